@@ -1,0 +1,84 @@
+// npm test: installs, builds, checks the source and runs every test. The last line counts them.
+// `npm test -- broker` runs only the test files whose path contains "broker" and leaves the source checks out.
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
+
+ensureInstalled()
+if (Number(process.versions.node.split('.')[0]) < 24) {
+  const again = spawnSync(pinnedNode, [join(root, 'scripts', 'test.mjs'), ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' })
+  process.exit(again.status ?? 1)
+}
+ensureBuilt()
+
+const wanted = process.argv.slice(2)
+const environment = { ...process.env, PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH ?? ''}`, NO_COLOR: '1' }
+let passed = 0
+let failed = 0
+let skipped = 0
+
+if (wanted.length === 0) {
+  for (const [title, command, ...args] of [
+    ['format', 'oxfmt', '--check'],
+    ['lint', 'oxlint', '--type-aware', '--deny-warnings'],
+    ['types', 'tsc', '--noEmit'],
+    ['dead code', 'knip'],
+  ]) {
+    const result = spawnSync(join(root, 'node_modules', '.bin', command), args, { cwd: root, env: environment, encoding: 'utf8' })
+    const ok = result.status === 0
+    console.log(`${ok ? '✔' : '✖'} ${title}`)
+    if (ok) passed += 1
+    else {
+      failed += 1
+      console.log(result.stdout + result.stderr)
+    }
+  }
+  ensureDebianPackages()
+}
+
+const files = globSync(['{src,simulator,bench,test}/**/*.test.ts'], { cwd: root })
+  .filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)))
+  .sort()
+const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-test-'))
+const tap = join(scratch, 'result.tap')
+const run = spawnSync(
+  pinnedNode,
+  [
+    '--test',
+    '--test-concurrency=2',
+    '--test-timeout=120000',
+    `--test-reporter=${process.env.CI ? 'dot' : 'spec'}`,
+    '--test-reporter-destination=stdout',
+    '--test-reporter=tap',
+    `--test-reporter-destination=${tap}`,
+    ...files,
+  ],
+  { cwd: root, env: environment, stdio: ['ignore', 'inherit', 'inherit'] },
+)
+const summary = existsSync(tap) ? readFileSync(tap, 'utf8') : ''
+if (process.env.CI) for (const line of summary.matchAll(/^ *# (?!Subtest:|pass |fail |skipped |tests |suites |cancelled |todo |duration_ms ).+$/gm)) console.log(line[0].trim())
+const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(summary)?.[1] ?? 0)
+passed += count('pass')
+failed += count('fail') + count('cancelled')
+skipped += count('skipped') + count('todo')
+if (run.status !== 0 && failed === 0) failed += 1
+rmSync(scratch, { recursive: true, force: true })
+console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
+process.exit(failed === 0 ? 0 : 1)
+
+/** The end-to-end tests drive clients that are not ours; as root on Debian they are installed, elsewhere named. */
+function ensureDebianPackages() {
+  const needed = Object.entries({ mosquitto_sub: 'mosquitto-clients', curl: 'curl', openssl: 'openssl' })
+  const missing = needed.filter(([program]) => spawnSync('which', [program]).status !== 0).map(([, debian]) => debian)
+  if (missing.length === 0) return
+  if (process.getuid?.() === 0 && spawnSync('which', ['apt-get']).status === 0) {
+    console.log(`Installing ${missing.join(', ')} for the end-to-end tests ...`)
+    const apt = { stdio: /** @type {const} */ (['ignore', 'ignore', 'inherit']), env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
+    spawnSync('apt-get', ['update', '-qq'], apt)
+    if (spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...missing], apt).status === 0) return
+  }
+  console.log(`Missing for the end-to-end tests: ${missing.join(', ')}. Install them (Debian: apt-get install ${missing.join(' ')}).`)
+  failed += 1
+}
