@@ -1,0 +1,196 @@
+/**
+ * The topics of device events and downlink commands (specification §6): how they are written, and a strict reading of
+ * Topic Names and Topic Filters of exactly these shapes. Pure; everything else that names a topic goes through here.
+ */
+import assert from 'node:assert/strict'
+
+/** The kinds of event that the specification names, in the order in which the topic endpoint lists them. */
+export const EVENT_KINDS = ['up', 'join', 'ack', 'error', 'status', 'location', 'txack'] as const
+
+export type EventKind = (typeof EVENT_KINDS)[number]
+
+/**
+ * What a network server publishes below `event/`: the seven kinds, and two that ChirpStack v4 adds. `log` stands there
+ * in the place of `error`, and `integration` carries results of the network server's own integrations. Both are taken
+ * and reach whoever subscribes to `event/+`; refusing them would end the network server's connection, since it
+ * publishes at QoS 0, where a refusal has no other form.
+ */
+export type PublishedEventKind = EventKind | 'log' | 'integration'
+
+/** What a Topic Name of this service says. */
+export type ParsedTopic =
+  | {
+      readonly kind: 'event'
+      readonly applicationId: string
+      readonly devEui: string
+      readonly eventKind: PublishedEventKind
+    }
+  | { readonly kind: 'command'; readonly applicationId: string; readonly devEui: string }
+
+/** What a Topic Filter of this service's shapes asks for; `+` stands for any value of that level. */
+export interface ParsedTopicFilter {
+  readonly applicationId: string
+  readonly devEui: string
+  readonly tail: { readonly event: PublishedEventKind | '+' } | { readonly command: 'down' | '+' }
+}
+
+/** The longest application id, in characters; UUIDs have 36. Bounds what a scan of a hostile topic can cost. */
+export const MAXIMUM_APPLICATION_ID_LENGTH = 64
+
+/** Hexadecimal digits of a DevEUI. */
+const DEV_EUI_LENGTH = 16
+
+const APPLICATION_LEVEL = 'application/'
+const DEVICE_LEVEL = '/device/'
+const EVENT_LEVEL = '/event/'
+const COMMAND_LEVEL = '/command/'
+
+const SLASH = 0x2f
+
+/** The Topic Name of one kind of event of one device. The DevEUI is 16 lower-case hexadecimal digits. */
+export function eventTopic(applicationId: string, devEui: string, kind: PublishedEventKind): string {
+  return `${deviceTopic(applicationId, devEui)}${EVENT_LEVEL}${kind}`
+}
+
+/** The Topic Filter of all kinds of event of one device. */
+export function deviceEventsTopic(applicationId: string, devEui: string): string {
+  return `${deviceTopic(applicationId, devEui)}${EVENT_LEVEL}+`
+}
+
+/** The Topic Filter of all events of all devices of one application. */
+export function applicationEventsTopic(applicationId: string): string {
+  assertApplicationId(applicationId)
+  return `${APPLICATION_LEVEL}${applicationId}${DEVICE_LEVEL}+${EVENT_LEVEL}+`
+}
+
+/** The Topic Name to which downlink commands for one device are published. */
+export function commandTopic(applicationId: string, devEui: string): string {
+  return `${deviceTopic(applicationId, devEui)}${COMMAND_LEVEL}down`
+}
+
+/** True for 1 to 64 letters, digits and hyphens: digit strings and UUIDs alike. */
+export function isApplicationId(text: string): boolean {
+  return text.length > 0 && endOfApplicationId(text, 0) === text.length
+}
+
+/** True for exactly 16 lower-case hexadecimal digits, the form that topics carry. */
+export function isDevEui(text: string): boolean {
+  return text.length === DEV_EUI_LENGTH && hasDevEuiAt(text, 0)
+}
+
+/**
+ * Reads a Topic Name. Anything but exactly the shapes of this service is undefined: upper-case digits, wildcards,
+ * empty levels, further levels, kinds of event that nobody publishes.
+ */
+export function parseTopic(topicName: string): ParsedTopic | undefined {
+  if (!topicName.startsWith(APPLICATION_LEVEL)) return undefined
+  const applicationEnd = endOfApplicationId(topicName, APPLICATION_LEVEL.length)
+  if (applicationEnd === APPLICATION_LEVEL.length || !topicName.startsWith(DEVICE_LEVEL, applicationEnd)) {
+    return undefined
+  }
+  const devEuiStart = applicationEnd + DEVICE_LEVEL.length
+  if (!hasDevEuiAt(topicName, devEuiStart)) return undefined
+  const devEuiEnd = devEuiStart + DEV_EUI_LENGTH
+  const applicationId = topicName.slice(APPLICATION_LEVEL.length, applicationEnd)
+  const devEui = topicName.slice(devEuiStart, devEuiEnd)
+  if (topicName.startsWith(EVENT_LEVEL, devEuiEnd)) {
+    const eventKind = eventKindOf(topicName.slice(devEuiEnd + EVENT_LEVEL.length))
+    return eventKind === undefined ? undefined : { kind: 'event', applicationId, devEui, eventKind }
+  }
+  if (topicName.length === devEuiEnd + COMMAND_LEVEL.length + 4 && topicName.endsWith('/command/down')) {
+    return { kind: 'command', applicationId, devEui }
+  }
+  return undefined
+}
+
+/**
+ * Reads a Topic Filter of this service's shapes, where each of the three variable levels and `down` may be `+`, so
+ * that a grant can be compared level by level. Undefined for every other filter (`#`, a `+` elsewhere, `$share/...`,
+ * other numbers of levels); it may still be valid MQTT, but nothing here grants it.
+ */
+export function parseTopicFilter(topicFilter: string): ParsedTopicFilter | undefined {
+  if (!topicFilter.startsWith(APPLICATION_LEVEL)) return undefined
+  const applicationEnd =
+    endOfPlus(topicFilter, APPLICATION_LEVEL.length) ?? endOfApplicationId(topicFilter, APPLICATION_LEVEL.length)
+  if (applicationEnd === APPLICATION_LEVEL.length || !topicFilter.startsWith(DEVICE_LEVEL, applicationEnd)) {
+    return undefined
+  }
+  const devEuiStart = applicationEnd + DEVICE_LEVEL.length
+  const devEuiEnd = endOfPlus(topicFilter, devEuiStart) ?? devEuiStart + DEV_EUI_LENGTH
+  if (devEuiEnd - devEuiStart === DEV_EUI_LENGTH && !hasDevEuiAt(topicFilter, devEuiStart)) return undefined
+  const tail = filterTail(topicFilter, devEuiEnd)
+  if (tail === undefined) return undefined
+  return {
+    applicationId: topicFilter.slice(APPLICATION_LEVEL.length, applicationEnd),
+    devEui: topicFilter.slice(devEuiStart, devEuiEnd),
+    tail,
+  }
+}
+
+function filterTail(topicFilter: string, from: number): ParsedTopicFilter['tail'] | undefined {
+  if (topicFilter.startsWith(EVENT_LEVEL, from)) {
+    const level = topicFilter.slice(from + EVENT_LEVEL.length)
+    const event = level === '+' ? level : eventKindOf(level)
+    return event === undefined ? undefined : { event }
+  }
+  if (!topicFilter.startsWith(COMMAND_LEVEL, from)) return undefined
+  const command = topicFilter.slice(from + COMMAND_LEVEL.length)
+  return command === 'down' || command === '+' ? { command } : undefined
+}
+
+/** The index after a level that is `+` alone, or undefined. */
+function endOfPlus(text: string, from: number): number | undefined {
+  return text.charCodeAt(from) === 0x2b && text.charCodeAt(from + 1) === SLASH ? from + 1 : undefined
+}
+
+/** The index of the first character that an application id can't have; `from` itself when the id is empty or too long. */
+function endOfApplicationId(text: string, from: number): number {
+  const bound = Math.min(text.length, from + MAXIMUM_APPLICATION_ID_LENGTH + 1)
+  let index = from
+  while (index < bound && isIdCharacter(text.charCodeAt(index))) index += 1
+  return index - from > MAXIMUM_APPLICATION_ID_LENGTH ? from : index
+}
+
+function isIdCharacter(code: number): boolean {
+  return (
+    (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || code === 0x2d
+  )
+}
+
+/** True when 16 lower-case hexadecimal digits stand at `from`; what follows them is the caller's to check. */
+function hasDevEuiAt(text: string, from: number): boolean {
+  if (text.length < from + DEV_EUI_LENGTH) return false
+  for (let index = from; index < from + DEV_EUI_LENGTH; index += 1) {
+    const code = text.charCodeAt(index)
+    if (!((code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66))) return false
+  }
+  return true
+}
+
+function eventKindOf(level: string): PublishedEventKind | undefined {
+  switch (level) {
+    case 'up':
+    case 'join':
+    case 'ack':
+    case 'error':
+    case 'status':
+    case 'location':
+    case 'txack':
+    case 'log':
+    case 'integration':
+      return level
+    default:
+      return undefined
+  }
+}
+
+function deviceTopic(applicationId: string, devEui: string): string {
+  assertApplicationId(applicationId)
+  // An id with a wildcard or a slash would name somebody else's topics.
+  assert(isDevEui(devEui), 'a DevEUI in a topic is 16 lower-case hexadecimal digits')
+  return `${APPLICATION_LEVEL}${applicationId}${DEVICE_LEVEL}${devEui}`
+}
+
+function assertApplicationId(applicationId: string): void {
+  assert(isApplicationId(applicationId), 'an application id is 1 to 64 letters, digits and hyphens')
+}
