@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import { describe, it } from 'node:test'
+import { checkSettings, definitions, describeFaults, readEnvironment, settingsHelp, settingsTable } from './config.ts'
+
+const check = (environment: Record<string, string>, defaults?: Record<string, string>) =>
+  checkSettings(readEnvironment(environment), defaults)
+
+function settingsOf(environment: Record<string, string>, defaults?: Record<string, string>) {
+  const result = check(environment, defaults)
+  assert.ok(result.ok, JSON.stringify(result))
+  return result.settings
+}
+
+function faultsOf(environment: Record<string, string>) {
+  const result = check(environment)
+  assert.ok(!result.ok)
+  return result.faults
+}
+
+describe('the settings', () => {
+  it('have a default each, so that an empty environment is enough', () => {
+    const settings = settingsOf({})
+    assert.equal(settings.httpsPort, 8443)
+    assert.equal(settings.mqttsPort, 8883)
+    assert.equal(settings.dataDirectory, resolve('.fieldgate'))
+    assert.equal(settings.publicHost, hostname())
+    assert.equal(settings.brokerTokenDefaultTtlSeconds, 86_400)
+    assert.equal(settings.adminPassword, undefined)
+  })
+
+  it('come from FIELDGATE_* variables; others and empty ones are not read', () => {
+    const raw = readEnvironment({ FIELDGATE_HTTPS_PORT: '1', FIELDGATE_HOST: '', PATH: '/bin', FIELDGATE_X: undefined })
+    assert.deepEqual([...raw], [['FIELDGATE_HTTPS_PORT', '1']])
+  })
+
+  it('are reported all at once when wrong, with name, given value and reason', () => {
+    const faults = faultsOf({
+      FIELDGATE_HTTPS_PORT: 'http',
+      FIELDGATE_MQTTS_PORT: '70000',
+      FIELDGATE_LOG_LEVEL: 'loud',
+    })
+    assert.deepEqual(describeFaults(faults), [
+      'FIELDGATE_HTTPS_PORT="http": must be an integer from 0 to 65535',
+      'FIELDGATE_MQTTS_PORT="70000": must be an integer from 0 to 65535',
+      'FIELDGATE_LOG_LEVEL="loud": must be one of trace, debug, info, warn, error, fatal, silent',
+    ])
+  })
+
+  it('never show a secret, not even a wrong one', () => {
+    const faults = faultsOf({ FIELDGATE_ADMIN_PASSWORD: 'hunter2' })
+    assert.equal(faults.length, 1)
+    assert.doesNotMatch(JSON.stringify(faults) + describeFaults(faults).join(), /hunter2/)
+  })
+
+  for (const given of ['-1', '+1', '1.5', '1e3', '0x10', ' 8443', '８', '99999999999999999999', 'NaN']) {
+    it(`refuse ${JSON.stringify(given)} as a port`, () => {
+      assert.equal(faultsOf({ FIELDGATE_HTTPS_PORT: given })[0]?.name, 'FIELDGATE_HTTPS_PORT')
+    })
+  }
+
+  it('take the bounds themselves', () => {
+    assert.equal(settingsOf({ FIELDGATE_HTTPS_PORT: '0' }).httpsPort, 0)
+    assert.equal(settingsOf({ FIELDGATE_HTTPS_PORT: '65535' }).httpsPort, 65_535)
+  })
+
+  it('refuse a certificate without its key, and the other way round', () => {
+    assert.equal(faultsOf({ FIELDGATE_TLS_CERT_FILE: 'a.pem' })[0]?.name, 'FIELDGATE_TLS_KEY_FILE')
+    assert.equal(faultsOf({ FIELDGATE_TLS_KEY_FILE: 'a.pem' })[0]?.name, 'FIELDGATE_TLS_CERT_FILE')
+  })
+
+  it('refuse one port for two listeners, except 0', () => {
+    assert.equal(faultsOf({ FIELDGATE_HTTPS_PORT: '8883' })[0]?.name, 'FIELDGATE_MQTTS_PORT')
+    settingsOf({ FIELDGATE_HTTPS_PORT: '0', FIELDGATE_MQTTS_PORT: '0' })
+  })
+
+  it('refuse a default lifetime above the maximum', () => {
+    const faults = faultsOf({ FIELDGATE_BROKER_TOKEN_MAXIMUM_TTL_SECONDS: '3600' })
+    assert.equal(faults[0]?.name, 'FIELDGATE_BROKER_TOKEN_DEFAULT_TTL_SECONDS')
+  })
+
+  for (const given of ['https://a', 'a:b c', 'a/b', 'a\n']) {
+    it(`refuse ${JSON.stringify(given)} as a host`, () => {
+      assert.match(faultsOf({ FIELDGATE_PUBLIC_HOST: given })[0]?.reason ?? '', /host name/)
+    })
+  }
+
+  it('take other defaults, which the environment overrides', () => {
+    const defaults = { FIELDGATE_HOST: '127.0.0.1', FIELDGATE_HTTPS_PORT: '1443' }
+    const settings = settingsOf({ FIELDGATE_HTTPS_PORT: '2443' }, defaults)
+    assert.equal(settings.host, '127.0.0.1')
+    assert.equal(settings.httpsPort, 2443)
+  })
+
+  it('warn of a variable that nobody reads and name the nearest one', () => {
+    const warningsOf = (name: string) => check({ [name]: '1' }).warnings
+    assert.match(warningsOf('FIELDGATE_HTTP_PORT')[0] ?? '', /did you mean FIELDGATE_HTTPS_PORT\?/)
+    assert.match(warningsOf('FIELDGATE_DATADIR')[0] ?? '', /did you mean FIELDGATE_DATA_DIR\?/)
+    assert.match(warningsOf('FIELDGATE_QWXZVBKJ')[0] ?? '', /is ignored$/)
+    assert.deepEqual(warningsOf('FIELDGATE_PASSWORD'), [])
+  })
+})
+
+describe('the settings table', () => {
+  it('names every setting in the help and in the README, as the code has it', () => {
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+    assert.ok(readme.includes(settingsTable()), 'out of date: run `npm run -s fieldgate -- settings --markdown`')
+    for (const { name } of Object.values(definitions)) assert.ok(settingsHelp().includes(`  ${name}  (`))
+  })
+})

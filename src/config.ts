@@ -1,0 +1,259 @@
+/**
+ * The settings, from environment variables named `FIELDGATE_*`, in two steps: the raw environment, then checked values.
+ * `definitions` below is the one table from which the parser, `fieldgate settings`, the help texts and the README derive.
+ */
+import { hostname } from 'node:os'
+import { choice, host, integer, optionalPath, path, secret } from './setting-kinds.ts'
+import type { Definition } from './setting-kinds.ts'
+
+/** The `FIELDGATE_*` variables that are set, as given. An empty one counts as not set, as in most shells' idiom `NAME= command`. */
+export type RawEnvironment = ReadonlyMap<string, string>
+
+/** The table. To add a setting, add a line: its key is the field of `Settings`. Times end in their unit, sizes in `Bytes`. */
+export const definitions = {
+  dataDirectory: path({
+    name: 'FIELDGATE_DATA_DIR',
+    default: '.fieldgate',
+    description: 'Everything that must survive a restart. A relative path starts at the current directory.',
+  }),
+  host: host({
+    name: 'FIELDGATE_HOST',
+    default: '0.0.0.0',
+    description: 'The address to listen on. `::` listens on IPv6 and IPv4, `127.0.0.1` for this machine alone.',
+  }),
+  publicHost: host({
+    name: 'FIELDGATE_PUBLIC_HOST',
+    default: hostname,
+    defaultText: 'this machine’s host name',
+    description: 'The name by which clients reach the service: it stands in addresses and in the certificate.',
+  }),
+  httpsPort: integer({
+    name: 'FIELDGATE_HTTPS_PORT',
+    default: 8443,
+    minimum: 0,
+    maximum: 65_535,
+    description: 'TCP port of the HTTP API and the console. 0 takes any free port.',
+  }),
+  mqttsPort: integer({
+    name: 'FIELDGATE_MQTTS_PORT',
+    default: 8883,
+    minimum: 0,
+    maximum: 65_535,
+    description: 'TCP port of MQTT over TLS. 0 takes any free port.',
+  }),
+  tlsCertFile: optionalPath({
+    name: 'FIELDGATE_TLS_CERT_FILE',
+    defaultText: 'made by a local CA',
+    description:
+      'The server’s certificate and its chain, PEM. Read again when it changes. Goes with `FIELDGATE_TLS_KEY_FILE`.',
+  }),
+  tlsKeyFile: optionalPath({
+    name: 'FIELDGATE_TLS_KEY_FILE',
+    defaultText: 'made by a local CA',
+    description: 'The private key of that certificate, PEM, not encrypted.',
+  }),
+  adminPassword: secret({
+    name: 'FIELDGATE_ADMIN_PASSWORD',
+    defaultText: 'made, printed once',
+    minimumLength: 10,
+    maximumLength: 128,
+    description: 'The password of the first user `admin`, which is made at the first start. Ignored later.',
+  }),
+  brokerTokenDefaultTtlSeconds: integer({
+    name: 'FIELDGATE_BROKER_TOKEN_DEFAULT_TTL_SECONDS',
+    default: 86_400,
+    minimum: 1,
+    maximum: 315_576_000,
+    description: 'Lifetime of a broker-access token whose request names none.',
+  }),
+  brokerTokenMaximumTtlSeconds: integer({
+    name: 'FIELDGATE_BROKER_TOKEN_MAXIMUM_TTL_SECONDS',
+    default: 31_557_600,
+    minimum: 1,
+    maximum: 315_576_000,
+    description: 'The longest lifetime that a request for a broker-access token may name.',
+  }),
+  sessionTtlSeconds: integer({
+    name: 'FIELDGATE_SESSION_TTL_SECONDS',
+    default: 86_400,
+    minimum: 60,
+    maximum: 31_557_600,
+    description: 'Lifetime of the session token that a login answers.',
+  }),
+  maximumPacketSizeBytes: integer({
+    name: 'FIELDGATE_MAXIMUM_PACKET_SIZE_BYTES',
+    default: 1_048_576,
+    minimum: 1024,
+    maximum: 268_435_460,
+    description: 'The largest MQTT packet that the broker takes. A larger one ends the connection.',
+  }),
+  maximumConnectionsPerOrganization: integer({
+    name: 'FIELDGATE_MAXIMUM_CONNECTIONS_PER_ORGANIZATION',
+    default: 10_000,
+    minimum: 1,
+    maximum: 10_000_000,
+    description: 'MQTT connections that one organization may hold at the same time.',
+  }),
+  maximumConnectionsPerUser: integer({
+    name: 'FIELDGATE_MAXIMUM_CONNECTIONS_PER_USER',
+    default: 1000,
+    minimum: 1,
+    maximum: 10_000_000,
+    description: 'MQTT connections that one user, or one service credential, may hold at the same time.',
+  }),
+  sessionExpiryMaximumSeconds: integer({
+    name: 'FIELDGATE_SESSION_EXPIRY_MAXIMUM_SECONDS',
+    default: 604_800,
+    minimum: 0,
+    maximum: 31_557_600,
+    description: 'How long an MQTT Session outlives its connection at most. A longer wish is cut down to it.',
+  }),
+  logLevel: choice({
+    name: 'FIELDGATE_LOG_LEVEL',
+    default: 'info',
+    choices: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    description: 'The least severe messages that are logged.',
+  }),
+  logFormat: choice({
+    name: 'FIELDGATE_LOG_FORMAT',
+    default: 'json',
+    choices: ['json', 'text'],
+    description: 'One JSON object a line for programs, or text for people. The log goes to standard error.',
+  }),
+} as const satisfies Record<string, Definition<unknown>>
+
+/** The checked settings of one process. Read once, at its start. */
+export type Settings = {
+  readonly [Key in keyof typeof definitions]: (typeof definitions)[Key] extends Definition<infer Value> ? Value : never
+}
+
+/** Names of this product that are no settings of the service: what the simulator and the command line read themselves. */
+const otherNames = [
+  'FIELDGATE_PASSWORD',
+  'FIELDGATE_SERVICE_CREDENTIAL',
+  'FIELDGATE_SIMULATOR_URL',
+  'FIELDGATE_CA_FILE',
+] as const
+
+/** A variable that can't be used: its name, the text given (absent for a secret), and why. */
+export interface SettingFault {
+  readonly name: string
+  readonly given?: string
+  readonly reason: string
+}
+
+/** What became of an environment: settings, or every fault of it at once. Warnings name variables that nobody reads. */
+export type SettingsResult =
+  | { readonly ok: true; readonly settings: Settings; readonly warnings: readonly string[] }
+  | { readonly ok: false; readonly faults: readonly SettingFault[]; readonly warnings: readonly string[] }
+
+/** Step one: the `FIELDGATE_*` variables of a process environment. */
+export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): RawEnvironment {
+  const raw = new Map<string, string>()
+  for (const [name, value] of Object.entries(environment)) {
+    if (name.startsWith('FIELDGATE_') && value !== undefined && value !== '') raw.set(name, value)
+  }
+  return raw
+}
+
+/**
+ * Step two: checks every variable and answers settings, or all faults together. `defaults` (by variable name, as text)
+ * stand in for variables that are not set; the demonstration has its own.
+ */
+export function checkSettings(raw: RawEnvironment, defaults: Readonly<Record<string, string>> = {}): SettingsResult {
+  const faults: SettingFault[] = []
+  const values: Record<string, unknown> = {}
+  for (const [key, definition] of Object.entries<Definition<unknown>>(definitions)) {
+    const given = raw.get(definition.name) ?? defaults[definition.name]
+    if (given === undefined) {
+      values[key] = definition.default()
+      continue
+    }
+    const parsed = definition.parse(given)
+    if (parsed.ok) values[key] = parsed.value
+    else faults.push({ name: definition.name, ...(definition.isSecret ? {} : { given }), reason: parsed.reason })
+  }
+  const warnings = [...raw.keys()].filter((name) => !isKnownName(name)).map(unknownName)
+  const settings = values as unknown as Settings
+  if (faults.length === 0) faults.push(...crossFaults(settings))
+  return faults.length === 0 ? { ok: true, settings, warnings } : { ok: false, faults, warnings }
+}
+
+/** The faults as lines for people, one each: `FIELDGATE_HTTPS_PORT="http": must be an integer from 0 to 65535`. */
+export function describeFaults(faults: readonly SettingFault[]): string[] {
+  return faults.map(
+    ({ name, given, reason }) => `${name}${given === undefined ? '' : `=${JSON.stringify(given)}`}: ${reason}`,
+  )
+}
+
+/** The settings as a Markdown table: the one in the README is this text, and a test compares them. */
+export function settingsTable(): string {
+  const rows = Object.values<Definition<unknown>>(definitions).map(
+    ({ name, accepts, defaultText, description }) => `| \`${name}\` | ${accepts} | ${defaultText} | ${description} |`,
+  )
+  return ['| variable | value | default | meaning |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+/** The settings as indented text, for `--help`. */
+export function settingsHelp(): string {
+  const entries = Object.values<Definition<unknown>>(definitions).map(
+    ({ name, accepts, defaultText, description }) =>
+      `  ${name}  (${accepts}; default: ${defaultText.replaceAll('`', '')})\n      ${description.replaceAll('`', '')}`,
+  )
+  return `Settings, by environment variable:\n${entries.join('\n')}`
+}
+
+/** What no setting can tell alone. */
+function crossFaults(settings: Settings): SettingFault[] {
+  const faults: SettingFault[] = []
+  const { tlsCertFile, tlsKeyFile } = settings
+  if (tlsCertFile !== undefined && tlsKeyFile === undefined) {
+    faults.push({ name: definitions.tlsKeyFile.name, reason: `must be set when ${definitions.tlsCertFile.name} is` })
+  }
+  if (tlsKeyFile !== undefined && tlsCertFile === undefined) {
+    faults.push({ name: definitions.tlsCertFile.name, reason: `must be set when ${definitions.tlsKeyFile.name} is` })
+  }
+  if (settings.httpsPort === settings.mqttsPort && settings.httpsPort !== 0) {
+    const reason = `must differ from ${definitions.httpsPort.name}`
+    faults.push({ name: definitions.mqttsPort.name, given: String(settings.mqttsPort), reason })
+  }
+  if (settings.brokerTokenDefaultTtlSeconds > settings.brokerTokenMaximumTtlSeconds) {
+    faults.push({
+      name: definitions.brokerTokenDefaultTtlSeconds.name,
+      given: String(settings.brokerTokenDefaultTtlSeconds),
+      reason: `must not be above ${definitions.brokerTokenMaximumTtlSeconds.name} (${settings.brokerTokenMaximumTtlSeconds})`,
+    })
+  }
+  return faults
+}
+
+const settingNames: readonly string[] = Object.values<Definition<unknown>>(definitions).map(({ name }) => name)
+
+function isKnownName(name: string): boolean {
+  return settingNames.includes(name) || otherNames.some((other) => other === name)
+}
+
+function unknownName(name: string): string {
+  const nearest = settingNames
+    .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
+    .toSorted((a, b) => a.distance - b.distance)[0]
+  // Past a third of the name, a likeness is chance.
+  const isLikely = nearest !== undefined && nearest.distance <= Math.floor((name.length - 'FIELDGATE_'.length) / 3) + 1
+  return `${name} is no setting of Fieldgate and is ignored${isLikely ? `; did you mean ${nearest.candidate}?` : ''}`
+}
+
+/** Levenshtein's distance. The names of a process environment are short; a hostile one is cut to 64 characters. */
+function editDistance(left: string, right: string): number {
+  const a = left.slice(0, 64)
+  const b = right.slice(0, 64)
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j += 1) {
+      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      row.push(Math.min((previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, substitution))
+    }
+    previous = row
+  }
+  return previous[b.length] ?? 0
+}

@@ -1,0 +1,139 @@
+/** The kinds of settings: how a text of the environment becomes a checked value, and how people are told what may be given. */
+import { resolve } from 'node:path'
+
+/** One setting of the table: what it is called, what it may be, and how a given text becomes its value. */
+export interface Definition<Value> {
+  readonly name: string
+  readonly description: string
+  /** What may be given, for people: "1 to 65535", "a path". */
+  readonly accepts: string
+  /** What holds when it is not set, for people. */
+  readonly defaultText: string
+  readonly default: () => Value
+  /** A secret's value is never shown, not even when it is wrong. */
+  readonly isSecret: boolean
+  readonly parse: (text: string) => Parsed<Value>
+}
+
+type Parsed<Value> = { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly reason: string }
+
+/** A decimal integer within bounds, both included. */
+export function integer(of: {
+  readonly name: string
+  readonly default: number
+  readonly minimum: number
+  readonly maximum: number
+  readonly description: string
+}): Definition<number> {
+  const reason = `must be an integer from ${of.minimum} to ${of.maximum}`
+  return {
+    name: of.name,
+    description: of.description,
+    accepts: `${of.minimum} to ${of.maximum}`,
+    defaultText: `\`${of.default}\``,
+    default: () => of.default,
+    isSecret: false,
+    parse: (given) => {
+      const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN
+      return value >= of.minimum && value <= of.maximum ? { ok: true, value } : { ok: false, reason }
+    },
+  }
+}
+
+/** A host name or an IP address, without scheme and port. */
+export function host(of: {
+  readonly name: string
+  readonly default: string | (() => string)
+  readonly defaultText?: string
+  readonly description: string
+}): Definition<string> {
+  const fallback = of.default
+  const reason = 'must be a host name or an IP address, without scheme or port'
+  return {
+    name: of.name,
+    description: of.description,
+    accepts: 'a host name or an IP address',
+    defaultText: of.defaultText ?? (typeof fallback === 'string' ? `\`${fallback}\`` : ''),
+    default: typeof fallback === 'string' ? () => fallback : fallback,
+    isSecret: false,
+    parse: (given) => (/^[A-Za-z0-9:.%_-]{1,253}$/.test(given) ? { ok: true, value: given } : { ok: false, reason }),
+  }
+}
+
+/** One of a few words. */
+export function choice<const Choice extends string>(of: {
+  readonly name: string
+  readonly default: NoInfer<Choice>
+  readonly choices: readonly Choice[]
+  readonly description: string
+}): Definition<Choice> {
+  return {
+    name: of.name,
+    description: of.description,
+    accepts: of.choices.join(', '),
+    defaultText: `\`${of.default}\``,
+    default: () => of.default,
+    isSecret: false,
+    parse: (given) => {
+      const value = of.choices.find((candidate) => candidate === given)
+      return value === undefined
+        ? { ok: false, reason: `must be one of ${of.choices.join(', ')}` }
+        : { ok: true, value }
+    },
+  }
+}
+
+/** A path; a relative one starts at the current directory. The value is absolute. */
+export function path(of: {
+  readonly name: string
+  readonly default: string
+  readonly description: string
+}): Definition<string> {
+  return {
+    name: of.name,
+    description: of.description,
+    accepts: 'a path',
+    defaultText: `\`${of.default}\``,
+    default: () => resolve(of.default),
+    isSecret: false,
+    parse: parsePath,
+  }
+}
+
+/** A path that may be left out. The value is absolute. */
+export function optionalPath(of: {
+  readonly name: string
+  readonly defaultText: string
+  readonly description: string
+}): Definition<string | undefined> {
+  return { ...of, accepts: 'a path', default: () => undefined, isSecret: false, parse: parsePath }
+}
+
+function parsePath(given: string): Parsed<string> {
+  if (given.includes('\0')) return { ok: false, reason: 'must not hold a NUL character' }
+  return { ok: true, value: resolve(given) }
+}
+
+/** A text that is never shown. Its length is counted in Unicode code points. */
+export function secret(of: {
+  readonly name: string
+  readonly defaultText: string
+  readonly minimumLength: number
+  readonly maximumLength: number
+  readonly description: string
+}): Definition<string | undefined> {
+  const accepts = `${of.minimumLength} to ${of.maximumLength} characters`
+  return {
+    name: of.name,
+    description: of.description,
+    accepts,
+    defaultText: of.defaultText,
+    default: () => undefined,
+    isSecret: true,
+    parse: (given) => {
+      const length = Array.from(given).length
+      const isLong = length >= of.minimumLength && length <= of.maximumLength
+      return isLong ? { ok: true, value: given } : { ok: false, reason: `must be ${accepts}` }
+    },
+  }
+}
