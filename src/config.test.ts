@@ -8,6 +8,8 @@ import { checkSettings, definitions, describeFaults, readEnvironment, settingsHe
 const check = (environment: Record<string, string>, defaults?: Record<string, string>) =>
   checkSettings(readEnvironment(environment), defaults)
 
+const warningsOf = (name: string) => check({ [name]: '1' }).warnings
+
 function settingsOf(environment: Record<string, string>, defaults?: Record<string, string>) {
   const result = check(environment, defaults)
   assert.ok(result.ok, JSON.stringify(result))
@@ -95,7 +97,6 @@ describe('the settings', () => {
   })
 
   it('warn of a variable that nobody reads and name the nearest one', () => {
-    const warningsOf = (name: string) => check({ [name]: '1' }).warnings
     assert.match(warningsOf('FIELDGATE_HTTP_PORT')[0] ?? '', /did you mean FIELDGATE_HTTPS_PORT\?/)
     assert.match(warningsOf('FIELDGATE_DATADIR')[0] ?? '', /did you mean FIELDGATE_DATA_DIR\?/)
     assert.match(warningsOf('FIELDGATE_QWXZVBKJ')[0] ?? '', /is ignored$/)

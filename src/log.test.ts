@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createLog } from './log.ts'
+import type { Log } from './log.ts'
+
+function linesOf(use: (log: Log) => void, format: 'json' | 'text' = 'json'): string[] {
+  const lines: string[] = []
+  use(createLog({ level: 'debug', format }, { write: (line) => lines.push(line) }))
+  return lines
+}
+
+const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl'
+
+describe('the log', () => {
+  it('is one JSON object a line with time, level and message', () => {
+    const [line] = linesOf((log) => log.warn({ clientId: 'a', reasonCode: 135 }, 'connection.refused'))
+    const entry = JSON.parse(line ?? '') as Record<string, unknown>
+    assert.match(String(entry['time']), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    delete entry['time']
+    assert.deepEqual(entry, { level: 'warn', clientId: 'a', reasonCode: 135, message: 'connection.refused' })
+  })
+
+  it('leaves out what is below its level', () => {
+    assert.deepEqual(
+      linesOf((log) => log.trace('packet.parsed')),
+      [],
+    )
+  })
+
+  for (const fields of [
+    { password: 'hunter2' },
+    { body: { password: 'hunter2' } },
+    { request: { headers: { authorization: 'hunter2' } } },
+    { request: { headers: { 'grpc-metadata-authorization': 'hunter2' } } },
+    { headers: { 'grpc-metadata-x-otp': 'hunter2' } },
+    { packet: { userName: 'hunter2' } },
+    { jwt: 'hunter2' },
+    { answer: { jwtMqttAuth: 'hunter2' } },
+    { packet: { payload: 'hunter2' } },
+  ]) {
+    it(`never shows the secret of ${JSON.stringify(fields).replace('hunter2', '…')}`, () => {
+      const [line = ''] = linesOf((log) => log.info(fields, 'thing.done'))
+      assert.doesNotMatch(line, /hunter2/)
+      assert.match(line, /\[redacted\]/)
+    })
+  }
+
+  it('never shows a JWT, not even inside a text or an error', () => {
+    for (const format of ['json', 'text'] as const) {
+      const lines = linesOf((log) => {
+        log.info({ url: `/x?token=${jwt}&y=1` }, `bearer ${jwt}`)
+        log.error(new Error(`bad token ${jwt}`), 'token.refused')
+      }, format)
+      assert.doesNotMatch(lines.join(''), /c2lnbmF0dXJl|eyJzdWIi/)
+    }
+  })
+
+  it('is readable as text, and no value can forge a line or a field', () => {
+    const [line = ''] = linesOf((log) => log.info({ clientId: 'a\nb level=error' }, 'connection.opened'), 'text')
+    assert.match(line, /^\S+Z INFO {2}connection\.opened clientId="a\\nb level=error"\n$/)
+  })
+})

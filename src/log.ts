@@ -1,0 +1,97 @@
+/**
+ * The log: JSON lines (or text for people) on standard error; standard output stays for what a person pastes.
+ * A message is `noun.verb`; what it is about goes into the fields: `log.warn({ clientId }, 'connection.refused')`.
+ */
+import { pino } from 'pino'
+import type { Level, Logger } from 'pino'
+
+/** The log of the service; a room that takes one may narrow it to the methods that it uses. */
+export type Log = Logger
+
+/** Where whole lines go, newline included. */
+export interface LogDestination {
+  write(line: string): void
+}
+
+/** Keys whose values are secrets wherever they stand: up to three levels deep, in bodies, headers and CONNECT packets. */
+const secretKeys = [
+  'password',
+  'newPassword',
+  'userName',
+  'jwt',
+  'jwtMqttAuth',
+  'token',
+  'credential',
+  'secret',
+  'otp',
+  'recoveryCode',
+  'authorization',
+  '["grpc-metadata-authorization"]',
+  '["grpc-metadata-x-otp"]',
+  'cookie',
+  'payload',
+]
+
+const redactedPaths = ['', '*', '*.*'].flatMap((parent) =>
+  secretKeys.map((key) => (parent === '' || key.startsWith('[') ? parent + key : `${parent}.${key}`)),
+)
+
+/** Anything of a JWT's look: a base64url JSON object, a dot, more of it. Whatever field or text brought it in, it does not leave. */
+const jwtLike = /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g
+
+/**
+ * A log that writes from `level` up. Lines are written in the background, so that a slow reader of standard error never stalls the
+ * service; at exit and at `fatal` they are flushed. A reader that falls 16 MiB behind loses lines, the service loses no memory.
+ */
+export function createLog(
+  options: { readonly level: Level | 'silent'; readonly format: 'json' | 'text' },
+  destination: LogDestination = standardError(),
+): Log {
+  const format = options.format === 'text' ? textLine : (line: string) => line
+  const stream = {
+    ...destination,
+    write: (line: string) => {
+      const formatted = format(line)
+      destination.write(formatted.includes('eyJ') ? formatted.replaceAll(jwtLike, '[redacted]') : formatted)
+    },
+  }
+  return pino(
+    {
+      level: options.level,
+      base: null,
+      messageKey: 'message',
+      errorKey: 'error',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: redactedPaths, censor: '[redacted]' },
+    },
+    stream,
+  )
+}
+
+function standardError(): LogDestination & { flushSync(): void } {
+  const stream = pino.destination({ dest: 2, sync: false, maxLength: 16 * 1024 * 1024 })
+  // Standard error is gone (a closed terminal, a dead pipe): there is nowhere left to say so.
+  stream.on('error', () => {})
+  const flushSync = () => {
+    try {
+      stream.flushSync()
+    } catch {
+      // The same.
+    }
+  }
+  process.on('exit', flushSync)
+  return { write: (line) => void stream.write(line), flushSync }
+}
+
+/** `2026-01-31T12:00:00.000Z WARN  connection.refused clientId=meter-7 reasonCode=135`. Control characters stay escaped. */
+function textLine(line: string): string {
+  const { time, level, message, ...fields } = JSON.parse(line) as Record<string, unknown>
+  const shown = Object.entries(fields).map(([key, value]) => `${key}=${textValue(value)}`)
+  const head = `${String(time)} ${String(level).toUpperCase().padEnd(5)} ${textValue(message ?? '')}`
+  return `${[head, ...shown].join(' ')}\n`
+}
+
+function textValue(value: unknown): string {
+  return typeof value === 'string' && /^[\w.:/@+,-]+$/.test(value) ? value : JSON.stringify(value)
+}

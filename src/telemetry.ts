@@ -1,0 +1,62 @@
+/** The metrics of the process in Prometheus' text format, `fieldgate_*` and the usual `process_*` and `nodejs_*`. */
+import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+
+/** Reads current numbers; called at registration for its keys and once per metric and scrape, so it should be cheap. */
+export type ReadNumbers = () => Readonly<Record<string, number>>
+
+/** What a scraper reads, and where the rooms put their numbers. */
+export interface Telemetry {
+  /** The value of the `Content-Type` header that goes with `metrics()`. */
+  readonly contentType: string
+  /** All metrics, in Prometheus' text format. */
+  metrics(): Promise<string>
+  /** Registers numbers that only grow: key `messagesReceived` of room `broker` is `fieldgate_broker_messages_received_total`. */
+  registerCounters(room: string, read: ReadNumbers): void
+  /** Registers numbers that go up and down: key `connections` of room `broker` is `fieldgate_broker_connections`. */
+  registerGauges(room: string, read: ReadNumbers): void
+}
+
+/** A registry of its own (two services of one process share nothing), with the metrics of the process in it. */
+export function createTelemetry(): Telemetry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return {
+    contentType: registry.contentType,
+    metrics: () => registry.metrics(),
+    registerCounters: (room, read) => {
+      for (const key of Object.keys(read())) {
+        const metric = new Counter({
+          name: `${metricName(room, key)}_total`,
+          help: sentence(room, key),
+          registers: [],
+          collect() {
+            this.reset()
+            this.inc(read()[key] ?? 0)
+          },
+        })
+        registry.registerMetric(metric)
+      }
+    },
+    registerGauges: (room, read) => {
+      for (const key of Object.keys(read())) {
+        const metric = new Gauge({
+          name: metricName(room, key),
+          help: sentence(room, key),
+          registers: [],
+          collect() {
+            this.set(read()[key] ?? 0)
+          },
+        })
+        registry.registerMetric(metric)
+      }
+    },
+  }
+}
+
+function metricName(room: string, key: string): string {
+  return `fieldgate_${room}_${key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`
+}
+
+function sentence(room: string, key: string): string {
+  return `${room}: ${key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)}`
+}
