@@ -9,17 +9,15 @@ describe('the telemetry', () => {
 
   it('shows the numbers of a room as they are at each scrape', async () => {
     const telemetry = createTelemetry()
-    const counters = { messagesReceived: 1, refusals: 0 }
-    const gauges = { connections: 5 }
-    telemetry.registerCounters('broker', () => counters)
-    telemetry.registerGauges('broker', () => gauges)
+    const numbers = { messagesReceived: 1, refusals: 0, connections: 5 }
+    telemetry.registerNumbers('broker', () => numbers, ['connections'])
     const first = await telemetry.metrics()
     assert.match(first, /^# TYPE fieldgate_broker_messages_received_total counter$/m)
     assert.match(first, /^fieldgate_broker_messages_received_total 1$/m)
     assert.match(first, /^fieldgate_broker_refusals_total 0$/m)
     assert.match(first, /^fieldgate_broker_connections 5$/m)
-    counters.messagesReceived = 4
-    gauges.connections = 2
+    numbers.messagesReceived = 4
+    numbers.connections = 2
     const second = await telemetry.metrics()
     assert.match(second, /^fieldgate_broker_messages_received_total 4$/m)
     assert.match(second, /^fieldgate_broker_connections 2$/m)
@@ -28,8 +26,8 @@ describe('the telemetry', () => {
   it('keeps two services of one process apart', async () => {
     const one = createTelemetry()
     const other = createTelemetry()
-    one.registerGauges('broker', () => ({ connections: 1 }))
-    other.registerGauges('broker', () => ({ connections: 2 }))
+    one.registerNumbers('broker', () => ({ connections: 1 }), ['connections'])
+    other.registerNumbers('broker', () => ({ connections: 2 }), ['connections'])
     assert.match(await other.metrics(), /^fieldgate_broker_connections 2$/m)
   })
 })

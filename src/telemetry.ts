@@ -10,10 +10,12 @@ export interface Telemetry {
   readonly contentType: string
   /** All metrics, in Prometheus' text format. */
   metrics(): Promise<string>
-  /** Registers numbers that only grow: key `messagesReceived` of room `broker` is `fieldgate_broker_messages_received_total`. */
-  registerCounters(room: string, read: ReadNumbers): void
-  /** Registers numbers that go up and down: key `connections` of room `broker` is `fieldgate_broker_connections`. */
-  registerGauges(room: string, read: ReadNumbers): void
+  /**
+   * Registers the numbers of a room, one metric a key. A number only grows (`messagesReceived` of `broker` becomes the counter
+   * `fieldgate_broker_messages_received_total`), unless its key is in `currentKeys` (`connections`: the gauge
+   * `fieldgate_broker_connections`).
+   */
+  registerNumbers(room: string, read: ReadNumbers, currentKeys?: readonly string[]): void
 }
 
 /** A registry of its own (two services of one process share nothing), with the metrics of the process in it. */
@@ -23,34 +25,36 @@ export function createTelemetry(): Telemetry {
   return {
     contentType: registry.contentType,
     metrics: () => registry.metrics(),
-    registerCounters: (room, read) => {
+    registerNumbers: (room, read, currentKeys = []) => {
       for (const key of Object.keys(read())) {
-        const metric = new Counter({
-          name: `${metricName(room, key)}_total`,
-          help: sentence(room, key),
-          registers: [],
-          collect() {
-            this.reset()
-            this.inc(read()[key] ?? 0)
-          },
-        })
-        registry.registerMetric(metric)
-      }
-    },
-    registerGauges: (room, read) => {
-      for (const key of Object.keys(read())) {
-        const metric = new Gauge({
-          name: metricName(room, key),
-          help: sentence(room, key),
-          registers: [],
-          collect() {
-            this.set(read()[key] ?? 0)
-          },
-        })
+        const metric = currentKeys.includes(key) ? gauge(room, key, read) : counter(room, key, read)
         registry.registerMetric(metric)
       }
     },
   }
+}
+
+function counter(room: string, key: string, read: ReadNumbers): Counter {
+  return new Counter({
+    name: `${metricName(room, key)}_total`,
+    help: sentence(room, key),
+    registers: [],
+    collect() {
+      this.reset()
+      this.inc(read()[key] ?? 0)
+    },
+  })
+}
+
+function gauge(room: string, key: string, read: ReadNumbers): Gauge {
+  return new Gauge({
+    name: metricName(room, key),
+    help: sentence(room, key),
+    registers: [],
+    collect() {
+      this.set(read()[key] ?? 0)
+    },
+  })
 }
 
 function metricName(room: string, key: string): string {
