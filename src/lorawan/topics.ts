@@ -44,6 +44,7 @@ const APPLICATION_LEVEL = 'application/'
 const DEVICE_LEVEL = '/device/'
 const EVENT_LEVEL = '/event/'
 const COMMAND_LEVEL = '/command/'
+const COMMAND_DOWN = '/command/down'
 
 const SLASH = 0x2f
 
@@ -65,7 +66,7 @@ export function applicationEventsTopic(applicationId: string): string {
 
 /** The Topic Name to which downlink commands for one device are published. */
 export function commandTopic(applicationId: string, devEui: string): string {
-  return `${deviceTopic(applicationId, devEui)}${COMMAND_LEVEL}down`
+  return `${deviceTopic(applicationId, devEui)}${COMMAND_DOWN}`
 }
 
 /** True for 1 to 64 letters, digits and hyphens: digit strings and UUIDs alike. */
@@ -94,10 +95,10 @@ export function parseTopic(topicName: string): ParsedTopic | undefined {
   const applicationId = topicName.slice(APPLICATION_LEVEL.length, applicationEnd)
   const devEui = topicName.slice(devEuiStart, devEuiEnd)
   if (topicName.startsWith(EVENT_LEVEL, devEuiEnd)) {
-    const eventKind = eventKindOf(topicName.slice(devEuiEnd + EVENT_LEVEL.length))
+    const eventKind = eventKindAt(topicName, devEuiEnd + EVENT_LEVEL.length)
     return eventKind === undefined ? undefined : { kind: 'event', applicationId, devEui, eventKind }
   }
-  if (topicName.length === devEuiEnd + COMMAND_LEVEL.length + 4 && topicName.endsWith('/command/down')) {
+  if (topicName.length === devEuiEnd + COMMAND_DOWN.length && topicName.startsWith(COMMAND_DOWN, devEuiEnd)) {
     return { kind: 'command', applicationId, devEui }
   }
   return undefined
@@ -129,8 +130,8 @@ export function parseTopicFilter(topicFilter: string): ParsedTopicFilter | undef
 
 function filterTail(topicFilter: string, from: number): ParsedTopicFilter['tail'] | undefined {
   if (topicFilter.startsWith(EVENT_LEVEL, from)) {
-    const level = topicFilter.slice(from + EVENT_LEVEL.length)
-    const event = level === '+' ? level : eventKindOf(level)
+    const level = from + EVENT_LEVEL.length
+    const event = topicFilter.slice(level) === '+' ? '+' : eventKindAt(topicFilter, level)
     return event === undefined ? undefined : { event }
   }
   if (!topicFilter.startsWith(COMMAND_LEVEL, from)) return undefined
@@ -167,21 +168,30 @@ function hasDevEuiAt(text: string, from: number): boolean {
   return true
 }
 
-function eventKindOf(level: string): PublishedEventKind | undefined {
-  switch (level) {
-    case 'up':
-    case 'join':
-    case 'ack':
-    case 'error':
-    case 'status':
-    case 'location':
-    case 'txack':
-    case 'log':
-    case 'integration':
-      return level
+/** The kind that stands from `from` to the end, found by its length so that nothing is sliced off to be compared. */
+function eventKindAt(text: string, from: number): PublishedEventKind | undefined {
+  switch (text.length - from) {
+    case 2:
+      return kindIfAt(text, from, 'up')
+    case 3:
+      return kindIfAt(text, from, 'ack') ?? kindIfAt(text, from, 'log')
+    case 4:
+      return kindIfAt(text, from, 'join')
+    case 5:
+      return kindIfAt(text, from, 'txack') ?? kindIfAt(text, from, 'error')
+    case 6:
+      return kindIfAt(text, from, 'status')
+    case 8:
+      return kindIfAt(text, from, 'location')
+    case 11:
+      return kindIfAt(text, from, 'integration')
     default:
       return undefined
   }
+}
+
+function kindIfAt(text: string, from: number, kind: PublishedEventKind): PublishedEventKind | undefined {
+  return text.startsWith(kind, from) ? kind : undefined
 }
 
 function deviceTopic(applicationId: string, devEui: string): string {
