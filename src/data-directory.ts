@@ -1,0 +1,208 @@
+/**
+ * The data directory: made private, held by one process at a time, and of a format that this version knows.
+ *
+ * The lock is SQLite's exclusive lock on an empty file, held for the life of the process. The kernel keeps it (a POSIX record
+ * lock): two starts at the same moment can't both have it, it ends with the process however that ends, and no process number is ever
+ * trusted, so a recycled one can't be taken for the holder. A lock file with a process number in it has neither property, Node has no
+ * flock of its own, and a bound Unix socket leaves a file behind that nobody can remove without a race. What a person wants to know of the
+ * holder stands beside it in `instance.json`, which alone never locks anything.
+ */
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
+
+/** The layout of the directory that this version writes. A directory with a higher number is refused. */
+const FORMAT = 1
+
+/** The process that holds a data directory, as it introduced itself. */
+export interface Holder {
+  readonly pid: number
+  readonly host: string
+  /** When it took the directory: RFC 3339, UTC. */
+  readonly since: string
+  /** What it does with it: `serve`, or a command's name. */
+  readonly purpose: string
+  /** Where its HTTP API answers (`https://127.0.0.1:8443`); absent while it starts, and for a command. */
+  readonly httpsAddress?: string
+  /** The certificate authority of that address, a file; absent when the system's own authorities know it. */
+  readonly caFile?: string
+}
+
+/** A data directory that this process holds. */
+export interface DataDirectory {
+  /** Absolute. */
+  readonly path: string
+  /** Tells other processes of this machine where the service answers. */
+  announce(where: { readonly httpsAddress: string; readonly caFile: string | undefined }): Promise<void>
+  /** Lets go of the directory. A second call does nothing. */
+  release(): Promise<void>
+}
+
+/** Why a data directory can't be had. `message` is a whole sentence for people. */
+export type DataDirectoryRefusal =
+  | { readonly ok: false; readonly code: 'in_use'; readonly message: string; readonly holder: Holder | undefined }
+  | { readonly ok: false; readonly code: 'missing' | 'newer_format' | 'unusable'; readonly message: string }
+
+/**
+ * Takes a data directory for this process; makes it (mode 0700) unless `mustExist`. Resolved with `ok`, no other process has it
+ * until `release` or the end of this one.
+ */
+export async function openDataDirectory(
+  path: string,
+  options: { readonly purpose: string; readonly clock: { now(): number }; readonly mustExist?: boolean },
+): Promise<{ readonly ok: true; readonly dataDirectory: DataDirectory } | DataDirectoryRefusal> {
+  try {
+    if (options.mustExist === true && !(await exists(join(path, 'format-version')))) {
+      const message = `There is no Fieldgate data directory at ${path}. Run \`fieldgate init\`, or name another by FIELDGATE_DATA_DIR.`
+      return { ok: false, code: 'missing', message }
+    }
+    await mkdir(path, { recursive: true, mode: 0o700 })
+    const lock = takeLock(join(path, 'lock'))
+    if (lock === undefined) return inUse(path, await readHolder(path))
+    const holder: Holder = {
+      pid: process.pid,
+      host: hostname(),
+      since: new Date(options.clock.now()).toISOString(),
+      purpose: options.purpose,
+    }
+    try {
+      await writeWhole(path, 'instance.json', JSON.stringify(holder))
+      const fault = await checkFormat(path)
+      if (fault === undefined) return { ok: true, dataDirectory: heldDirectory(path, lock, holder) }
+      await rm(join(path, 'instance.json'), { force: true })
+      lock.close()
+      return fault
+    } catch (error) {
+      lock.close()
+      throw error
+    }
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    return { ok: false, code: 'unusable', message: `The data directory ${path} can’t be used: ${error.message}.` }
+  }
+}
+
+function heldDirectory(path: string, lock: DatabaseSync, holder: Holder): DataDirectory {
+  return {
+    path,
+    announce: async ({ httpsAddress, caFile }) => {
+      const introduced: Holder = { ...holder, httpsAddress, ...(caFile === undefined ? {} : { caFile }) }
+      await writeWhole(path, 'instance.json', JSON.stringify(introduced))
+    },
+    release: async () => {
+      if (!lock.isOpen) return
+      await rm(join(path, 'instance.json'), { force: true })
+      lock.close()
+    },
+  }
+}
+
+/**
+ * The lock, or undefined when another process or another opening in this one has it. The file must not be opened in any other way by this
+ * process: closing any descriptor of it would drop the record lock (POSIX), except SQLite's own, which know of one another.
+ */
+function takeLock(file: string): DatabaseSync | undefined {
+  const lock = new DatabaseSync(file, { timeout: 0 })
+  try {
+    // In memory, for nothing is ever written: a journal left by a kill would be one more file to explain.
+    lock.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    return lock
+  } catch (error) {
+    lock.close()
+    if (isBusy(error)) return undefined
+    throw error
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const SQLITE_BUSY = 5
+  return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
+}
+
+/** The holder's introduction. It is written just after the lock is taken, so it is waited for, two seconds at most. */
+async function readHolder(path: string): Promise<Holder | undefined> {
+  for (let attempt = 0; attempt < 40; attempt += 1) {
+    const holder = parseHolder(await readFile(join(path, 'instance.json'), 'utf8').catch(() => ''))
+    if (holder !== undefined && !isFromTheDead(holder)) return holder
+    await wait(50)
+  }
+  return undefined
+}
+
+/** Left by a process that was killed, and not yet replaced by the one that has the lock now. */
+function isFromTheDead(holder: Holder): boolean {
+  if (holder.host !== hostname()) return false
+  try {
+    process.kill(holder.pid, 0)
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
+  }
+}
+
+function parseHolder(text: string): Holder | undefined {
+  try {
+    const { pid, host, since, purpose, httpsAddress, caFile } = JSON.parse(text) as Record<string, unknown>
+    if (typeof pid !== 'number' || typeof host !== 'string' || typeof since !== 'string') return undefined
+    return {
+      pid,
+      host,
+      since,
+      purpose: typeof purpose === 'string' ? purpose : 'unknown',
+      ...(typeof httpsAddress === 'string' ? { httpsAddress } : {}),
+      ...(typeof caFile === 'string' ? { caFile } : {}),
+    }
+  } catch {
+    return undefined
+  }
+}
+
+function inUse(path: string, holder: Holder | undefined): DataDirectoryRefusal {
+  const who =
+    holder === undefined
+      ? 'another process'
+      : `process ${holder.pid} on ${holder.host} (\`fieldgate ${holder.purpose}\`) since ${holder.since}${
+          holder.httpsAddress === undefined ? '' : `, which answers at ${holder.httpsAddress}`
+        }`
+  const message = `The data directory ${path} is in use by ${who}. Stop it, or name another directory by FIELDGATE_DATA_DIR.`
+  return { ok: false, code: 'in_use', message, holder }
+}
+
+/** Writes the format's version into a new directory; refuses one that a later version wrote. */
+async function checkFormat(path: string): Promise<DataDirectoryRefusal | undefined> {
+  const file = join(path, 'format-version')
+  if (!(await exists(file))) {
+    await writeWhole(path, 'format-version', `${FORMAT}\n`)
+    return undefined
+  }
+  const text = (await readFile(file, 'utf8')).trim()
+  if (text === String(FORMAT)) return undefined
+  if (/^\d{1,6}$/.test(text) && Number(text) > FORMAT) {
+    const message = `The data directory ${path} is of format ${text}, made by a later version of Fieldgate; this one knows formats up to ${FORMAT}.`
+    return { ok: false, code: 'newer_format', message }
+  }
+  const message = `The data directory ${path} can’t be used: ${file} holds no format version.`
+  return { ok: false, code: 'unusable', message }
+}
+
+/** Replaces a file as a whole: a reader, or a power cut, meets the old text or the new one. Only the lock's holder writes. */
+async function writeWhole(folder: string, name: string, text: string): Promise<void> {
+  const file = join(folder, name)
+  const handle = await open(`${file}.new`, 'w', 0o600)
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(`${file}.new`, file)
+}
+
+async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  )
+}
