@@ -1,0 +1,101 @@
+/** The device file: which devices the simulator plays. */
+import { isApplicationId, isDevEui } from '../src/lorawan/topics.ts'
+import { DEVICE_MODEL_IDS, isDeviceModelId } from './device-models.ts'
+import type { DeviceModelId } from './device-models.ts'
+import type { Coordinates } from './sensor.ts'
+
+/** One device of the file; the members are spelled as events spell them. */
+export interface DeviceRecord {
+  readonly applicationID: string
+  readonly applicationName: string
+  readonly deviceName: string
+  /** 16 lower-case hexadecimal digits. */
+  readonly devEUI: string
+  readonly model: DeviceModelId
+  /** The name of the model's profile when it is left out. */
+  readonly deviceProfileName?: string
+  readonly tags?: Readonly<Record<string, string>>
+  readonly location: Coordinates
+}
+
+/** Either all devices of the file, or what is wrong with it: at most ten sentences, each naming the device by its place. */
+export type DeviceFile =
+  | { readonly ok: true; readonly devices: readonly DeviceRecord[] }
+  | { readonly ok: false; readonly faults: readonly string[] }
+
+/** How many faults of a file are told; a file of the wrong kind has one for each of its entries. */
+const MAXIMUM_FAULTS = 10
+
+/** Reads the text of a device file: a JSON array of devices. DevEUIs may be written in any case; each is there once. */
+export function parseDeviceFile(text: string): DeviceFile {
+  let entries: unknown
+  try {
+    entries = JSON.parse(text)
+  } catch (error) {
+    return { ok: false, faults: [`not JSON: ${error instanceof Error ? error.message : String(error)}`] }
+  }
+  if (!Array.isArray(entries)) return { ok: false, faults: ['not a JSON array of devices'] }
+  if (entries.length === 0) return { ok: false, faults: ['no device in it'] }
+  const devices: DeviceRecord[] = []
+  const faults: string[] = []
+  const seen = new Set<string>()
+  for (const [index, entry] of entries.entries()) {
+    const read = parseRecord(entry)
+    if (typeof read === 'string') faults.push(`device ${index + 1}: ${read}`)
+    else if (seen.has(read.devEUI)) faults.push(`device ${index + 1}: devEUI ${read.devEUI} is there twice`)
+    else {
+      seen.add(read.devEUI)
+      devices.push(read)
+    }
+    if (faults.length === MAXIMUM_FAULTS) break
+  }
+  return faults.length > 0 ? { ok: false, faults } : { ok: true, devices }
+}
+
+/** The record, or what is wrong with it. */
+function parseRecord(entry: unknown): DeviceRecord | string {
+  if (!isObject(entry)) return 'not an object'
+  const { applicationID, applicationName, deviceName, devEUI, model, deviceProfileName, tags, location } = entry
+  if (typeof applicationID !== 'string' || !isApplicationId(applicationID)) {
+    return 'applicationID is not 1 to 64 letters, digits and hyphens'
+  }
+  if (typeof applicationName !== 'string') return 'applicationName is not a string'
+  if (typeof deviceName !== 'string') return 'deviceName is not a string'
+  const devEui = typeof devEUI === 'string' ? devEUI.toLowerCase() : ''
+  if (!isDevEui(devEui)) return 'devEUI is not 16 hexadecimal digits'
+  if (typeof model !== 'string' || !isDeviceModelId(model)) return `model is not one of ${DEVICE_MODEL_IDS.join(', ')}`
+  if (deviceProfileName !== undefined && typeof deviceProfileName !== 'string')
+    return 'deviceProfileName is not a string'
+  if (tags !== undefined && !isTags(tags)) return 'tags is not an object of strings'
+  if (!isCoordinates(location)) return 'location is not {latitude, longitude, altitude} in numbers'
+  return {
+    applicationID,
+    applicationName,
+    deviceName,
+    devEUI: devEui,
+    model,
+    ...(deviceProfileName === undefined ? {} : { deviceProfileName }),
+    ...(tags === undefined ? {} : { tags }),
+    location: { latitude: location.latitude, longitude: location.longitude, altitude: location.altitude },
+  }
+}
+
+function isTags(value: unknown): value is Record<string, string> {
+  return isObject(value) && Object.values(value).every((tag) => typeof tag === 'string')
+}
+
+function isCoordinates(value: unknown): value is Coordinates {
+  if (!isObject(value)) return false
+  const { latitude, longitude, altitude } = value
+  return (
+    typeof latitude === 'number' &&
+    Math.abs(latitude) <= 90 &&
+    typeof longitude === 'number' &&
+    Math.abs(longitude) <= 180 &&
+    typeof altitude === 'number'
+  )
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,55 @@
+/** Seeded randomness: the same seed gives the same numbers on every machine. Not for secrets. */
+
+/** A stream of random numbers. */
+export interface Random {
+  /** From 0 (included) to 1 (left out), evenly. */
+  next(): number
+  /** From `low` (included) to `high` (left out), evenly. */
+  between(low: number, high: number): number
+  /** A whole number from `low` to `high`, both included. */
+  integer(low: number, high: number): number
+  /** Around `mean`, with the standard deviation given. */
+  normal(mean: number, deviation: number): number
+  /** True with the probability given, 0 to 1. */
+  chance(probability: number): boolean
+  /** One of `items`, which must not be empty. */
+  pick<T>(items: readonly [T, ...T[]]): T
+  /** Lower-case hexadecimal digits, two for each byte. */
+  hex(bytes: number): string
+  /** A stream of its own, decided by this stream's seed and the label, however much of this stream has been used. */
+  fork(label: string): Random
+}
+
+/** A stream by mulberry32; the seed is taken modulo 2³². */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  const between = (low: number, high: number): number => low + next() * (high - low)
+  const integer = (low: number, high: number): number => low + Math.floor(next() * (high - low + 1))
+  return {
+    next,
+    between,
+    integer,
+    normal: (mean, deviation) =>
+      // Box and Muller; 1 - next() is never 0, whose logarithm is infinite.
+      mean + deviation * Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next()),
+    chance: (probability) => next() < probability,
+    pick: (items) => items[integer(0, items.length - 1)] ?? items[0],
+    hex: (bytes) => Array.from({ length: bytes }, () => integer(0, 255).toString(16).padStart(2, '0')).join(''),
+    fork: (label) => createRandom(hash(`${seed >>> 0}/${label}`)),
+  }
+}
+
+/** FNV-1a, 32 bits, over UTF-16 code units. */
+function hash(text: string): number {
+  let value = 0x811c9dc5
+  for (let index = 0; index < text.length; index += 1) {
+    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193)
+  }
+  return value >>> 0
+}
