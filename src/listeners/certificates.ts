@@ -1,0 +1,180 @@
+/**
+ * The certificate of the listeners: the configured files, read again when they change, or one of the local authority, renewed in time.
+ * A change concerns new connections alone; those that are open keep theirs.
+ */
+import { X509Certificate, createHash, createPrivateKey } from 'node:crypto'
+import { watch } from 'node:fs'
+import type { FSWatcher } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { createSecureContext } from 'node:tls'
+import type { Log } from '../broker/log.ts'
+import { issueServerCertificate } from './local-authority.ts'
+import type { CertificatePair } from './local-authority.ts'
+
+/** How long the files are left to settle after a change: certificate and key are seldom replaced in one step. */
+const SETTLE_MS = 250
+/** How often files and dates are looked at without a notice: network file systems send none, and time passes silently. */
+const CHECK_INTERVAL_MS = 60_000
+
+export interface CertificateOptions {
+  /** The configured certificate with its chain, and its key, PEM; both or neither. */
+  readonly certFile?: string | undefined
+  readonly keyFile?: string | undefined
+  /** Where the local authority keeps its files, when none are configured. */
+  readonly dataDirectory: string
+  /** Names and addresses that the local authority's certificate must carry. */
+  readonly hostNames: readonly string[]
+  readonly clock: { now(): number }
+  readonly log: Log
+  /** Called with each later pair, to be given to `tls.Server.setSecureContext`. */
+  readonly onChange: (pair: CertificatePair) => void
+}
+
+/** The pair to start with, and the life of the watch over its successors. */
+export interface Certificates extends CertificatePair {
+  /** What clients must trust: the local authority's certificate; undefined when the files are configured. */
+  readonly caFile: string | undefined
+  /** Ends the watch. */
+  readonly close: () => void
+}
+
+/** A configured certificate can't be used. The message names the file and what is wrong with it. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError'
+  readonly code = 'certificate_unusable'
+}
+
+/**
+ * Loads the certificate and watches over it until `close`. Throws CertificateError when a configured file can't be used; a
+ * later bad file is logged (`certificate.refused`) and the pair in use stays.
+ */
+export async function loadCertificates(options: CertificateOptions): Promise<Certificates> {
+  const { certFile, keyFile } = options
+  if (certFile === undefined || keyFile === undefined) return watchLocal(options)
+  return watchConfigured(options, certFile, keyFile)
+}
+
+async function watchLocal(options: CertificateOptions): Promise<Certificates> {
+  const { pair, caFile } = await issueServerCertificate(options)
+  const check = async () => {
+    const next = await issueServerCertificate(options)
+    if (next.renewed) options.onChange(next.pair)
+  }
+  const timer = setInterval(() => {
+    check().catch((error: unknown) => options.log.error({ error }, 'certificate.renewal_failed'))
+  }, CHECK_INTERVAL_MS)
+  timer.unref()
+  return { ...pair, caFile, close: () => clearInterval(timer) }
+}
+
+async function watchConfigured(options: CertificateOptions, certFile: string, keyFile: string): Promise<Certificates> {
+  const { log, clock } = options
+  const first = await readPair(certFile, keyFile)
+  checkPair(first, certFile, keyFile, clock.now())
+  let seen = digest(first)
+  let toldFault = ''
+  let settling: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  const reload = async () => {
+    try {
+      const pair = await readPair(certFile, keyFile)
+      // Each state of the files is judged once, and each fault told once: not again at every look.
+      if (isClosed || digest(pair) === seen) return
+      seen = digest(pair)
+      checkPair(pair, certFile, keyFile, clock.now())
+      options.onChange(pair)
+      toldFault = ''
+      log.info({ certFile, validTo: new X509Certificate(pair.cert).validTo }, 'certificate.reloaded')
+    } catch (error) {
+      if (isClosed || messageOf(error) === toldFault) return
+      toldFault = messageOf(error)
+      log.error({ error }, 'certificate.refused')
+    }
+  }
+  const settle = () => {
+    clearTimeout(settling)
+    settling = setTimeout(() => void reload(), SETTLE_MS)
+    settling.unref()
+  }
+  const watchers = watchFolders([certFile, keyFile], settle, log)
+  const timer = setInterval(() => void reload(), CHECK_INTERVAL_MS)
+  timer.unref()
+  const close = () => {
+    isClosed = true
+    clearTimeout(settling)
+    clearInterval(timer)
+    for (const watcher of watchers) watcher.close()
+  }
+  return { ...first, caFile: undefined, close }
+}
+
+/** Folders, not files: a file that is replaced by a rename, or a symbolic link that is turned, is another file to a watch. */
+function watchFolders(files: readonly string[], onEvent: () => void, log: Log): FSWatcher[] {
+  return [...new Set(files.map((file) => dirname(file)))].flatMap((folder) => {
+    try {
+      const watcher = watch(folder, { persistent: false }, onEvent)
+      watcher.on('error', (error) => log.warn({ folder, error }, 'certificate.watch_failed'))
+      return [watcher]
+    } catch (error) {
+      // Out of watches, or a file system without them: the look every minute remains.
+      log.warn({ folder, error }, 'certificate.watch_failed')
+      return []
+    }
+  })
+}
+
+async function readPair(certFile: string, keyFile: string): Promise<CertificatePair> {
+  return { cert: await readText(certFile), key: await readText(keyFile) }
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw new CertificateError(`The TLS file ${file} can’t be read: ${messageOf(error)}.`)
+  }
+}
+
+/** Throws CertificateError unless the pair would serve now. */
+function checkPair({ cert, key }: CertificatePair, certFile: string, keyFile: string, nowMs: number): void {
+  const certificate = attempt(
+    `The TLS certificate ${certFile} is no certificate in PEM`,
+    () => new X509Certificate(cert),
+  )
+  if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(key)) {
+    throw new CertificateError(
+      `The TLS key ${keyFile} is encrypted; it must be a private key in PEM without a pass phrase.`,
+    )
+  }
+  const privateKey = attempt(`The TLS key ${keyFile} is no private key in PEM`, () => createPrivateKey(key))
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new CertificateError(`The TLS key ${keyFile} is not the key of the certificate ${certFile}.`)
+  }
+  if (nowMs >= Date.parse(certificate.validTo)) {
+    throw new CertificateError(`The TLS certificate ${certFile} has expired: it was valid to ${certificate.validTo}.`)
+  }
+  if (nowMs < Date.parse(certificate.validFrom)) {
+    throw new CertificateError(
+      `The TLS certificate ${certFile} is not valid yet: it will be from ${certificate.validFrom} on.`,
+    )
+  }
+  attempt(`The TLS files ${certFile} and ${keyFile} are refused by OpenSSL`, () => createSecureContext({ cert, key }))
+}
+
+function attempt<Result>(fault: string, run: () => Result): Result {
+  try {
+    return run()
+  } catch (error) {
+    throw new CertificateError(`${fault}: ${messageOf(error)}.`)
+  }
+}
+
+function digest({ cert, key }: CertificatePair): string {
+  return createHash('sha256').update(cert).update('\0').update(key).digest('hex')
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,201 @@
+/**
+ * The certificate authority of a deployment that was given no certificate: made at the first start, it signs the server's certificate,
+ * and clients are given its own (`ca.pem`) to trust. It can sign servers' certificates alone, never another authority's.
+ */
+import { X509Certificate, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+import type { Log } from '../broker/log.ts'
+import { addressBytes, encodeCertificate, isCertifiableName } from './certificate-encoding.ts'
+
+const DAY_MS = 86_400_000
+const AUTHORITY_DAYS = 3650
+/** Below the 398 days that browsers allow a public server and the 825 that they allow a private one. */
+const SERVER_DAYS = 397
+/** What has less left is made anew. */
+const RENEWAL_DAYS = 30
+/** Before the present, for clients whose clocks are late. */
+const BACKDATE_MS = 3_600_000
+
+/** A certificate's PEM text and its private key's. */
+export interface CertificatePair {
+  readonly cert: string
+  readonly key: string
+}
+
+/** The files under `<data directory>/tls`. */
+interface Files {
+  readonly folder: string
+  readonly authority: string
+  readonly authorityKey: string
+  readonly server: string
+  readonly serverKey: string
+}
+
+/**
+ * The server's certificate for these host names, signed by the local authority: the one on disk, or a new one when that is missing, does
+ * not name every host, or has less than 30 days left. `renewed` tells which. Throws when the authority's certificate has lost its key.
+ */
+export async function issueServerCertificate(options: {
+  readonly dataDirectory: string
+  readonly hostNames: readonly string[]
+  readonly clock: { now(): number }
+  readonly log: Log
+}): Promise<{ readonly pair: CertificatePair; readonly caFile: string; readonly renewed: boolean }> {
+  const folder = join(options.dataDirectory, 'tls')
+  const files: Files = {
+    folder,
+    authority: join(folder, 'ca.pem'),
+    authorityKey: join(folder, 'ca-key.pem'),
+    server: join(folder, 'server.pem'),
+    serverKey: join(folder, 'server-key.pem'),
+  }
+  const nowMs = options.clock.now()
+  await mkdir(folder, { recursive: true, mode: 0o755 })
+  const authority = await readAuthority(files, nowMs, options.log)
+  const hostNames = certifiableNames(options.hostNames, options.log)
+  const present = await readServerPair(files, authority.certificate, hostNames, nowMs)
+  if (present !== undefined) return { pair: present, caFile: files.authority, renewed: false }
+  const pair = makeServerPair(authority, hostNames, nowMs)
+  await writeWhole(files.serverKey, pair.key, 0o600)
+  await writeWhole(files.server, pair.cert, 0o644)
+  options.log.info(
+    { file: files.server, hostNames, validTo: new X509Certificate(pair.cert).validTo },
+    'certificate.issued',
+  )
+  return { pair, caFile: files.authority, renewed: true }
+}
+
+interface Authority {
+  readonly certificate: X509Certificate
+  readonly privateKey: KeyObject
+}
+
+async function readAuthority(files: Files, nowMs: number, log: Log): Promise<Authority> {
+  const cert = await readIfThere(files.authority)
+  if (cert === undefined) return makeAuthority(files, nowMs, log)
+  const key = await readIfThere(files.authorityKey)
+  const fault = `Restore it, or remove both and start again: then clients must be given the new ${files.authority}.`
+  if (key === undefined)
+    throw new Error(
+      `The local authority’s certificate ${files.authority} is without its key ${files.authorityKey}. ${fault}`,
+    )
+  const certificate = new X509Certificate(cert)
+  const privateKey = createPrivateKey(key)
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new Error(
+      `${files.authorityKey} is not the key of the local authority’s certificate ${files.authority}. ${fault}`,
+    )
+  }
+  if (isFresh(certificate, nowMs)) return { certificate, privateKey }
+  log.warn({ file: files.authority, validTo: certificate.validTo }, 'authority.expired')
+  return makeAuthority(files, nowMs, log)
+}
+
+/** The key is written first: one without a certificate is what a crash left, and is made again. */
+async function makeAuthority(files: Files, nowMs: number, log: Log): Promise<Authority> {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+  // Its own name, so that two deployments' authorities in one trust store can be told apart.
+  const subject = `Fieldgate local CA ${randomBytes(4).toString('hex')}`
+  const cert = encodeCertificate({
+    subject,
+    issuer: subject,
+    notBeforeMs: nowMs - BACKDATE_MS,
+    notAfterMs: nowMs + AUTHORITY_DAYS * DAY_MS,
+    publicKey,
+    issuerPublicKey: publicKey,
+    issuerPrivateKey: privateKey,
+    role: { authority: true },
+  })
+  await writeWhole(files.authorityKey, pemOf(privateKey), 0o600)
+  await writeWhole(files.authority, cert, 0o644)
+  log.info({ file: files.authority }, 'authority.created')
+  return { certificate: new X509Certificate(cert), privateKey }
+}
+
+/** The pair on disk, if it can go on serving. Whatever is wrong with it, a new one heals it. */
+async function readServerPair(
+  files: Files,
+  authority: X509Certificate,
+  hostNames: readonly string[],
+  nowMs: number,
+): Promise<CertificatePair | undefined> {
+  const cert = await readIfThere(files.server)
+  const key = await readIfThere(files.serverKey)
+  if (cert === undefined || key === undefined) return undefined
+  try {
+    const certificate = new X509Certificate(cert)
+    const isGood =
+      certificate.checkPrivateKey(createPrivateKey(key)) &&
+      certificate.verify(authority.publicKey) &&
+      isFresh(certificate, nowMs) &&
+      hostNames.every((hostName) => namesHost(certificate, hostName))
+    return isGood ? { cert, key } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function makeServerPair(authority: Authority, hostNames: readonly string[], nowMs: number): CertificatePair {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+  const cert = encodeCertificate({
+    subject: hostNames[0] ?? 'localhost',
+    issuer: /^CN=(.+)$/m.exec(authority.certificate.subject)?.[1] ?? '',
+    notBeforeMs: nowMs - BACKDATE_MS,
+    notAfterMs: Math.min(nowMs + SERVER_DAYS * DAY_MS, Date.parse(authority.certificate.validTo)),
+    publicKey,
+    issuerPublicKey: createPublicKey(authority.privateKey),
+    issuerPrivateKey: authority.privateKey,
+    role: { authority: false, hostNames },
+  })
+  return { cert, key: pemOf(privateKey) }
+}
+
+function isFresh(certificate: X509Certificate, nowMs: number): boolean {
+  return nowMs >= Date.parse(certificate.validFrom) && nowMs < Date.parse(certificate.validTo) - RENEWAL_DAYS * DAY_MS
+}
+
+function namesHost(certificate: X509Certificate, hostName: string): boolean {
+  return isIP(hostName) === 0
+    ? certificate.checkHost(hostName, { subject: 'never', wildcards: false }) !== undefined
+    : certificate.checkIP(hostName) !== undefined
+}
+
+/** Each name once, unspecified addresses (`0.0.0.0`) and names that no certificate can carry left out. */
+function certifiableNames(hostNames: readonly string[], log: Log): string[] {
+  const wanted = [...new Set(hostNames.map((hostName) => hostName.toLowerCase()))]
+  return wanted.filter((hostName) => {
+    if (isIP(hostName) !== 0) return addressBytes(hostName).some((byte) => byte !== 0)
+    const isCertifiable = isCertifiableName(hostName)
+    if (!isCertifiable) log.warn({ hostName }, 'certificate.name_skipped')
+    return isCertifiable
+  })
+}
+
+function pemOf(privateKey: KeyObject): string {
+  return privateKey.export({ type: 'pkcs8', format: 'pem' })
+}
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Replaces a file as a whole, with this mode from its first byte on whatever the process's mask is. */
+async function writeWhole(file: string, text: string, mode: number): Promise<void> {
+  const handle = await open(`${file}.new`, 'w', 0o600)
+  try {
+    await handle.chmod(mode)
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(`${file}.new`, file)
+}
