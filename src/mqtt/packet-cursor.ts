@@ -1,0 +1,118 @@
+import { MalformedPacketError } from './malformed-packet.ts'
+import type { PacketType } from './malformed-packet.ts'
+import type { ProtocolVersion } from './packet.ts'
+import { ReasonCodes } from './reason-codes.ts'
+import type { ReasonCode } from './reason-codes.ts'
+import { hasWildcard } from './topic-name.ts'
+import { decodeUtf8 } from './utf8.ts'
+
+const nothing = Buffer.alloc(0)
+
+/**
+ * A place in the bytes of one packet, from behind its fixed header to `end`. Reading past the end, and anything else that is wrong, throws
+ * a `MalformedPacketError` that knows the packet. Nothing is copied: what `readBinary` and `readRest` give are views.
+ */
+export class PacketCursor {
+  bytes: Buffer = nothing
+  position = 0
+  end = 0
+  packetType: PacketType = 'connect'
+  protocolVersion: ProtocolVersion | undefined = undefined
+
+  /** Lets go of the bytes, so that a chunk does not outlive its packets. */
+  release(): void {
+    this.bytes = nothing
+    this.position = 0
+    this.end = 0
+  }
+
+  get remaining(): number {
+    return this.end - this.position
+  }
+
+  fail(reasonCode: ReasonCode, message: string): never {
+    throw new MalformedPacketError(reasonCode, message, this.packetType, this.protocolVersion)
+  }
+
+  malformed(message: string): never {
+    return this.fail(ReasonCodes.malformedPacket, message)
+  }
+
+  protocolError(message: string): never {
+    return this.fail(ReasonCodes.protocolError, message)
+  }
+
+  readUint8(field: string): number {
+    if (this.position >= this.end) this.malformed(`${field} is missing`)
+    return this.bytes[this.position++] as number
+  }
+
+  readUint16(field: string): number {
+    const position = this.position
+    if (position + 2 > this.end) this.malformed(`${field} is cut short`)
+    this.position = position + 2
+    return ((this.bytes[position] as number) << 8) | (this.bytes[position + 1] as number)
+  }
+
+  readUint32(field: string): number {
+    const high = this.readUint16(field)
+    return high * 0x1_0000 + this.readUint16(field)
+  }
+
+  /** Forms longer than need be are taken up to four bytes, for [MQTT-1.5.5-1] binds who writes. */
+  readVariableByteInteger(field: string): number {
+    let value = 0
+    for (let shift = 0; shift < 28; shift += 7) {
+      const byte = this.readUint8(field)
+      value |= (byte & 0x7f) << shift
+      if (byte < 0x80) return value
+    }
+    return this.malformed(`${field} is a Variable Byte Integer of more than four bytes`)
+  }
+
+  readUtf8(field: string): string {
+    const start = this.#readLength(field)
+    const text = decodeUtf8(this.bytes, start, this.position)
+    if (text === undefined) this.malformed(`${field} is not well-formed UTF-8`) // [MQTT-1.5.4-1] [MQTT-1.5.4-2]
+    return text
+  }
+
+  readBinary(field: string): Buffer {
+    const start = this.#readLength(field)
+    return this.bytes.subarray(start, this.position)
+  }
+
+  readRest(): Buffer {
+    const start = this.position
+    if (start === this.end) return nothing
+    this.position = this.end
+    return this.bytes.subarray(start, this.end)
+  }
+
+  /** A Topic Name, which may be empty here: what that means depends on the packet. */
+  readTopicName(field: string): string {
+    const topicName = this.readUtf8(field)
+    // [MQTT-3.3.2-2] [MQTT-4.7.0-1] [MQTT311-3.3.2-2]
+    if (hasWildcard(topicName)) this.fail(ReasonCodes.topicNameInvalid, `${field} holds a wildcard`)
+    return topicName
+  }
+
+  readPacketId(): number {
+    const packetId = this.readUint16('the Packet Identifier')
+    if (packetId === 0) this.protocolError('the Packet Identifier is 0') // [MQTT-2.2.1-3] [MQTT311-2.3.1-1]
+    return packetId
+  }
+
+  expectEnd(): void {
+    if (this.position !== this.end) this.malformed(`${this.end - this.position} bytes are left over at the end`)
+  }
+
+  /** Reads the two bytes of a length, moves behind what they span, and returns where that starts. */
+  #readLength(field: string): number {
+    const length = this.readUint16(field)
+    const start = this.position
+    if (start + length > this.end) this.malformed(`${field} is cut short`)
+    this.position = start + length
+    return start
+  }
+}

@@ -1,0 +1,326 @@
+import assert from 'node:assert'
+import { decodeAcknowledgement } from './acknowledgement.ts'
+import { decodeAuth } from './auth.ts'
+import { decodeConnack } from './connack.ts'
+import { decodeConnect } from './connect.ts'
+import { decodeDisconnect } from './disconnect.ts'
+import { MalformedPacketError } from './malformed-packet.ts'
+import type { PacketType } from './malformed-packet.ts'
+import { PacketCursor } from './packet-cursor.ts'
+import type { ClientPacket, Packet, ProtocolVersion, ServerPacket } from './packet.ts'
+import { decodePingreq, decodePingresp } from './ping.ts'
+import { decodePublish } from './publish.ts'
+import { ReasonCodes } from './reason-codes.ts'
+import type { ReasonCode } from './reason-codes.ts'
+import { decodeSuback } from './suback.ts'
+import { decodeSubscribe } from './subscribe.ts'
+import { decodeUnsuback } from './unsuback.ts'
+import { decodeUnsubscribe } from './unsubscribe.ts'
+
+type Role = 'server' | 'client'
+
+const nothing = Buffer.alloc(0)
+
+/** Memory for a packet that comes in pieces starts at this and doubles with what has come, so that a header alone can't claim megabytes. */
+const firstAssemblyBytes = 4096
+
+/** One for all readers: decoding is synchronous and never nests. */
+const cursor = new PacketCursor()
+
+/**
+ * Turns the bytes of one connection into packets: `push` each chunk, then call `next` until it gives undefined. The caller may leave packets
+ * unread and come back; what waits is bounded by the caller, who stops reading the connection (`bufferedBytes`).
+ *
+ * A packet that lies within one chunk is read in place and its binary values are views into that chunk. One that is split over chunks is gathered once, at
+ * a cost linear in its size however small the pieces are. Role 'server' reads what clients send, role 'client' what servers send.
+ */
+export class PacketReader<R extends Role = Role> {
+  /** The greatest packet to be read, fixed header included. A longer one throws 0x95 once its fixed header is there. Settable at any time. */
+  maximumPacketSizeBytes: number
+  /** In the role 'server' set by the CONNECT; in the role 'client' to be set before the first packet arrives. */
+  protocolVersion: ProtocolVersion | undefined = undefined
+  readonly #fromClient: boolean
+  readonly #allowedFirstBytes: Uint8Array
+  #chunk: Buffer = nothing
+  #position = 0
+  #queue: Buffer[] = []
+  #queuedBytes = 0
+  /** A packet in the making: its first `#assembledBytes` bytes, of `#assemblySize`, which is 0 while the fixed header is not complete. */
+  #assembly: Buffer = nothing
+  #assembledBytes = 0
+  #assemblySize = 0
+  /** Where the body starts and the packet ends in the buffer of the last complete fixed header. */
+  #bodyStart = 0
+  #packetEnd = 0
+  #failure: MalformedPacketError | undefined = undefined
+
+  constructor(options: { readonly role: R; readonly maximumPacketSizeBytes: number }) {
+    this.maximumPacketSizeBytes = options.maximumPacketSizeBytes
+    this.#fromClient = options.role === 'server'
+    this.#allowedFirstBytes = this.#fromClient ? firstBytesOfClients : firstBytesOfServers
+  }
+
+  /** Bytes that were pushed and are not yet part of a packet that `next` gave. */
+  get bufferedBytes(): number {
+    return this.#chunk.length - this.#position + this.#queuedBytes + this.#assembledBytes
+  }
+
+  /** Takes the chunk over without a copy: the caller must not write into it any more. After an error it is dropped. */
+  push(chunk: Buffer): void {
+    if (this.#failure !== undefined) return
+    if (this.#position === this.#chunk.length && this.#queue.length === 0) {
+      this.#chunk = chunk
+      this.#position = 0
+    } else {
+      this.#queue.push(chunk)
+      this.#queuedBytes += chunk.length
+    }
+  }
+
+  /**
+   * The next packet; undefined when more bytes are needed. Throws `MalformedPacketError` for what the sender must not send, and from then on the
+   * same error at each call.
+   */
+  next(): (R extends 'server' ? ClientPacket : ServerPacket) | undefined {
+    if (this.#failure !== undefined) throw this.#failure
+    try {
+      return this.#next() as (R extends 'server' ? ClientPacket : ServerPacket) | undefined
+    } catch (error) {
+      if (error instanceof MalformedPacketError) this.#fail(error)
+      throw error
+    }
+  }
+
+  #fail(error: MalformedPacketError): void {
+    this.#failure = error
+    this.#chunk = nothing
+    this.#position = 0
+    this.#queue = []
+    this.#queuedBytes = 0
+    this.#assembly = nothing
+    this.#assembledBytes = 0
+  }
+
+  #next(): Packet | undefined {
+    if (this.#assembledBytes > 0) return this.#nextAssembled()
+    if (this.#position === this.#chunk.length && !this.#takeFromQueue()) return undefined
+    const chunk = this.#chunk
+    if (!this.#readFixedHeader(chunk, this.#position, chunk.length) || this.#packetEnd > chunk.length) {
+      return this.#nextAssembled()
+    }
+    const firstByte = chunk[this.#position] as number
+    this.#position = this.#packetEnd
+    return this.#decode(chunk, firstByte)
+  }
+
+  /** Makes the next waiting chunk the current one; lets go of a chunk that was read to its end. */
+  #takeFromQueue(): boolean {
+    // The queue has more than one element only when the caller left packets unread, and few then: `shift` is cheap.
+    const chunk = this.#queue.shift()
+    this.#chunk = chunk ?? nothing
+    this.#position = 0
+    this.#queuedBytes -= this.#chunk.length
+    return chunk !== undefined
+  }
+
+  /** Reads the fixed header between two places and refuses what it alone gives away; false when it is not complete. */
+  #readFixedHeader(bytes: Buffer, start: number, end: number): boolean {
+    if (start === end) return false
+    const firstByte = bytes[start] as number
+    if (this.#allowedFirstBytes[firstByte] === 0) this.#refuseFirstByte(firstByte)
+    if (this.#fromClient && (firstByte === 0x10) !== (this.protocolVersion === undefined)) this.#refuseOrder(firstByte)
+    let position = start + 1
+    let remainingLength = 0
+    for (let shift = 0; ; shift += 7) {
+      if (shift === 28)
+        this.#throw(ReasonCodes.malformedPacket, 'the Remaining Length has more than four bytes', firstByte)
+      if (position === end) return false
+      const byte = bytes[position++] as number
+      remainingLength |= (byte & 0x7f) << shift
+      if (byte < 0x80) break
+    }
+    this.#bodyStart = position
+    this.#packetEnd = position + remainingLength
+    if (this.#packetEnd - start > this.maximumPacketSizeBytes) {
+      this.#throw(ReasonCodes.packetTooLarge, 'the packet is larger than the maximum packet size', firstByte)
+    }
+    return true
+  }
+
+  /** Gathers a packet that is split over chunks, and reads it once it is whole. */
+  #nextAssembled(): Packet | undefined {
+    for (;;) {
+      if (this.#assemblySize === 0 && this.#readFixedHeader(this.#assembly, 0, this.#assembledBytes)) {
+        this.#assemblySize = this.#packetEnd
+      }
+      if (this.#assemblySize === 0) {
+        if (!this.#assemble(1)) return undefined
+      } else if (this.#assembledBytes < this.#assemblySize) {
+        if (!this.#assemble(this.#assemblySize - this.#assembledBytes)) return undefined
+      } else {
+        const packet = this.#assembly.subarray(0, this.#assemblySize)
+        this.#assembly = nothing
+        this.#assembledBytes = 0
+        this.#assemblySize = 0
+        return this.#decode(packet, packet[0] as number)
+      }
+    }
+  }
+
+  /** Moves up to `wanted` bytes of the current chunk into the assembly; false when none wait. */
+  #assemble(wanted: number): boolean {
+    if (this.#position === this.#chunk.length && !this.#takeFromQueue()) return false
+    const count = Math.min(wanted, this.#chunk.length - this.#position)
+    const size = this.#assembledBytes + count
+    if (size > this.#assembly.length) {
+      const roomy = Math.max(size, 2 * this.#assembly.length, firstAssemblyBytes)
+      const grown = Buffer.allocUnsafe(this.#assemblySize === 0 ? 5 : Math.min(roomy, this.#assemblySize))
+      this.#assembly.copy(grown, 0, 0, this.#assembledBytes)
+      this.#assembly = grown
+    }
+    this.#chunk.copy(this.#assembly, this.#assembledBytes, this.#position, this.#position + count)
+    this.#position += count
+    this.#assembledBytes = size
+    return true
+  }
+
+  #decode(bytes: Buffer, firstByte: number): Packet {
+    const type = packetTypes[firstByte >> 4] as PacketType
+    cursor.bytes = bytes
+    cursor.position = this.#bodyStart
+    cursor.end = this.#packetEnd
+    cursor.packetType = type
+    cursor.protocolVersion = this.protocolVersion
+    try {
+      if (type === 'connect') {
+        const packet = decodeConnect(cursor)
+        this.protocolVersion = packet.protocolVersion
+        return packet
+      }
+      assert(this.protocolVersion !== undefined, 'the protocol version of the server is not set')
+      return decodeBody(type, firstByte, this.protocolVersion, this.#fromClient)
+    } finally {
+      cursor.release()
+    }
+  }
+
+  #refuseFirstByte(firstByte: number): never {
+    const type = firstByte >> 4
+    const name = packetTypes[type]
+    if (name === undefined) this.#throw(ReasonCodes.malformedPacket, 'packet type 0 is reserved', firstByte)
+    if (!directions[name][this.#fromClient ? 'fromClient' : 'fromServer']) {
+      this.#throw(ReasonCodes.protocolError, `this side does not receive ${name}`, firstByte)
+    }
+    // [MQTT-2.1.3-1] [MQTT-3.6.1-1] [MQTT-3.8.1-1] [MQTT-3.10.1-1] [MQTT-3.14.1-1] [MQTT-3.15.1-1] [MQTT311-2.2.2-1] [MQTT311-2.2.2-2]
+    return this.#throw(
+      ReasonCodes.malformedPacket,
+      `the flags of ${name} are not the ones that it must have`,
+      firstByte,
+    )
+  }
+
+  #refuseOrder(firstByte: number): never {
+    if (firstByte === 0x10) this.#throw(ReasonCodes.protocolError, 'a second CONNECT', firstByte) // [MQTT-3.1.0-2] [MQTT311-3.1.0-2]
+    return this.#throw(ReasonCodes.protocolError, 'the first packet is not CONNECT', firstByte) // [MQTT-3.1.0-1] [MQTT311-3.1.0-1]
+  }
+
+  #throw(reasonCode: ReasonCode, message: string, firstByte: number): never {
+    throw new MalformedPacketError(reasonCode, message, packetTypes[firstByte >> 4], this.protocolVersion)
+  }
+}
+
+function decodeBody(
+  type: Exclude<PacketType, 'connect'>,
+  firstByte: number,
+  protocolVersion: ProtocolVersion,
+  fromClient: boolean,
+): Packet {
+  switch (type) {
+    case 'publish':
+      return decodePublish(cursor, firstByte & 0x0f, protocolVersion, fromClient)
+    case 'puback':
+    case 'pubrec':
+    case 'pubrel':
+    case 'pubcomp':
+      return decodeAcknowledgement(cursor, type, protocolVersion)
+    case 'connack':
+      return decodeConnack(cursor, protocolVersion)
+    case 'subscribe':
+      return decodeSubscribe(cursor, protocolVersion)
+    case 'suback':
+      return decodeSuback(cursor, protocolVersion)
+    case 'unsubscribe':
+      return decodeUnsubscribe(cursor, protocolVersion)
+    case 'unsuback':
+      return decodeUnsuback(cursor, protocolVersion)
+    case 'pingreq':
+      return decodePingreq(cursor)
+    case 'pingresp':
+      return decodePingresp(cursor)
+    case 'disconnect':
+      return decodeDisconnect(cursor, protocolVersion, fromClient)
+    case 'auth':
+      break
+  }
+  if (protocolVersion === 4) cursor.malformed('packet type 15 is reserved in MQTT 3.1.1')
+  return decodeAuth(cursor, fromClient)
+}
+
+/** By the upper half of the first byte (MQTT 5.0 Table 2-1); 0 is reserved. */
+const packetTypes: readonly (PacketType | undefined)[] = [
+  undefined,
+  'connect',
+  'connack',
+  'publish',
+  'puback',
+  'pubrec',
+  'pubrel',
+  'pubcomp',
+  'subscribe',
+  'suback',
+  'unsubscribe',
+  'unsuback',
+  'pingreq',
+  'pingresp',
+  'disconnect',
+  'auth',
+]
+
+interface Direction {
+  readonly fromClient: boolean
+  readonly fromServer: boolean
+  /** The lower half of the first byte (MQTT 5.0 Table 2-2); undefined where it has a meaning. */
+  readonly flags: number | undefined
+}
+
+/** Who sends what, with which flags. DISCONNECT from a server is MQTT 5 alone. */
+const directions: { readonly [type in PacketType]: Direction } = {
+  connect: { fromClient: true, fromServer: false, flags: 0 },
+  connack: { fromClient: false, fromServer: true, flags: 0 },
+  publish: { fromClient: true, fromServer: true, flags: undefined },
+  puback: { fromClient: true, fromServer: true, flags: 0 },
+  pubrec: { fromClient: true, fromServer: true, flags: 0 },
+  pubrel: { fromClient: true, fromServer: true, flags: 2 },
+  pubcomp: { fromClient: true, fromServer: true, flags: 0 },
+  subscribe: { fromClient: true, fromServer: false, flags: 2 },
+  suback: { fromClient: false, fromServer: true, flags: 0 },
+  unsubscribe: { fromClient: true, fromServer: false, flags: 2 },
+  unsuback: { fromClient: false, fromServer: true, flags: 0 },
+  pingreq: { fromClient: true, fromServer: false, flags: 0 },
+  pingresp: { fromClient: false, fromServer: true, flags: 0 },
+  disconnect: { fromClient: true, fromServer: true, flags: 0 },
+  auth: { fromClient: true, fromServer: true, flags: 0 },
+}
+
+const firstBytesOfClients = firstBytes('fromClient')
+const firstBytesOfServers = firstBytes('fromServer')
+
+/** 1 at each first byte that a packet in this direction may have. */
+function firstBytes(sender: 'fromClient' | 'fromServer'): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, firstByte) => {
+    const type = packetTypes[firstByte >> 4]
+    if (type === undefined || !directions[type][sender]) return 0
+    const { flags } = directions[type]
+    return flags === undefined || flags === (firstByte & 0x0f) ? 1 : 0
+  })
+}

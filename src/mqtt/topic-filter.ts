@@ -1,0 +1,103 @@
+/** Topic Filters: what subscriptions ask for and what permits grant (MQTT 5.0 §4.7, §4.8.2). */
+import { isTopicText } from './topic-name.ts'
+
+const slash = 0x2f
+const plus = 0x2b
+const hash = 0x23
+const dollar = 0x24
+
+const sharePrefix = '$share/'
+
+/**
+ * True when the text is a Topic Filter: 1 to 65,535 bytes of UTF-8 [MQTT-4.7.3-1] [MQTT-4.7.3-3], no U+0000 [MQTT-4.7.3-2], `#` alone in the
+ * last level [MQTT-4.7.1-1], `+` alone in its level [MQTT-4.7.1-2]. A shared subscription has further rules: `parseSharedSubscription`.
+ */
+export function isValidTopicFilter(filter: string): boolean {
+  if (!isTopicText(filter)) return false
+  const length = filter.length
+  for (let index = 0; index < length; index++) {
+    const character = filter.charCodeAt(index)
+    if (character !== plus && character !== hash) continue
+    if (index > 0 && filter.charCodeAt(index - 1) !== slash) return false
+    if (index + 1 === length) return true
+    if (character === hash || filter.charCodeAt(index + 1) !== slash) return false
+  }
+  return true
+}
+
+/**
+ * True when the Topic Filter matches the Topic Name; both are taken to be valid. A wildcard in the first level matches no Topic Name that
+ * begins with `$` [MQTT-4.7.2-1]; `a/#` matches `a` as well. Characters are compared as they are [MQTT-4.7.3-4].
+ */
+export function matches(topicFilter: string, topicName: string): boolean {
+  const filterLength = topicFilter.length
+  const nameLength = topicName.length
+  if (topicName.charCodeAt(0) === dollar && isWildcard(topicFilter.charCodeAt(0))) return false
+  let inName = 0
+  for (let inFilter = 0; inFilter < filterLength; inFilter++) {
+    const character = topicFilter.charCodeAt(inFilter)
+    if (character === plus) {
+      while (inName < nameLength && topicName.charCodeAt(inName) !== slash) inName++
+    } else if (character === hash) {
+      return true
+    } else if (inName === nameLength) {
+      return isParentEnding(topicFilter, inFilter)
+    } else if (topicName.charCodeAt(inName++) !== character) {
+      return false
+    }
+  }
+  return inName === nameLength
+}
+
+/**
+ * True when every Topic Name that `asked` matches is matched by `granted`: containment of sets, which is what a permit needs. Both are
+ * taken to be valid Topic Filters without `$share`.
+ *
+ * Level by level: a literal contains itself alone, `+` any single level, `#` whatever follows, and nothing too. In the first
+ * level neither wildcard contains a literal that begins with `$` [MQTT-4.7.2-1]. `#` and `+/#` are the same set, for a Topic Name has at least one level.
+ */
+export function covers(granted: string, asked: string): boolean {
+  const askedFilter = asked === '#' ? '+/#' : asked
+  const grantedLength = granted.length
+  const askedLength = askedFilter.length
+  if (askedFilter.charCodeAt(0) === dollar && isWildcard(granted.charCodeAt(0))) return false
+  let inAsked = 0
+  for (let inGranted = 0; inGranted < grantedLength; inGranted++) {
+    const character = granted.charCodeAt(inGranted)
+    if (character === hash) return true
+    if (character === plus) {
+      if (askedFilter.charCodeAt(inAsked) === hash) return false
+      while (inAsked < askedLength && askedFilter.charCodeAt(inAsked) !== slash) inAsked++
+    } else if (inAsked === askedLength) {
+      return isParentEnding(granted, inGranted)
+    } else if (askedFilter.charCodeAt(inAsked++) !== character) {
+      return false
+    }
+  }
+  return inAsked === askedLength
+}
+
+/**
+ * Splits `$share/{ShareName}/{filter}`: undefined when the filter is no shared subscription, 'invalid' when it begins like one and then has no
+ * ShareName [MQTT-4.8.2-1], one with a wildcard, or no valid Topic Filter behind it [MQTT-4.8.2-2].
+ */
+export function parseSharedSubscription(
+  filter: string,
+): { readonly shareName: string; readonly topicFilter: string } | undefined | 'invalid' {
+  if (!filter.startsWith(sharePrefix)) return undefined
+  const end = filter.indexOf('/', sharePrefix.length)
+  if (end <= sharePrefix.length) return 'invalid'
+  const shareName = filter.slice(sharePrefix.length, end)
+  const topicFilter = filter.slice(end + 1)
+  if (shareName.includes('+') || shareName.includes('#') || !isTopicText(filter)) return 'invalid'
+  return isValidTopicFilter(topicFilter) ? { shareName, topicFilter } : 'invalid'
+}
+
+function isWildcard(character: number): boolean {
+  return character === plus || character === hash
+}
+
+/** True when the filter goes on with `/#` and ends: then it also matches the level before. */
+function isParentEnding(filter: string, index: number): boolean {
+  return index + 2 === filter.length && filter.charCodeAt(index) === slash && filter.charCodeAt(index + 1) === hash
+}
