@@ -72,10 +72,10 @@ describe('the data directory', () => {
   it('is refused to a second taker, with who has it, since when and where that one answers', async () => {
     const path = freshPath()
     const directory = await take(path)
-    await directory.announce({ httpsAddress: 'https://127.0.0.1:8443', caFile: '/x/ca.pem' })
+    await directory.announce({ host: '0.0.0.0', port: 8443, certFile: '/x/server.pem' })
     const second = await openDataDirectory(path, options)
     assert.ok(!second.ok && second.code === 'in_use')
-    assert.equal(second.holder?.caFile, '/x/ca.pem')
+    assert.equal(second.holder?.certFile, '/x/server.pem')
     assert.match(second.message, new RegExp(`in use by process ${process.pid} on \\S+ \\(\`fieldgate serve\`\\)`))
     assert.match(second.message, /since 2026-01-31T12:00:00\.000Z, which answers at https:\/\/127\.0\.0\.1:8443/)
     await directory.release()

@@ -9,9 +9,11 @@
  */
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
+import { version } from './version.ts'
 
 /** The layout of the directory that this version writes. A directory with a higher number is refused. */
 const FORMAT = 1
@@ -24,18 +26,20 @@ export interface Holder {
   readonly since: string
   /** What it does with it: `serve`, or a command's name. */
   readonly purpose: string
-  /** Where its HTTP API answers (`https://127.0.0.1:8443`); absent while it starts, and for a command. */
+  /** Of Fieldgate. */
+  readonly version: string
+  /** Where its HTTP API answers on this machine (`https://127.0.0.1:8443`); absent while it starts, and for a command. */
   readonly httpsAddress?: string
-  /** The certificate authority of that address, a file; absent when the system's own authorities know it. */
-  readonly caFile?: string
+  /** The file with the very certificate that it serves there. */
+  readonly certFile?: string
 }
 
 /** A data directory that this process holds. */
 export interface DataDirectory {
   /** Absolute. */
   readonly path: string
-  /** Tells other processes of this machine where the service answers. */
-  announce(where: { readonly httpsAddress: string; readonly caFile: string | undefined }): Promise<void>
+  /** Tells other processes of this machine where the service's HTTP API listens, and the file of the certificate it serves. */
+  announce(listener: { readonly host: string; readonly port: number; readonly certFile: string }): Promise<void>
   /** Lets go of the directory. A second call does nothing. */
   release(): Promise<void>
 }
@@ -66,6 +70,7 @@ export async function openDataDirectory(
       host: hostname(),
       since: new Date(options.clock.now()).toISOString(),
       purpose: options.purpose,
+      version,
     }
     try {
       await writeWhole(path, 'instance.json', JSON.stringify(holder))
@@ -87,8 +92,8 @@ export async function openDataDirectory(
 function heldDirectory(path: string, lock: DatabaseSync, holder: Holder): DataDirectory {
   return {
     path,
-    announce: async ({ httpsAddress, caFile }) => {
-      const introduced: Holder = { ...holder, httpsAddress, ...(caFile === undefined ? {} : { caFile }) }
+    announce: async ({ host, port, certFile }) => {
+      const introduced: Holder = { ...holder, httpsAddress: localAddress(host, port), certFile }
       await writeWhole(path, 'instance.json', JSON.stringify(introduced))
     },
     release: async () => {
@@ -97,6 +102,12 @@ function heldDirectory(path: string, lock: DatabaseSync, holder: Holder): DataDi
       lock.close()
     },
   }
+}
+
+/** How this machine reaches a listener: an unspecified address means every one, the loopback's among them. */
+function localAddress(host: string, port: number): string {
+  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `https://${isIP(reached) === 6 ? `[${reached}]` : reached}:${port}`
 }
 
 /**
@@ -144,15 +155,17 @@ function isFromTheDead(holder: Holder): boolean {
 
 function parseHolder(text: string): Holder | undefined {
   try {
-    const { pid, host, since, purpose, httpsAddress, caFile } = JSON.parse(text) as Record<string, unknown>
+    const given = JSON.parse(text) as Record<string, unknown>
+    const { pid, host, since, purpose, httpsAddress, certFile } = given
     if (typeof pid !== 'number' || typeof host !== 'string' || typeof since !== 'string') return undefined
     return {
       pid,
       host,
       since,
       purpose: typeof purpose === 'string' ? purpose : 'unknown',
+      version: typeof given['version'] === 'string' ? given['version'] : 'unknown',
       ...(typeof httpsAddress === 'string' ? { httpsAddress } : {}),
-      ...(typeof caFile === 'string' ? { caFile } : {}),
+      ...(typeof certFile === 'string' ? { certFile } : {}),
     }
   } catch {
     return undefined

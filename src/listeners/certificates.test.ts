@@ -82,10 +82,11 @@ function days(text: string): number {
 describe('the local authority', () => {
   it('makes a chain that openssl verifies for every name, and for a server alone', async () => {
     const folder = await freshFolder()
-    const { cert, caFile, close } = await load(folder)
+    const { cert, certFile, caFile, close } = await load(folder)
     close()
     assert.equal(caFile, join(folder, 'tls', 'ca.pem'))
     const server = join(folder, 'tls', 'server.pem')
+    assert.equal(certFile, server)
     assert.equal(await readFile(server, 'utf8'), cert)
     const verify = (...args: string[]) =>
       spawnSync('openssl', ['verify', '-x509_strict', '-CAfile', caFile, ...args, server], { encoding: 'utf8' })

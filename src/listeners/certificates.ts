@@ -33,6 +33,8 @@ export interface CertificateOptions {
 
 /** The pair to start with, and the life of the watch over its successors. */
 export interface Certificates extends CertificatePair {
+  /** The file of the certificate that is served. */
+  readonly certFile: string
   /** What clients must trust: the local authority's certificate; undefined when the files are configured. */
   readonly caFile: string | undefined
   /** Ends the watch. */
@@ -56,7 +58,7 @@ export async function loadCertificates(options: CertificateOptions): Promise<Cer
 }
 
 async function watchLocal(options: CertificateOptions): Promise<Certificates> {
-  const { pair, caFile } = await issueServerCertificate(options)
+  const { pair, certFile, caFile } = await issueServerCertificate(options)
   const check = async () => {
     const next = await issueServerCertificate(options)
     if (next.renewed) options.onChange(next.pair)
@@ -65,7 +67,7 @@ async function watchLocal(options: CertificateOptions): Promise<Certificates> {
     check().catch((error: unknown) => options.log.error({ error }, 'certificate.renewal_failed'))
   }, CHECK_INTERVAL_MS)
   timer.unref()
-  return { ...pair, caFile, close: () => clearInterval(timer) }
+  return { ...pair, certFile, caFile, close: () => clearInterval(timer) }
 }
 
 async function watchConfigured(options: CertificateOptions, certFile: string, keyFile: string): Promise<Certificates> {
@@ -107,7 +109,7 @@ async function watchConfigured(options: CertificateOptions, certFile: string, ke
     clearInterval(timer)
     for (const watcher of watchers) watcher.close()
   }
-  return { ...first, caFile: undefined, close }
+  return { ...first, certFile, caFile: undefined, close }
 }
 
 /** Folders, not files: a file that is replaced by a rename, or a symbolic link that is turned, is another file to a watch. */

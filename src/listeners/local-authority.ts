@@ -43,7 +43,12 @@ export async function issueServerCertificate(options: {
   readonly hostNames: readonly string[]
   readonly clock: { now(): number }
   readonly log: Log
-}): Promise<{ readonly pair: CertificatePair; readonly caFile: string; readonly renewed: boolean }> {
+}): Promise<{
+  readonly pair: CertificatePair
+  readonly certFile: string
+  readonly caFile: string
+  readonly renewed: boolean
+}> {
   const folder = join(options.dataDirectory, 'tls')
   const files: Files = {
     folder,
@@ -52,12 +57,13 @@ export async function issueServerCertificate(options: {
     server: join(folder, 'server.pem'),
     serverKey: join(folder, 'server-key.pem'),
   }
+  const kept = { certFile: files.server, caFile: files.authority }
   const nowMs = options.clock.now()
   await mkdir(folder, { recursive: true, mode: 0o755 })
   const authority = await readAuthority(files, nowMs, options.log)
   const hostNames = certifiableNames(options.hostNames, options.log)
   const present = await readServerPair(files, authority.certificate, hostNames, nowMs)
-  if (present !== undefined) return { pair: present, caFile: files.authority, renewed: false }
+  if (present !== undefined) return { pair: present, ...kept, renewed: false }
   const pair = makeServerPair(authority, hostNames, nowMs)
   await writeWhole(files.serverKey, pair.key, 0o600)
   await writeWhole(files.server, pair.cert, 0o644)
@@ -65,7 +71,7 @@ export async function issueServerCertificate(options: {
     { file: files.server, hostNames, validTo: new X509Certificate(pair.cert).validTo },
     'certificate.issued',
   )
-  return { pair, caFile: files.authority, renewed: true }
+  return { pair, ...kept, renewed: true }
 }
 
 interface Authority {
