@@ -4,12 +4,10 @@ import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 /** Reads current numbers; called at registration for its keys and once per metric and scrape, so it should be cheap. */
 export type ReadNumbers = () => Readonly<Record<string, number>>
 
-/** What a scraper reads, and where the rooms put their numbers. */
+/** Where the rooms put their numbers. */
 export interface Telemetry {
-  /** The value of the `Content-Type` header that goes with `metrics()`. */
-  readonly contentType: string
-  /** All metrics, in Prometheus' text format. */
-  metrics(): Promise<string>
+  /** All metrics of the process; a room with histograms of its own registers them here. */
+  readonly registry: Registry
   /**
    * Registers the numbers of a room, one metric a key. A number only grows (`messagesReceived` of `broker` becomes the counter
    * `fieldgate_broker_messages_received_total`), unless its key is in `currentKeys` (`connections`: the gauge
@@ -23,8 +21,7 @@ export function createTelemetry(): Telemetry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   return {
-    contentType: registry.contentType,
-    metrics: () => registry.metrics(),
+    registry,
     registerNumbers: (room, read, currentKeys = []) => {
       for (const key of Object.keys(read())) {
         const metric = currentKeys.includes(key) ? gauge(room, key, read) : counter(room, key, read)
