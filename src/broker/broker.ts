@@ -1,0 +1,280 @@
+/**
+ * The broker: MQTT 5.0 and 3.1.1 semantics over byte duplexes. It knows no socket, token, database or LoRaWAN; they come in
+ * through its ports: policy, engine and consumers.
+ */
+import { randomUUID } from 'node:crypto'
+import type { WillMessage } from '../mqtt/packet.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import { systemClock } from './clock.ts'
+import type { Clock } from './clock.ts'
+import { Connection } from './connection.ts'
+import type { PublishConsumer } from './consumer.ts'
+import { createCounters } from './counters.ts'
+import type { Counters } from './counters.ts'
+import { Deadlines } from './deadlines.ts'
+import { Delivery } from './delivery.ts'
+import type { Engine } from './engine.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
+import type { Limits } from './limits.ts'
+import { silentLog } from './log.ts'
+import type { Log } from './log.ts'
+import { Message } from './message.ts'
+import type { Peer, Permit, Policy } from './policy.ts'
+import { RetainedMessages } from './retained-messages.ts'
+import { Router } from './router.ts'
+import type { Session } from './session.ts'
+import { Sessions } from './sessions.ts'
+import { SubscriptionIndex } from './subscription-index.ts'
+import type { Transport } from './transport.ts'
+import { WillMessages } from './will-messages.ts'
+
+export interface BrokerOptions {
+  readonly policy: Policy
+  readonly engine: Engine
+  readonly consumers?: readonly PublishConsumer[]
+  readonly limits?: Partial<Limits>
+  readonly clock?: Clock
+  readonly log?: Log
+  /** A fresh text of at least 128 random bits, for Client Identifiers that we assign. */
+  readonly randomId?: () => string
+}
+
+/** A live connection as administrators see it. */
+export interface ConnectionView {
+  readonly clientId: string
+  readonly tenant: string
+  readonly identity: string
+  readonly address: string
+  readonly protocolVersion: number
+  readonly openedAtMs: number
+  readonly topicFilters: readonly string[]
+}
+
+/** Kinds of refusal counted one by one; the codes come from a fixed set, so this is bounded by it. */
+export type RefusalCounts = ReadonlyMap<string, number>
+
+export class Broker {
+  readonly policy: Policy
+  readonly consumers: readonly PublishConsumer[]
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Log
+  readonly counters: Counters = createCounters()
+  readonly deadlines: Deadlines
+  readonly delivery: Delivery
+  readonly retained: RetainedMessages
+  readonly router: Router
+  readonly sessions: Sessions
+  readonly wills: WillMessages
+  readonly randomId: () => string
+  /** Grows with each tick; bounds per second are counted within one value of it. */
+  second = 0
+  isClosing = false
+  readonly #engine: Engine
+  readonly #connections = new Set<Connection>()
+  readonly #perTenant = new Map<string, number>()
+  readonly #perIdentity = new Map<string, number>()
+  readonly #refusals = new Map<string, number>()
+  #throttled = new Set<Connection>()
+
+  constructor(options: BrokerOptions) {
+    this.policy = options.policy
+    this.consumers = options.consumers ?? []
+    this.limits = { ...DEFAULT_LIMITS, ...options.limits }
+    this.clock = options.clock ?? systemClock
+    this.log = options.log ?? silentLog
+    this.randomId = options.randomId ?? randomUUID
+    this.#engine = options.engine
+    const index = new SubscriptionIndex(options.engine.partitions)
+    this.deadlines = new Deadlines(this.clock.now())
+    this.delivery = new Delivery(options.engine, index, this.clock, this.counters)
+    this.retained = new RetainedMessages(this.limits)
+    this.router = new Router(index, this.delivery, this.retained, options.engine, this.counters)
+    this.wills = new WillMessages(
+      this.deadlines,
+      (session, will, permit) => void this.#publishWill(session, will, permit),
+    )
+    this.sessions = new Sessions(index, this.delivery, this.deadlines, this.wills, this.limits, this.counters)
+  }
+
+  /** Opens the engine. Call before the first `accept`. */
+  async start(): Promise<void> {
+    await this.#engine.open(this.delivery.readers)
+    this.delivery.start()
+  }
+
+  /** Takes over a fresh duplex of bytes; closed at once when the broker has as many as it may. */
+  accept(transport: Transport, peer: Peer): void {
+    if (this.isClosing || this.#connections.size >= this.limits.maximumConnections) {
+      this.counters.connectionsRefused += 1
+      transport.destroy()
+      return
+    }
+    this.counters.connectionsOpened += 1
+    this.#connections.add(new Connection(this, transport, peer))
+  }
+
+  /** Runs what is due. The owner calls it about once a second. */
+  tick(): void {
+    this.second += 1
+    const throttled = this.#throttled
+    this.#throttled = new Set()
+    for (const connection of throttled) connection.unthrottle()
+    this.deadlines.advance(this.clock.now())
+  }
+
+  /** Ends all connections with 0x8B, so that their clients go elsewhere or come back; then closes the engine. */
+  async close(): Promise<void> {
+    this.isClosing = true
+    for (const connection of this.#connections) {
+      connection.disconnect(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down')
+    }
+    await this.#engine.close()
+  }
+
+  /** Live connections past CONNACK. */
+  *connections(): Generator<ConnectionView> {
+    for (const connection of this.#connections) {
+      if (!connection.isConnected) continue
+      const { session } = connection
+      yield {
+        clientId: session.clientId,
+        tenant: session.tenant,
+        identity: session.identity,
+        address: connection.peer.address,
+        protocolVersion: connection.protocolVersion,
+        openedAtMs: connection.openedAtMs,
+        topicFilters: [...session.subscriptions.keys()],
+      }
+    }
+  }
+
+  /** How often each kind of publish and subscribe was refused, by `kind:code`. */
+  get refusals(): RefusalCounts {
+    return this.#refusals
+  }
+
+  isTopicNameWithinLimits(topicName: string): boolean {
+    return isWithin(topicName, this.limits.maximumTopicBytes, this.limits.maximumTopicLevels)
+  }
+
+  isTopicFilterWithinLimits(topicFilter: string): boolean {
+    return isWithin(topicFilter, this.limits.maximumTopicBytes, this.limits.maximumTopicLevels)
+  }
+
+  /** True when the tenant and the identity may have one more connection. */
+  hasRoomFor(permit: Permit): boolean {
+    return (
+      (this.#perTenant.get(permit.tenant) ?? 0) < this.limits.maximumConnectionsPerTenant &&
+      (this.#perIdentity.get(identityKey(permit)) ?? 0) < this.limits.maximumConnectionsPerIdentity
+    )
+  }
+
+  connectionAccepted(connection: Connection): void {
+    const { session } = connection
+    this.counters.connections += 1
+    count(this.#perTenant, session.tenant, 1)
+    count(this.#perIdentity, identityKey(session), 1)
+    this.log.info(
+      {
+        clientId: session.clientId,
+        tenant: session.tenant,
+        peer: connection.peer.address,
+        protocolVersion: connection.protocolVersion,
+      },
+      'connection.accepted',
+    )
+  }
+
+  /** The connection is over, however; its Session rests or ends, its Will Message is owed unless it was spared. */
+  connectionEnded(connection: Connection, session: Session | undefined): void {
+    this.#connections.delete(connection)
+    this.#throttled.delete(connection)
+    if (session === undefined || session.connection !== connection) return
+    this.counters.connections -= 1
+    count(this.#perTenant, session.tenant, -1)
+    count(this.#perIdentity, identityKey(session), -1)
+    session.connection = undefined
+    const now = this.clock.now()
+    if (connection.will !== undefined) this.wills.owe(session, connection.will, connection.permit, now)
+    this.sessions.rest(session, now)
+  }
+
+  /** Takes away subscriptions that the permit does not allow; returns their Topic Filters. */
+  dropRefusedSubscriptions(session: Session, permit: Permit): string[] {
+    const lost: string[] = []
+    for (const { topicFilter, group } of session.subscriptions.values()) {
+      if (!permit.maySubscribe(group?.topicFilter ?? topicFilter).allowed) lost.push(topicFilter)
+    }
+    for (const topicFilter of lost) this.sessions.unsubscribe(session, topicFilter)
+    return lost
+  }
+
+  /** The connection goes on with the next tick. */
+  throttle(connection: Connection): void {
+    this.#throttled.add(connection)
+  }
+
+  /** Counts a refusal and says so once in the log. */
+  refused(kind: 'publish' | 'subscribe' | 'will', connection: Connection, code: string, fields: object): void {
+    count(this.#refusals, `${kind}:${code}`, 1)
+    this.log.warn(
+      { clientId: connection.clientId, tenant: connection.permit.tenant, code, ...fields },
+      `${kind}.refused`,
+    )
+  }
+
+  /** A Will Message is judged again when it is due: rights may have changed since CONNECT. */
+  async #publishWill(session: Session, will: WillMessage, permit: Permit): Promise<void> {
+    const { topicName, payload, qos, retain } = will
+    try {
+      let decision = await permit.mayPublish(topicName)
+      const consumer = this.consumers.find((candidate) => candidate.wants(topicName))
+      if (decision.allowed && consumer !== undefined)
+        decision = await consumer.consume({ topicName, payload, qos, retain })
+      const hasRoom = !retain || payload.length === 0 || this.retained.hasRoom(topicName, payload.length)
+      if (!decision.allowed || !hasRoom) {
+        this.counters.publishesRefused += 1
+        this.log.warn({ clientId: session.clientId, tenant: session.tenant, topicName }, 'will.refused')
+        return
+      }
+    } catch (error) {
+      this.log.error({ err: error, clientId: session.clientId, topicName }, 'will.failed')
+      return
+    }
+    const receivedAtMs = this.clock.now()
+    const message = new Message({
+      topicName,
+      payload,
+      qos,
+      retain,
+      properties: will.properties,
+      publisherKey: session.key,
+      receivedAtMs,
+    })
+    if (qos === 0) this.router.pass(message)
+    else {
+      const failed = ({ reason }: { readonly reason: string }): void =>
+        this.log.error({ clientId: session.clientId, topicName, reason }, 'will.failed')
+      this.router.own(message, { owned: () => {}, failed })
+    }
+  }
+}
+
+function isWithin(text: string, maximumBytes: number, maximumLevels: number): boolean {
+  // A UTF-16 unit is at most three bytes of UTF-8: most texts need not be measured.
+  if (text.length * 3 > maximumBytes && Buffer.byteLength(text) > maximumBytes) return false
+  let levels = 1
+  for (let at = text.indexOf('/'); at !== -1; at = text.indexOf('/', at + 1)) levels += 1
+  return levels <= maximumLevels
+}
+
+function identityKey(owner: { readonly tenant: string; readonly identity: string }): string {
+  return `${owner.tenant}\0${owner.identity}`
+}
+
+function count(counts: Map<string, number>, key: string, by: number): void {
+  const next = (counts.get(key) ?? 0) + by
+  if (next === 0) counts.delete(key)
+  else counts.set(key, next)
+}

@@ -1,0 +1,509 @@
+/** One Network Connection: its bytes in, its bytes out, and what holds for as long as it lives. */
+import { encodePacket } from '../mqtt/encode-packet.ts'
+import { MalformedPacketError } from '../mqtt/malformed-packet.ts'
+import { PacketReader } from '../mqtt/packet-reader.ts'
+import type { ProtocolVersion, PublishProperties, QoS, ServerPacket, WillMessage } from '../mqtt/packet.ts'
+import { encodePublish } from '../mqtt/publish.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { ReasonCode } from '../mqtt/reason-codes.ts'
+import type { Broker } from './broker.ts'
+import { Deadline } from './deadlines.ts'
+import { handlePacket } from './handle-packet.ts'
+import type { Message } from './message.ts'
+import { Outgoing } from './outgoing.ts'
+import type { Peer, Permit, PermitEnd } from './policy.ts'
+import type { Session } from './session.ts'
+import type { Transport } from './transport.ts'
+
+/** Bytes that may wait, parsed or not, while a packet before them is being judged; then reading stops. */
+const MAXIMUM_WAITING_BYTES = 65_536
+
+/** What CONNECT settles, given to the connection at once. */
+export interface Agreement {
+  readonly protocolVersion: ProtocolVersion
+  readonly session: Session
+  readonly permit: Permit
+  readonly will: WillMessage | undefined
+  readonly keepAliveSeconds: number
+  /** QoS 1 and 2 messages that the client takes at once, cut to our own bound. */
+  readonly sendMaximum: number
+  /** Bytes of the largest packet that the client takes. */
+  readonly clientMaximumPacketSizeBytes: number
+  readonly outgoingTopicAliasMaximum: number
+  /** False: no Reason String and User Properties but on PUBLISH, CONNACK and DISCONNECT [MQTT-3.1.2-29]. */
+  readonly requestProblemInformation: boolean
+  readonly authenticationMethod: string | undefined
+}
+
+type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
+
+export class Connection {
+  readonly broker: Broker
+  readonly peer: Peer
+  readonly openedAtMs: number
+  readonly #transport: Transport
+  readonly #reader: PacketReader<'server'>
+  readonly #outgoing: Outgoing
+  readonly #deadline = new Deadline((nowMs) => this.#onDeadline(nowMs))
+  readonly #expiry = new Deadline(() => this.#onExpiry())
+  #state: State = 'awaiting connect'
+  #agreement: Agreement | undefined = undefined
+  #permit: Permit | undefined = undefined
+  #unwatch: (() => void) | undefined = undefined
+  will: WillMessage | undefined = undefined
+  /** Messages of this connection that the engine does not own yet. */
+  pendingPublishes = 0
+  /** True at the bound of bytes buffered towards the client. */
+  congested = false
+  #congestedSinceMs = 0
+  #flushPlanned = false
+  #waiting = false
+  #paused = false
+  #lastPacketAtMs: number
+  #window = { second: -1, publishes: 0, bytes: 0 }
+  #throttled = false
+  #whenSettled: (() => void) | undefined = undefined
+  #incomingAliases: Map<number, string> | undefined = undefined
+  #outgoingAliases: Map<string, number> | undefined = undefined
+
+  constructor(broker: Broker, transport: Transport, peer: Peer) {
+    this.broker = broker
+    this.peer = peer
+    this.#transport = transport
+    this.#reader = new PacketReader({
+      role: 'server',
+      maximumPacketSizeBytes: broker.limits.maximumConnectPacketSizeBytes,
+    })
+    this.#outgoing = new Outgoing((bytes) => this.#write(bytes))
+    const now = broker.clock.now()
+    this.openedAtMs = now
+    this.#lastPacketAtMs = now
+    broker.deadlines.set(this.#deadline, now + broker.limits.connectTimeoutMs)
+    transport.attach({
+      data: (chunk) => this.#data(chunk),
+      drained: () => this.#drained(),
+      closed: (error) => this.#gone(error),
+    })
+  }
+
+  get isConnected(): boolean {
+    return this.#state === 'connected'
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+
+  get session(): Session {
+    return this.#agreed().session
+  }
+
+  get permit(): Permit {
+    return this.#permit as Permit
+  }
+
+  get protocolVersion(): ProtocolVersion {
+    return this.#agreement?.protocolVersion ?? this.#reader.protocolVersion ?? 5
+  }
+
+  get sendMaximum(): number {
+    return this.#agreed().sendMaximum
+  }
+
+  get authenticationMethod(): string | undefined {
+    return this.#agreed().authenticationMethod
+  }
+
+  /** The Client Identifier for logs, if there is a Session. */
+  get clientId(): string | undefined {
+    return this.#agreement?.session.clientId
+  }
+
+  /** CONNECT is being judged: no second one, and what follows it waits. */
+  judging(): boolean {
+    if (this.#state !== 'awaiting connect') return false
+    this.#state = 'judging connect'
+    return true
+  }
+
+  /** CONNECT was accepted; the caller sends CONNACK next. */
+  accepted(agreement: Agreement): void {
+    const { broker } = this
+    this.#state = 'connected'
+    this.#agreement = agreement
+    this.will = agreement.will
+    this.#reader.maximumPacketSizeBytes = broker.limits.maximumPacketSizeBytes
+    this.holdPermit(agreement.permit)
+    this.#keepAlive()
+  }
+
+  /** Takes a permit in the place of the one held, if any. */
+  holdPermit(permit: Permit): void {
+    const { deadlines } = this.broker
+    this.#unwatch?.()
+    this.#permit = permit
+    this.#unwatch = permit.watch((end) => this.#permitChanged(end))
+    deadlines.clear(this.#expiry)
+    if (permit.expiresAtMs !== undefined) deadlines.set(this.#expiry, permit.expiresAtMs)
+  }
+
+  send(packet: ServerPacket): void {
+    this.#outgoing.packet(encodePacket(packet, this.protocolVersion))
+    this.#flushLater()
+  }
+
+  /** PUBACK, PUBREC, PUBREL or PUBCOMP; reason and its code are left out where the version or the client has no room for them. */
+  sendAcknowledgement(
+    type: 'puback' | 'pubrec' | 'pubrel' | 'pubcomp',
+    packetId: number,
+    reasonCode: ReasonCode = ReasonCodes.success,
+    reason?: string,
+  ): void {
+    if (reasonCode === ReasonCodes.success || this.protocolVersion === 4) {
+      this.#outgoing.acknowledgement(ACKNOWLEDGEMENT_FIRST_BYTE[type], packetId)
+      this.#flushLater()
+      return
+    }
+    this.send({ type, packetId, reasonCode, properties: this.reasonProperties(reason) })
+  }
+
+  /** A Reason String, if the client wants such. */
+  reasonProperties(reason: string | undefined): { readonly reasonString: string } | undefined {
+    return reason === undefined || !this.#agreed().requestProblemInformation ? undefined : { reasonString: reason }
+  }
+
+  /** False when the packet is larger than the client takes: then it must not be sent [MQTT-3.1.2-24]. */
+  sendPublish(
+    message: Message,
+    qos: QoS,
+    retain: boolean,
+    dup: boolean,
+    packetId: number,
+    subscriptionIdentifiers: readonly number[] | undefined,
+  ): boolean {
+    const agreement = this.#agreement as Agreement
+    const { protocolVersion, clientMaximumPacketSizeBytes } = agreement
+    const isShared =
+      protocolVersion === 4 ||
+      (subscriptionIdentifiers === undefined &&
+        message.expiresAtMs === Infinity &&
+        agreement.outgoingTopicAliasMaximum === 0)
+    const shared = isShared
+      ? message.shared(protocolVersion, qos > 0)
+      : this.#encodeOwn(message, qos, retain, dup, subscriptionIdentifiers)
+    if (shared === undefined || shared.bytes.length > clientMaximumPacketSizeBytes) {
+      this.broker.counters.publishesDropped += 1
+      return false
+    }
+    this.#outgoing.publish(shared, qos, retain, dup, packetId)
+    this.broker.counters.publishesSent += 1
+    this.#flushLater()
+    return true
+  }
+
+  /** The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined when the alias is not valid [MQTT-3.3.2-8]. */
+  resolveTopicName(topicName: string, topicAlias: number | undefined): string | undefined {
+    if (topicAlias === undefined) return topicName === '' ? undefined : topicName
+    if (topicAlias > this.broker.limits.topicAliasMaximum) return undefined
+    if (topicName === '') return this.#incomingAliases?.get(topicAlias)
+    this.#incomingAliases ??= new Map()
+    this.#incomingAliases.set(topicAlias, topicName)
+    return topicName
+  }
+
+  /** Resolves when the engine owns, or has refused, all that this connection published. */
+  settled(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#whenSettled = resolve
+    })
+  }
+
+  publishSettled(): void {
+    this.pendingPublishes -= 1
+    if (this.pendingPublishes === 0 && this.#whenSettled !== undefined) {
+      const settled = this.#whenSettled
+      this.#whenSettled = undefined
+      settled()
+    }
+  }
+
+  /** Writes what waits. Called once after each turn in which something was sent. */
+  flush(): void {
+    this.#flushPlanned = false
+    if (this.#state === 'closed') return
+    this.#outgoing.flush()
+  }
+
+  /** Refuses a CONNECT and closes [MQTT-3.2.2-6], [MQTT-3.1.4-6]. */
+  refuse(reasonCode: ReasonCode, reason: string, code: string): void {
+    if (this.#state === 'closed') return
+    this.broker.counters.connectionsRefused += 1
+    this.broker.log.warn({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
+    const properties = { reasonString: reason }
+    this.#outgoing.packet(
+      encodePacket({ type: 'connack', sessionPresent: false, reasonCode, properties }, this.protocolVersion),
+    )
+    this.#outgoing.flush()
+    this.#close()
+  }
+
+  /** Ends the connection from our side: MQTT 5 is told why, MQTT 3.1.1 is closed [MQTT-4.13.1-1]. */
+  disconnect(reasonCode: ReasonCode, reason: string, code: string): void {
+    if (this.#state === 'closed') return
+    if (this.#state !== 'connected') {
+      this.broker.log.debug({ peer: this.peer.address, reasonCode, code, reason }, 'connection.closed')
+      this.#close()
+      return
+    }
+    const { clientId } = this
+    this.broker.log.info(
+      { clientId, peer: this.peer.address, tenant: this.permit.tenant, reasonCode, code, reason },
+      'connection.ended',
+    )
+    if (this.protocolVersion === 5) {
+      const properties = this.congested ? undefined : { reasonString: reason }
+      this.#outgoing.packet(encodePacket({ type: 'disconnect', reasonCode, properties }, 5))
+    }
+    this.#outgoing.flush()
+    this.#close()
+  }
+
+  /** The client has said DISCONNECT, or nothing is to be said to it. */
+  close(): void {
+    if (this.#state === 'closed') return
+    this.#outgoing.flush()
+    this.#close()
+  }
+
+  /** A second has begun: what was throttled goes on. */
+  unthrottle(): void {
+    this.#throttled = false
+    this.#resume()
+  }
+
+  #agreed(): Agreement {
+    return this.#agreement as Agreement
+  }
+
+  #data(chunk: Buffer): void {
+    if (this.#state === 'closed') return
+    const { broker } = this
+    broker.counters.bytesReceived += chunk.length
+    this.#lastPacketAtMs = broker.clock.now()
+    this.#countWindow(0, chunk.length)
+    this.#reader.push(chunk)
+    this.#read()
+    if ((this.#waiting || this.#throttled) && this.#reader.bufferedBytes > MAXIMUM_WAITING_BYTES) this.#pause()
+  }
+
+  #read(): void {
+    try {
+      while (!this.#waiting && !this.#throttled && this.#state !== 'closed') {
+        const packet = this.#reader.next()
+        if (packet === undefined) return
+        if (packet.type === 'publish') this.#countWindow(1, 0)
+        const judged = handlePacket(this.broker, this, packet)
+        if (judged !== undefined) this.#waitFor(judged)
+      }
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  /** Packets are handled in order: the next waits for this one [MQTT-4.6.0-2]. */
+  #waitFor(judged: Promise<void>): void {
+    this.#waiting = true
+    judged.then(
+      () => {
+        this.#waiting = false
+        this.#resume()
+      },
+      (error: unknown) => this.#failed(error),
+    )
+  }
+
+  #resume(): void {
+    if (this.#state === 'closed' || this.#waiting || this.#throttled) return
+    this.#read()
+    if (!this.#waiting && !this.#throttled && !this.congested && this.#paused) {
+      this.#paused = false
+      this.#transport.resume()
+    }
+  }
+
+  #pause(): void {
+    if (this.#paused || this.#state === 'closed') return
+    this.#paused = true
+    this.#transport.pause()
+  }
+
+  /** The one place where an exception of a connection ends: what the client did wrong, or what we did. */
+  #failed(error: unknown): void {
+    if (this.#state === 'closed') return
+    if (error instanceof MalformedPacketError) {
+      // Before CONNACK only an unsupported protocol version is answered; all else is closed [MQTT-3.1.4-1].
+      const version = error.protocolVersion ?? this.#reader.protocolVersion
+      if (this.#state !== 'connected' && version !== undefined) {
+        this.#reader.protocolVersion = version
+        this.refuse(error.reasonCode, error.message, 'malformed_packet')
+      } else this.disconnect(error.reasonCode, error.message, 'malformed_packet')
+      return
+    }
+    this.broker.log.error({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.failed')
+    this.disconnect(ReasonCodes.unspecifiedError, 'the server failed on a packet', 'internal')
+  }
+
+  /** Counts against the bounds per second; at one of them reading waits for the next second. */
+  #countWindow(publishes: number, bytes: number): void {
+    const { broker } = this
+    const window = this.#window
+    if (window.second !== broker.second) {
+      window.second = broker.second
+      window.publishes = 0
+      window.bytes = 0
+    }
+    window.publishes += publishes
+    window.bytes += bytes
+    const maximumPublishes = this.#permit?.maximumMessagesPerSecond ?? Infinity
+    if (window.publishes < maximumPublishes && window.bytes < broker.limits.maximumBytesPerSecond) return
+    if (this.#throttled) return
+    this.#throttled = true
+    this.#pause()
+    broker.throttle(this)
+  }
+
+  #flushLater(): void {
+    if (this.#flushPlanned) return
+    this.#flushPlanned = true
+    this.broker.delivery.flushLater(this)
+  }
+
+  #write(bytes: Buffer): void {
+    const { broker } = this
+    broker.counters.bytesSent += bytes.length
+    this.#transport.write(bytes)
+    if (this.congested || this.#transport.bufferedBytes < broker.limits.maximumOutgoingBytes) return
+    this.congested = true
+    this.#congestedSinceMs = broker.clock.now()
+    // Nothing is read from who does not read: its acknowledgements would gather here.
+    this.#pause()
+    broker.deadlines.set(this.#deadline, this.#congestedSinceMs + broker.limits.slowReaderTimeoutMs)
+  }
+
+  #drained(): void {
+    if (!this.congested || this.#state === 'closed') return
+    this.congested = false
+    // Its packets could not be read meanwhile: its silence counts from now.
+    this.#lastPacketAtMs = this.broker.clock.now()
+    this.#keepAlive()
+    if (this.#agreement !== undefined) this.broker.delivery.wake(this.#agreement.session)
+    this.#resume()
+  }
+
+  /** Due when the client has been silent for one and a half times the Keep Alive [MQTT-3.1.2-22]. */
+  #keepAlive(): void {
+    const { deadlines } = this.broker
+    const seconds = this.#agreement?.keepAliveSeconds ?? 0
+    if (seconds === 0) deadlines.clear(this.#deadline)
+    else deadlines.set(this.#deadline, this.#lastPacketAtMs + seconds * 1500)
+  }
+
+  #onDeadline(nowMs: number): void {
+    if (this.#state !== 'connected') {
+      this.disconnect(ReasonCodes.maximumConnectTime, 'no CONNECT was accepted in time', 'connect_timeout')
+    } else if (this.congested) {
+      this.disconnect(ReasonCodes.quotaExceeded, 'the client does not read what it is sent', 'slow_reader')
+    } else if (nowMs - this.#lastPacketAtMs >= this.#agreed().keepAliveSeconds * 1500) {
+      this.disconnect(
+        ReasonCodes.keepAliveTimeout,
+        'nothing was received within one and a half times the Keep Alive',
+        'keep_alive_timeout',
+      )
+    } else this.#keepAlive()
+  }
+
+  #onExpiry(): void {
+    this.disconnect(ReasonCodes.notAuthorized, 'the token has expired', 'token_expired')
+  }
+
+  #permitChanged(end: PermitEnd | undefined): void {
+    if (this.#state !== 'connected') return
+    if (end !== undefined) {
+      this.disconnect(end.reasonCode, end.reason, end.code)
+      return
+    }
+    const lost = this.broker.dropRefusedSubscriptions(this.session, this.permit)
+    if (lost.length > 0) {
+      this.disconnect(
+        ReasonCodes.notAuthorized,
+        `no longer allowed to subscribe to ${lost.join(', ')}`,
+        'permit_narrowed',
+      )
+    }
+  }
+
+  #encodeOwn(
+    message: Message,
+    qos: QoS,
+    retain: boolean,
+    dup: boolean,
+    subscriptionIdentifiers: readonly number[] | undefined,
+  ): { readonly bytes: Buffer; readonly packetIdOffset: number } | undefined {
+    const properties: { -readonly [Name in keyof PublishProperties]: PublishProperties[Name] } = {
+      ...message.properties,
+    }
+    if (message.expiresAtMs !== Infinity) {
+      // What is left of it, at least a second: what has none left is not sent [MQTT-3.3.2-6].
+      properties.messageExpiryIntervalSeconds = Math.ceil((message.expiresAtMs - this.broker.clock.now()) / 1000)
+    }
+    if (subscriptionIdentifiers !== undefined) properties.subscriptionIdentifiers = subscriptionIdentifiers
+    let { topicName } = message
+    const alias = this.#outgoingAlias(topicName)
+    if (alias !== undefined) {
+      properties.topicAlias = alias.topicAlias
+      if (alias.known) topicName = ''
+    }
+    const encoded = encodePublish({ topicName, payload: message.payload, qos, retain, dup, properties }, 5)
+    if (encoded.bytes.length > this.#agreed().clientMaximumPacketSizeBytes) {
+      // The client did not get to know the alias.
+      if (alias?.known === false) this.#outgoingAliases?.delete(topicName)
+      return undefined
+    }
+    return encoded
+  }
+
+  #outgoingAlias(topicName: string): { readonly topicAlias: number; readonly known: boolean } | undefined {
+    const maximum = this.#agreed().outgoingTopicAliasMaximum
+    if (maximum === 0) return undefined
+    this.#outgoingAliases ??= new Map()
+    const topicAlias = this.#outgoingAliases.get(topicName)
+    if (topicAlias !== undefined) return { topicAlias, known: true }
+    if (this.#outgoingAliases.size >= maximum) return undefined
+    this.#outgoingAliases.set(topicName, this.#outgoingAliases.size + 1)
+    return { topicAlias: this.#outgoingAliases.size, known: false }
+  }
+
+  #gone(error: Error | undefined): void {
+    if (this.#state === 'closed') return
+    this.broker.log.debug({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.lost')
+    this.#ended()
+    this.#transport.destroy()
+  }
+
+  #close(): void {
+    this.#ended()
+    this.#transport.end()
+  }
+
+  #ended(): void {
+    const { broker } = this
+    this.#state = 'closed'
+    broker.deadlines.clear(this.#deadline)
+    broker.deadlines.clear(this.#expiry)
+    this.#unwatch?.()
+    this.#whenSettled = undefined
+    broker.connectionEnded(this, this.#agreement?.session)
+  }
+}
+
+const ACKNOWLEDGEMENT_FIRST_BYTE = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, pubcomp: 0x70 } as const

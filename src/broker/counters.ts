@@ -1,0 +1,43 @@
+/** What the broker counts; plain numbers that only grow, except the ones named as a current state. */
+export interface Counters {
+  connectionsOpened: number
+  connectionsRefused: number
+  /** Current: connections past CONNACK. */
+  connections: number
+  /** Current: Sessions, awake and asleep. */
+  sessions: number
+  /** Current: subscriptions of all Sessions. */
+  subscriptions: number
+  publishesReceived: number
+  publishesRefused: number
+  publishesSent: number
+  /** QoS 0 messages not sent because their reader was slow or absent. */
+  publishesDropped: number
+  /** Messages that expired before they could be sent. */
+  publishesExpired: number
+  /** Messages that retention or a Session's bound took before a Session could read them. */
+  publishesLost: number
+  subscribesRefused: number
+  bytesReceived: number
+  bytesSent: number
+}
+
+/** All zero. */
+export function createCounters(): Counters {
+  return {
+    connectionsOpened: 0,
+    connectionsRefused: 0,
+    connections: 0,
+    sessions: 0,
+    subscriptions: 0,
+    publishesReceived: 0,
+    publishesRefused: 0,
+    publishesSent: 0,
+    publishesDropped: 0,
+    publishesExpired: 0,
+    publishesLost: 0,
+    subscribesRefused: 0,
+    bytesReceived: 0,
+    bytesSent: 0,
+  }
+}

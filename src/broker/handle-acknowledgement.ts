@@ -1,0 +1,60 @@
+/** PUBACK, PUBREC, PUBREL and PUBCOMP: the ends of QoS 1 and 2, both ways (MQTT 5.0 §4.3). */
+import type { AcknowledgementPacket } from '../mqtt/packet.ts'
+import { ReasonCodes, isFailure } from '../mqtt/reason-codes.ts'
+import type { Broker } from './broker.ts'
+import type { Connection } from './connection.ts'
+
+export function handlePuback(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+  const { session } = connection
+  const entry = session.inflight.get(packet.packetId)
+  // Not in use: answered to before the last connection ended, or never sent; nothing to do.
+  if (entry === undefined) return
+  if (entry.qos !== 1) {
+    connection.disconnect(ReasonCodes.protocolError, 'PUBACK for a QoS 2 message', 'wrong_acknowledgement')
+    return
+  }
+  // A failure ends it too: the client has it, and won't take it [MQTT-4.8.2-6].
+  session.inflight.delete(packet.packetId)
+  broker.delivery.wake(session)
+}
+
+export function handlePubrec(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+  const { session } = connection
+  const entry = session.inflight.get(packet.packetId)
+  if (entry === undefined) {
+    connection.sendAcknowledgement('pubrel', packet.packetId, ReasonCodes.packetIdentifierNotFound)
+    return
+  }
+  if (entry.qos !== 2) {
+    connection.disconnect(ReasonCodes.protocolError, 'PUBREC for a QoS 1 message', 'wrong_acknowledgement')
+    return
+  }
+  if (isFailure(packet.reasonCode)) {
+    session.inflight.delete(packet.packetId) // [MQTT-4.3.3-4]
+    broker.delivery.wake(session)
+    return
+  }
+  entry.awaiting = 'pubrel'
+  connection.sendAcknowledgement('pubrel', packet.packetId) // [MQTT-4.3.3-4]
+}
+
+export function handlePubrel(connection: Connection, packet: AcknowledgementPacket): void {
+  const known = connection.session.received.delete(packet.packetId)
+  connection.sendAcknowledgement(
+    'pubcomp',
+    packet.packetId,
+    known ? ReasonCodes.success : ReasonCodes.packetIdentifierNotFound,
+  ) // [MQTT-4.3.3-11]
+}
+
+export function handlePubcomp(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+  const { session } = connection
+  const entry = session.inflight.get(packet.packetId)
+  if (entry === undefined) return
+  if (entry.qos !== 2 || entry.awaiting !== 'pubrel') {
+    connection.disconnect(ReasonCodes.protocolError, 'PUBCOMP without PUBREL', 'wrong_acknowledgement')
+    return
+  }
+  session.inflight.delete(packet.packetId)
+  broker.delivery.wake(session)
+}

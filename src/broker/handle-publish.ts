@@ -1,0 +1,178 @@
+/** PUBLISH: limits, alias, permit, consumers, then ownership, then exactly one acknowledgement. */
+import { isUtf8 } from 'node:buffer'
+import type { MessageProperties, PublishPacket } from '../mqtt/packet.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { Broker } from './broker.ts'
+import type { Connection } from './connection.ts'
+import type { AppendFailure } from './engine.ts'
+import { Message } from './message.ts'
+import type { Decision, Refusal } from './policy.ts'
+
+export function handlePublish(
+  broker: Broker,
+  connection: Connection,
+  packet: PublishPacket,
+): Promise<void> | undefined {
+  broker.counters.publishesReceived += 1
+  const { limits } = broker
+  if (packet.qos > limits.maximumQoS) {
+    connection.disconnect(ReasonCodes.qosNotSupported, 'QoS above the maximum', 'qos_not_supported') // [MQTT-3.2.2-11]
+    return undefined
+  }
+  if (packet.retain && !limits.retainAvailable) {
+    connection.disconnect(ReasonCodes.retainNotSupported, 'retained messages are not available', 'retain_not_supported') // [MQTT-3.2.2-14]
+    return undefined
+  }
+  const topicName = connection.resolveTopicName(packet.topicName, packet.properties?.topicAlias)
+  if (topicName === undefined) {
+    connection.disconnect(
+      ReasonCodes.topicAliasInvalid,
+      'the Topic Alias is unknown or above the maximum',
+      'topic_alias_invalid',
+    )
+    return undefined
+  }
+  if (packet.qos > 0) {
+    const { received } = connection.session
+    if (packet.qos === 2 && received.has(packet.packetId)) {
+      connection.sendAcknowledgement('pubrec', packet.packetId) // [MQTT-4.3.3-10]
+      return undefined
+    }
+    if (received.size + connection.pendingPublishes >= limits.receiveMaximum) {
+      connection.disconnect(
+        ReasonCodes.receiveMaximumExceeded,
+        'more than Receive Maximum unacknowledged',
+        'receive_maximum',
+      ) // [MQTT-3.3.4-7]
+      return undefined
+    }
+  }
+  const refusal = refusalOf(broker, packet, topicName)
+  if (refusal !== undefined) {
+    refuse(broker, connection, packet, refusal)
+    return undefined
+  }
+  const decision = judge(broker, connection, packet, topicName)
+  if (decision instanceof Promise)
+    return decision.then((settled) => conclude(broker, connection, packet, topicName, settled))
+  conclude(broker, connection, packet, topicName, decision)
+  return undefined
+}
+
+/** What the packet alone says against it. */
+function refusalOf(broker: Broker, packet: PublishPacket, topicName: string): Refusal | undefined {
+  if (!broker.isTopicNameWithinLimits(topicName)) {
+    return refusal(ReasonCodes.topicNameInvalid, 'the Topic Name is too long or too deep', 'topic_name_invalid')
+  }
+  if (packet.properties?.payloadFormatIndicator === 1 && !isUtf8(packet.payload)) {
+    return refusal(ReasonCodes.payloadFormatInvalid, 'the payload is not the UTF-8 that it says', 'payload_not_utf8')
+  }
+  if (packet.retain && packet.payload.length > 0 && !broker.retained.hasRoom(topicName, packet.payload.length)) {
+    return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
+  }
+  return undefined
+}
+
+function refusal(reasonCode: number, reason: string, code: string): Refusal {
+  return { allowed: false, reasonCode, reason, code, untold: 'close' }
+}
+
+/** The permit, then the consumers of the topic; the first refusal counts. */
+function judge(
+  broker: Broker,
+  connection: Connection,
+  packet: PublishPacket,
+  topicName: string,
+): Decision | Promise<Decision> {
+  const permitted = connection.permit.mayPublish(topicName)
+  if (permitted instanceof Promise) {
+    return permitted.then((decision) => (decision.allowed ? consult(broker, packet, topicName, decision) : decision))
+  }
+  return permitted.allowed ? consult(broker, packet, topicName, permitted) : permitted
+}
+
+function consult(
+  broker: Broker,
+  packet: PublishPacket,
+  topicName: string,
+  permitted: Decision,
+): Decision | Promise<Decision> {
+  for (const consumer of broker.consumers) {
+    // A topic has one consumer.
+    if (consumer.wants(topicName)) {
+      return consumer.consume({ topicName, payload: packet.payload, qos: packet.qos, retain: packet.retain })
+    }
+  }
+  return permitted
+}
+
+function conclude(
+  broker: Broker,
+  connection: Connection,
+  packet: PublishPacket,
+  topicName: string,
+  decision: Decision,
+): void {
+  if (connection.isClosed) return
+  if (!decision.allowed) {
+    refuse(broker, connection, packet, decision)
+    return
+  }
+  const message = new Message({
+    topicName,
+    payload: packet.payload,
+    qos: packet.qos,
+    retain: packet.retain,
+    properties: messageProperties(packet),
+    publisherKey: connection.session.key,
+    receivedAtMs: broker.clock.now(),
+  })
+  if (packet.qos === 0) {
+    broker.router.pass(message)
+    return
+  }
+  const { session } = connection
+  const { packetId } = packet
+  const acknowledgement = packet.qos === 1 ? 'puback' : 'pubrec'
+  if (packet.qos === 2) session.received.add(packetId)
+  connection.pendingPublishes += 1
+  broker.router.own(message, {
+    owned: (reached) => {
+      connection.publishSettled()
+      if (connection.isClosed) return
+      connection.sendAcknowledgement(
+        acknowledgement,
+        packetId,
+        reached ? ReasonCodes.success : ReasonCodes.noMatchingSubscribers,
+      )
+    },
+    failed: (failure) => {
+      session.received.delete(packetId)
+      connection.publishSettled()
+      if (!connection.isClosed) refuse(broker, connection, packet, failureRefusal(failure))
+    },
+  })
+}
+
+function failureRefusal({ reasonCode, reason }: AppendFailure): Refusal {
+  return refusal(reasonCode, reason, 'not_owned')
+}
+
+/** The message's own properties: the Topic Alias is between us and its publisher. */
+function messageProperties(packet: PublishPacket): MessageProperties | undefined {
+  const { properties } = packet
+  if (properties?.topicAlias === undefined) return properties
+  const { topicAlias: _, ...own } = properties
+  return own
+}
+
+/** A refused PUBLISH is told where the protocol has a place for it; elsewhere the connection is closed or the refusal counted. */
+function refuse(broker: Broker, connection: Connection, packet: PublishPacket, refused: Refusal): void {
+  const { reasonCode, reason, code } = refused
+  broker.counters.publishesRefused += 1
+  broker.refused('publish', connection, code, { topicName: packet.topicName, reasonCode, qos: packet.qos })
+  if (packet.qos > 0 && (connection.protocolVersion === 5 || refused.untold === 'discard')) {
+    // A refused QoS 2 message is over with its PUBREC [MQTT-4.3.3-4].
+    connection.sendAcknowledgement(packet.qos === 1 ? 'puback' : 'pubrec', packet.packetId, reasonCode, reason)
+  } else if (refused.untold === 'close') connection.disconnect(reasonCode, reason, code)
+}

@@ -1,0 +1,59 @@
+/** The places in the log of all who are behind its tail. Who is not behind stands nowhere and costs nothing. */
+import type { LogReaders } from './engine.ts'
+
+/** A reader's place in one partition; it belongs to the `Readers` that made it. */
+export interface Cursor {
+  readonly partition: number
+  /** The next offset to read; moved by `Readers.advance` alone. */
+  offset: number
+}
+
+interface Place {
+  readonly cursors: Set<Cursor>
+  lowest: number
+  /** False when the cursor that was lowest has moved, so that `lowest` may be too low. */
+  exact: boolean
+}
+
+export class Readers implements LogReaders {
+  readonly #places: Place[]
+
+  constructor(partitions: number) {
+    this.#places = Array.from({ length: partitions }, () => ({ cursors: new Set(), lowest: Infinity, exact: true }))
+  }
+
+  add(partition: number, offset: number): Cursor {
+    const place = this.#place(partition)
+    const cursor: Cursor = { partition, offset }
+    place.cursors.add(cursor)
+    if (offset < place.lowest) place.lowest = offset
+    return cursor
+  }
+
+  advance(cursor: Cursor, offset: number): void {
+    const place = this.#place(cursor.partition)
+    if (cursor.offset === place.lowest) place.exact = false
+    cursor.offset = offset
+  }
+
+  remove(cursor: Cursor): void {
+    const place = this.#place(cursor.partition)
+    place.cursors.delete(cursor)
+    if (cursor.offset === place.lowest) place.exact = false
+  }
+
+  lowestNeeded(partition: number): number {
+    const place = this.#place(partition)
+    if (!place.exact) {
+      let lowest = Infinity
+      for (const { offset } of place.cursors) if (offset < lowest) lowest = offset
+      place.lowest = lowest
+      place.exact = true
+    }
+    return place.lowest
+  }
+
+  #place(partition: number): Place {
+    return this.#places[partition] as Place
+  }
+}

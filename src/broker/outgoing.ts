@@ -1,0 +1,109 @@
+/**
+ * The bytes that wait for one connection within a turn: appended packet by packet, written as one. Over TLS that is one
+ * record instead of hundreds.
+ */
+import type { QoS } from '../mqtt/packet.ts'
+import type { SharedPublish } from './message.ts'
+
+/** Written early past this, so that a burst to one reader does not become one giant buffer. */
+const FLUSH_BYTES = 65_536
+
+export class Outgoing {
+  /** A packet in bytes, or one of four bytes as a number. */
+  #parts: (Buffer | number)[] = []
+  /** What to patch into the part at the same place: first byte, Packet Identifier and its offset; 0 for nothing. */
+  #patches: number[] = []
+  #bytes = 0
+  readonly #write: (bytes: Buffer) => void
+
+  constructor(write: (bytes: Buffer) => void) {
+    this.#write = write
+  }
+
+  get waitingBytes(): number {
+    return this.#bytes
+  }
+
+  /** A whole packet; not copied, so it may be shared. */
+  packet(bytes: Buffer): void {
+    this.#parts.push(bytes)
+    this.#patches.push(0)
+    this.#added(bytes.length)
+  }
+
+  /** An acknowledgement without Reason Code: its type in the first byte, its Packet Identifier in the last two. */
+  acknowledgement(firstByte: number, packetId: number): void {
+    this.#parts.push(((firstByte << 24) | (2 << 16) | packetId) >>> 0)
+    this.#patches.push(0)
+    this.#added(4)
+  }
+
+  /** A PUBLISH out of shared bytes, with what is this reader's own. */
+  publish(shared: SharedPublish, qos: QoS, retain: boolean, dup: boolean, packetId: number): void {
+    this.#parts.push(shared.bytes)
+    if (qos === 0 && !retain) this.#patches.push(0)
+    else {
+      const flags = (dup ? 8 : 0) | (qos << 1) | (retain ? 1 : 0)
+      // Up to 2^36: within a double's integers, beyond a bitwise operator's.
+      this.#patches.push((shared.packetIdOffset * 65_536 + packetId) * 16 + flags)
+    }
+    this.#added(shared.bytes.length)
+  }
+
+  #added(length: number): void {
+    this.#bytes += length
+    if (this.#bytes >= FLUSH_BYTES) this.flush()
+  }
+
+  /** Writes what waits, if anything does. */
+  flush(): void {
+    const parts = this.#parts
+    if (parts.length === 0) return
+    const first = parts[0]
+    if (parts.length === 1 && typeof first === 'object' && this.#patches[0] === 0) {
+      this.#clear()
+      this.#write(first)
+      return
+    }
+    const bytes = this.#join()
+    this.#clear()
+    this.#write(bytes)
+  }
+
+  #clear(): void {
+    if (this.#parts.length > 64) {
+      this.#parts = []
+      this.#patches = []
+    } else {
+      this.#parts.length = 0
+      this.#patches.length = 0
+    }
+    this.#bytes = 0
+  }
+
+  #join(): Buffer {
+    const bytes = Buffer.allocUnsafe(this.#bytes)
+    let position = 0
+    for (let index = 0; index < this.#parts.length; index += 1) {
+      const part = this.#parts[index] as Buffer | number
+      if (typeof part === 'number') {
+        bytes.writeUInt32BE(part, position)
+        position += 4
+        continue
+      }
+      bytes.set(part, position)
+      const patch = this.#patches[index] as number
+      if (patch !== 0) {
+        const flags = patch % 16
+        bytes[position] = 0x30 | flags
+        if ((flags & 6) !== 0) {
+          const identified = (patch - flags) / 16
+          const packetId = identified % 65_536
+          bytes.writeUInt16BE(packetId, position + (identified - packetId) / 65_536)
+        }
+      }
+      position += part.length
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,79 @@
+/** The policy port: who a client is and what it may do. The broker asks; it knows no token, user or organization. */
+import type { ProtocolVersion } from '../mqtt/packet.ts'
+import type { ReasonCode } from '../mqtt/reason-codes.ts'
+
+/** Where a connection comes from. */
+export interface Peer {
+  /** The remote address as text, without port. */
+  readonly address: string
+  readonly listener: 'tls' | 'websocket' | 'tcp'
+}
+
+/** What CONNECT brings for the policy to judge. */
+export interface Credentials {
+  readonly protocolVersion: ProtocolVersion
+  readonly clientId: string
+  readonly userName: string | undefined
+  readonly password: Buffer | undefined
+  readonly authenticationMethod: string | undefined
+  readonly authenticationData: Buffer | undefined
+  readonly peer: Peer
+}
+
+/** A refusal: a Reason Code of at least 0x80, a sentence for the client and a stable word for logs and metrics. */
+export interface Refusal {
+  readonly allowed: false
+  readonly reasonCode: ReasonCode
+  readonly reason: string
+  readonly code: string
+  /**
+   * What a refused PUBLISH does to a client that no acknowledgement can tell (MQTT 3.1.1, or QoS 0): `close` ends its
+   * connection; `discard` counts it and goes on, for a network server whose other devices' events must flow.
+   */
+  readonly untold: 'close' | 'discard'
+}
+
+export type Decision = { readonly allowed: true } | Refusal
+
+/** The one value for consent, so that a check allocates nothing. */
+export const ALLOWED: Decision = { allowed: true }
+
+/** Why a permit is over, while its connection lives. */
+export interface PermitEnd {
+  readonly reasonCode: ReasonCode
+  readonly reason: string
+  readonly code: string
+}
+
+/**
+ * What one connection may do, held for as long as it lives. Checks are pure and O(levels); where a check has to look something
+ * up that is not at hand, it answers with a promise and the connection waits, in order.
+ */
+export interface Permit {
+  /** Sessions, shared subscription groups and quotas of different tenants never meet. */
+  readonly tenant: string
+  /** The user or service within the tenant; a part of the Session's key. */
+  readonly identity: string
+  /** The permit ends by itself at this time (ms since 1970). */
+  readonly expiresAtMs: number | undefined
+  /** PUBLISH packets a second that this connection may send, on average over a second. */
+  readonly maximumMessagesPerSecond: number
+  mayPublish(topicName: string): Decision | Promise<Decision>
+  /** For a shared subscription: the Topic Filter behind `$share/{ShareName}/`. */
+  maySubscribe(topicFilter: string): Decision
+  /** Asked for each delivery if present: for subscriptions granted wider than what they may bring. */
+  readonly mayReceive: ((topicName: string) => boolean) | undefined
+  /** Called with each change that may have narrowed the permit; with a reason when it is over. Returns the way to stop. */
+  watch(listener: (end: PermitEnd | undefined) => void): () => void
+}
+
+export type Admission = { readonly allowed: true; readonly permit: Permit } | Refusal
+
+export interface Policy {
+  /** Judges a CONNECT. Never throws for what a client sent. */
+  authenticate(credentials: Credentials): Promise<Admission>
+  /** The Authentication Method that AUTH may renew a permit with; undefined: AUTH is refused. */
+  readonly authenticationMethod: string | undefined
+  /** Judges the Authentication Data of a re-authentication [MQTT-4.12.1-1]; the new permit must be of the same identity. */
+  reauthenticate(permit: Permit, authenticationData: Buffer | undefined): Promise<Admission>
+}

@@ -1,0 +1,112 @@
+/** A Session: what the broker remembers of a client between and during its connections. State, and what is always true of it. */
+import type { QoS } from '../mqtt/packet.ts'
+import { matches } from '../mqtt/topic-filter.ts'
+import type { Connection } from './connection.ts'
+import { Deadline } from './deadlines.ts'
+import type { Cursor } from './log-readers.ts'
+import type { Message } from './message.ts'
+import type { SharedGroup } from './shared-group.ts'
+import type { PendingWill } from './will-messages.ts'
+
+export interface Subscription {
+  /** As the client sent it, `$share/{ShareName}/` included. */
+  readonly topicFilter: string
+  readonly qos: QoS
+  readonly noLocal: boolean
+  readonly retainAsPublished: boolean
+  readonly subscriptionIdentifier: number | undefined
+  /** The group of a shared subscription. */
+  readonly group: SharedGroup | undefined
+  /** Where the subscription begins in partitions that its Session was behind in when it subscribed. */
+  readonly since: ReadonlyMap<number, number> | undefined
+}
+
+/** A QoS 1 or 2 message sent to the client and not yet acknowledged to the end. */
+export interface Inflight {
+  readonly packetId: number
+  readonly message: Message
+  readonly qos: 1 | 2
+  readonly retain: boolean
+  readonly subscriptionIdentifiers: readonly number[] | undefined
+  /** The shared subscription that chose this Session for the message. */
+  readonly group: SharedGroup | undefined
+  /** `publish` until PUBACK or PUBREC; `pubrel` until PUBCOMP. */
+  awaiting: 'publish' | 'pubrel'
+}
+
+/** A retained message that a new subscription is still owed. */
+export interface WaitingRetained {
+  readonly message: Message
+  readonly subscription: Subscription
+}
+
+export class Session {
+  readonly key: string
+  readonly tenant: string
+  readonly identity: string
+  readonly clientId: string
+  connection: Connection | undefined = undefined
+  /** Seconds for which the Session outlives its connection; Infinity is cut by the limits before it gets here. */
+  expirySeconds = 0
+  readonly subscriptions = new Map<string, Subscription>()
+  readonly groups = new Set<SharedGroup>()
+  /** Sent and not acknowledged, in the order of sending [MQTT-4.6.0-1]. */
+  readonly inflight = new Map<number, Inflight>()
+  /** In flight when the last connection ended, still to be sent again on this one, in order [MQTT-4.4.0-1]. */
+  resend: Inflight[] = []
+  /** Retained messages that wait for room in the window; they go out before anything newer. */
+  readonly retained: WaitingRetained[] = []
+  /** Packet Identifiers of QoS 2 messages owned and not yet released by the client [MQTT-4.3.3-10]. */
+  readonly received = new Set<number>()
+  /** The partitions in which the Session is behind the tail, and up to where it has read. Empty: it gets what comes. */
+  readonly behind = new Map<number, Cursor>()
+  catchingUp = false
+  /** Set for as long as a Will Message waits for its delay. */
+  pendingWill: PendingWill | undefined = undefined
+  readonly expiry: Deadline
+  #lastPacketId = 0
+  #merged: Map<string, readonly Subscription[]> | undefined = undefined
+
+  constructor(key: string, tenant: string, identity: string, clientId: string, expired: (session: Session) => void) {
+    this.key = key
+    this.tenant = tenant
+    this.identity = identity
+    this.clientId = clientId
+    this.expiry = new Deadline(() => expired(this))
+  }
+
+  /** A Packet Identifier not in use [MQTT-2.2.1-4]; there is one, since fewer than 65,535 messages are in flight. */
+  nextPacketId(): number {
+    do {
+      this.#lastPacketId = this.#lastPacketId === 65_535 ? 1 : this.#lastPacketId + 1
+    } while (this.inflight.has(this.#lastPacketId))
+    return this.#lastPacketId
+  }
+
+  /** How many of the messages in flight count against the client's Receive Maximum on this connection. */
+  get unacknowledged(): number {
+    return this.inflight.size - this.resend.length
+  }
+
+  /** The Session's own (not shared) subscriptions that match a Topic Name. Cached until the subscriptions change. */
+  matching(topicName: string): readonly Subscription[] {
+    this.#merged ??= new Map()
+    let found = this.#merged.get(topicName)
+    if (found === undefined) {
+      const subscriptions: Subscription[] = []
+      for (const subscription of this.subscriptions.values()) {
+        if (subscription.group === undefined && matches(subscription.topicFilter, topicName))
+          subscriptions.push(subscription)
+      }
+      found = subscriptions
+      // A Session that is behind reads few Topic Names; one that reads many pays the matching.
+      if (this.#merged.size < 1024) this.#merged.set(topicName, found)
+    }
+    return found
+  }
+
+  /** Call after each change of `subscriptions`. */
+  subscriptionsChanged(): void {
+    this.#merged = undefined
+  }
+}

@@ -1,0 +1,148 @@
+/** All Sessions, by (tenant, identity, Client Identifier): no client reaches another's by naming its Client Identifier. */
+import type { Counters } from './counters.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { Delivery } from './delivery.ts'
+import type { Limits } from './limits.ts'
+import type { Permit } from './policy.ts'
+import { Session } from './session.ts'
+import type { Subscription } from './session.ts'
+import { SharedGroup } from './shared-group.ts'
+import type { SubscriptionIndex } from './subscription-index.ts'
+import type { WillMessages } from './will-messages.ts'
+
+export class Sessions {
+  readonly #byKey = new Map<string, Session>()
+  readonly #countByIdentity = new Map<string, number>()
+  readonly #groups = new Map<string, SharedGroup>()
+  readonly #index: SubscriptionIndex
+  readonly #delivery: Delivery
+  readonly #deadlines: Deadlines
+  readonly #wills: WillMessages
+  readonly #limits: Limits
+  readonly #counters: Counters
+
+  constructor(
+    index: SubscriptionIndex,
+    delivery: Delivery,
+    deadlines: Deadlines,
+    wills: WillMessages,
+    limits: Limits,
+    counters: Counters,
+  ) {
+    this.#index = index
+    this.#delivery = delivery
+    this.#deadlines = deadlines
+    this.#wills = wills
+    this.#limits = limits
+    this.#counters = counters
+  }
+
+  find(permit: Permit, clientId: string): Session | undefined {
+    return this.#byKey.get(sessionKey(permit, clientId))
+  }
+
+  /** A new, empty Session; undefined when the identity has as many as it may. */
+  create(permit: Permit, clientId: string): Session | undefined {
+    const identity = identityKey(permit)
+    const count = this.#countByIdentity.get(identity) ?? 0
+    if (count >= this.#limits.maximumSessionsPerIdentity) return undefined
+    this.#countByIdentity.set(identity, count + 1)
+    const key = sessionKey(permit, clientId)
+    const session = new Session(key, permit.tenant, permit.identity, clientId, (expired) => this.end(expired))
+    this.#byKey.set(key, session)
+    this.#counters.sessions += 1
+    return session
+  }
+
+  /** The connection is over: the Session sleeps until it expires, or ends now. */
+  rest(session: Session, nowMs: number): void {
+    if (session.expirySeconds === 0) {
+      this.end(session)
+      return
+    }
+    this.#delivery.detach(session)
+    this.#deadlines.set(session.expiry, nowMs + session.expirySeconds * 1000)
+  }
+
+  wake(session: Session): void {
+    this.#deadlines.clear(session.expiry)
+  }
+
+  /** Ends a Session and all that it holds. It must have no connection. */
+  end(session: Session): void {
+    if (this.#byKey.get(session.key) !== session) return
+    this.#byKey.delete(session.key)
+    const identity = identityKey(session)
+    const count = (this.#countByIdentity.get(identity) ?? 1) - 1
+    if (count === 0) this.#countByIdentity.delete(identity)
+    else this.#countByIdentity.set(identity, count)
+    this.#counters.sessions -= 1
+    this.#deadlines.clear(session.expiry)
+    for (const topicFilter of session.subscriptions.keys()) this.unsubscribe(session, topicFilter)
+    this.#delivery.forget(session)
+    this.#wills.sessionEnds(session)
+  }
+
+  /** Adds a subscription, or replaces the one with the same Topic Filter [MQTT-3.8.4-3]; true when it is new. */
+  subscribe(session: Session, subscription: Subscription): boolean {
+    const known = session.subscriptions.get(subscription.topicFilter)
+    session.subscriptions.set(subscription.topicFilter, subscription)
+    session.subscriptionsChanged()
+    if (known === undefined) this.#counters.subscriptions += 1
+    const { group } = subscription
+    if (group === undefined) {
+      if (known !== undefined) this.#index.removeSession(subscription.topicFilter, session)
+      this.#index.addSession(subscription.topicFilter, session, subscription)
+    } else {
+      if (group.members.size === 0) this.#index.addGroup(group)
+      group.join(session, subscription)
+      session.groups.add(group)
+      this.#delivery.wake(session)
+    }
+    return known === undefined
+  }
+
+  /** True when there was such a subscription. */
+  unsubscribe(session: Session, topicFilter: string): boolean {
+    const subscription = session.subscriptions.get(topicFilter)
+    if (subscription === undefined) return false
+    session.subscriptions.delete(topicFilter)
+    session.subscriptionsChanged()
+    this.#counters.subscriptions -= 1
+    const { group } = subscription
+    if (group === undefined) this.#index.removeSession(topicFilter, session)
+    else {
+      session.groups.delete(group)
+      group.leave(session)
+      if (group.members.size === 0) {
+        this.#groups.delete(group.key)
+        this.#index.removeGroup(group)
+        this.#delivery.forgetGroup(group)
+      } else if (!group.hasConnectedMember) this.#delivery.rest(group)
+    }
+    return true
+  }
+
+  /** The group of a shared subscription, made if need be; it counts once a member has joined. */
+  group(tenant: string, shareName: string, topicFilter: string): SharedGroup {
+    const key = SharedGroup.key(tenant, shareName, topicFilter)
+    let group = this.#groups.get(key)
+    if (group === undefined) {
+      group = new SharedGroup(key, topicFilter)
+      this.#groups.set(key, group)
+    }
+    return group
+  }
+
+  all(): IterableIterator<Session> {
+    return this.#byKey.values()
+  }
+}
+
+function identityKey(owner: { readonly tenant: string; readonly identity: string }): string {
+  return `${owner.tenant}\0${owner.identity}`
+}
+
+function sessionKey(permit: Permit, clientId: string): string {
+  return `${identityKey(permit)}\0${clientId}`
+}

@@ -1,0 +1,53 @@
+/** Will Messages that are owed: at once, or after their delay unless the client comes back (MQTT 5.0 §3.1.2.5, §3.1.3.2.2). */
+import type { WillMessage } from '../mqtt/packet.ts'
+import { Deadline } from './deadlines.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { Permit } from './policy.ts'
+import type { Session } from './session.ts'
+
+export interface PendingWill {
+  readonly will: WillMessage
+  readonly permit: Permit
+  readonly deadline: Deadline
+}
+
+export class WillMessages {
+  readonly #deadlines: Deadlines
+  readonly #publish: (session: Session, will: WillMessage, permit: Permit) => void
+
+  constructor(deadlines: Deadlines, publish: (session: Session, will: WillMessage, permit: Permit) => void) {
+    this.#deadlines = deadlines
+    this.#publish = publish
+  }
+
+  /** The connection is over without a DISCONNECT that spares the Will Message [MQTT-3.1.2-8]. */
+  owe(session: Session, will: WillMessage, permit: Permit, nowMs: number): void {
+    if (will.delayIntervalSeconds === 0 || session.expirySeconds === 0) {
+      this.#publish(session, will, permit)
+      return
+    }
+    const deadline = new Deadline(() => this.#due(session))
+    session.pendingWill = { will, permit, deadline }
+    this.#deadlines.set(deadline, nowMs + will.delayIntervalSeconds * 1000)
+  }
+
+  /** The client is back within the delay: nothing is sent [MQTT-3.1.3-9]. */
+  forgive(session: Session): void {
+    if (session.pendingWill === undefined) return
+    this.#deadlines.clear(session.pendingWill.deadline)
+    session.pendingWill = undefined
+  }
+
+  /** The Session ends: a Will Message that still waits goes out now [MQTT-3.1.2-8]. */
+  sessionEnds(session: Session): void {
+    if (session.pendingWill === undefined) return
+    this.#deadlines.clear(session.pendingWill.deadline)
+    this.#due(session)
+  }
+
+  #due(session: Session): void {
+    const pending = session.pendingWill
+    session.pendingWill = undefined
+    if (pending !== undefined) this.#publish(session, pending.will, pending.permit)
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * The memory engine: a log that lives as long as the process, for tests, for the core alone and for deployments that accept
+ * to lose what was in flight when the process ends. It keeps a message only while a reader still has to read it.
+ */
+import type { AppendRequest, Engine, LogReaders, ReadResult } from '../broker/engine.ts'
+import type { Message } from '../broker/message.ts'
+
+export interface MemoryEngineOptions {
+  readonly partitions?: number
+  /** Bytes of messages kept for readers that are behind; the partition that holds most loses its oldest beyond. */
+  readonly maximumBytes?: number
+}
+
+interface Partition {
+  readonly messages: Message[]
+  /** The offset of `messages[0]`. */
+  first: number
+  tail: number
+  bytes: number
+}
+
+const EMPTY: ReadResult = { messages: [], offsets: [], next: 0, lost: 0 }
+
+export class MemoryEngine implements Engine {
+  readonly partitions: number
+  readonly #maximumBytes: number
+  readonly #partitions: Partition[]
+  #readers: LogReaders = { lowestNeeded: () => Infinity }
+  #waiting: { readonly partition: number; readonly request: AppendRequest }[] = []
+  #bytes = 0
+
+  constructor(options: MemoryEngineOptions = {}) {
+    this.partitions = options.partitions ?? 64
+    this.#maximumBytes = options.maximumBytes ?? 1_073_741_824
+    this.#partitions = Array.from({ length: this.partitions }, () => ({ messages: [], first: 0, tail: 0, bytes: 0 }))
+  }
+
+  open(readers: LogReaders): Promise<void> {
+    this.#readers = readers
+    return Promise.resolve()
+  }
+
+  tail(partition: number): number {
+    return this.#partition(partition).tail
+  }
+
+  append(partition: number, request: AppendRequest): void {
+    if (this.#waiting.length === 0) queueMicrotask(() => this.#commit())
+    this.#waiting.push({ partition, request })
+  }
+
+  read(partition: number, from: number, maximumMessages: number): ReadResult {
+    const log = this.#partition(partition)
+    const start = Math.max(from, log.first)
+    if (start >= log.tail) return { ...EMPTY, next: log.tail, lost: log.tail - from }
+    const messages = log.messages.slice(start - log.first, start - log.first + maximumMessages)
+    const offsets = messages.map((_, index) => start + index)
+    return { messages, offsets, next: start + messages.length, lost: start - from }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  #partition(partition: number): Partition {
+    return this.#partitions[partition] as Partition
+  }
+
+  #commit(): void {
+    const batch = this.#waiting
+    this.#waiting = []
+    const touched = new Set<number>()
+    for (const { partition, request } of batch) {
+      const log = this.#partition(partition)
+      const offset = log.tail
+      log.messages.push(request.message)
+      log.tail += 1
+      log.bytes += request.message.sizeBytes
+      this.#bytes += request.message.sizeBytes
+      touched.add(partition)
+      request.committed(offset)
+    }
+    for (const partition of touched) this.#trim(partition)
+    while (this.#bytes > this.#maximumBytes) this.#shed()
+  }
+
+  /** Lets go of what every reader has read. */
+  #trim(partition: number): void {
+    const log = this.#partition(partition)
+    const needed = Math.min(this.#readers.lowestNeeded(partition), log.tail)
+    // What stays outlives the chunk that it was parsed from.
+    for (let index = log.messages.length - 1; index >= 0 && index >= needed - log.first; index -= 1) {
+      const message = log.messages[index] as Message
+      if (message.kept) break
+      message.keep()
+    }
+    const read = needed - log.first
+    if (read === log.messages.length || read > 1024) this.#drop(log, read)
+  }
+
+  /** Lets the fullest partition lose the older half of what it holds. */
+  #shed(): void {
+    let fullest = this.#partition(0)
+    for (const log of this.#partitions) if (log.bytes > fullest.bytes) fullest = log
+    this.#drop(fullest, Math.ceil(fullest.messages.length / 2))
+  }
+
+  #drop(log: Partition, count: number): void {
+    for (const message of log.messages.splice(0, count)) {
+      log.bytes -= message.sizeBytes
+      this.#bytes -= message.sizeBytes
+    }
+    log.first += count
+  }
+}

@@ -1,0 +1,324 @@
+/** A broker core over in-memory duplexes, and a client of raw packets: thousands of tests in seconds, without a socket. */
+import { Broker } from '../../src/broker/broker.ts'
+import type { BrokerOptions } from '../../src/broker/broker.ts'
+import type { Clock } from '../../src/broker/clock.ts'
+import { ALLOWED } from '../../src/broker/policy.ts'
+import type { Admission, Credentials, Decision, Permit, PermitEnd, Policy } from '../../src/broker/policy.ts'
+import type { Transport, TransportHandlers } from '../../src/broker/transport.ts'
+import { MemoryEngine } from '../../src/engine/memory.ts'
+import { encodePacket } from '../../src/mqtt/encode-packet.ts'
+import { PacketReader } from '../../src/mqtt/packet-reader.ts'
+import type {
+  AcknowledgementPacket,
+  ConnectPacket,
+  Packet,
+  ProtocolVersion,
+  PublishPacket,
+  ServerPacket,
+  SubscriptionRequest,
+} from '../../src/mqtt/packet.ts'
+
+/** Time that stands still until a test moves it. */
+export class ManualClock implements Clock {
+  #now = Date.UTC(2026, 0, 1)
+
+  now(): number {
+    return this.#now
+  }
+
+  afterTurn(run: () => void): void {
+    setImmediate(run)
+  }
+
+  /** Moves the time second by second, with a tick of the broker at each. */
+  advance(broker: Broker, seconds: number): void {
+    for (let step = 0; step < seconds; step += 1) {
+      this.#now += 1000
+      broker.tick()
+    }
+  }
+}
+
+/** A permit whose rights a test sets and changes. */
+export class TestPermit implements Permit {
+  readonly tenant: string
+  readonly identity: string
+  expiresAtMs: number | undefined = undefined
+  maximumMessagesPerSecond = Infinity
+  mayReceive: ((topicName: string) => boolean) | undefined = undefined
+  publish: (topicName: string) => Decision | Promise<Decision> = () => ALLOWED
+  subscribe: (topicFilter: string) => Decision = () => ALLOWED
+  readonly #listeners = new Set<(end: PermitEnd | undefined) => void>()
+
+  constructor(tenant = 'tenant', identity = 'user') {
+    this.tenant = tenant
+    this.identity = identity
+  }
+
+  mayPublish(topicName: string): Decision | Promise<Decision> {
+    return this.publish(topicName)
+  }
+
+  maySubscribe(topicFilter: string): Decision {
+    return this.subscribe(topicFilter)
+  }
+
+  watch(listener: (end: PermitEnd | undefined) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  changed(end?: PermitEnd): void {
+    for (const listener of this.#listeners) listener(end)
+  }
+}
+
+/** Admits everybody: the user name is `tenant` or `tenant/identity`; none is `tenant/user`. */
+export class TestPolicy implements Policy {
+  readonly authenticationMethod = 'TEST'
+  readonly permits: TestPermit[] = []
+  admit: (credentials: Credentials) => Admission | Promise<Admission> = ({ userName }) => {
+    const [tenant, identity] = (userName ?? 'tenant/user').split('/')
+    const permit = new TestPermit(tenant, identity)
+    this.permits.push(permit)
+    return { allowed: true, permit }
+  }
+  renew: (data: Buffer | undefined) => Admission | undefined = () => undefined
+
+  async authenticate(credentials: Credentials): Promise<Admission> {
+    return this.admit(credentials)
+  }
+
+  async reauthenticate(permit: Permit, data: Buffer | undefined): Promise<Admission> {
+    return this.renew(data) ?? { allowed: true, permit }
+  }
+}
+
+/** One end of an in-memory duplex that keeps what was written until the test reads it. */
+class MemoryTransport implements Transport {
+  handlers: TransportHandlers | undefined = undefined
+  readonly written: Buffer[] = []
+  wroteAnything: () => void = () => {}
+  ended = false
+  paused = false
+  /** When set, nothing written is taken: the client does not read. */
+  stuck = false
+  #buffered = 0
+
+  attach(handlers: TransportHandlers): void {
+    this.handlers = handlers
+  }
+
+  write(bytes: Buffer): void {
+    this.written.push(bytes)
+    if (this.stuck) this.#buffered += bytes.length
+    this.wroteAnything()
+  }
+
+  get bufferedBytes(): number {
+    return this.#buffered
+  }
+
+  unstick(): void {
+    this.stuck = false
+    this.#buffered = 0
+    this.handlers?.drained()
+  }
+
+  pause(): void {
+    this.paused = true
+  }
+
+  resume(): void {
+    this.paused = false
+  }
+
+  end(): void {
+    this.ended = true
+    this.wroteAnything()
+  }
+
+  destroy(): void {
+    this.end()
+  }
+}
+
+export interface Harness {
+  readonly broker: Broker
+  readonly policy: TestPolicy
+  readonly clock: ManualClock
+  /** A client that has not said CONNECT. */
+  open(version?: ProtocolVersion): TestClient
+  /** A client past CONNACK. */
+  connect(fields?: Partial<ConnectPacket>): Promise<TestClient>
+}
+
+export async function createHarness(options: Partial<BrokerOptions> = {}): Promise<Harness> {
+  const clock = new ManualClock()
+  const policy = new TestPolicy()
+  let count = 0
+  const broker = new Broker({
+    policy,
+    engine: new MemoryEngine(),
+    clock,
+    randomId: () => `assigned-${(count += 1)}`,
+    ...options,
+  })
+  await broker.start()
+  const open = (version: ProtocolVersion = 5): TestClient => new TestClient(broker, version)
+  const connect = async (fields: Partial<ConnectPacket> = {}): Promise<TestClient> => {
+    const client = open(fields.protocolVersion)
+    client.send({
+      type: 'connect',
+      protocolVersion: 5,
+      cleanStart: true,
+      keepAliveSeconds: 0,
+      clientId: `client-${(count += 1)}`,
+      ...fields,
+    })
+    const connack = await client.next('connack')
+    if (connack.reasonCode !== 0) throw new Error(`CONNACK with Reason Code 0x${connack.reasonCode.toString(16)}`)
+    client.sessionPresent = connack.sessionPresent
+    return client
+  }
+  return { broker, policy, clock, open, connect }
+}
+
+type PacketOf<Type extends ServerPacket['type']> = Type extends AcknowledgementPacket['type']
+  ? AcknowledgementPacket
+  : Extract<ServerPacket, { type: Type }>
+
+export class TestClient {
+  readonly transport = new MemoryTransport()
+  readonly version: ProtocolVersion
+  sessionPresent = false
+  /** The bytes of all that was received. */
+  readonly receivedBytes: Buffer[] = []
+  readonly #reader: PacketReader<'client'>
+  readonly #packets: ServerPacket[] = []
+  #waiting: (() => void) | undefined = undefined
+  #taken = 0
+  #packetId = 0
+
+  constructor(broker: Broker, version: ProtocolVersion) {
+    this.version = version
+    this.#reader = new PacketReader({ role: 'client', maximumPacketSizeBytes: 268_435_460 })
+    this.#reader.protocolVersion = version
+    this.transport.wroteAnything = () => this.#read()
+    broker.accept(this.transport, { address: '127.0.0.1', listener: 'tcp' })
+  }
+
+  send(packet: Packet): void {
+    this.sendBytes(encodePacket(packet, this.version))
+  }
+
+  sendBytes(bytes: Buffer): void {
+    if (!this.transport.ended) this.transport.handlers?.data(bytes)
+  }
+
+  /** The network fails: nothing is said. */
+  drop(): void {
+    this.transport.ended = true
+    this.transport.handlers?.closed(undefined)
+  }
+
+  /** The next packet, which must be of this type. */
+  async next<Type extends ServerPacket['type']>(type: Type): Promise<PacketOf<Type>> {
+    while (this.#packets.length === 0) {
+      if (this.transport.ended) throw new Error(`closed while waiting for ${type}`)
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve
+      })
+    }
+    const packet = this.#packets.shift() as ServerPacket
+    if (packet.type !== type) throw new Error(`expected ${type}, got ${JSON.stringify(packet)}`)
+    return packet as PacketOf<Type>
+  }
+
+  /** Waits until the broker has closed the connection; what it sent before is still to be read. */
+  async closed(): Promise<void> {
+    while (!this.transport.ended) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve
+      })
+    }
+  }
+
+  /** What came before the answer to a PINGREQ: the way to see that nothing else did. */
+  async sync(): Promise<ServerPacket[]> {
+    this.send({ type: 'pingreq' })
+    const before: ServerPacket[] = []
+    for (;;) {
+      while (this.#packets.length === 0) {
+        if (this.transport.ended) throw new Error('closed while waiting for pingresp')
+        await new Promise<void>((resolve) => {
+          this.#waiting = resolve
+        })
+      }
+      const packet = this.#packets.shift() as ServerPacket
+      if (packet.type === 'pingresp') return before
+      before.push(packet)
+    }
+  }
+
+  async subscribe(
+    topicFilter: string,
+    options: Partial<SubscriptionRequest> = {},
+    subscriptionIdentifier?: number,
+  ): Promise<number> {
+    const packetId = this.nextPacketId()
+    const request = {
+      topicFilter,
+      qos: 0,
+      noLocal: false,
+      retainAsPublished: false,
+      retainHandling: 0,
+      ...options,
+    } as const
+    const properties = subscriptionIdentifier === undefined ? undefined : { subscriptionIdentifier }
+    this.send({ type: 'subscribe', packetId, subscriptions: [request], properties })
+    const suback = await this.next('suback')
+    return suback.reasonCodes[0] as number
+  }
+
+  publish(topicName: string, payload: string, fields: Partial<PublishPacket> = {}): number {
+    const packetId = (fields.qos ?? 0) > 0 ? (fields.packetId ?? this.nextPacketId()) : 0
+    this.send({
+      type: 'publish',
+      topicName,
+      payload: Buffer.from(payload),
+      qos: 0,
+      retain: false,
+      dup: false,
+      ...fields,
+      packetId,
+    })
+    return packetId
+  }
+
+  acknowledge(type: 'puback' | 'pubrec' | 'pubrel' | 'pubcomp', packetId: number, reasonCode = 0): void {
+    this.send({ type, packetId, reasonCode })
+  }
+
+  disconnect(reasonCode = 0): void {
+    this.send({ type: 'disconnect', reasonCode })
+  }
+
+  nextPacketId(): number {
+    this.#packetId = (this.#packetId % 65_535) + 1
+    return this.#packetId
+  }
+
+  #read(): void {
+    for (; this.#taken < this.transport.written.length; this.#taken += 1) {
+      const bytes = this.transport.written[this.#taken] as Buffer
+      this.receivedBytes.push(bytes)
+      this.#reader.push(bytes)
+    }
+    for (let packet = this.#reader.next(); packet !== undefined; packet = this.#reader.next())
+      this.#packets.push(packet)
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    waiting?.()
+  }
+}
