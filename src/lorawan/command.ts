@@ -1,0 +1,232 @@
+/**
+ * Downlink commands (specification §2.8): a JSON object from an integrator, read strictly. Wrong types are faults, not
+ * things to be converted: `"confirmed": "true"` is not true, and an fPort of 300 is not 44.
+ */
+
+/** A command that can be put into a device's downlink queue. */
+export interface Command {
+  readonly confirmed: boolean
+  /** 1 to 255. */
+  readonly fPort: number
+  /** At most 242 bytes, in plaintext; undefined where only `object` is given. */
+  readonly data: Buffer | undefined
+  /** Sensor name to channel index to number; undefined where only `data` is given. */
+  readonly object: CommandObject | undefined
+  /** A UUID that the sender chose, in lower case. */
+  readonly id: string | undefined
+  /** Milliseconds since 1970 after which the command must not be sent any more. */
+  readonly expiresAtMs: number | undefined
+  /** What newer network servers want in the message; lower case. It must agree with the topic. */
+  readonly devEui: string | undefined
+}
+
+export type CommandObject = Readonly<Record<string, Readonly<Record<string, number>>>>
+
+/** What is wrong with a command. `message` names the member and the fault; it repeats no text of the payload. */
+export interface CommandFault {
+  readonly ok: false
+  /** The member at fault; undefined where the payload as a whole is. */
+  readonly member: string | undefined
+  readonly code: CommandFaultCode
+  readonly message: string
+}
+
+export type CommandFaultCode =
+  | 'payload_too_large'
+  | 'invalid_utf8'
+  | 'invalid_json'
+  | 'not_an_object'
+  | 'member_missing'
+  | 'wrong_type'
+  | 'not_an_integer'
+  | 'out_of_range'
+  | 'invalid_base64'
+  | 'data_too_long'
+  | 'invalid_channel'
+  | 'invalid_id'
+  | 'invalid_time'
+  | 'invalid_dev_eui'
+
+export type CommandResult = { readonly ok: true; readonly command: Command } | CommandFault
+
+/**
+ * The largest payload that is read, in bytes. A command of 242 bytes needs some 400; an object with many sensors a few
+ * thousand. Stops megabytes of JSON from being parsed on the event loop.
+ */
+export const MAXIMUM_COMMAND_BYTES = 65_536
+
+/** The most application data of one LoRaWAN frame at the best data rate, in bytes (RP002 §2, N). */
+export const MAXIMUM_DATA_BYTES = 242
+
+const MAXIMUM_FPORT = 255
+const MAXIMUM_CHANNEL = 255
+
+const NOT_A_TIME = 'is not a time by RFC 3339'
+const CHANNEL = /^(?:0|[1-9]\d{0,2})$/
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const DEV_EUI = /^[0-9a-f]{16}$/i
+/** RFC 3339 with seconds and an offset; the fraction is optional. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
+/** Names of members that may be shown in a message; others could carry anything into logs and reason strings. */
+const SHOWABLE = /^[\w.-]{1,40}$/
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Reads the payload of a message on a command topic. Never throws. Unknown members are ignored; where a member is
+ * there twice, the last one counts. `null` is a value of the wrong type, not an absent member.
+ */
+export function parseCommand(payload: Buffer): CommandResult {
+  if (payload.length > MAXIMUM_COMMAND_BYTES) {
+    const text = `the payload has ${payload.length} bytes, more than ${MAXIMUM_COMMAND_BYTES}`
+    return fault(undefined, 'payload_too_large', text)
+  }
+  let text: string
+  try {
+    text = decoder.decode(payload)
+  } catch {
+    return fault(undefined, 'invalid_utf8', 'the payload is not UTF-8')
+  }
+  let message: unknown
+  try {
+    message = JSON.parse(text)
+  } catch (error) {
+    // The engine's own message quotes the payload; only the place is taken from it.
+    const place = error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined
+    return fault(
+      undefined,
+      'invalid_json',
+      `the payload is not JSON${place === undefined ? '' : ` at position ${place}`}`,
+    )
+  }
+  if (!isObject(message)) {
+    return fault(undefined, 'not_an_object', `the payload is ${typeName(message)}, not a JSON object`)
+  }
+  return readCommand(message)
+}
+
+function readCommand(message: Record<string, unknown>): CommandResult {
+  const confirmed = own(message, 'confirmed')
+  const fPort = own(message, 'fPort')
+  const base64 = own(message, 'data')
+  const data = typeof base64 === 'string' ? decodeBase64(base64) : undefined
+  const object = own(message, 'object')
+  const id = own(message, 'id')
+  const expiresAt = own(message, 'expiresAt')
+  const devEui = own(message, 'devEui')
+  const found =
+    confirmedFault(confirmed) ??
+    fPortFault(fPort) ??
+    dataFault(base64, data) ??
+    objectFault(object) ??
+    contentFault(base64, object) ??
+    textFault('id', id, UUID, 'invalid_id', 'is not a UUID') ??
+    timeFault(expiresAt) ??
+    textFault('devEui', devEui, DEV_EUI, 'invalid_dev_eui', 'is not 16 hexadecimal digits')
+  if (found !== undefined) return found
+  return {
+    ok: true,
+    command: {
+      confirmed: confirmed as boolean,
+      fPort: fPort as number,
+      data,
+      object: object as CommandObject | undefined,
+      id: (id as string | undefined)?.toLowerCase(),
+      expiresAtMs: expiresAt === undefined ? undefined : Date.parse(expiresAt as string),
+      devEui: (devEui as string | undefined)?.toLowerCase(),
+    },
+  }
+}
+
+function confirmedFault(value: unknown): CommandFault | undefined {
+  if (value === undefined) return fault('confirmed', 'member_missing', 'is missing')
+  return typeof value === 'boolean' ? undefined : wrongType('confirmed', 'a boolean', value)
+}
+
+function fPortFault(value: unknown): CommandFault | undefined {
+  if (value === undefined) return fault('fPort', 'member_missing', 'is missing')
+  if (typeof value !== 'number') return wrongType('fPort', 'a number', value)
+  if (value < 1) return fault('fPort', 'out_of_range', `${value} is below 1`)
+  if (value > MAXIMUM_FPORT) return fault('fPort', 'out_of_range', `${value} is above ${MAXIMUM_FPORT}`)
+  return Number.isInteger(value) ? undefined : fault('fPort', 'not_an_integer', `${value} is not an integer`)
+}
+
+function dataFault(value: unknown, decoded: Buffer | undefined): CommandFault | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') return wrongType('data', 'a string', value)
+  if (decoded === undefined) return fault('data', 'invalid_base64', 'is not base64 (RFC 4648 §4)')
+  if (decoded.length <= MAXIMUM_DATA_BYTES) return undefined
+  return fault('data', 'data_too_long', `${decoded.length} bytes are more than ${MAXIMUM_DATA_BYTES}`)
+}
+
+function contentFault(data: unknown, object: unknown): CommandFault | undefined {
+  if (data !== undefined || object !== undefined) return undefined
+  return fault('data', 'member_missing', 'is missing, and object as well')
+}
+
+function objectFault(value: unknown): CommandFault | undefined {
+  if (value === undefined) return undefined
+  if (!isObject(value)) return wrongType('object', 'an object', value)
+  for (const [name, channels] of Object.entries(value)) {
+    const path = SHOWABLE.test(name) ? `object.${name}` : 'object'
+    if (!isObject(channels)) return wrongType(path, 'a map of channel indexes', channels)
+    for (const [channel, number] of Object.entries(channels)) {
+      if (!CHANNEL.test(channel) || Number(channel) > MAXIMUM_CHANNEL) {
+        return fault(path, 'invalid_channel', `a channel index is a whole number from 0 to ${MAXIMUM_CHANNEL}`)
+      }
+      if (typeof number !== 'number') return wrongType(`${path}.${channel}`, 'a number', number)
+      // JSON has no infinity, but 1e999 becomes one.
+      if (!Number.isFinite(number)) return fault(`${path}.${channel}`, 'out_of_range', 'is too large a number')
+    }
+  }
+  return undefined
+}
+
+function timeFault(value: unknown): CommandFault | undefined {
+  const wrong = textFault('expiresAt', value, TIME, 'invalid_time', NOT_A_TIME)
+  if (wrong !== undefined || value === undefined) return wrong
+  return Number.isNaN(Date.parse(value as string)) ? fault('expiresAt', 'invalid_time', NOT_A_TIME) : undefined
+}
+
+function textFault(
+  member: string,
+  value: unknown,
+  shape: RegExp,
+  code: CommandFaultCode,
+  text: string,
+): CommandFault | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') return wrongType(member, 'a string', value)
+  return shape.test(value) ? undefined : fault(member, code, text)
+}
+
+/** RFC 4648 §4: the standard alphabet, padding complete or left out, no stray bits in the last character. */
+function decodeBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64')
+  // Node skips what is not base64 and takes the URL alphabet too; what was skipped or replaced doesn't come back.
+  const canonical = bytes.toString('base64')
+  return text === canonical || text === canonical.replace(/=+$/, '') ? bytes : undefined
+}
+
+function wrongType(member: string, wanted: string, value: unknown): CommandFault {
+  return fault(member, 'wrong_type', `must be ${wanted}, not ${typeName(value)}`)
+}
+
+function fault(member: string | undefined, code: CommandFaultCode, text: string): CommandFault {
+  return { ok: false, member, code, message: member === undefined ? text : `${member}: ${text}` }
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+/** An own member alone: what `__proto__` in a payload might bring is never seen. */
+function own(message: Record<string, unknown>, member: string): unknown {
+  return Object.hasOwn(message, member) ? message[member] : undefined
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
