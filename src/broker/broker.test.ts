@@ -97,7 +97,10 @@ describe('delivery', () => {
     publisher.publish('a/b', 'x', { qos: 1 })
     const message = await subscriber.next('publish')
     assert.equal(message.qos, 1)
-    assert.deepEqual([...(message.properties?.subscriptionIdentifiers ?? [])].toSorted(), [7, 8])
+    assert.deepEqual(
+      [...(message.properties?.subscriptionIdentifiers ?? [])].toSorted((a, b) => a - b),
+      [7, 8],
+    )
     assert.deepEqual(await subscriber.sync(), [])
   })
 

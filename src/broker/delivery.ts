@@ -202,8 +202,7 @@ export class Delivery {
     group: SharedGroup | undefined,
   ): void {
     const connection = session.connection as Connection
-    const { mayReceive } = connection.permit
-    if (mayReceive !== undefined && !mayReceive(message.topicName)) return
+    if (!mayReceive(session, message)) return
     if (message.expiresAtMs <= this.#clock.now()) {
       this.#counters.publishesExpired += 1
       return

@@ -47,9 +47,9 @@ export function handlePublish(
       return undefined
     }
   }
-  const refusal = refusalOf(broker, packet, topicName)
-  if (refusal !== undefined) {
-    refuse(broker, connection, packet, refusal)
+  const fault = faultOf(broker, packet, topicName)
+  if (fault !== undefined) {
+    refuse(broker, connection, packet, fault)
     return undefined
   }
   const decision = judge(broker, connection, packet, topicName)
@@ -60,7 +60,7 @@ export function handlePublish(
 }
 
 /** What the packet alone says against it. */
-function refusalOf(broker: Broker, packet: PublishPacket, topicName: string): Refusal | undefined {
+function faultOf(broker: Broker, packet: PublishPacket, topicName: string): Refusal | undefined {
   if (!broker.isTopicNameWithinLimits(topicName)) {
     return refusal(ReasonCodes.topicNameInvalid, 'the Topic Name is too long or too deep', 'topic_name_invalid')
   }

@@ -148,9 +148,9 @@ export interface Harness {
   readonly policy: TestPolicy
   readonly clock: ManualClock
   /** A client that has not said CONNECT. */
-  open(version?: ProtocolVersion): TestClient
+  readonly open: (version?: ProtocolVersion) => TestClient
   /** A client past CONNACK. */
-  connect(fields?: Partial<ConnectPacket>): Promise<TestClient>
+  readonly connect: (fields?: Partial<ConnectPacket>) => Promise<TestClient>
 }
 
 export async function createHarness(options: Partial<BrokerOptions> = {}): Promise<Harness> {

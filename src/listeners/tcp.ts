@@ -1,0 +1,14 @@
+/** MQTT over plain TCP: for the core alone on loopback; the service never listens so. */
+import { createServer } from 'node:net'
+import type { Broker } from '../broker/broker.ts'
+import { listen } from './listen.ts'
+import type { Listener, ListenerOptions } from './listen.ts'
+import { socketTransport } from './socket-transport.ts'
+
+/** Throws the system's error when the port can't be had. */
+export function listenTcp(broker: Broker, options: ListenerOptions): Promise<Listener> {
+  const server = createServer({ noDelay: true }, (socket) => {
+    broker.accept(socketTransport(socket), { address: socket.remoteAddress ?? '', listener: 'tcp' })
+  })
+  return listen(server, options)
+}
