@@ -1,0 +1,258 @@
+/** Endpoint 3 of the specification, and the administration of applications. */
+import { Type } from 'typebox'
+import type { Application } from '../identity/applications.ts'
+import type { Registry } from '../identity/registry.ts'
+import { viewerOf } from './authenticate.ts'
+import { accepted, invalidArgument } from './errors.ts'
+import {
+  Empty,
+  givenId,
+  id,
+  idInBody,
+  idText,
+  listOf,
+  optionalId,
+  PagingQuery,
+  pageOf,
+  responses,
+  text,
+  timestamp,
+  Timestamp,
+  written,
+} from './fields.ts'
+import type { HttpApp } from './http-app.ts'
+import { SESSION_SECURITY } from './openapi.ts'
+import { applicationFor, demandIn, type OwnershipRegistry } from './ownership.ts'
+
+/** The parts of the registry that applications need. */
+export type ApplicationRegistry = OwnershipRegistry & Pick<Registry, 'applications'>
+
+const ApplicationItem = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    organizationID: Type.String(),
+    serviceProfileID: Type.String(),
+    serviceProfileName: Type.String(),
+  },
+  { description: 'Application' },
+)
+
+/** Bounds a tenant's script; the codec's sandbox has its own. */
+const SCRIPT_LENGTH = 64 * 1024
+
+const Writable = {
+  description: Type.Optional(text(1000, 'For people.')),
+  serviceProfileID: Type.Optional(text(64, 'Service profile of the network server.')),
+  serviceProfileName: Type.Optional(text(100, 'Name of the service profile.')),
+  payloadCodec: Type.Optional(
+    Type.Union([Type.Literal(''), Type.Literal('CAYENNE_LPP'), Type.Literal('CUSTOM_JS')], {
+      description: 'How payloads become objects and back.',
+      'x-rule': 'must be "", "CAYENNE_LPP" or "CUSTOM_JS"',
+    }),
+  ),
+  payloadEncoderScript: Type.Optional(text(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.')),
+  payloadDecoderScript: Type.Optional(text(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.')),
+}
+
+const Name = text(100, 'Name, unique within the organization.')
+
+const Parameters = Type.Object({ id: id('Application id.') })
+
+/** Registers the routes of applications. */
+export function addApplicationRoutes(app: HttpApp, registry: ApplicationRegistry): void {
+  listApplications(app, registry)
+  createApplication(app, registry)
+  getApplication(app, registry)
+  changeApplication(app, registry)
+  deleteApplication(app, registry)
+}
+
+const config = { credential: 'session' } as const
+const common = { tags: ['Applications'], security: SESSION_SECURITY }
+
+function listApplications(app: HttpApp, registry: ApplicationRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/api/applications',
+    config,
+    schema: {
+      ...common,
+      summary: 'List applications',
+      description:
+        'The applications of the organization, sorted by name; without organizationID those of all of the caller’s ' +
+        'organizations.',
+      querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
+      response: responses(listOf(ApplicationItem, 'Applications')),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const organizationId = givenId(request.query.organizationID)
+      if (organizationId !== undefined) await demandIn(registry, viewer, organizationId, 'application.read')
+      const page = { ...pageOf(request.query), ...(organizationId === undefined ? {} : { organizationId }) }
+      return written(await registry.applications.list(viewer, page), itemOf)
+    },
+  })
+}
+
+function createApplication(app: HttpApp, registry: ApplicationRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/applications',
+    config,
+    schema: {
+      ...common,
+      summary: 'Create an application',
+      description: 'For admins of the organization.',
+      body: Type.Object({
+        application: Type.Object({ name: Name, organizationID: idInBody('Organization id.'), ...Writable }),
+      }),
+      response: responses(Type.Object({ id: Type.String() })),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const { application } = request.body
+      const organizationId = idText(application.organizationID)
+      await demandIn(registry, viewer, organizationId, 'application.write')
+      const created = {
+        organizationId,
+        name: application.name,
+        description: application.description ?? '',
+        serviceProfileId: application.serviceProfileID ?? '',
+        serviceProfileName: application.serviceProfileName ?? '',
+        payloadCodec: application.payloadCodec ?? '',
+        payloadEncoderScript: application.payloadEncoderScript ?? '',
+        payloadDecoderScript: application.payloadDecoderScript ?? '',
+      } as const
+      return accepted(await registry.applications.create(created, viewer))
+    },
+  })
+}
+
+function getApplication(app: HttpApp, registry: ApplicationRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/api/applications/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Get an application',
+      description: 'For members of its organization.',
+      params: Parameters,
+      response: responses(
+        Type.Object({
+          application: Type.Object({
+            ...ApplicationItem.properties,
+            payloadCodec: Type.String(),
+            payloadEncoderScript: Type.String(),
+            payloadDecoderScript: Type.String(),
+          }),
+          createdAt: Timestamp,
+          updatedAt: Timestamp,
+        }),
+      ),
+    },
+    handler: async (request) => {
+      const application = await applicationFor(registry, viewerOf(request), request.params.id, 'application.read')
+      return {
+        application: {
+          ...itemOf(application),
+          payloadCodec: application.payloadCodec,
+          payloadEncoderScript: application.payloadEncoderScript,
+          payloadDecoderScript: application.payloadDecoderScript,
+        },
+        createdAt: timestamp(application.createdAtMs),
+        updatedAt: timestamp(application.updatedAtMs),
+      }
+    },
+  })
+}
+
+function changeApplication(app: HttpApp, registry: ApplicationRegistry): void {
+  app.route({
+    method: 'PUT',
+    url: '/api/applications/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Change an application',
+      description:
+        'For admins of its organization. Members that are left out stay. It stays with its organization for life.',
+      params: Parameters,
+      body: Type.Object({
+        application: Type.Object({
+          name: Type.Optional(Name),
+          organizationID: Type.Optional(idInBody('Organization id; must be the present one.')),
+          ...Writable,
+        }),
+      }),
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const application = await applicationFor(registry, viewer, request.params.id, 'application.write')
+      const { organizationID, serviceProfileID, ...named } = request.body.application
+      if (organizationID !== undefined && idText(organizationID) !== application.organizationId) {
+        throw invalidArgument('application.organizationID: an application stays with its organization')
+      }
+      accepted(await registry.applications.update(application.id, changesOf(named, serviceProfileID), viewer))
+      return {}
+    },
+  })
+}
+
+function deleteApplication(app: HttpApp, registry: ApplicationRegistry): void {
+  app.route({
+    method: 'DELETE',
+    url: '/api/applications/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Delete an application',
+      description: 'For admins of its organization. Takes its devices along and ends what subscriptions to it deliver.',
+      params: Parameters,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const application = await applicationFor(registry, viewer, request.params.id, 'application.write')
+      accepted(await registry.applications.remove(application.id, viewer))
+      return {}
+    },
+  })
+}
+
+interface ApplicationChanges {
+  readonly name?: string
+  readonly description?: string
+  readonly serviceProfileName?: string
+  readonly payloadCodec?: Application['payloadCodec']
+  readonly payloadEncoderScript?: string
+  readonly payloadDecoderScript?: string
+}
+
+/** Exactly the members that may change; whatever else a body carries stays behind here. */
+function changesOf(given: ApplicationChanges, serviceProfileId: string | undefined) {
+  const { name, description, serviceProfileName, payloadCodec, payloadEncoderScript, payloadDecoderScript } = given
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(serviceProfileId === undefined ? {} : { serviceProfileId }),
+    ...(serviceProfileName === undefined ? {} : { serviceProfileName }),
+    ...(payloadCodec === undefined ? {} : { payloadCodec }),
+    ...(payloadEncoderScript === undefined ? {} : { payloadEncoderScript }),
+    ...(payloadDecoderScript === undefined ? {} : { payloadDecoderScript }),
+  }
+}
+
+function itemOf(application: Application) {
+  return {
+    id: application.id,
+    name: application.name,
+    description: application.description,
+    organizationID: application.organizationId,
+    serviceProfileID: application.serviceProfileId,
+    serviceProfileName: application.serviceProfileName,
+  }
+}

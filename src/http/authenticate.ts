@@ -1,0 +1,133 @@
+/**
+ * Who is asking. `Grpc-Metadata-Authorization: Bearer <jwt>` is looked at first, plain `Authorization` where it is
+ * missing. Every route says in its `config.credential` what it takes; a route that says nothing does not start.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyRequest, RouteOptions } from 'fastify'
+import assert from 'node:assert/strict'
+import type { Registry } from '../identity/registry.ts'
+import type { Result, Viewer } from '../identity/result.ts'
+import { accepted, RequestRefused } from './errors.ts'
+import type { HttpApp } from './http-app.ts'
+
+/** What a route takes as proof of who is asking. */
+export type Credential =
+  | 'none'
+  | 'session'
+  | 'sessionOrBrokerAccess'
+  | 'secondFactorStep'
+  /** A global admin's session, or a peer on the loopback interface that no proxy speaks for. */
+  | 'sessionOrLoopback'
+
+/** Who is asking, by which credential. */
+export type Caller =
+  | { readonly kind: 'session'; readonly viewer: Viewer }
+  | { readonly kind: 'brokerAccess'; readonly userId: string; readonly organizationId: string }
+  | { readonly kind: 'secondFactorStep'; readonly userId: string }
+  | { readonly kind: 'loopback' }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** See `Credential`. */
+    credential?: Credential
+    /** Set on the routes that answer 405. */
+    refusesMethod?: true
+  }
+  interface FastifyRequest {
+    /** Set before the body is read; null on routes that take no credential. */
+    caller: Caller | null
+  }
+}
+
+/** The parts of the registry that this file needs. */
+export type AuthenticationRegistry = Pick<Registry, 'tokens'>
+
+/** Longer than any token of this service; a longer one is not worth a signature check. */
+const MAXIMUM_TOKEN_LENGTH = 4096
+
+const CHALLENGE = { 'www-authenticate': 'Bearer realm="fieldgate"' }
+
+/** Checks the credential of every request before its body is read, and refuses to start with a route without a policy. */
+export function authenticateRequests(app: HttpApp, registry: AuthenticationRegistry): void {
+  app.decorateRequest('caller', null)
+  app.addHook('onRoute', (route: RouteOptions) => {
+    assert(route.config?.credential !== undefined, `the route ${String(route.method)} ${route.url} names no credential`)
+  })
+  app.addHook('onRequest', async (request) => {
+    const credential = request.routeOptions.config.credential
+    // Unknown paths have no policy and answer 404 to everybody.
+    if (credential === undefined || credential === 'none') return
+    request.caller = await callerOf(request, credential, registry)
+  })
+}
+
+/** The person behind a request whose route takes a session alone. */
+export function viewerOf(request: FastifyRequest): Viewer {
+  const { caller } = request
+  assert(caller?.kind === 'session', 'the route must take a session')
+  return caller.viewer
+}
+
+async function callerOf(
+  request: FastifyRequest,
+  credential: Exclude<Credential, 'none'>,
+  registry: AuthenticationRegistry,
+): Promise<Caller> {
+  if (credential === 'sessionOrLoopback' && isLocal(request)) return { kind: 'loopback' }
+  const jwt = bearerToken(request.headers)
+  switch (credential) {
+    case 'secondFactorStep': {
+      const claims = proven(await registry.tokens.verifySecondFactorStep(jwt))
+      return { kind: 'secondFactorStep', userId: claims.userId }
+    }
+    case 'sessionOrBrokerAccess':
+      return sessionOrBrokerAccess(jwt, registry)
+    case 'session':
+    case 'sessionOrLoopback': {
+      const claims = proven(await registry.tokens.verifySession(jwt))
+      return { kind: 'session', viewer: { userId: claims.userId, isAdmin: claims.isAdmin } }
+    }
+  }
+}
+
+async function sessionOrBrokerAccess(jwt: string, registry: AuthenticationRegistry): Promise<Caller> {
+  const session = await registry.tokens.verifySession(jwt)
+  if (session.ok) {
+    return { kind: 'session', viewer: { userId: session.value.userId, isAdmin: session.value.isAdmin } }
+  }
+  const brokerAccess = await registry.tokens.verifyBrokerAccess(jwt)
+  // Of two refusals the one that knows the kind of token says more.
+  const telling = !brokerAccess.ok && brokerAccess.reason === 'token_wrong_audience' ? session : brokerAccess
+  const claims = proven(telling)
+  assert('organizationId' in claims)
+  return { kind: 'brokerAccess', userId: claims.userId, organizationId: claims.organizationId }
+}
+
+/** The claims, or the refusal with the challenge that a 401 must carry (RFC 9110 §11.6.1). */
+function proven<T>(result: Result<T>): T {
+  if (!result.ok && result.code === 'unauthenticated') {
+    throw new RequestRefused(result.code, result.message, result.reason, { headers: CHALLENGE })
+  }
+  return accepted(result)
+}
+
+function bearerToken(headers: IncomingHttpHeaders): string {
+  const value = headers['grpc-metadata-authorization'] ?? headers.authorization
+  if (value === undefined) {
+    throw new RequestRefused('unauthenticated', 'a bearer token is missing', 'token_missing', { headers: CHALLENGE })
+  }
+  // A header that was sent twice arrives joined by a comma, which no token contains.
+  const token = typeof value === 'string' ? /^bearer +([A-Za-z0-9._-]+) *$/i.exec(value)?.[1] : undefined
+  if (token === undefined || token.length > MAXIMUM_TOKEN_LENGTH) {
+    const message = 'the authorization header must be "Bearer", a space and a token'
+    throw new RequestRefused('unauthenticated', message, 'token_malformed', { headers: CHALLENGE })
+  }
+  return token
+}
+
+/** True for a peer on this machine that asks for itself: a proxy on this machine names the one that it speaks for. */
+function isLocal({ socket, headers }: FastifyRequest): boolean {
+  const address = socket.remoteAddress ?? ''
+  const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
+  return isLoopback && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined
+}

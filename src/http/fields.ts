@@ -1,0 +1,143 @@
+/**
+ * The vocabulary of the schemas: ids, DevEUIs, timestamps and paging as this API family writes them (the JSON mapping of
+ * Protocol Buffers: 64-bit integers are strings on output, strings or numbers on input).
+ */
+import { Type, type Static, type TSchema } from 'typebox'
+import { parseDevEui } from '../identity/eui.ts'
+import type { Listed, Page } from '../identity/result.ts'
+import { ErrorBodySchema, invalidArgument } from './errors.ts'
+import { RULE } from './validate.ts'
+
+/** The most items of one page. 999, which clients of the specification ask for, fits. */
+export const MAXIMUM_LIMIT = 1000
+
+/** How many items a list gives when `limit` is not given. */
+export const DEFAULT_LIMIT = 100
+
+/** Beyond it a list would only count past items that nobody pages to. */
+const MAXIMUM_OFFSET = 100_000_000
+
+const DIGITS_RULE = 'must be a string of digits'
+
+/** An id on output, and in a path or query: a string of digits. */
+export function id(description: string) {
+  return Type.String({ pattern: '^[0-9]{1,19}$', description, [RULE]: DIGITS_RULE })
+}
+
+/** An id in a body: a string of digits, or a number. `idText` gives it one spelling. */
+export function idInBody(description: string) {
+  const digits = Type.String({ pattern: '^[0-9]{1,19}$' })
+  // 2^53 - 1: a larger number would already have lost its last digits in the client's JSON.
+  const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+  return Type.Union([digits, number], { description, [RULE]: DIGITS_RULE })
+}
+
+/** The one spelling of an id that came as a string or a number. */
+export function idText(value: string | number): string {
+  return String(value)
+}
+
+/** An id that the service made out of letters, digits, `_` and `-`. */
+export function opaqueId(description: string) {
+  return Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description, [RULE]: 'must be letters, digits, _ and -' })
+}
+
+/** An id of a thing that may stay away: `""` and `"0"` mean the same as leaving it out. */
+export function optionalId(description: string) {
+  return Type.Optional(Type.String({ pattern: '^[0-9]{0,19}$', description, [RULE]: DIGITS_RULE }))
+}
+
+/** The id, or undefined where `optionalId` means none. */
+export function givenId(value: string | undefined): string | undefined {
+  return value === undefined || /^0*$/.test(value) ? undefined : value
+}
+
+/** Free text with a bound in characters. */
+export function text(maxLength: number, description: string) {
+  return Type.String({ maxLength, description, [RULE]: `must be a string of at most ${maxLength} characters` })
+}
+
+/** A boolean; `"true"` is not one. */
+export function flag(description: string) {
+  return Type.Boolean({ description, [RULE]: 'must be true or false' })
+}
+
+/** A DevEUI on input; `devEuiOf` checks and normalizes it. */
+export const DevEuiInput = Type.String({
+  description: 'DevEUI: 16 hexadecimal digits, in any case, with or without 0x in front.',
+  examples: ['0101010101010101'],
+})
+
+/** The DevEUI in its one spelling; refuses, naming the member, what is none. */
+export function devEuiOf(member: string, value: string): string {
+  const devEui = parseDevEui(value)
+  if (devEui === undefined) throw invalidArgument(`${member}: must be 16 hexadecimal digits`)
+  return devEui
+}
+
+/** RFC 3339 in UTC with a fraction. */
+export const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, with a fraction.' })
+
+/** A moment in milliseconds since 1970 as `Timestamp`. */
+export function timestamp(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** A moment that may never have been. */
+export const TimestampOrNull = Type.Union([Timestamp, Type.Null()])
+
+/** Query members of every list. */
+export const PagingQuery = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAXIMUM_LIMIT,
+      description: `At most so many items, up to ${MAXIMUM_LIMIT}; ${DEFAULT_LIMIT} when not given; 0 for the count alone.`,
+      [RULE]: `must be an integer from 0 to ${MAXIMUM_LIMIT}`,
+    }),
+  ),
+  offset: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAXIMUM_OFFSET,
+      description: 'So many items are skipped.',
+      [RULE]: `must be an integer from 0 to ${MAXIMUM_OFFSET}`,
+    }),
+  ),
+  search: Type.Optional(text(200, 'Only items that contain this text, in any case.')),
+}
+
+/** The page that a query asks for. A limit that is not given is the default page, an explicit 0 the count alone. */
+export function pageOf(query: {
+  readonly limit?: number | undefined
+  readonly offset?: number | undefined
+  readonly search?: string | undefined
+}): Page {
+  const page = { limit: query.limit ?? DEFAULT_LIMIT, offset: query.offset ?? 0 }
+  return query.search === undefined || query.search === '' ? page : { ...page, search: query.search }
+}
+
+/** The schema of a list. */
+export function listOf<Item extends TSchema>(item: Item, description: string) {
+  return Type.Object(
+    {
+      totalCount: Type.String({ description: 'How many items there are in all, whatever limit and offset say.' }),
+      result: Type.Array(item),
+    },
+    { description },
+  )
+}
+
+/** A list as it is written. */
+export function written<T, Item>(listed: Listed<T>, write: (item: T) => Item): { totalCount: string; result: Item[] } {
+  return { totalCount: String(listed.totalCount), result: listed.items.map((item) => write(item)) }
+}
+
+/** The answer that has nothing to tell. */
+export const Empty = Type.Object({}, { description: 'Done.' })
+
+/** Response schemas of a route: its success, and the error body for every status it may answer. */
+export function responses<Success extends TSchema>(success: Success) {
+  const described = Type.Unsafe<Static<Success>>({ description: 'Success', ...success })
+  return { 200: described, '4xx': ErrorBodySchema, '5xx': ErrorBodySchema }
+}

@@ -1,0 +1,191 @@
+/** For those who run the deployment: health, metrics, public keys and the audit log. */
+import type { Registry as MetricsRegistry } from 'prom-client'
+import { Type } from 'typebox'
+import type { AuditEntry } from '../identity/audit.ts'
+import type { Registry } from '../identity/registry.ts'
+import { viewerOf } from './authenticate.ts'
+import { RequestRefused } from './errors.ts'
+import { givenId, listOf, optionalId, PagingQuery, pageOf, responses, timestamp, Timestamp, written } from './fields.ts'
+import type { HttpApp } from './http-app.ts'
+import { SESSION_SECURITY } from './openapi.ts'
+import { demandGlobalAdmin, demandIn, type OwnershipRegistry } from './ownership.ts'
+
+/** The parts of the registry that operation needs. */
+export type OperationRegistry = OwnershipRegistry & Pick<Registry, 'audit' | 'signingKeys'>
+
+/** What the HTTP interface may know of the broker. */
+export interface BrokerView {
+  /** Whether it takes connections and can write; `reason` says in a sentence why not, and is public. */
+  health(): { readonly ready: boolean; readonly reason: string }
+}
+
+/** Registers health, metrics and public keys. */
+export function addOperationRoutes(
+  app: HttpApp,
+  registry: OperationRegistry,
+  views: { readonly broker?: BrokerView | undefined; readonly metrics?: MetricsRegistry | undefined },
+): void {
+  addHealthRoutes(app, views.broker)
+  if (views.metrics !== undefined) addMetricsRoute(app, views.metrics)
+  addKeyRoutes(app, registry)
+  addAuditRoute(app, registry)
+}
+
+const Health = Type.Object({ live: Type.Boolean(), ready: Type.Boolean() })
+
+function addHealthRoutes(app: HttpApp, broker: BrokerView | undefined): void {
+  readiness(app, broker)
+  liveness(app)
+}
+
+const common = { tags: ['Operation'], security: [] }
+
+function readiness(app: HttpApp, broker: BrokerView | undefined): void {
+  app.route({
+    method: 'GET',
+    url: '/api/internal/health',
+    config: { credential: 'none' },
+    schema: {
+      ...common,
+      summary: 'Is the service ready',
+      description:
+        'Readiness: 503 with a reason while the broker can’t take or write messages, or the service shuts down.',
+      response: responses(Health),
+    },
+    handler: async () => {
+      const { ready, reason } = broker?.health() ?? { ready: true, reason: '' }
+      if (!ready) throw new RequestRefused('unavailable', `not ready: ${reason}`, 'not_ready')
+      return { live: true, ready }
+    },
+  })
+}
+
+function liveness(app: HttpApp): void {
+  app.route({
+    method: 'GET',
+    url: '/api/internal/health/live',
+    config: { credential: 'none' },
+    schema: {
+      ...common,
+      summary: 'Is the process alive',
+      description: 'Liveness: answers as long as the process serves requests at all.',
+      response: responses(Type.Object({ live: Type.Boolean() })),
+    },
+    handler: async () => ({ live: true }),
+  })
+}
+
+function addMetricsRoute(app: HttpApp, metrics: MetricsRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/metrics',
+    config: { credential: 'sessionOrLoopback' },
+    schema: {
+      tags: ['Operation'],
+      summary: 'Metrics in the format of Prometheus',
+      description:
+        'For global admins, and without a credential for peers on the loopback interface (a request that a proxy ' +
+        'forwarded does not count as one).',
+      security: SESSION_SECURITY,
+      produces: ['text/plain'],
+      response: responses(Type.String()),
+    },
+    handler: async (request, reply) => {
+      if (request.caller?.kind !== 'loopback') demandGlobalAdmin(viewerOf(request))
+      return reply.type(metrics.contentType).send(await metrics.metrics())
+    },
+  })
+}
+
+function addKeyRoutes(app: HttpApp, registry: OperationRegistry): void {
+  const Keys = Type.Object({
+    keys: Type.Array(
+      Type.Object({
+        kty: Type.String(),
+        crv: Type.String(),
+        x: Type.String(),
+        y: Type.String(),
+        kid: Type.String(),
+        alg: Type.String(),
+        use: Type.String(),
+      }),
+    ),
+  })
+  for (const url of ['/api/internal/jwks', '/.well-known/jwks.json']) {
+    app.route({
+      method: 'GET',
+      url,
+      config: { credential: 'none' },
+      schema: {
+        tags: ['Operation'],
+        summary: 'Public keys of the tokens',
+        description: 'A JSON Web Key Set (RFC 7517).',
+        security: [],
+        response: responses(Keys),
+      },
+      // Member by member: a private one could not slip out even if the registry handed it over.
+      handler: async () => ({
+        keys: registry.signingKeys.jwks().keys.map((key) => ({
+          kty: key.kty ?? 'EC',
+          crv: key.crv ?? '',
+          x: key.x ?? '',
+          y: key.y ?? '',
+          kid: key.kid ?? '',
+          alg: key.alg ?? 'ES256',
+          use: key.use ?? 'sig',
+        })),
+      }),
+    })
+  }
+}
+
+const EntryItem = Type.Object(
+  {
+    id: Type.String(),
+    at: Timestamp,
+    actorUserID: Type.String({ description: '"" for the service itself or its command line.' }),
+    action: Type.String(),
+    subject: Type.String(),
+    organizationID: Type.String({ description: '"" where it concerns no organization.' }),
+    detail: Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object', additionalProperties: true }),
+  },
+  { description: 'Audit entry' },
+)
+
+function addAuditRoute(app: HttpApp, registry: OperationRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/api/audit-log',
+    config: { credential: 'session' },
+    schema: {
+      tags: ['Operation'],
+      summary: 'List what was done',
+      description:
+        'Newest first. What was done to an organization, for its admins; without organizationID everything, for global ' +
+        'admins.',
+      security: SESSION_SECURITY,
+      querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
+      response: responses(listOf(EntryItem, 'Audit entries')),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const organizationId = givenId(request.query.organizationID)
+      if (organizationId === undefined) demandGlobalAdmin(viewer)
+      else await demandIn(registry, viewer, organizationId, 'audit.read')
+      const page = { ...pageOf(request.query), ...(organizationId === undefined ? {} : { organizationId }) }
+      return written(await registry.audit.list(viewer, page), itemOf)
+    },
+  })
+}
+
+function itemOf(entry: AuditEntry) {
+  return {
+    id: entry.id,
+    at: timestamp(entry.atMs),
+    actorUserID: entry.actorUserId ?? '',
+    action: entry.action,
+    subject: entry.subject,
+    organizationID: entry.organizationId ?? '',
+    detail: entry.detail,
+  }
+}

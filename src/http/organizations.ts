@@ -1,0 +1,205 @@
+/** Endpoint 2 of the specification, and the administration of organizations. */
+import { Type } from 'typebox'
+import type { Organization } from '../identity/organizations.ts'
+import type { Registry } from '../identity/registry.ts'
+import { viewerOf } from './authenticate.ts'
+import { accepted, permissionDenied } from './errors.ts'
+import {
+  Empty,
+  flag,
+  id,
+  listOf,
+  PagingQuery,
+  pageOf,
+  responses,
+  text,
+  timestamp,
+  Timestamp,
+  written,
+} from './fields.ts'
+import type { HttpApp } from './http-app.ts'
+import { SESSION_SECURITY } from './openapi.ts'
+import { demandGlobalAdmin, demandIn, organizationFor, type OwnershipRegistry } from './ownership.ts'
+
+/** The parts of the registry that organizations need. */
+export type OrganizationRegistry = OwnershipRegistry & Pick<Registry, 'organizations'>
+
+const OrganizationItem = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    displayName: Type.String(),
+    canHaveGateways: Type.Boolean(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { description: 'Organization' },
+)
+
+const Name = text(100, 'Letters, digits, _ and -; unique in the deployment.')
+const DisplayName = text(200, 'Name for people.')
+const CanHaveGateways = flag('Whether the organization may have gateways of its own.')
+
+const Parameters = Type.Object({ id: id('Organization id.') })
+
+/** Registers the routes of organizations. */
+export function addOrganizationRoutes(app: HttpApp, registry: OrganizationRegistry): void {
+  listOrganizations(app, registry)
+  createOrganization(app, registry)
+  getOrganization(app, registry)
+  changeOrganization(app, registry)
+  deleteOrganization(app, registry)
+}
+
+const config = { credential: 'session' } as const
+const common = { tags: ['Organizations'], security: SESSION_SECURITY }
+
+function listOrganizations(app: HttpApp, registry: OrganizationRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/api/organizations',
+    config,
+    schema: {
+      ...common,
+      summary: 'List my organizations',
+      description: 'The organizations that the caller is a member of (a global admin: all), sorted by displayName.',
+      querystring: Type.Object(PagingQuery),
+      response: responses(listOf(OrganizationItem, 'Organizations')),
+    },
+    handler: async (request) =>
+      written(await registry.organizations.list(viewerOf(request), pageOf(request.query)), itemOf),
+  })
+}
+
+function createOrganization(app: HttpApp, registry: OrganizationRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/organizations',
+    config,
+    schema: {
+      ...common,
+      summary: 'Create an organization',
+      description: 'For global admins.',
+      body: Type.Object({
+        organization: Type.Object({
+          name: Name,
+          displayName: Type.Optional(DisplayName),
+          canHaveGateways: Type.Optional(CanHaveGateways),
+        }),
+      }),
+      response: responses(Type.Object({ id: Type.String() })),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      demandGlobalAdmin(viewer)
+      const { name, displayName, canHaveGateways } = request.body.organization
+      const organization = {
+        name,
+        displayName: displayName === undefined || displayName === '' ? name : displayName,
+        canHaveGateways: canHaveGateways ?? false,
+      }
+      return accepted(await registry.organizations.create(organization, viewer))
+    },
+  })
+}
+
+function getOrganization(app: HttpApp, registry: OrganizationRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/api/organizations/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Get an organization',
+      description: 'For its members.',
+      params: Parameters,
+      response: responses(
+        Type.Object({
+          organization: Type.Omit(OrganizationItem, ['createdAt', 'updatedAt']),
+          createdAt: Timestamp,
+          updatedAt: Timestamp,
+        }),
+      ),
+    },
+    handler: async (request) => {
+      const organization = await organizationFor(registry, viewerOf(request), request.params.id, 'organization.read')
+      const { createdAt, updatedAt, ...members } = itemOf(organization)
+      return { organization: members, createdAt, updatedAt }
+    },
+  })
+}
+
+function changeOrganization(app: HttpApp, registry: OrganizationRegistry): void {
+  app.route({
+    method: 'PUT',
+    url: '/api/organizations/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Change an organization',
+      description:
+        'Members that are left out stay. Its admins may change displayName; name and canHaveGateways are a global admin’s.',
+      params: Parameters,
+      body: Type.Object({
+        organization: Type.Object({
+          name: Type.Optional(Name),
+          displayName: Type.Optional(DisplayName),
+          canHaveGateways: Type.Optional(CanHaveGateways),
+        }),
+      }),
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const organization = await organizationFor(registry, viewer, request.params.id, 'organization.update')
+      const { name, displayName, canHaveGateways } = request.body.organization
+      const isGoverned =
+        (name !== undefined && name !== organization.name) ||
+        (canHaveGateways !== undefined && canHaveGateways !== organization.canHaveGateways)
+      if (isGoverned && !viewer.isAdmin) {
+        throw permissionDenied('permission denied: only a global admin may change name and canHaveGateways')
+      }
+      const fields = {
+        ...(name === undefined ? {} : { name }),
+        ...(displayName === undefined ? {} : { displayName }),
+        ...(canHaveGateways === undefined ? {} : { canHaveGateways }),
+      }
+      accepted(await registry.organizations.update(organization.id, fields, viewer))
+      return {}
+    },
+  })
+}
+
+function deleteOrganization(app: HttpApp, registry: OrganizationRegistry): void {
+  app.route({
+    method: 'DELETE',
+    url: '/api/organizations/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Delete an organization',
+      description:
+        'For global admins. Takes its applications, devices, broker-access tokens and service credentials along, and ends ' +
+        'their connections.',
+      params: Parameters,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      await demandIn(registry, viewer, request.params.id, 'organization.govern')
+      accepted(await registry.organizations.remove(request.params.id, viewer))
+      return {}
+    },
+  })
+}
+
+function itemOf(organization: Organization) {
+  return {
+    id: organization.id,
+    name: organization.name,
+    displayName: organization.displayName,
+    canHaveGateways: organization.canHaveGateways,
+    createdAt: timestamp(organization.createdAtMs),
+    updatedAt: timestamp(organization.updatedAtMs),
+  }
+}

@@ -1,0 +1,202 @@
+/** The HTTP server: the specification's endpoints and the administration around them, put together. */
+import { fastify, LogController, type FastifyInstance, type FastifyReply } from 'fastify'
+import type { Logger } from 'pino'
+import type { Registry as MetricsRegistry } from 'prom-client'
+import type { Clock } from '../identity/clock.ts'
+import type { Registry } from '../identity/registry.ts'
+import { addApplicationRoutes } from './applications.ts'
+import { authenticateRequests } from './authenticate.ts'
+import { answerFor, invalidArgument, RequestRefused, routeNotFound } from './errors.ts'
+import type { HttpApp } from './http-app.ts'
+import { addImportRoute } from './import-devices.ts'
+import { addAccountRoutes, addLoginRoutes, addSecondFactorRoutes } from './login.ts'
+import { addMemberRoutes } from './members.ts'
+import { collectMethods } from './method-not-allowed.ts'
+import { addBrokerTokenRoutes } from './broker-tokens.ts'
+import { addDeviceRoutes } from './devices.ts'
+import { addBrokerAccessRoute, addTopicRoutes, type BrokerTokenSettings } from './mosquitto-auth.ts'
+import { answerClientError, createNodeServer, replaceCertificate, type TlsMaterial } from './node-server.ts'
+import { REFERENCE_PATH, registerOpenApi, serveOpenApi } from './openapi.ts'
+import { addOperationRoutes, type BrokerView } from './operation.ts'
+import { addOrganizationRoutes } from './organizations.ts'
+import { logRequests } from './request-log.ts'
+import { addSecurityHeaders, type SecurityHeaderSettings } from './security-headers.ts'
+import { addServiceCredentialRoutes } from './service-credentials.ts'
+import { addUserRoutes } from './users.ts'
+import { compileValidator } from './validate.ts'
+
+/** What a deployment sets. */
+export interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
+  /** Where clients reach this server, for the OpenAPI document: `https://fieldgate.example.org:8443`. */
+  readonly baseUrl: string
+  /** Addresses or networks of proxies whose X-Forwarded-For is believed; none by default. */
+  readonly trustedProxies?: readonly string[]
+}
+
+/** What the HTTP server is made of. */
+export interface HttpServerOptions {
+  readonly registry: Registry
+  readonly clock: Clock
+  /** A child logger of its own. */
+  readonly log: Logger
+  readonly settings: HttpSettings
+  /** Without it the server speaks clear text: for tests, and behind a proxy that terminates TLS. */
+  readonly https?: TlsMaterial
+  readonly broker?: BrokerView
+  /** Metrics of all rooms; served at /metrics. */
+  readonly metrics?: MetricsRegistry
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Puts another certificate in place; connections that are open keep theirs. */
+    setSecureContext(tls: TlsMaterial): void
+  }
+}
+
+/** Of a body in bytes; beyond it: 413. The import of devices has a bound of its own. */
+const BODY_LIMIT_BYTES = 1024 * 1024
+
+/** How long a handler may take before the caller hears 503. */
+const HANDLER_TIMEOUT_MS = 60_000
+
+/** How long a closing server waits for requests that are under way. */
+const CLOSE_TIMEOUT_MS = 10_000
+
+/**
+ * Makes the server, with all routes, not yet listening: `await server.listen({ host, port })`. `server.close()` stops
+ * taking requests (503 on open connections), waits up to 10 s for those under way, and then cuts.
+ */
+export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
+  const app = createApp(options)
+  app.setValidatorCompiler(compileValidator)
+  readJsonStrictly(app)
+  refuseWhileClosing(app)
+  answerErrors(app)
+  logRequests(app, options.metrics)
+  addSecurityHeaders(app, options.settings)
+  // The browsable reference adds routes of its own; all of them are public.
+  app.addHook('onRoute', (route) => {
+    if (route.url.startsWith(REFERENCE_PATH)) route.config = { ...route.config, credential: 'none' }
+  })
+  authenticateRequests(app, options.registry)
+  const refuseOtherMethods = collectMethods(app)
+  await registerOpenApi(app, options.settings.baseUrl)
+  await addRoutes(app, options)
+  await serveOpenApi(app)
+  refuseOtherMethods()
+  await app.ready()
+  return app
+}
+
+async function addRoutes(app: HttpApp, { registry, settings, broker, metrics }: HttpServerOptions): Promise<void> {
+  addLoginRoutes(app, registry)
+  addAccountRoutes(app, registry)
+  addSecondFactorRoutes(app, registry)
+  addBrokerAccessRoute(app, registry, settings)
+  addTopicRoutes(app, registry)
+  addOrganizationRoutes(app, registry)
+  addMemberRoutes(app, registry)
+  addUserRoutes(app, registry)
+  addApplicationRoutes(app, registry)
+  addDeviceRoutes(app, registry)
+  await addImportRoute(app, registry, strictJsonParser(app))
+  addBrokerTokenRoutes(app, registry)
+  addServiceCredentialRoutes(app, registry)
+  addOperationRoutes(app, registry, { broker, metrics })
+}
+
+function createApp({ log, settings, https }: HttpServerOptions): HttpApp {
+  // More than one where `localhost` means two addresses.
+  const servers: ReturnType<typeof createNodeServer>[] = []
+  const app = fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    serverFactory: (handler) => {
+      const server = createNodeServer(handler, https)
+      servers.push(server)
+      return server
+    },
+    trustProxy: settings.trustedProxies === undefined ? false : [...settings.trustedProxies],
+    bodyLimit: BODY_LIMIT_BYTES,
+    handlerTimeout: HANDLER_TIMEOUT_MS,
+    return503OnClosing: false,
+    onProtoPoisoning: 'error',
+    onConstructorPoisoning: 'error',
+    routerOptions: { maxParamLength: 128, ignoreTrailingSlash: true },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, _request, reply: FastifyReply) => {
+      const { status, body } = answerFor(error)
+      void reply.code(status).header('x-content-type-options', 'nosniff').send(body)
+    },
+  })
+  app.decorate('setSecureContext', (tls: TlsMaterial) => {
+    for (const server of servers) replaceCertificate(server, tls)
+  })
+  app.addHook('preClose', async () => {
+    const cut = setTimeout(() => {
+      for (const server of servers) server.closeAllConnections()
+    }, CLOSE_TIMEOUT_MS)
+    cut.unref()
+    for (const server of servers) server.once('close', () => clearTimeout(cut))
+  })
+  return app as unknown as HttpApp
+}
+
+/** Bodies of this API are JSON in UTF-8 (RFC 8259 §8.1), read strictly; no body at all is left to the schema. */
+function readJsonStrictly(app: HttpApp): void {
+  const parseJson = strictJsonParser(app)
+  const utf8 = new TextDecoder('utf-8', { fatal: true })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) => {
+    if (body.length === 0) return undefined
+    let text: string
+    try {
+      text = utf8.decode(body)
+    } catch {
+      throw invalidArgument('the body is not valid UTF-8', 'invalid_utf8')
+    }
+    return parseJson(text)
+  })
+}
+
+/** JSON.parse that refuses `__proto__` and `constructor.prototype`, the keys of prototype pollution. */
+function strictJsonParser(app: HttpApp): (text: string) => unknown {
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  return (text) => {
+    let parsed: unknown
+    // Calls back before it returns, and ignores its first argument.
+    void parseJson(undefined as never, text, (error, value) => {
+      if (error !== null) throw error
+      parsed = value
+    })
+    return parsed
+  }
+}
+
+/** A server that is closing says so, and closes the connection. */
+function refuseWhileClosing(app: HttpApp): void {
+  let isClosing = false
+  app.addHook('preClose', async () => {
+    isClosing = true
+  })
+  app.addHook('onRequest', async (_request, reply) => {
+    if (!isClosing) return
+    reply.header('connection', 'close')
+    throw new RequestRefused('unavailable', 'the service is shutting down', 'shutting_down')
+  })
+}
+
+function answerErrors(app: HttpApp): void {
+  app.setErrorHandler((error, request, reply) => {
+    const { status, headers, body, unexpected } = answerFor(error)
+    if (unexpected) request.log.error({ err: error, route: request.routeOptions.url }, 'request.failed')
+    return reply.code(status).headers(headers).send(body)
+  })
+  app.setNotFoundHandler((request) => {
+    if (!app.supportedMethods.includes(request.method)) {
+      throw new RequestRefused('unimplemented', `${request.method} is not supported`, 'method_not_supported')
+    }
+    throw routeNotFound()
+  })
+}

@@ -1,0 +1,274 @@
+/** The administration of users, for global admins; everybody may read the own entry and change the own password. */
+import { Type } from 'typebox'
+import type { Registry } from '../identity/registry.ts'
+import type { User } from '../identity/users.ts'
+import { viewerOf } from './authenticate.ts'
+import { accepted, objectNotFound } from './errors.ts'
+import {
+  Empty,
+  flag,
+  id,
+  idInBody,
+  idText,
+  listOf,
+  PagingQuery,
+  pageOf,
+  responses,
+  text,
+  timestamp,
+  Timestamp,
+  written,
+} from './fields.ts'
+import type { HttpApp } from './http-app.ts'
+import { changeOwnPassword } from './login.ts'
+import { SESSION_SECURITY } from './openapi.ts'
+import { demandGlobalAdmin } from './ownership.ts'
+
+/** The parts of the registry that users need. */
+export type UserRegistry = Pick<Registry, 'users' | 'passwords' | 'secondFactor'>
+
+const UserItem = Type.Object(
+  {
+    id: Type.String(),
+    username: Type.String(),
+    email: Type.String(),
+    isAdmin: Type.Boolean(),
+    isActive: Type.Boolean(),
+    note: Type.String(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { description: 'User' },
+)
+
+const Email = text(320, 'User name, unique in any case.')
+const Password = text(1024, 'Password.')
+const Writable = {
+  isAdmin: Type.Optional(flag('Global admin: sees and may do everything.')),
+  isActive: Type.Optional(flag('Only active users can log in; true when not given.')),
+  note: Type.Optional(text(1000, 'For admins.')),
+}
+
+const Membership = Type.Object({
+  organizationID: idInBody('Organization id.'),
+  isAdmin: Type.Optional(flag('Admin of the organization.')),
+  isDeviceAdmin: Type.Optional(flag('Device admin of the organization.')),
+  isGatewayAdmin: Type.Optional(flag('Gateway admin of the organization.')),
+})
+
+const Parameters = Type.Object({ id: id('User id.') })
+
+/** Registers the routes of users. */
+export function addUserRoutes(app: HttpApp, registry: UserRegistry): void {
+  listUsers(app, registry)
+  createUser(app, registry)
+  getUser(app, registry)
+  changeUser(app, registry)
+  deleteUser(app, registry)
+  setPassword(app, registry)
+  resetSecondFactor(app, registry)
+}
+
+const config = { credential: 'session' } as const
+const common = { tags: ['Users'], security: SESSION_SECURITY }
+
+function listUsers(app: HttpApp, registry: UserRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/api/users',
+    config,
+    schema: {
+      ...common,
+      summary: 'List users',
+      description: 'For global admins. Sorted by user name.',
+      querystring: Type.Object(PagingQuery),
+      response: responses(listOf(UserItem, 'Users')),
+    },
+    handler: async (request) => {
+      demandGlobalAdmin(viewerOf(request))
+      return written(await registry.users.list(pageOf(request.query)), itemOf)
+    },
+  })
+}
+
+function createUser(app: HttpApp, registry: UserRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/users',
+    config,
+    schema: {
+      ...common,
+      summary: 'Create a user',
+      description: 'For global admins.',
+      body: Type.Object({
+        user: Type.Object({ email: Email, ...Writable }),
+        password: Password,
+        organizations: Type.Optional(Type.Array(Membership, { maxItems: 1000 })),
+      }),
+      response: responses(Type.Object({ id: Type.String() })),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      demandGlobalAdmin(viewer)
+      const { user, password, organizations } = request.body
+      const created = {
+        email: user.email,
+        isAdmin: user.isAdmin ?? false,
+        isActive: user.isActive ?? true,
+        note: user.note ?? '',
+        password,
+        organizations: (organizations ?? []).map((membership) => ({
+          organizationId: idText(membership.organizationID),
+          isAdmin: membership.isAdmin ?? false,
+          isDeviceAdmin: membership.isDeviceAdmin ?? false,
+          isGatewayAdmin: membership.isGatewayAdmin ?? false,
+        })),
+      }
+      return accepted(await registry.users.create(created, viewer))
+    },
+  })
+}
+
+function getUser(app: HttpApp, registry: UserRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/api/users/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Get a user',
+      description: 'For global admins, and for the user itself.',
+      params: Parameters,
+      response: responses(
+        Type.Object({
+          user: Type.Omit(UserItem, ['createdAt', 'updatedAt']),
+          createdAt: Timestamp,
+          updatedAt: Timestamp,
+        }),
+      ),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const isOwn = viewer.userId === request.params.id
+      const user = viewer.isAdmin || isOwn ? await registry.users.get(request.params.id) : undefined
+      if (user === undefined) throw objectNotFound()
+      const { createdAt, updatedAt, ...members } = itemOf(user)
+      return { user: viewer.isAdmin ? members : { ...members, note: '' }, createdAt, updatedAt }
+    },
+  })
+}
+
+function changeUser(app: HttpApp, registry: UserRegistry): void {
+  app.route({
+    method: 'PUT',
+    url: '/api/users/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Change a user',
+      description:
+        'For global admins. Members that are left out stay. Deactivating ends sessions and connections at once. The last ' +
+        'active global admin can’t be deactivated or demoted.',
+      params: Parameters,
+      body: Type.Object({ user: Type.Object({ email: Type.Optional(Email), ...Writable }) }),
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      demandGlobalAdmin(viewer)
+      const { email, isAdmin, isActive, note } = request.body.user
+      const fields = {
+        ...(email === undefined ? {} : { email }),
+        ...(isAdmin === undefined ? {} : { isAdmin }),
+        ...(isActive === undefined ? {} : { isActive }),
+        ...(note === undefined ? {} : { note }),
+      }
+      accepted(await registry.users.update(request.params.id, fields, viewer))
+      return {}
+    },
+  })
+}
+
+function deleteUser(app: HttpApp, registry: UserRegistry): void {
+  app.route({
+    method: 'DELETE',
+    url: '/api/users/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Delete a user',
+      description: 'For global admins. Takes memberships and tokens along, and ends sessions and connections at once.',
+      params: Parameters,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      demandGlobalAdmin(viewer)
+      accepted(await registry.users.remove(request.params.id, viewer))
+      return {}
+    },
+  })
+}
+
+function setPassword(app: HttpApp, registry: UserRegistry): void {
+  app.route({
+    method: 'PUT',
+    url: '/api/users/:id/password',
+    config,
+    schema: {
+      ...common,
+      summary: 'Set a password',
+      description:
+        'A global admin sets anybody’s; for the own one everybody needs oldPassword. Ends the user’s sessions.',
+      params: Parameters,
+      body: Type.Object({ password: Password, oldPassword: Type.Optional(Password) }),
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const { id: userId } = request.params
+      if (userId === viewer.userId) {
+        await changeOwnPassword(registry, userId, request.body, request.ip)
+        return {}
+      }
+      if (!viewer.isAdmin) throw objectNotFound()
+      accepted(await registry.users.setPassword(userId, request.body.password, viewer))
+      return {}
+    },
+  })
+}
+
+function resetSecondFactor(app: HttpApp, registry: UserRegistry): void {
+  app.route({
+    method: 'DELETE',
+    url: '/api/users/:id/second-factor',
+    config,
+    schema: {
+      ...common,
+      summary: 'Turn a user’s second factor off',
+      description: 'For global admins, when somebody lost authenticator and recovery codes.',
+      params: Parameters,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      demandGlobalAdmin(viewer)
+      if ((await registry.users.get(request.params.id)) === undefined) throw objectNotFound()
+      accepted(await registry.secondFactor.reset(request.params.id, viewer))
+      return {}
+    },
+  })
+}
+
+function itemOf(user: User) {
+  return {
+    id: user.id,
+    username: user.email,
+    email: user.email,
+    isAdmin: user.isAdmin,
+    isActive: user.isActive,
+    note: user.note,
+    createdAt: timestamp(user.createdAtMs),
+    updatedAt: timestamp(user.updatedAtMs),
+  }
+}
