@@ -49,6 +49,11 @@ export type DataDirectoryRefusal =
   | { readonly ok: false; readonly code: 'in_use'; readonly message: string; readonly holder: Holder | undefined }
   | { readonly ok: false; readonly code: 'missing' | 'newer_format' | 'unusable'; readonly message: string }
 
+/** The file of the registry in a data directory. */
+export function registryFileIn(path: string): string {
+  return join(path, 'registry.db')
+}
+
 /**
  * Takes a data directory for this process; makes it (mode 0700) unless `mustExist`. Resolved with `ok`, no other process has it
  * until `release` or the end of this one.

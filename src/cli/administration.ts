@@ -1,0 +1,95 @@
+/** What the administration's commands share: a client for their time, and results as a table or as JSON. */
+import type { Command } from 'commander'
+import type { ApiClient, JsonList, JsonObject } from './api-client.ts'
+import { readSettings } from './read-settings.ts'
+import { formatFields, formatTable } from './table.ts'
+import type { Column } from './table.ts'
+import type { Terminal } from './terminal.ts'
+
+/** The options of every list. */
+export interface ListOptions {
+  readonly limit: string
+  readonly offset: string
+  readonly search?: string
+  readonly json?: true
+}
+
+/** Gives `use` a client, with the session of `userName` or of the first global admin, and closes it after. */
+export async function withClient<Result>(
+  terminal: Terminal,
+  command: Command,
+  use: (client: ApiClient) => Promise<Result>,
+  userName?: string,
+): Promise<Result> {
+  const { settings, warnings } = readSettings(terminal)
+  for (const warning of warnings) terminal.error(`fieldgate: ${warning}\n`)
+  // Loaded here and not above: `--help`, and commands that need no deployment, should not wait for it.
+  const { openApiClient } = await import('./open-api-client.ts')
+  const client = await openApiClient(settings, { purpose: commandPath(command), userName })
+  try {
+    return await use(client)
+  } finally {
+    await client.close()
+  }
+}
+
+/** Adds the options that every list has. */
+export function withListOptions(command: Command): Command {
+  return command
+    .option('--search <text>', 'only those that contain this text, in any case')
+    .option('--limit <number>', 'at most so many', '100')
+    .option('--offset <number>', 'skip so many', '0')
+    .option('--json', 'for programs: the API’s own JSON')
+}
+
+/** The query of a list's options. */
+export function listQuery(options: ListOptions): Readonly<Record<string, string | undefined>> {
+  return { limit: options.limit, offset: options.offset, search: options.search }
+}
+
+/** Shows a list: a table and, when it is not all, how many there are; or the JSON. */
+export function showList(
+  terminal: Terminal,
+  list: JsonList,
+  options: ListOptions,
+  columns: readonly Column<JsonObject>[],
+): void {
+  if (options.json === true) return showJson(terminal, list)
+  terminal.out(formatTable(columns, list.result))
+  const shown = list.result.length
+  if (String(shown) !== list.totalCount) {
+    terminal.error(`${shown} of ${list.totalCount}; see --limit, --offset and --search.\n`)
+  }
+  return undefined
+}
+
+/** Shows one thing's fields, those of an inner object (`{user: {...}, createdAt}`) first. */
+export function showFields(terminal: Terminal, thing: JsonObject, isJson: boolean | undefined): void {
+  if (isJson === true) return showJson(terminal, thing)
+  const [key, inner] = Object.entries(thing)[0] ?? []
+  const isNested = key !== undefined && typeof inner === 'object' && inner !== null
+  const { [key ?? '']: _, ...outer } = thing
+  terminal.out(formatFields(isNested ? { ...inner, ...outer } : thing))
+  return undefined
+}
+
+/** One JSON value on a line of its own. */
+export function showJson(terminal: Terminal, value: unknown): void {
+  terminal.out(`${JSON.stringify(value)}\n`)
+}
+
+/** A column of the member of that name. */
+export function column(title: string, member: string): Column<JsonObject> {
+  return { title, cell: (row) => row[member] }
+}
+
+/** Members whose value is not undefined: an option that was not given stays out of a body. */
+export function given(members: Readonly<Record<string, unknown>>): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+}
+
+/** `user create`, without the program's name. */
+function commandPath(command: Command): string {
+  const { parent } = command
+  return parent?.parent ? `${commandPath(parent)} ${command.name()}` : command.name()
+}

@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import {
+  column,
+  given,
+  listQuery,
+  showFields,
+  showJson,
+  showList,
+  withClient,
+  withListOptions,
+} from './administration.ts'
+import type { ListOptions } from './administration.ts'
+import { listPage } from './api-client.ts'
+import { CommandFailure } from './command-failure.ts'
+import { applicationIdOf, organizationIdOf } from './references.ts'
+import type { Terminal } from './terminal.ts'
+
+interface ApplicationOptions {
+  readonly name?: string
+  readonly organization?: string
+  readonly description?: string
+  readonly codec?: string
+  readonly encoderFile?: string
+  readonly decoderFile?: string
+  readonly json?: true
+}
+
+/** `fieldgate application ...`: groups of devices. */
+export function addApplicationCommands(program: Command, terminal: Terminal): void {
+  const application = program.command('application').description('groups of devices that belong together')
+  application.addHelpText(
+    'after',
+    `
+An application is named by id, by name, or as organization/name.
+
+Examples:
+  fieldgate application create water-network --organization alpine-valley-water --codec CAYENNE_LPP
+  fieldgate application update water-network --codec CUSTOM_JS --decoder-file decoder.js
+  fieldgate application list --organization alpine-valley-water
+  fieldgate application get alpine-valley-water/water-network --json`,
+  )
+  addCreateAndUpdate(application, terminal)
+
+  withListOptions(
+    application.command('list').description('list applications').option('--organization <organization>', 'only its'),
+  ).action(async (options: ListOptions & ApplicationOptions, command: Command) => {
+    const list = await withClient(terminal, command, async (client) => {
+      const { organization } = options
+      const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
+      return listPage(client, '/api/applications', { ...listQuery(options), organizationID })
+    })
+    const columns = [column('ID', 'id'), column('NAME', 'name'), column('ORGANIZATION ID', 'organizationID')]
+    showList(terminal, list, options, [...columns, column('DESCRIPTION', 'description')])
+  })
+
+  application
+    .command('get')
+    .description('show an application')
+    .argument('<application>')
+    .option('--json', 'for programs: the API’s own JSON')
+    .action(async (reference: string, options: ApplicationOptions, command: Command) => {
+      const found = await withClient(terminal, command, async (client) =>
+        client.request('GET', `/api/applications/${await applicationIdOf(client, reference)}`),
+      )
+      showFields(terminal, found, options.json)
+    })
+
+  application
+    .command('delete')
+    .description('delete an application with its devices; what subscriptions to it deliver ends at once')
+    .argument('<application>')
+    .action(async (reference: string, _: object, command: Command) => {
+      await withClient(terminal, command, async (client) =>
+        client.request('DELETE', `/api/applications/${await applicationIdOf(client, reference)}`),
+      )
+    })
+}
+
+function addCreateAndUpdate(application: Command, terminal: Terminal): void {
+  withFieldOptions(
+    application.command('create').description('create an application and print its id').argument('<name>'),
+  )
+    .requiredOption('--organization <organization>', 'whose it is, for life')
+    .option('--json', 'for programs: the API’s own JSON')
+    .action(async (name: string, options: ApplicationOptions, command: Command) => {
+      const changes = await changesOf(options)
+      const created = await withClient(terminal, command, async (client) => {
+        const organizationID = await organizationIdOf(client, options.organization ?? '')
+        return client.request('POST', '/api/applications', { application: { name, organizationID, ...changes } })
+      })
+      if (options.json === true) showJson(terminal, created)
+      else terminal.out(`${String(created['id'])}\n`)
+    })
+
+  withFieldOptions(
+    application
+      .command('update')
+      .description('change an application; what is not given stays')
+      .argument('<application>'),
+  )
+    .option('--name <name>', 'a new name')
+    .action(async (reference: string, options: ApplicationOptions, command: Command) => {
+      const body = { application: { ...given({ name: options.name }), ...(await changesOf(options)) } }
+      await withClient(terminal, command, async (client) =>
+        client.request('PUT', `/api/applications/${await applicationIdOf(client, reference)}`, body),
+      )
+    })
+}
+
+async function changesOf(options: ApplicationOptions) {
+  return given({
+    description: options.description,
+    payloadCodec: options.codec === 'none' ? '' : options.codec,
+    payloadEncoderScript: await scriptOf(options.encoderFile),
+    payloadDecoderScript: await scriptOf(options.decoderFile),
+  })
+}
+
+async function scriptOf(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw new CommandFailure(
+      `The file ${file} can’t be read: ${error instanceof Error ? error.message : String(error)}.`,
+    )
+  }
+}
+
+function withFieldOptions(command: Command): Command {
+  return command
+    .option('--description <text>')
+    .option('--codec <codec>', 'how payloads are decoded: none, CAYENNE_LPP or CUSTOM_JS')
+    .option('--encoder-file <path>', 'JavaScript that encodes commands, for CUSTOM_JS')
+    .option('--decoder-file <path>', 'JavaScript that decodes events, for CUSTOM_JS')
+}

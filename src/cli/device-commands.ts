@@ -1,0 +1,131 @@
+import { InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
+import {
+  column,
+  given,
+  listQuery,
+  showFields,
+  showJson,
+  showList,
+  withClient,
+  withListOptions,
+} from './administration.ts'
+import type { ListOptions } from './administration.ts'
+import { listPage } from './api-client.ts'
+import { applicationIdOf, organizationIdOf } from './references.ts'
+import type { Terminal } from './terminal.ts'
+
+interface DeviceOptions {
+  readonly name?: string
+  readonly application?: string
+  readonly organization?: string
+  readonly description?: string
+  readonly profile?: string
+  readonly tag?: Readonly<Record<string, string>>
+  readonly variable?: Readonly<Record<string, string>>
+  readonly disabled?: boolean
+  readonly json?: true
+}
+
+/** `fieldgate device ...`: the devices. */
+export function addDeviceCommands(program: Command, terminal: Terminal): void {
+  const device = program.command('device').description('devices')
+  device.addHelpText(
+    'after',
+    `
+A device is named by its DevEUI: 16 hexadecimal digits. Many at once: \`fieldgate import\`.
+
+Examples:
+  fieldgate device create 0101010101010101 --application water-network --name meter-1 --tag street=north
+  fieldgate device list --application water-network --search meter
+  fieldgate device update 0101010101010101 --disabled
+  fieldgate device delete 0101010101010101`,
+  )
+  addCreateAndUpdate(device, terminal)
+
+  withListOptions(
+    device
+      .command('list')
+      .description('list devices')
+      .option('--application <application>', 'only its')
+      .option('--organization <organization>', 'only its'),
+  ).action(async (options: ListOptions & DeviceOptions, command: Command) => {
+    const { application, organization } = options
+    const list = await withClient(terminal, command, async (client) => {
+      const applicationID = application === undefined ? undefined : await applicationIdOf(client, application)
+      const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
+      return listPage(client, '/api/devices', { ...listQuery(options), applicationID, organizationID })
+    })
+    const columns = [column('DEVEUI', 'devEUI'), column('NAME', 'name'), column('APPLICATION ID', 'applicationID')]
+    showList(terminal, list, options, [...columns, column('DISABLED', 'isDisabled'), column('LAST SEEN', 'lastSeenAt')])
+  })
+
+  device
+    .command('get')
+    .description('show a device')
+    .argument('<devEui>')
+    .option('--json', 'for programs: the API’s own JSON')
+    .action(async (devEui: string, options: DeviceOptions, command: Command) => {
+      const found = await withClient(terminal, command, (client) => client.request('GET', pathOf(devEui)))
+      showFields(terminal, found, options.json)
+    })
+
+  device
+    .command('delete')
+    .description('delete a device; its events and commands end at once')
+    .argument('<devEui>')
+    .action(async (devEui: string, _: object, command: Command) => {
+      await withClient(terminal, command, (client) => client.request('DELETE', pathOf(devEui)))
+    })
+}
+
+function addCreateAndUpdate(device: Command, terminal: Terminal): void {
+  withFieldOptions(device.command('create').description('create a device').argument('<devEui>'))
+    .requiredOption('--application <application>')
+    .option('--json', 'for programs: the API’s own JSON')
+    .action(async (devEUI: string, options: DeviceOptions, command: Command) => {
+      const created = await withClient(terminal, command, async (client) => {
+        const applicationID = await applicationIdOf(client, options.application ?? '')
+        return client.request('POST', '/api/devices', { device: { devEUI, applicationID, ...changesOf(options) } })
+      })
+      if (options.json === true) showJson(terminal, created)
+      else terminal.out(`${String(created['devEUI'])}\n`)
+    })
+
+  withFieldOptions(
+    device.command('update').description('change a device; what is not given stays').argument('<devEui>'),
+  )
+    .option('--no-disabled', 'take its events and commands')
+    .option('--application <application>', 'move it to another application of its organization')
+    .action(async (devEui: string, options: DeviceOptions, command: Command) => {
+      await withClient(terminal, command, async (client) => {
+        const { application } = options
+        const applicationID = application === undefined ? undefined : await applicationIdOf(client, application)
+        return client.request('PUT', pathOf(devEui), { device: { ...given({ applicationID }), ...changesOf(options) } })
+      })
+    })
+}
+
+function changesOf({ name, description, profile, tag, variable, disabled }: DeviceOptions) {
+  return given({ name, description, deviceProfileName: profile, tags: tag, variables: variable, isDisabled: disabled })
+}
+
+function pathOf(devEui: string): string {
+  return `/api/devices/${encodeURIComponent(devEui)}`
+}
+
+function pair(text: string, others: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('It must be name=value.')
+  return { ...others, [name]: value }
+}
+
+function withFieldOptions(command: Command): Command {
+  return command
+    .option('--name <text>')
+    .option('--description <text>')
+    .option('--profile <text>', 'name of the device profile')
+    .option('--tag <name=value>', 'a label that goes out with every event; may be repeated', pair)
+    .option('--variable <name=value>', 'a value for the codec; may be repeated', pair)
+    .option('--disabled', 'refuse its events and commands')
+}

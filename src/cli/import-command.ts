@@ -1,0 +1,128 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { Option } from 'commander'
+import type { Command } from 'commander'
+import { showJson, withClient } from './administration.ts'
+import { pathWith } from './api-client.ts'
+import type { ApiClient, JsonObject } from './api-client.ts'
+import { CommandFailure } from './command-failure.ts'
+import type { ImportFormat } from './import-parts.ts'
+import { applicationIdOf } from './references.ts'
+import type { Terminal } from './terminal.ts'
+
+interface ImportOptions {
+  readonly application?: string
+  readonly format?: ImportFormat
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+/** What became of the rows of a file. */
+interface Outcome {
+  rows: number
+  created: number
+  refused: number
+  /** Rows that the service named; beyond a thousand a part it only counts. */
+  readonly errors: JsonObject[]
+}
+
+/** Rows named in the output; the rest is counted, for a wrong file would fill the screen. */
+const MAXIMUM_SHOWN_ERRORS = 1000
+
+/** `fieldgate import <file>`: many devices at once. */
+export function addImportCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('import')
+    .description('create devices from a file: CSV with a header line, or JSON lines')
+    .argument('<file>', '"-" for standard input')
+    .option('--application <application>', 'for rows that name none')
+    .addOption(new Option('--format <format>', 'when the file’s name does not end in it').choices(['csv', 'jsonl']))
+    .option('--dry-run', 'only say what would be created and refused')
+    .option('--json', 'for programs: the counts and the refused rows')
+    .addHelpText(
+      'after',
+      `
+Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and any number of
+tag:<name> and variable:<name>; in JSON lines tags and variables are objects. Each row is created or refused by itself;
+refused rows are listed with their line, and the exit code is 1.
+
+Examples:
+  fieldgate import meters.csv --application water-network --dry-run
+  fieldgate import meters.csv --application water-network
+  generate-devices | fieldgate import - --format jsonl`,
+    )
+    .action(async (file: string, options: ImportOptions, command: Command) => {
+      const format = options.format ?? formatOf(file)
+      const input = file === '-' ? terminal.input : await openFile(file)
+      const outcome = await withClient(terminal, command, (client) =>
+        importAll(terminal, client, input, format, options),
+      )
+      report(terminal, outcome, options)
+      if (outcome.refused > 0) throw new CommandFailure(`${outcome.refused} of ${outcome.rows} rows were refused.`)
+    })
+}
+
+async function importAll(
+  terminal: Terminal,
+  client: ApiClient,
+  input: Readable,
+  format: ImportFormat,
+  options: ImportOptions,
+): Promise<Outcome> {
+  const { importParts } = await import('./import-parts.ts')
+  const applicationID =
+    options.application === undefined ? undefined : await applicationIdOf(client, options.application)
+  const dryRun = options.dryRun === true
+  const path = pathWith('/api/devices/import', { applicationID, dryRun: String(dryRun) })
+  const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson'
+  const outcome: Outcome = { rows: 0, created: 0, refused: 0, errors: [] }
+  // A dry run goes in one part: only so does the service see a DevEUI that stands in the file twice.
+  for await (const part of importParts(input, format, { whole: dryRun })) {
+    const answer = await client.upload(path, type, part.content)
+    outcome.rows += part.rows
+    outcome.created += Number(answer['createdCount'])
+    outcome.refused += Number(answer['refusedCount'])
+    const errors = Array.isArray(answer['errors']) ? (answer['errors'] as JsonObject[]) : []
+    for (const error of errors.slice(0, MAXIMUM_SHOWN_ERRORS - outcome.errors.length)) {
+      outcome.errors.push({ ...error, line: part.fileLine(Number(error['line'])) })
+    }
+    if (terminal.isInteractive)
+      terminal.error(`\r${outcome.rows} rows, ${outcome.created} devices, ${outcome.refused} refused`)
+    if (answer['isComplete'] === false) {
+      throw new CommandFailure(`The import stopped after ${outcome.rows} rows: ${String(answer['stopped'])}.`)
+    }
+  }
+  if (terminal.isInteractive) terminal.error('\n')
+  return outcome
+}
+
+function report(terminal: Terminal, outcome: Outcome, options: ImportOptions): void {
+  if (options.json === true) return showJson(terminal, { dryRun: options.dryRun === true, ...outcome })
+  for (const { line, devEUI, message } of outcome.errors) {
+    const device = devEUI === '' ? '' : ` ${String(devEUI)}`
+    terminal.error(`line ${String(line)}${device}: ${String(message)}\n`)
+  }
+  if (outcome.refused > outcome.errors.length)
+    terminal.error(`... and ${outcome.refused - outcome.errors.length} more\n`)
+  const verb = options.dryRun === true ? 'would be created' : 'created'
+  terminal.out(`${outcome.created} devices ${verb}\n`)
+  return undefined
+}
+
+function formatOf(file: string): ImportFormat {
+  if (/\.csv$/i.test(file)) return 'csv'
+  if (/\.(?:jsonl|ndjson)$/i.test(file)) return 'jsonl'
+  throw new CommandFailure(`What ${file} is does not show in its name: give --format csv or --format jsonl.`, 2)
+}
+
+async function openFile(file: string): Promise<Readable> {
+  try {
+    if ((await stat(file)).isDirectory()) throw new Error('it is a directory')
+    return createReadStream(file, 'utf8')
+  } catch (error) {
+    throw new CommandFailure(
+      `The file ${file} can’t be read: ${error instanceof Error ? error.message : String(error)}.`,
+    )
+  }
+}

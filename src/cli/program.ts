@@ -1,0 +1,96 @@
+/** The command line: which commands there are. What a command needs is loaded when it runs, so that each starts fast. */
+import { Command, CommanderError } from 'commander'
+import { version } from '../version.ts'
+import { ApiRefusal } from './api-client.ts'
+import { addApplicationCommands } from './application-commands.ts'
+import { CommandFailure } from './command-failure.ts'
+import { addDeviceCommands } from './device-commands.ts'
+import { addImportCommand } from './import-command.ts'
+import { addOrganizationCommands } from './organization-commands.ts'
+import { addServiceCredentialCommands } from './service-credential-commands.ts'
+import { addSettingsCommand } from './settings-command.ts'
+import type { Terminal } from './terminal.ts'
+import { addTokenCommands } from './token-commands.ts'
+import { addUserCommands } from './user-commands.ts'
+
+/** Runs the command that `args` name (without program and script) and answers the exit code. */
+export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
+  const exit = { code: 0 }
+  const program = createProgram(terminal, exit)
+  try {
+    await program.parseAsync([...args], { from: 'user' })
+    return exit.code
+  } catch (error) {
+    // Help and version are errors to Commander, of code 0; what it says of a wrong call is already said.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof CommandFailure) {
+      terminal.error(`fieldgate: ${error.message}\n`)
+      return error.exitCode
+    }
+    if (error instanceof ApiRefusal) {
+      terminal.error(`fieldgate: refused: ${error.message}\n`)
+      return 1
+    }
+    terminal.error(
+      `fieldgate: unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    )
+    return 1
+  }
+}
+
+function createProgram(terminal: Terminal, exit: { code: number }): Command {
+  const program = new Command('fieldgate')
+    .description('The integration service of a LoRaWAN deployment: device events out, commands in, over MQTT.')
+    .version(version)
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.error(text) })
+    .showHelpAfterError('Run it with --help to see how it is used.')
+    .helpCommand('help [command]', 'show how a command is used')
+    .addHelpText(
+      'after',
+      `
+Settings are environment variables: see \`fieldgate settings --help\`. The commands that administer work on the data
+directory of FIELDGATE_DATA_DIR: through the service that runs on it, or alone when none does.
+
+Examples:
+  fieldgate serve
+  fieldgate organization create alpine-valley-water
+  fieldgate user create anna --organization alpine-valley-water
+  fieldgate token create --organization alpine-valley-water --user anna`,
+    )
+  addServiceCommands(program, terminal, exit)
+  addOrganizationCommands(program, terminal)
+  addUserCommands(program, terminal)
+  addApplicationCommands(program, terminal)
+  addDeviceCommands(program, terminal)
+  addImportCommand(program, terminal)
+  addTokenCommands(program, terminal)
+  addServiceCredentialCommands(program, terminal)
+  addSettingsCommand(program, terminal)
+  return program
+}
+
+function addServiceCommands(program: Command, terminal: Terminal, exit: { code: number }): void {
+  program
+    .command('serve')
+    .description('run the service until SIGINT or SIGTERM')
+    .addHelpText('after', '\nA second signal ends it at once. Settings: see `fieldgate settings --help`.')
+    .action(async () => {
+      const { serve } = await import('./serve.ts')
+      exit.code = await serve(terminal)
+    })
+  program
+    .command('demo')
+    .description('run the service with a demonstration deployment and simulated devices, on this machine alone')
+    .action(async () => {
+      const { demo } = await import('./demo.ts')
+      exit.code = await demo(terminal)
+    })
+  program
+    .command('init')
+    .description('make the data directory, its certificate authority and the first admin, and stop')
+    .action(async () => {
+      const { init } = await import('./init.ts')
+      await init(terminal)
+    })
+}

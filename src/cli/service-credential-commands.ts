@@ -1,0 +1,70 @@
+import type { Command } from 'commander'
+import { column, listQuery, showFields, showList, withClient, withListOptions } from './administration.ts'
+import type { ListOptions } from './administration.ts'
+import { listPage } from './api-client.ts'
+import { organizationIdOf } from './references.ts'
+import type { Terminal } from './terminal.ts'
+
+interface CredentialOptions {
+  readonly organization?: string
+  readonly json?: true
+}
+
+/** `fieldgate service-credential ...`: what network servers connect with. */
+export function addServiceCredentialCommands(program: Command, terminal: Terminal): void {
+  const credential = program.command('service-credential').description('credentials of network servers')
+  credential.addHelpText(
+    'after',
+    `
+The password is shown once, when the credential is made.
+
+Examples:
+  fieldgate service-credential create chirpstack
+  fieldgate service-credential create chirpstack-alpine --organization alpine-valley-water
+  fieldgate service-credential delete 3`,
+  )
+
+  credential
+    .command('create')
+    .description('issue a credential; print its MQTT user name and password')
+    .argument('<name>', 'for people')
+    .option(
+      '--organization <organization>',
+      'good for this organization alone; for the whole deployment when not given',
+    )
+    .option('--json', 'for programs: the API’s own JSON')
+    .action(async (name: string, { organization, json }: CredentialOptions, command: Command) => {
+      const created = await withClient(terminal, command, async (client) => {
+        const organizationID = organization === undefined ? '' : await organizationIdOf(client, organization)
+        return client.request('POST', '/api/service-credentials', { serviceCredential: { name, organizationID } })
+      })
+      showFields(terminal, created, json)
+    })
+
+  withListOptions(
+    credential.command('list').description('list credentials').option('--organization <organization>', 'only its'),
+  ).action(async (options: ListOptions & CredentialOptions, command: Command) => {
+    const list = await withClient(terminal, command, async (client) => {
+      const { organization } = options
+      const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
+      return listPage(client, '/api/service-credentials', { ...listQuery(options), organizationID })
+    })
+    const columns = [column('ID', 'id'), column('NAME', 'name'), column('USER NAME', 'userName')]
+    showList(terminal, list, options, [
+      ...columns,
+      column('ORGANIZATION ID', 'organizationID'),
+      column('CREATED', 'createdAt'),
+    ])
+  })
+
+  credential
+    .command('delete')
+    .alias('revoke')
+    .description('revoke a credential; its connections end at once')
+    .argument('<id>')
+    .action(async (id: string, _: object, command: Command) => {
+      await withClient(terminal, command, (client) =>
+        client.request('DELETE', `/api/service-credentials/${encodeURIComponent(id)}`),
+      )
+    })
+}

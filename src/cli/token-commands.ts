@@ -1,0 +1,71 @@
+import type { Command } from 'commander'
+import { column, listQuery, showJson, showList, withClient, withListOptions } from './administration.ts'
+import type { ListOptions } from './administration.ts'
+import { listPage } from './api-client.ts'
+import type { ApiClient } from './api-client.ts'
+import { organizationIdOf } from './references.ts'
+import type { Terminal } from './terminal.ts'
+
+interface TokenOptions {
+  readonly organization?: string
+  readonly user?: string
+  readonly ttl?: string
+  readonly json?: true
+}
+
+/** `fieldgate token ...`: broker-access tokens, the MQTT user names of people and their programs. */
+export function addTokenCommands(program: Command, terminal: Terminal): void {
+  const token = program.command('token').description('broker-access tokens: MQTT user names of members')
+  token.addHelpText(
+    'after',
+    `
+The token is printed alone, so that a shell can take it.
+
+Examples:
+  TOKEN=$(fieldgate token create --organization alpine-valley-water --user anna --ttl 3600)
+  fieldgate token list --organization alpine-valley-water
+  fieldgate token delete 4f2c9a...`,
+  )
+
+  token
+    .command('create')
+    .description('issue a broker-access token and print it')
+    .requiredOption('--organization <organization>')
+    .option('--user <user-name>', 'whose it is; the first global admin’s when not given')
+    .option('--ttl <seconds>', 'how long it lives; the deployment’s default when not given')
+    .option('--json', 'for programs: the API’s own JSON')
+    .action(async ({ organization = '', user, ttl = '', json }: TokenOptions, command: Command) => {
+      const issue = async (client: ApiClient) => {
+        const organizationId = await organizationIdOf(client, organization)
+        return client.request('POST', '/api/mosquitto-auth/login', { organizationId, ttlInSeconds: ttl })
+      }
+      const issued = await withClient(terminal, command, issue, user)
+      if (json === true) showJson(terminal, issued)
+      else terminal.out(`${String(issued['jwtMqttAuth'])}\n`)
+    })
+
+  withListOptions(
+    token
+      .command('list')
+      .description('list the tokens that are neither expired nor revoked')
+      .requiredOption('--organization <organization>'),
+  ).action(async (options: ListOptions & TokenOptions, command: Command) => {
+    const list = await withClient(terminal, command, async (client) => {
+      const organizationID = await organizationIdOf(client, options.organization ?? '')
+      return listPage(client, '/api/broker-tokens', { ...listQuery(options), organizationID })
+    })
+    const columns = [column('ID', 'id'), column('USER ID', 'userID'), column('ISSUED', 'issuedAt')]
+    showList(terminal, list, options, [...columns, column('EXPIRES', 'expiresAt'), column('LAST USED', 'lastUsedAt')])
+  })
+
+  token
+    .command('delete')
+    .alias('revoke')
+    .description('revoke a token; its connections end at once')
+    .argument('<id>')
+    .action(async (id: string, _: object, command: Command) => {
+      await withClient(terminal, command, (client) =>
+        client.request('DELETE', `/api/broker-tokens/${encodeURIComponent(id)}`),
+      )
+    })
+}

@@ -1,0 +1,137 @@
+import type { Command } from 'commander'
+import {
+  column,
+  given,
+  listQuery,
+  showFields,
+  showJson,
+  showList,
+  withClient,
+  withListOptions,
+} from './administration.ts'
+import type { ListOptions } from './administration.ts'
+import { listPage } from './api-client.ts'
+import { readNewPassword } from './read-password.ts'
+import { organizationIdOf, userIdOf } from './references.ts'
+import type { Terminal } from './terminal.ts'
+
+interface UserOptions {
+  readonly email?: string
+  readonly admin?: boolean
+  readonly active?: boolean
+  readonly note?: string
+  readonly organization?: readonly string[]
+  readonly passwordStdin?: true
+  readonly json?: true
+}
+
+/** `fieldgate user ...`: who may log in. */
+export function addUserCommands(program: Command, terminal: Terminal): void {
+  const user = program.command('user').description('who may log in')
+  user.addHelpText(
+    'after',
+    `
+A user is named by id or by user name. A new password is asked for, or comes from standard input
+(--password-stdin) or from FIELDGATE_PASSWORD; never from an argument, which other users of the machine can see.
+
+Examples:
+  fieldgate user create anna --organization alpine-valley-water
+  pass show fieldgate/anna | fieldgate user set-password anna --password-stdin
+  fieldgate user update anna --no-active
+  fieldgate user list --search example.org --json`,
+  )
+  addCreate(user, terminal)
+  addUpdate(user, terminal)
+
+  withListOptions(user.command('list').description('list users')).action(
+    async (options: ListOptions, command: Command) => {
+      const list = await withClient(terminal, command, (client) => listPage(client, '/api/users', listQuery(options)))
+      const columns = [
+        column('ID', 'id'),
+        column('USER', 'email'),
+        column('ADMIN', 'isAdmin'),
+        column('ACTIVE', 'isActive'),
+      ]
+      showList(terminal, list, options, [...columns, column('NOTE', 'note')])
+    },
+  )
+
+  user
+    .command('get')
+    .description('show a user')
+    .argument('<user>')
+    .option('--json', 'for programs: the API’s own JSON')
+    .action(async (reference: string, options: { readonly json?: true }, command: Command) => {
+      const found = await withClient(terminal, command, async (client) =>
+        client.request('GET', `/api/users/${await userIdOf(client, reference)}`),
+      )
+      showFields(terminal, found, options.json)
+    })
+
+  user
+    .command('set-password')
+    .description('set a password, and end the user’s sessions')
+    .argument('<user>')
+    .option('--password-stdin', 'the first line of standard input')
+    .action(async (reference: string, options: UserOptions, command: Command) => {
+      const password = await readNewPassword(terminal, options.passwordStdin === true)
+      await withClient(terminal, command, async (client) =>
+        client.request('PUT', `/api/users/${await userIdOf(client, reference)}/password`, { password }),
+      )
+    })
+
+  user
+    .command('delete')
+    .description('delete a user; its connections end at once')
+    .argument('<user>')
+    .action(async (reference: string, _: object, command: Command) => {
+      await withClient(terminal, command, async (client) =>
+        client.request('DELETE', `/api/users/${await userIdOf(client, reference)}`),
+      )
+    })
+}
+
+function addCreate(user: Command, terminal: Terminal): void {
+  user
+    .command('create')
+    .description('create a user and print its id')
+    .argument('<user-name>', 'often an e-mail address')
+    .option('--admin', 'global admin: may do everything')
+    .option('--note <text>', 'for admins')
+    .option('--organization <organization...>', 'make it a member of these')
+    .option('--password-stdin', 'the first line of standard input')
+    .option('--json', 'for programs: the API’s own JSON')
+    .action(async (email: string, options: UserOptions, command: Command) => {
+      const password = await readNewPassword(terminal, options.passwordStdin === true)
+      const created = await withClient(terminal, command, async (client) => {
+        const organizations: { organizationID: string }[] = []
+        for (const reference of options.organization ?? []) {
+          organizations.push({ organizationID: await organizationIdOf(client, reference) })
+        }
+        const body = { user: given({ email, isAdmin: options.admin, note: options.note }), password, organizations }
+        return client.request('POST', '/api/users', body)
+      })
+      if (options.json === true) showJson(terminal, created)
+      else terminal.out(`${String(created['id'])}\n`)
+    })
+}
+
+function addUpdate(user: Command, terminal: Terminal): void {
+  user
+    .command('update')
+    .description('change a user; what is not given stays')
+    .argument('<user>')
+    .option('--email <user-name>', 'a new user name')
+    .option('--admin', 'make it a global admin')
+    .option('--no-admin', 'make it no global admin')
+    .option('--active', 'let it log in')
+    .option('--no-active', 'don’t let it log in; its sessions and connections end at once')
+    .option('--note <text>', 'for admins')
+    .action(async (reference: string, options: UserOptions, command: Command) => {
+      const { email, admin, active, note } = options
+      await withClient(terminal, command, async (client) => {
+        const body = { user: given({ email, isAdmin: admin, isActive: active, note }) }
+        return client.request('PUT', `/api/users/${await userIdOf(client, reference)}`, body)
+      })
+    })
+}
