@@ -1,0 +1,223 @@
+/** The network server's MQTT side: publishes events, takes commands, and keeps its Session over reconnections. */
+import { connect } from 'mqtt'
+import type { IClientOptions, MqttClient, Packet } from 'mqtt'
+import { eventTopic } from '../src/lorawan/topics.ts'
+import type { EventKind } from '../src/lorawan/topics.ts'
+import type { DeviceEvent } from './simulated-device.ts'
+
+export interface NetworkServerSettings {
+  /** `mqtts://host:port`, or `mqtt://` for a broker without TLS. */
+  readonly url: string
+  /** The certificates that the server's is verified against, in PEM; the system's where undefined. */
+  readonly certificateAuthority: Buffer | undefined
+  readonly userName: string | undefined
+  readonly password: string | undefined
+  readonly clientId: string
+  /** Of the events; commands are subscribed to at QoS 1. */
+  readonly qos: 0 | 1 | 2
+  readonly sessionExpirySeconds: number
+  /** The wait before the first new attempt to connect, in milliseconds; doubles up to 32 times this. */
+  readonly reconnectDelayMs: number
+  readonly onCommand: (topicName: string, payload: Buffer) => void
+  readonly onStatus: (status: ConnectionStatus) => void
+  /** The first refusal of its kind and reason; further ones are counted. */
+  readonly onRefused: (event: DeviceEvent, reasonCode: number, reason: string) => void
+}
+
+/** `failed` is final: trying again would not help. */
+export type ConnectionStatus =
+  | { readonly state: 'connected'; readonly sessionPresent: boolean }
+  | { readonly state: 'disconnected'; readonly reason: string }
+  | {
+      readonly state: 'failed'
+      readonly because: 'credentials' | 'certificate' | 'subscription'
+      readonly reason: string
+    }
+
+/** What was published since the start. */
+export interface PublishStatistics {
+  readonly published: Readonly<Record<EventKind, number>>
+  /** Acknowledged with a Reason Code of 0x80 and above, by "0x87 reason". */
+  readonly refused: ReadonlyMap<string, number>
+  /** Not handed to the connection, since too many were without an answer. */
+  readonly dropped: number
+  readonly commands: number
+}
+
+export interface NetworkServer {
+  publish(event: DeviceEvent): void
+  readonly statistics: PublishStatistics
+  /** Waits up to two seconds for answers, then disconnects; the Session stays with the broker. */
+  close(): Promise<void>
+}
+
+/** The topics of commands to all devices that the credential allows. */
+export const COMMAND_FILTER = 'application/+/device/+/command/down'
+
+/** Events without an answer; beyond it they are dropped and counted, so that a broker that is away takes no memory. */
+const MAXIMUM_UNANSWERED = 2000
+
+/** Kinds of refusal that are told apart; more are counted as others. */
+const MAXIMUM_REFUSAL_KINDS = 50
+
+const CLOSE_TIMEOUT_MS = 2000
+
+/** CONNACK codes that a further attempt with the same settings would get again (MQTT 5.0 §3.2.2.2). */
+const FINAL_REASON_CODES: ReadonlySet<number> = new Set([0x84, 0x85, 0x86, 0x87, 0x8a, 0x8c])
+
+/** Connects, and goes on trying until `close`, but for the faults that end in the state `failed`. */
+export function createNetworkServer(settings: NetworkServerSettings): NetworkServer {
+  const client = connect(settings.url, clientOptions(settings))
+  const outbox = createOutbox(client, settings)
+  let commands = 0
+  let hasFailed = false
+
+  const fail = (because: 'credentials' | 'certificate' | 'subscription', reason: string): void => {
+    if (hasFailed) return
+    hasFailed = true
+    client.end(true)
+    settings.onStatus({ state: 'failed', because, reason })
+  }
+
+  client.on('connect', ({ sessionPresent }) => {
+    client.options.reconnectPeriod = settings.reconnectDelayMs
+    client.subscribe(COMMAND_FILTER, { qos: 1 }, (error) => {
+      if (error === null) settings.onStatus({ state: 'connected', sessionPresent })
+      else if (client.connected) fail('subscription', `${COMMAND_FILTER}: ${error.message}`)
+    })
+  })
+  client.on('reconnect', () => {
+    const period = client.options.reconnectPeriod ?? settings.reconnectDelayMs
+    client.options.reconnectPeriod = Math.min(period * 2, settings.reconnectDelayMs * 32)
+  })
+  let lastReason = 'the connection was closed'
+  client.on('disconnect', (packet) => {
+    lastReason = packet.properties?.reasonString ?? `the broker said ${hexadecimal(packet.reasonCode ?? 0)}`
+  })
+  client.on('error', (error: Error & { code?: unknown }) => {
+    lastReason = error.message === '' ? String(error.code) : error.message
+    if (typeof error.code === 'number' && FINAL_REASON_CODES.has(error.code)) fail('credentials', lastReason)
+    else if (isCertificateFault(error.code)) fail('certificate', `${lastReason} (${String(error.code)})`)
+  })
+  client.on('close', () => {
+    if (!hasFailed && !client.disconnecting) settings.onStatus({ state: 'disconnected', reason: lastReason })
+    lastReason = 'the connection was closed'
+  })
+  client.on('message', (topicName, payload) => {
+    commands += 1
+    settings.onCommand(topicName, payload)
+  })
+  return {
+    publish: (event) => outbox.publish(event),
+    get statistics() {
+      return { ...outbox.statistics(), commands }
+    },
+    close: () => close(client, outbox),
+  }
+}
+
+function clientOptions(settings: NetworkServerSettings): IClientOptions {
+  return {
+    protocolVersion: 5,
+    clientId: settings.clientId,
+    ...(settings.userName === undefined ? {} : { username: settings.userName }),
+    ...(settings.password === undefined ? {} : { password: settings.password }),
+    ...(settings.certificateAuthority === undefined ? {} : { ca: settings.certificateAuthority }),
+    rejectUnauthorized: true,
+    clean: false,
+    properties: { sessionExpiryInterval: settings.sessionExpirySeconds },
+    keepalive: 30,
+    connectTimeout: 10_000,
+    reconnectPeriod: settings.reconnectDelayMs,
+    // A broker that is starting or full says so in CONNACK; it is worth another attempt.
+    reconnectOnConnackError: true,
+    // The subscription is made anew with each connection, above.
+    resubscribe: false,
+  }
+}
+
+interface Outbox {
+  publish(event: DeviceEvent): void
+  statistics(): Omit<PublishStatistics, 'commands'>
+  /** Resolved when every event has its answer. */
+  drained(): Promise<void>
+}
+
+/** Events between the devices and the connection, with what became of them. */
+function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outbox {
+  const published: Record<EventKind, number> = { up: 0, join: 0, ack: 0, error: 0, status: 0, location: 0, txack: 0 }
+  const refused = new Map<string, number>()
+  let dropped = 0
+  let unanswered = 0
+  let whenDrained: (() => void) | undefined
+
+  const answered = (event: DeviceEvent, error: Error | undefined, packet: Packet | undefined): void => {
+    unanswered -= 1
+    if (unanswered === 0) whenDrained?.()
+    if (error === undefined) {
+      published[event.kind] += 1
+      return
+    }
+    const reasonCode = 'code' in error && typeof error.code === 'number' ? error.code : 0x80
+    const reason = reasonStringOf(packet) ?? error.message
+    const label = `${hexadecimal(reasonCode)} ${reason}`
+    const key = refused.has(label) || refused.size < MAXIMUM_REFUSAL_KINDS ? label : 'others'
+    const count = refused.get(key) ?? 0
+    refused.set(key, count + 1)
+    if (count === 0) settings.onRefused(event, reasonCode, reason)
+  }
+
+  return {
+    publish(event) {
+      if (unanswered >= MAXIMUM_UNANSWERED) {
+        dropped += 1
+        return
+      }
+      unanswered += 1
+      const topicName = eventTopic(event.applicationId, event.devEui, event.kind)
+      client.publish(topicName, JSON.stringify(event.payload), { qos: settings.qos }, (error, packet) =>
+        answered(event, error ?? undefined, packet),
+      )
+    },
+    statistics: () => ({ published: { ...published }, refused: new Map(refused), dropped }),
+    drained: () =>
+      unanswered === 0
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            whenDrained = resolve
+          }),
+  }
+}
+
+async function close(client: MqttClient, outbox: Outbox): Promise<void> {
+  const timeout = new AbortController()
+  if (client.connected) {
+    await Promise.race([
+      outbox.drained(),
+      new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS)
+        timeout.signal.addEventListener('abort', () => clearTimeout(timer))
+      }),
+    ])
+    timeout.abort()
+  }
+  await client.endAsync(!client.connected)
+}
+
+function reasonStringOf(packet: Packet | undefined): string | undefined {
+  return packet !== undefined && 'properties' in packet && packet.properties !== undefined
+    ? (packet.properties as { reasonString?: string }).reasonString
+    : undefined
+}
+
+/** OpenSSL's and Node's codes for a certificate that doesn't verify. */
+function isCertificateFault(code: unknown): boolean {
+  return (
+    typeof code === 'string' &&
+    /^(?:CERT_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|ERR_TLS_CERT)/.test(code)
+  )
+}
+
+function hexadecimal(code: number): string {
+  return `0x${code.toString(16).padStart(2, '0')}`
+}
