@@ -1,0 +1,82 @@
+/** The permit of a user's broker-access token: the events of its organization's applications, the commands of their devices. */
+import type { Decision, Permit, PermitEnd, Refusal } from '../broker/policy.ts'
+import { ALLOWED } from '../broker/policy.ts'
+import type { DevicePlace, Directory } from '../identity/directory.ts'
+import type { BrokerAccessClaims } from '../identity/tokens.ts'
+import { parseTopic, parseTopicFilter } from '../lorawan/topics.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { HeldPermit } from './permit-watch.ts'
+
+/** One answer for what is not there and what is another organization's, so that nobody learns which it is. */
+const NOT_A_COMMAND_TOPIC = refusal('publish_not_granted', 'not the command topic of a device of your organization')
+const NOT_AN_EVENT_TOPIC = refusal('subscribe_not_granted', 'not covered by the event topics of your organization')
+const DEVICE_DISABLED = refusal('device_disabled', 'the device is disabled')
+
+function refusal(code: string, reason: string): Refusal {
+  return { allowed: false, reasonCode: ReasonCodes.notAuthorized, reason, code, untold: 'close' }
+}
+
+export interface IntegratorPermitOptions {
+  readonly claims: BrokerAccessClaims
+  /** Kept right while the permit lives. */
+  readonly applications: ReadonlySet<string>
+  readonly directory: Directory
+  readonly maximumMessagesPerSecond: number
+  /** Called as the connection takes the permit and lets it go. */
+  readonly held: (permit: HeldPermit) => void
+  readonly released: (permit: HeldPermit) => void
+}
+
+export class IntegratorPermit implements Permit, HeldPermit {
+  readonly tenant: string
+  readonly identity: string
+  readonly expiresAtMs: number
+  readonly maximumMessagesPerSecond: number
+  readonly mayReceive = undefined
+  readonly grounds: readonly string[]
+  readonly #options: IntegratorPermitOptions
+  #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
+
+  constructor(options: IntegratorPermitOptions) {
+    const { organizationId, userId, tokenId, expiresAtMs } = options.claims
+    this.tenant = `organization:${organizationId}`
+    this.identity = `user:${userId}`
+    this.expiresAtMs = expiresAtMs
+    this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
+    this.grounds = [this.tenant, this.identity, `token:${tokenId}`]
+    this.#options = options
+  }
+
+  mayPublish(topicName: string): Decision | Promise<Decision> {
+    const topic = parseTopic(topicName)
+    if (topic?.kind !== 'command' || !this.#options.applications.has(topic.applicationId)) return NOT_A_COMMAND_TOPIC
+    const place = this.#options.directory.device(topic.devEui)
+    if (place instanceof Promise) return place.then((found) => commandDecision(found, topic.applicationId))
+    return commandDecision(place, topic.applicationId)
+  }
+
+  /** Containment: every Topic Name that the filter matches is one that `application/<id>/device/+/event/+` matches. */
+  maySubscribe(topicFilter: string): Decision {
+    const filter = parseTopicFilter(topicFilter)
+    if (filter === undefined || !('event' in filter.tail)) return NOT_AN_EVENT_TOPIC
+    return this.#options.applications.has(filter.applicationId) ? ALLOWED : NOT_AN_EVENT_TOPIC
+  }
+
+  watch(listener: (end: PermitEnd | undefined) => void): () => void {
+    this.#listener = listener
+    this.#options.held(this)
+    return () => {
+      this.#listener = undefined
+      this.#options.released(this)
+    }
+  }
+
+  tell(end: PermitEnd | undefined): void {
+    this.#listener?.(end)
+  }
+}
+
+function commandDecision(place: DevicePlace | undefined, applicationId: string): Decision {
+  if (place?.applicationId !== applicationId) return NOT_A_COMMAND_TOPIC
+  return place.isDisabled ? DEVICE_DISABLED : ALLOWED
+}

@@ -1,0 +1,90 @@
+/** The permit of a network server's service credential: it publishes the events of registered devices and takes their commands. */
+import type { Decision, Permit, PermitEnd, Refusal } from '../broker/policy.ts'
+import { ALLOWED } from '../broker/policy.ts'
+import type { DevicePlace, Directory } from '../identity/directory.ts'
+import type { ServiceCredential } from '../identity/service-credentials.ts'
+import { parseTopic, parseTopicFilter } from '../lorawan/topics.ts'
+import type { ParsedTopic } from '../lorawan/topics.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { HeldPermit } from './permit-watch.ts'
+
+/** Its other devices' events must flow, so what can't be told to it is discarded and counted, never a closed connection. */
+const NOT_AN_EVENT = refusal('event_topic_invalid', 'a network server publishes device events alone')
+const UNKNOWN_DEVICE = refusal('event_device_unknown', 'no such device in this application')
+const NOT_A_COMMAND_FILTER = refusal('subscribe_not_granted', 'a network server subscribes to commands alone')
+
+function refusal(code: string, reason: string): Refusal {
+  return { allowed: false, reasonCode: ReasonCodes.notAuthorized, reason, code, untold: 'discard' }
+}
+
+export interface NetworkServerPermitOptions {
+  readonly credential: Pick<ServiceCredential, 'id' | 'organizationId'>
+  /** The applications of the credential's organization, kept right; undefined for the whole deployment. */
+  readonly applications: ReadonlySet<string> | undefined
+  readonly directory: Directory
+  readonly maximumMessagesPerSecond: number
+  readonly held: (permit: HeldPermit) => void
+  readonly released: (permit: HeldPermit) => void
+}
+
+export class NetworkServerPermit implements Permit, HeldPermit {
+  readonly tenant: string
+  readonly identity: string
+  readonly expiresAtMs = undefined
+  readonly maximumMessagesPerSecond: number
+  readonly mayReceive: ((topicName: string) => boolean) | undefined
+  readonly grounds: readonly string[]
+  readonly #options: NetworkServerPermitOptions
+  #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
+
+  constructor(options: NetworkServerPermitOptions) {
+    const { id, organizationId } = options.credential
+    this.tenant = organizationId === null ? 'deployment' : `organization:${organizationId}`
+    this.identity = `network-server:${id}`
+    this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
+    this.grounds = [this.tenant, `credential:${id}`]
+    this.#options = options
+    const { applications } = options
+    // Network servers subscribe to the commands of all applications; one of an organization gets those of its own.
+    this.mayReceive = applications === undefined ? undefined : (topicName) => isOf(applications, parseTopic(topicName))
+  }
+
+  mayPublish(topicName: string): Decision | Promise<Decision> {
+    const topic = parseTopic(topicName)
+    if (topic?.kind !== 'event') return NOT_AN_EVENT
+    const { applications, directory } = this.#options
+    if (applications !== undefined && !applications.has(topic.applicationId)) return UNKNOWN_DEVICE
+    const place = directory.device(topic.devEui)
+    if (place instanceof Promise) return place.then((found) => eventDecision(found, topic.applicationId))
+    return eventDecision(place, topic.applicationId)
+  }
+
+  maySubscribe(topicFilter: string): Decision {
+    const filter = parseTopicFilter(topicFilter)
+    if (filter === undefined || !('command' in filter.tail)) return NOT_A_COMMAND_FILTER
+    const { applications } = this.#options
+    if (applications === undefined || filter.applicationId === '+') return ALLOWED
+    return applications.has(filter.applicationId) ? ALLOWED : NOT_A_COMMAND_FILTER
+  }
+
+  watch(listener: (end: PermitEnd | undefined) => void): () => void {
+    this.#listener = listener
+    this.#options.held(this)
+    return () => {
+      this.#listener = undefined
+      this.#options.released(this)
+    }
+  }
+
+  tell(end: PermitEnd | undefined): void {
+    this.#listener?.(end)
+  }
+}
+
+function isOf(applications: ReadonlySet<string>, topic: ParsedTopic | undefined): boolean {
+  return topic !== undefined && applications.has(topic.applicationId)
+}
+
+function eventDecision(place: DevicePlace | undefined, applicationId: string): Decision {
+  return place?.applicationId === applicationId ? ALLOWED : UNKNOWN_DEVICE
+}

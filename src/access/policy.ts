@@ -1,0 +1,217 @@
+/** The broker's policy out of the registry: tokens and service credentials become permits, and changes reach the live ones. */
+import { timingSafeEqual } from 'node:crypto'
+import type { Admission, Credentials, Permit, PermitEnd, Policy, Refusal } from '../broker/policy.ts'
+import type { Change } from '../identity/changes.ts'
+import type { Registry } from '../identity/registry.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { ReasonCode } from '../mqtt/reason-codes.ts'
+import { IntegratorPermit } from './integrator-permit.ts'
+import { NetworkServerPermit } from './network-server-permit.ts'
+import { OrganizationApplications } from './organization-applications.ts'
+import { PermitWatch } from './permit-watch.ts'
+import type { HeldPermit } from './permit-watch.ts'
+
+/** The Authentication Method by which a client renews its token on a live connection. */
+const AUTHENTICATION_METHOD = 'JWT'
+/** The literal password that goes with a broker-access token (specification §1.3). */
+const TOKEN_PASSWORD = Buffer.from('default')
+/** The longest user name looked at, in UTF-16 units: a broker-access token is a tenth of it. Stops hashing of megabytes. */
+const MAXIMUM_USER_NAME_LENGTH = 4_096
+const SERVICE_USER_NAME = /^network-server-/
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]/
+
+export interface AccessLimits {
+  readonly integratorMessagesPerSecond: number
+  readonly networkServerMessagesPerSecond: number
+}
+
+export const DEFAULT_ACCESS_LIMITS: AccessLimits = {
+  integratorMessagesPerSecond: 1_000,
+  networkServerMessagesPerSecond: 100_000,
+}
+
+/** How to look at a permit's ground again: undefined when it still stands. */
+type Recheck = () => Promise<PermitEnd | undefined>
+
+export class AccessPolicy implements Policy {
+  readonly authenticationMethod = AUTHENTICATION_METHOD
+  readonly #registry: Registry
+  readonly #limits: AccessLimits
+  readonly #watch = new PermitWatch()
+  readonly #applications: OrganizationApplications
+  readonly #rechecks = new WeakMap<HeldPermit, { readonly recheck: Recheck; readonly seenChanges: number }>()
+  readonly #unsubscribe: () => void
+  /** Grows with each change: a permit made before one and held after it is looked at again. */
+  #changes = 0
+
+  constructor(registry: Registry, limits: AccessLimits = DEFAULT_ACCESS_LIMITS) {
+    this.#registry = registry
+    this.#limits = limits
+    this.#applications = new OrganizationApplications(registry.directory)
+    this.#unsubscribe = registry.changes.subscribe((change) => this.#changed(change))
+  }
+
+  close(): void {
+    this.#unsubscribe()
+  }
+
+  async authenticate(credentials: Credentials): Promise<Admission> {
+    const { userName, password, authenticationMethod } = credentials
+    if (authenticationMethod !== undefined && authenticationMethod !== AUTHENTICATION_METHOD) {
+      return refuse(
+        ReasonCodes.badAuthenticationMethod,
+        'authentication_method',
+        `the Authentication Method here is ${AUTHENTICATION_METHOD}`,
+      )
+    }
+    if (userName === undefined || userName.length > MAXIMUM_USER_NAME_LENGTH || CONTROL_CHARACTERS.test(userName)) {
+      return refuse(
+        ReasonCodes.badUserNameOrPassword,
+        'user_name_invalid',
+        'the user name must be a broker-access token',
+      )
+    }
+    if (SERVICE_USER_NAME.test(userName)) return this.#authenticateService(userName, password)
+    // Exact bytes: `default` with a NUL or anything else behind it is another password.
+    if (password?.length !== TOKEN_PASSWORD.length || !timingSafeEqual(password, TOKEN_PASSWORD)) {
+      return refuse(ReasonCodes.badUserNameOrPassword, 'password_invalid', 'the password must be the word default')
+    }
+    return this.#authenticateToken(userName)
+  }
+
+  async reauthenticate(_permit: Permit, authenticationData: Buffer | undefined): Promise<Admission> {
+    if (authenticationData === undefined || authenticationData.length > MAXIMUM_USER_NAME_LENGTH) {
+      return refuse(ReasonCodes.notAuthorized, 'token_missing', 'the Authentication Data must be a broker-access token')
+    }
+    return this.#authenticateToken(authenticationData.toString('latin1'))
+  }
+
+  async #authenticateToken(jwt: string): Promise<Admission> {
+    const seenChanges = this.#changes
+    const verified = await this.#registry.tokens.verifyBrokerAccess(jwt)
+    if (!verified.ok) return refuse(tokenReasonCode(verified.code), verified.reason, verified.message)
+    const permit = new IntegratorPermit({
+      claims: verified.value,
+      applications: await this.#applications.of(verified.value.organizationId),
+      directory: this.#registry.directory,
+      maximumMessagesPerSecond: this.#limits.integratorMessagesPerSecond,
+      held: (held) => this.#held(held),
+      released: (held) => this.#watch.remove(held),
+    })
+    const recheck: Recheck = async () => {
+      const again = await this.#registry.tokens.verifyBrokerAccess(jwt)
+      return again.ok ? undefined : { reasonCode: ReasonCodes.notAuthorized, reason: again.message, code: again.reason }
+    }
+    this.#rechecks.set(permit, { recheck, seenChanges })
+    return { allowed: true, permit }
+  }
+
+  async #authenticateService(userName: string, password: Buffer | undefined): Promise<Admission> {
+    const seenChanges = this.#changes
+    const verify = (): ReturnType<Registry['serviceCredentials']['authenticate']> =>
+      this.#registry.serviceCredentials.authenticate(userName, secret)
+    // A copy: the password is a view into the packet.
+    const secret = Buffer.from(password ?? '')
+    const credential = await verify()
+    if (credential === undefined) {
+      return refuse(ReasonCodes.badUserNameOrPassword, 'service_credential_invalid', 'no such service credential')
+    }
+    const { organizationId } = credential
+    const permit = new NetworkServerPermit({
+      credential,
+      applications: organizationId === null ? undefined : await this.#applications.of(organizationId),
+      directory: this.#registry.directory,
+      maximumMessagesPerSecond: this.#limits.networkServerMessagesPerSecond,
+      held: (held) => this.#held(held),
+      released: (held) => this.#watch.remove(held),
+    })
+    const recheck: Recheck = async () => ((await verify()) === undefined ? CREDENTIAL_REVOKED : undefined)
+    this.#rechecks.set(permit, { recheck, seenChanges })
+    return { allowed: true, permit }
+  }
+
+  #held(permit: HeldPermit): void {
+    this.#watch.add(permit)
+    // What changed between the check and now reached nobody.
+    if (this.#rechecks.get(permit)?.seenChanges !== this.#changes) this.#recheck(permit)
+  }
+
+  #changed(change: Change): void {
+    this.#changes += 1
+    this.#applications.changed(change)
+    switch (change.kind) {
+      case 'token_revoked':
+        this.#end(`token:${change.tokenId}`, TOKEN_REVOKED)
+        return
+      case 'service_credential_revoked':
+        this.#end(`credential:${change.id}`, CREDENTIAL_REVOKED)
+        return
+      case 'organization_removed':
+        this.#end(`organization:${change.organizationId}`, ORGANIZATION_REMOVED)
+        return
+      case 'application_removed':
+        for (const permit of this.#watch.restingOn(`organization:${change.organizationId}`)) permit.tell(undefined)
+        return
+      case 'member_removed':
+      case 'user_changed':
+        for (const permit of this.#watch.restingOn(`user:${change.userId}`)) this.#recheck(permit)
+        return
+      case 'member_added':
+      case 'application_created':
+      case 'application_changed':
+      case 'device_created':
+      case 'device_changed':
+      case 'device_removed':
+      case 'devices_changed':
+        // The directory answers by what is now; nothing that a connection holds gets narrower.
+        return
+    }
+  }
+
+  #end(ground: string, end: PermitEnd): void {
+    for (const permit of this.#watch.restingOn(ground)) permit.tell(end)
+  }
+
+  /** Looks at what the permit rests on again. When that can't be told, the permit is over: nobody keeps a right by a fault. */
+  #recheck(permit: HeldPermit): void {
+    const recheck = this.#rechecks.get(permit)?.recheck
+    if (recheck === undefined) return
+    recheck().then(
+      (end) => {
+        if (end !== undefined) permit.tell(end)
+      },
+      () =>
+        permit.tell({
+          reasonCode: ReasonCodes.unspecifiedError,
+          reason: 'the permit could not be checked',
+          code: 'permit_unchecked',
+        }),
+    )
+  }
+}
+
+const TOKEN_REVOKED: PermitEnd = {
+  reasonCode: ReasonCodes.administrativeAction,
+  reason: 'the token has been revoked',
+  code: 'token_revoked',
+}
+const CREDENTIAL_REVOKED: PermitEnd = {
+  reasonCode: ReasonCodes.administrativeAction,
+  reason: 'the service credential has been revoked',
+  code: 'service_credential_revoked',
+}
+const ORGANIZATION_REMOVED: PermitEnd = {
+  reasonCode: ReasonCodes.administrativeAction,
+  reason: 'the organization has been removed',
+  code: 'organization_removed',
+}
+
+/** A token that is not one is a bad user name; a good one whose rights are gone is not authorized. */
+function tokenReasonCode(code: string): ReasonCode {
+  return code === 'permission_denied' ? ReasonCodes.notAuthorized : ReasonCodes.badUserNameOrPassword
+}
+
+function refuse(reasonCode: ReasonCode, code: string, reason: string): Refusal {
+  return { allowed: false, reasonCode, reason, code, untold: 'close' }
+}
