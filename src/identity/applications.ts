@@ -1,4 +1,22 @@
-import type { Actor, Listed, Page, Result, Viewer } from './result.ts'
+import type { Selectable } from 'kysely'
+import type { DeviceRemoval } from './device-removal.ts'
+import {
+  type Actor,
+  alreadyExists,
+  boundedPage,
+  done,
+  granted,
+  type Listed,
+  notFound,
+  type Page,
+  type Refusal,
+  refuse,
+  type Result,
+  type Viewer,
+} from './result.ts'
+import type { Schema } from './schema.ts'
+import type { Store, Unit } from './store.ts'
+import { contains, foldText, isLine, isParagraph, parseId, parseSearch } from './text-rules.ts'
 
 /** How an application's payloads are decoded and encoded. */
 export type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
@@ -38,6 +56,198 @@ export interface Applications {
   update(id: string, fields: Partial<ApplicationFields>, actor: Actor): Promise<Result<void>>
   /** Removes it with its devices. Refusal: application_not_found. */
   remove(id: string, actor: Actor): Promise<Result<void>>
-  /** Sorted by name; `search` looks into name and description. */
+  /** Sorted by name; `search` looks into name. */
   list(viewer: Viewer, page: Page & { readonly organizationId?: string }): Promise<Listed<Application>>
+}
+
+const nameMaximum = 100
+const descriptionMaximum = 10_000
+/** What the codecs of makers need at most is about half of it. */
+const scriptMaximum = 65_536
+
+/** The applications of a store. */
+export function createApplications(store: Store, removal: DeviceRemoval): Applications {
+  const { db } = store
+  return {
+    create: (application, actor) => store.change(actor, (unit) => insertApplication(unit, application)),
+
+    async get(id) {
+      const row = await findRow(db, id)
+      return row && applicationOf(row)
+    },
+
+    update: (id, fields, actor) => store.change(actor, (unit) => updateApplication(unit, id, fields)),
+
+    async remove(id, actor) {
+      const outcome = await store.change(actor, (unit) => removeApplication(unit, id))
+      if (outcome.ok) await removal.run()
+      return outcome
+    },
+
+    async list(viewer, page) {
+      const search = parseSearch(page.search)
+      if (search === null) return { totalCount: 0, items: [] }
+      let query = db.selectFrom('applications').where('removed_at', 'is', null)
+      if (page.organizationId !== undefined) {
+        query = query.where('organization_id', '=', parseId(page.organizationId) ?? 0)
+      }
+      if (!viewer.isAdmin) {
+        const userId = parseId(viewer.userId) ?? 0
+        query = query.where('organization_id', 'in', (eb) =>
+          eb.selectFrom('members').select('organization_id').where('user_id', '=', userId),
+        )
+      }
+      if (search !== undefined) query = query.where((eb) => contains(eb.ref('sort_key'), search))
+      const { limit, offset } = boundedPage(page)
+      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await query.selectAll().orderBy('sort_key').orderBy('id').limit(limit).offset(offset).execute()
+      return { totalCount: Number(count), items: rows.map(applicationOf) }
+    },
+  }
+}
+
+type Row = Selectable<Schema['applications']>
+
+function applicationOf(row: Row): Application {
+  return {
+    id: String(row.id),
+    organizationId: String(row.organization_id),
+    name: row.name,
+    description: row.description,
+    serviceProfileId: row.service_profile_id,
+    serviceProfileName: row.service_profile_name,
+    payloadCodec: row.payload_codec as PayloadCodec,
+    payloadEncoderScript: row.payload_encoder_script,
+    payloadDecoderScript: row.payload_decoder_script,
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
+  }
+}
+
+async function findRow(db: Store['db'], id: string): Promise<Row | undefined> {
+  const rowId = parseId(id)
+  if (rowId === undefined) return undefined
+  return db
+    .selectFrom('applications')
+    .selectAll()
+    .where('id', '=', rowId)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+}
+
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the columns are the schema's
+function columnsOf(fields: ApplicationFields) {
+  return {
+    name: fields.name,
+    sort_key: foldText(fields.name),
+    description: fields.description,
+    service_profile_id: fields.serviceProfileId,
+    service_profile_name: fields.serviceProfileName,
+    payload_codec: fields.payloadCodec,
+    payload_encoder_script: fields.payloadEncoderScript,
+    payload_decoder_script: fields.payloadDecoderScript,
+  }
+}
+
+async function insertApplication(unit: Unit, fields: NewApplication): Promise<Result<{ readonly id: string }>> {
+  const { trx, nowMs, audit, emit } = unit
+  const refusal = refuseFields(fields)
+  if (refusal !== undefined) return refusal
+  const organization = await trx
+    .selectFrom('organizations')
+    .select('id')
+    .where('id', '=', parseId(fields.organizationId) ?? 0)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  if (organization === undefined) return notFound('organization_not_found')
+  if (await isNameTaken(unit, organization.id, fields.name)) return alreadyExists('application_exists')
+  const row = await trx
+    .insertInto('applications')
+    .values({
+      ...columnsOf(fields),
+      organization_id: organization.id,
+      device_count: 0,
+      removed_at: null,
+      created_at: nowMs,
+      updated_at: nowMs,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const id = String(row.id)
+  await audit('application.created', id, fields.organizationId, { name: fields.name })
+  emit({ kind: 'application_created', applicationId: id, organizationId: fields.organizationId })
+  return granted({ id })
+}
+
+async function updateApplication(unit: Unit, id: string, fields: Partial<ApplicationFields>): Promise<Result<void>> {
+  const { trx, nowMs, audit, emit } = unit
+  const row = await findRow(trx, id)
+  if (row === undefined) return notFound('application_not_found')
+  const after = { ...applicationOf(row), ...fields }
+  const refusal = refuseFields(after)
+  if (refusal !== undefined) return refusal
+  if (after.name !== row.name && (await isNameTaken(unit, row.organization_id, after.name))) {
+    return alreadyExists('application_exists')
+  }
+  await trx
+    .updateTable('applications')
+    .set({ ...columnsOf(after), updated_at: nowMs })
+    .where('id', '=', row.id)
+    .execute()
+  const organizationId = String(row.organization_id)
+  await audit('application.updated', id, organizationId, { name: after.name })
+  emit({ kind: 'application_changed', applicationId: id, organizationId })
+  return done
+}
+
+/** The mark takes it from everybody's sight at once; the devices, which may be many, follow behind it. */
+async function removeApplication({ trx, nowMs, audit, emit }: Unit, id: string): Promise<Result<void>> {
+  const row = await findRow(trx, id)
+  if (row === undefined) return notFound('application_not_found')
+  await trx.updateTable('applications').set({ removed_at: nowMs }).where('id', '=', row.id).execute()
+  await trx
+    .updateTable('organizations')
+    .set((eb) => ({ device_count: eb('device_count', '-', row.device_count) }))
+    .where('id', '=', row.organization_id)
+    .execute()
+  const organizationId = String(row.organization_id)
+  await audit('application.removed', id, organizationId, { name: row.name })
+  emit({ kind: 'application_removed', applicationId: id, organizationId })
+  return done
+}
+
+async function isNameTaken({ trx }: Unit, organizationId: number, name: string): Promise<boolean> {
+  const row = await trx
+    .selectFrom('applications')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('name', '=', name)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+function refuseFields(fields: ApplicationFields): Refusal | undefined {
+  if (!isLine(fields.name, 1, nameMaximum)) {
+    const rule = `name must have 1 to ${nameMaximum} characters on one line`
+    return refuse('invalid_argument', 'invalid_name', rule)
+  }
+  if (!isParagraph(fields.description, descriptionMaximum)) {
+    const rule = `description must have at most ${descriptionMaximum} characters`
+    return refuse('invalid_argument', 'invalid_description', rule)
+  }
+  if (!isLine(fields.serviceProfileId, 0, nameMaximum) || !isLine(fields.serviceProfileName, 0, nameMaximum)) {
+    const rule = `the service profile's id and name must have at most ${nameMaximum} characters on one line`
+    return refuse('invalid_argument', 'invalid_service_profile', rule)
+  }
+  if (!['', 'CAYENNE_LPP', 'CUSTOM_JS'].includes(fields.payloadCodec)) {
+    return refuse('invalid_argument', 'invalid_payload_codec', 'payloadCodec must be "", "CAYENNE_LPP" or "CUSTOM_JS"')
+  }
+  for (const script of [fields.payloadEncoderScript, fields.payloadDecoderScript]) {
+    if (!isParagraph(script, scriptMaximum)) {
+      const rule = `a payload script must have at most ${scriptMaximum} characters and no control characters`
+      return refuse('invalid_argument', 'invalid_payload_script', rule)
+    }
+  }
+  return undefined
 }

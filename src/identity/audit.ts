@@ -1,4 +1,10 @@
-import type { Listed, Page, Viewer } from './result.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Selectable } from 'kysely'
+import { appendAuditEntry } from './audit-log.ts'
+import { boundedPage, type Listed, type Page, type Viewer } from './result.ts'
+import type { Schema } from './schema.ts'
+import type { Store } from './store.ts'
+import { contains, parseId, parseSearch } from './text-rules.ts'
 
 /** Something that somebody did. */
 export interface AuditEntry {
@@ -19,4 +25,62 @@ export interface Audit {
   record(entry: Omit<AuditEntry, 'id' | 'atMs'>): Promise<void>
   /** Newest first. `search` looks into action and subject. Others than global admins see what was done to their organizations. */
   list(viewer: Viewer, page: Page & { readonly organizationId?: string }): Promise<Listed<AuditEntry>>
+}
+
+const ageMaximumMs = 90 * 86_400_000
+/** Entries that one statement forgets. */
+const pruneBatch = 500
+
+/** The audit of a store. */
+export function createAudit({ db, clock }: Store): Audit & { prune(): Promise<void> } {
+  return {
+    record: (entry) => appendAuditEntry(db, clock.now(), entry),
+
+    async list(viewer, page) {
+      const search = parseSearch(page.search)
+      if (search === null) return { totalCount: 0, items: [] }
+      let query = db.selectFrom('audit_entries')
+      if (page.organizationId !== undefined) query = query.where('organization_id', '=', page.organizationId)
+      if (!viewer.isAdmin) {
+        const userId = parseId(viewer.userId) ?? 0
+        query = query.where('organization_id', 'in', (eb) =>
+          eb
+            .selectFrom('members')
+            .select((inner) => inner.cast<string>('organization_id', 'text').as('id'))
+            .where('user_id', '=', userId),
+        )
+      }
+      if (search !== undefined) query = query.where((eb) => contains(eb.ref('search_text'), search))
+      const { limit, offset } = boundedPage(page)
+      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await query.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()
+      return { totalCount: Number(count), items: rows.map(entryOf) }
+    },
+
+    async prune() {
+      const before = clock.now() - ageMaximumMs
+      for (;;) {
+        const { numDeletedRows } = await db
+          .deleteFrom('audit_entries')
+          .where('id', 'in', (eb) =>
+            eb.selectFrom('audit_entries').select('id').where('at', '<', before).orderBy('at').limit(pruneBatch),
+          )
+          .executeTakeFirst()
+        if (numDeletedRows < BigInt(pruneBatch)) return
+        await nextTurn()
+      }
+    },
+  }
+}
+
+function entryOf(row: Selectable<Schema['audit_entries']>): AuditEntry {
+  return {
+    id: String(row.id),
+    atMs: row.at,
+    actorUserId: row.actor_user_id,
+    action: row.action,
+    subject: row.subject,
+    organizationId: row.organization_id,
+    detail: JSON.parse(row.detail) as Record<string, unknown>,
+  }
 }

@@ -1,4 +1,22 @@
-import type { Actor, Listed, Page, Result, Viewer } from './result.ts'
+import type { Selectable } from 'kysely'
+import type { DeviceRemoval } from './device-removal.ts'
+import {
+  type Actor,
+  alreadyExists,
+  boundedPage,
+  done,
+  granted,
+  type Listed,
+  notFound,
+  type Page,
+  type Refusal,
+  refuse,
+  type Result,
+  type Viewer,
+} from './result.ts'
+import type { Schema } from './schema.ts'
+import type { Store, Unit } from './store.ts'
+import { contains, foldText, isLine, parseId, parseSearch } from './text-rules.ts'
 
 /** A tenant: it owns applications and their devices, and has members. */
 export interface Organization {
@@ -29,4 +47,168 @@ export interface Organizations {
   remove(id: string, actor: Actor): Promise<Result<void>>
   /** Sorted by displayName; `search` looks into name and displayName. */
   list(viewer: Viewer, page: Page): Promise<Listed<Organization>>
+}
+
+const nameMaximum = 100
+
+/** The organizations of a store. */
+export function createOrganizations(store: Store, removal: DeviceRemoval): Organizations {
+  const { db } = store
+  return {
+    create: (organization, actor) => store.change(actor, (unit) => insertOrganization(unit, organization)),
+
+    async get(id) {
+      const row = await findRow(db, id)
+      return row && organizationOf(row)
+    },
+
+    update: (id, fields, actor) => store.change(actor, (unit) => updateOrganization(unit, id, fields)),
+
+    async remove(id, actor) {
+      const outcome = await store.change(actor, (unit) => removeOrganization(unit, id))
+      if (outcome.ok) await removal.run()
+      return outcome
+    },
+
+    async list(viewer, page) {
+      const search = parseSearch(page.search)
+      if (search === null) return { totalCount: 0, items: [] }
+      let query = db.selectFrom('organizations').where('removed_at', 'is', null)
+      if (!viewer.isAdmin) {
+        const userId = parseId(viewer.userId) ?? 0
+        query = query.where('id', 'in', (eb) =>
+          eb.selectFrom('members').select('organization_id').where('user_id', '=', userId),
+        )
+      }
+      if (search !== undefined) query = query.where((eb) => contains(eb.ref('search_text'), search))
+      const { limit, offset } = boundedPage(page)
+      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await query.selectAll().orderBy('sort_key').orderBy('id').limit(limit).offset(offset).execute()
+      return { totalCount: Number(count), items: rows.map(organizationOf) }
+    },
+  }
+}
+
+type Row = Selectable<Schema['organizations']>
+
+function organizationOf(row: Row): Organization {
+  return {
+    id: String(row.id),
+    name: row.name,
+    displayName: row.display_name,
+    canHaveGateways: row.can_have_gateways === 1,
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
+  }
+}
+
+async function findRow(db: Store['db'], id: string): Promise<Row | undefined> {
+  const rowId = parseId(id)
+  if (rowId === undefined) return undefined
+  return db
+    .selectFrom('organizations')
+    .selectAll()
+    .where('id', '=', rowId)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+}
+
+function columnsOf(
+  fields: OrganizationFields,
+): Pick<Row, 'name' | 'name_key' | 'display_name' | 'sort_key' | 'search_text' | 'can_have_gateways'> {
+  return {
+    name: fields.name,
+    name_key: foldText(fields.name),
+    display_name: fields.displayName,
+    sort_key: foldText(fields.displayName),
+    search_text: foldText(`${fields.name}\n${fields.displayName}`),
+    can_have_gateways: Number(fields.canHaveGateways),
+  }
+}
+
+async function insertOrganization(unit: Unit, fields: OrganizationFields): Promise<Result<{ readonly id: string }>> {
+  const { trx, nowMs, audit } = unit
+  const refusal = refuseFields(fields)
+  if (refusal !== undefined) return refusal
+  if (await isNameTaken(unit, fields.name)) return alreadyExists('organization_exists')
+  const row = await trx
+    .insertInto('organizations')
+    .values({ ...columnsOf(fields), device_count: 0, removed_at: null, created_at: nowMs, updated_at: nowMs })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const id = String(row.id)
+  await audit('organization.created', id, id, { name: fields.name })
+  return granted({ id })
+}
+
+async function updateOrganization(unit: Unit, id: string, fields: Partial<OrganizationFields>): Promise<Result<void>> {
+  const { trx, nowMs, audit } = unit
+  const row = await findRow(trx, id)
+  if (row === undefined) return notFound('organization_not_found')
+  const after = { ...organizationOf(row), ...fields }
+  const refusal = refuseFields(after)
+  if (refusal !== undefined) return refusal
+  const columns = columnsOf(after)
+  if (columns.name_key !== row.name_key && (await isNameTaken(unit, after.name))) {
+    return alreadyExists('organization_exists')
+  }
+  await trx
+    .updateTable('organizations')
+    .set({ ...columns, updated_at: nowMs })
+    .where('id', '=', row.id)
+    .execute()
+  await audit('organization.updated', id, id, { name: after.name })
+  return done
+}
+
+/** Everything that gives access goes at once; the devices, which may be many, follow behind the mark. */
+async function removeOrganization(unit: Unit, id: string): Promise<Result<void>> {
+  const { trx, nowMs, audit, emit } = unit
+  const row = await findRow(trx, id)
+  if (row === undefined) return notFound('organization_not_found')
+  const applications = await trx
+    .updateTable('applications')
+    .set({ removed_at: nowMs })
+    .where('organization_id', '=', row.id)
+    .where('removed_at', 'is', null)
+    .returning('id')
+    .execute()
+  await trx.updateTable('organizations').set({ removed_at: nowMs }).where('id', '=', row.id).execute()
+  await trx.deleteFrom('broker_tokens').where('organization_id', '=', row.id).execute()
+  const credentials = await trx
+    .deleteFrom('service_credentials')
+    .where('organization_id', '=', row.id)
+    .returning('id')
+    .execute()
+  const members = await trx.deleteFrom('members').where('organization_id', '=', row.id).returning('user_id').execute()
+  await audit('organization.removed', id, id, { name: row.name })
+  emit({ kind: 'organization_removed', organizationId: id })
+  for (const credential of credentials) emit({ kind: 'service_credential_revoked', id: credential.id })
+  for (const application of applications) {
+    emit({ kind: 'application_removed', applicationId: String(application.id), organizationId: id })
+  }
+  for (const { user_id } of members) emit({ kind: 'member_removed', organizationId: id, userId: String(user_id) })
+  return done
+}
+
+async function isNameTaken({ trx }: Unit, name: string): Promise<boolean> {
+  const row = await trx
+    .selectFrom('organizations')
+    .select('id')
+    .where('name_key', '=', foldText(name))
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+function refuseFields(fields: OrganizationFields): Refusal | undefined {
+  if (!isLine(fields.name, 1, nameMaximum) || !/^[\w-]+$/.test(fields.name)) {
+    const rule = `name must have 1 to ${nameMaximum} letters (a to z), digits, "_" or "-"`
+    return refuse('invalid_argument', 'invalid_name', rule)
+  }
+  if (!isLine(fields.displayName, 1, nameMaximum)) {
+    const rule = `displayName must have 1 to ${nameMaximum} characters on one line`
+    return refuse('invalid_argument', 'invalid_display_name', rule)
+  }
+  return undefined
 }

@@ -1,17 +1,28 @@
-import type { Applications } from './applications.ts'
-import type { Audit } from './audit.ts'
-import type { Changes } from './changes.ts'
+import { closeSync, openSync } from 'node:fs'
+import { Kysely } from 'kysely'
+import { type Applications, createApplications } from './applications.ts'
+import { type Audit, createAudit } from './audit.ts'
+import { createBrokerAccessLog } from './broker-access-log.ts'
+import { type Changes, createChanges } from './changes.ts'
 import type { Clock } from './clock.ts'
-import type { Devices } from './devices.ts'
-import type { Directory } from './directory.ts'
-import type { Members } from './members.ts'
-import type { Organizations } from './organizations.ts'
-import type { Passwords } from './passwords.ts'
-import type { SecondFactor } from './second-factor.ts'
-import type { ServiceCredentials } from './service-credentials.ts'
-import type { SigningKeys } from './signing-keys.ts'
-import type { Tokens } from './tokens.ts'
-import type { Users } from './users.ts'
+import { createDeviceRemoval } from './device-removal.ts'
+import { createDevices, type Devices } from './devices.ts'
+import { createDirectory, type Directory } from './directory.ts'
+import { createMembers, type Members } from './members.ts'
+import { migrate, RegistryError } from './migrations.ts'
+import { createOrganizations, type Organizations } from './organizations.ts'
+import { createPasswordHasher, type PasswordHasher } from './password-hasher.ts'
+import { createPasswords, type Passwords } from './passwords.ts'
+import type { Schema } from './schema.ts'
+import { createSecondFactor, type SecondFactor } from './second-factor.ts'
+import { createServiceCredentials, type ServiceCredentials } from './service-credentials.ts'
+import { openSigningKeys, type SigningKeys } from './signing-keys.ts'
+import { createSqliteDialect } from './sqlite-dialect.ts'
+import { createStandings } from './standing.ts'
+import { createStore } from './store.ts'
+import { createTokenVerifier } from './token-verifier.ts'
+import { createTokens, type Tokens } from './tokens.ts'
+import { createUsers, type Users } from './users.ts'
 
 /** Where the registry reports what went wrong; pino fits. */
 export interface RegistryLog {
@@ -29,6 +40,8 @@ export interface RegistryOptions {
   readonly issuer?: string
   /** How long a session lives, 86,400 by default. */
   readonly sessionTtlSeconds?: number
+  /** Another way to hash passwords than argon2id, for tests that need many. */
+  readonly passwordHasher?: PasswordHasher
 }
 
 /** Everything that the deployment knows about its tenants. One process has it open at a time. */
@@ -46,12 +59,72 @@ export interface Registry {
   readonly audit: Audit
   readonly changes: Changes
   readonly directory: Directory
+  /** Forgets what has expired: tokens, keys, audit entries past their time. To be called now and then. */
+  pruneExpired(): Promise<void>
   /** Writes what is pending and closes the file. */
   close(): Promise<void>
 }
 
 /**
- * Opens the registry and brings its schema up to date. Throws an Error with `code` `registry_newer` when the file was
- * written by a newer version, and `registry_unusable` when it can't be opened.
+ * Opens the registry and brings its schema up to date. Throws a RegistryError: `registry_newer` when the file was written by
+ * a newer version, `registry_unusable` when it can't be opened.
  */
-export declare function openRegistry(options: RegistryOptions): Promise<Registry>
+export async function openRegistry(options: RegistryOptions): Promise<Registry> {
+  const { file, clock, log, issuer = 'fieldgate', sessionTtlSeconds = 86_400 } = options
+  const reportTo = (message: string) => (error: unknown) => log?.error({ err: error }, message)
+  const db = await openDatabase(file, clock)
+  const changes = createChanges(reportTo('registry.listener_failed'))
+  const store = createStore(db, clock, (change) => changes.emit(change))
+  const hasher = options.passwordHasher ?? createPasswordHasher()
+  const keys = await openSigningKeys(store)
+  const verifier = createTokenVerifier(keys, issuer, clock)
+  const standings = createStandings(store, changes)
+  const accessLog = createBrokerAccessLog(store, reportTo('registry.write_failed'))
+  const tokens = createTokens({ store, keys, verifier, standings, accessLog, issuer, sessionTtlSeconds })
+  const audit = createAudit(store)
+  const removal = createDeviceRemoval(store)
+  // What a crash or a stop left behind the mark.
+  removal.run().catch(reportTo('registry.removal_failed'))
+
+  return {
+    users: createUsers(store, hasher),
+    organizations: createOrganizations(store, removal),
+    members: createMembers(store),
+    applications: createApplications(store, removal),
+    devices: createDevices(store, changes),
+    serviceCredentials: createServiceCredentials(store),
+    passwords: createPasswords(store, hasher),
+    secondFactor: createSecondFactor(store),
+    tokens,
+    signingKeys: keys,
+    audit,
+    changes,
+    directory: createDirectory(store, changes),
+    async pruneExpired() {
+      await tokens.pruneExpired()
+      await audit.prune()
+    },
+    async close() {
+      await removal.stop()
+      await accessLog.flush()
+      await db.destroy()
+    },
+  }
+}
+
+async function openDatabase(file: string, clock: Clock): Promise<Kysely<Schema>> {
+  let db: Kysely<Schema> | undefined
+  try {
+    // It holds the keys that tokens are signed with: for the service's own user alone.
+    if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
+    db = new Kysely<Schema>({ dialect: createSqliteDialect(file) })
+    await migrate(db, clock.now())
+    return db
+  } catch (error) {
+    await db?.destroy()
+    if (error instanceof RegistryError) throw error
+    throw new RegistryError('registry_unusable', `the registry ${file} can't be opened: ${String(error)}`, {
+      cause: error,
+    })
+  }
+}

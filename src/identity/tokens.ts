@@ -1,4 +1,25 @@
-import type { Actor, Listed, Page, Result } from './result.ts'
+import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Selectable } from 'kysely'
+import type { BrokerAccessLog } from './broker-access-log.ts'
+import {
+  type Actor,
+  boundedPage,
+  done,
+  granted,
+  type Listed,
+  notFound,
+  type Page,
+  type Refusal,
+  refuse,
+  type Result,
+} from './result.ts'
+import type { Schema } from './schema.ts'
+import type { SigningKeyRing } from './signing-keys.ts'
+import type { Standings } from './standing.ts'
+import type { Store, Unit } from './store.ts'
+import { parseId } from './text-rules.ts'
+import { type TokenKind, tokenKinds, type TokenVerifier } from './token-verifier.ts'
 
 /** What a session token says. */
 export interface SessionClaims {
@@ -62,6 +83,276 @@ export interface Tokens {
   revokeBrokerAccess(tokenId: string, actor: Actor): Promise<Result<void>>
   /** Voids every session issued until now. Refusal: user_not_found. */
   signOutEverywhere(userId: string, actor: Actor): Promise<Result<void>>
-  /** Forgets expired tokens, keys that no living token was signed with, and audit entries past their time. */
+  /** Forgets expired tokens, and keys whose last token has expired. To be called now and then. */
   pruneExpired(): Promise<void>
+}
+
+const secondFactorStepSeconds = 600
+/** Some ten years: no clock and no client has trouble with it. */
+const ttlMaximumSeconds = 315_360_000
+/** Living tokens of one user, against filling the disk. A client that takes a token of a day each minute stays below. */
+const tokensMaximum = 10_000
+/** Tokens that one statement forgets. */
+const pruneBatch = 500
+
+/** What the tokens are made of. */
+export interface TokenParts {
+  readonly store: Store
+  readonly keys: SigningKeyRing
+  readonly verifier: TokenVerifier
+  readonly standings: Standings
+  readonly accessLog: BrokerAccessLog
+  readonly issuer: string
+  readonly sessionTtlSeconds: number
+}
+
+/** The tokens of a store. */
+export function createTokens(parts: TokenParts): Tokens {
+  return { ...createIssuing(parts), ...createVerifying(parts), ...createAdministration(parts) }
+}
+
+function createIssuing({
+  store,
+  keys,
+  standings,
+  issuer,
+  sessionTtlSeconds,
+}: TokenParts): Pick<Tokens, 'issueSession' | 'issueSecondFactorStep' | 'issueBrokerAccess'> {
+  async function issue(kind: TokenKind, claims: IssuedClaims): Promise<string> {
+    const { typ, audience } = tokenKinds[kind]
+    return keys.sign(typ, { iss: issuer, aud: audience, ...claims })
+  }
+
+  async function issueToUser(kind: TokenKind, userId: string, ttlSeconds: number): Promise<string> {
+    const standing = await standings.ofUser(userId)
+    const iat = Math.floor(store.clock.now() / 1000)
+    // A user that is gone gets a token that nothing accepts.
+    const epoch = standing?.sessionEpoch ?? 0
+    return issue(kind, { sub: userId, jti: randomUUID(), iat, exp: iat + ttlSeconds, epoch })
+  }
+
+  return {
+    issueSession: ({ id }) => issueToUser('session', id, sessionTtlSeconds),
+
+    issueSecondFactorStep: ({ id }) => issueToUser('secondFactorStep', id, secondFactorStepSeconds),
+
+    async issueBrokerAccess(grant, actor = { userId: grant.userId }) {
+      const { userId, organizationId, ttlSeconds } = grant
+      if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > ttlMaximumSeconds) {
+        const rule = `the lifetime must be a whole number of seconds from 1 to ${ttlMaximumSeconds}`
+        return refuse('invalid_argument', 'invalid_ttl', rule)
+      }
+      const recorded = await store.change(actor, (unit) => recordBrokerAccess(unit, grant))
+      if (!recorded.ok) return recorded
+      const { tokenId: jti, issuedAtMs, expiresAtMs } = recorded.value
+      const [iat, exp] = [issuedAtMs / 1000, expiresAtMs / 1000]
+      const jwt = await issue('brokerAccess', { sub: userId, org: organizationId, jti, iat, exp })
+      return granted({ jwt, tokenId: jti, expiresAtMs })
+    },
+  }
+}
+
+interface IssuedClaims {
+  readonly sub: string
+  readonly jti: string
+  readonly iat: number
+  readonly exp: number
+  readonly org?: string
+  readonly epoch?: number
+}
+
+async function recordBrokerAccess(
+  { trx, nowMs, audit }: Unit,
+  grant: { readonly userId: string; readonly organizationId: string; readonly ttlSeconds: number },
+): Promise<Result<{ readonly tokenId: string; readonly issuedAtMs: number; readonly expiresAtMs: number }>> {
+  const user = await trx
+    .selectFrom('users')
+    .select(['id', 'is_active', 'is_admin'])
+    .where('id', '=', parseId(grant.userId) ?? 0)
+    .executeTakeFirst()
+  if (user?.is_active !== 1) return userInactive()
+  const organization = await trx
+    .selectFrom('organizations')
+    .leftJoin('members', (join) =>
+      join.onRef('members.organization_id', '=', 'organizations.id').on('members.user_id', '=', user.id),
+    )
+    .select(['organizations.id', 'members.user_id'])
+    .where('organizations.id', '=', parseId(grant.organizationId) ?? 0)
+    .where('organizations.removed_at', 'is', null)
+    .executeTakeFirst()
+  if (organization === undefined || (organization.user_id === null && user.is_admin !== 1)) return notMember()
+  const { count } = await trx
+    .selectFrom('broker_tokens')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', user.id)
+    .where('expires_at', '>', nowMs)
+    .executeTakeFirstOrThrow()
+  if (count >= tokensMaximum) {
+    const rule = `a user has at most ${tokensMaximum} living broker-access tokens: revoke some`
+    return refuse('resource_exhausted', 'too_many_tokens', rule)
+  }
+  const tokenId = randomUUID()
+  // Whole seconds, as in the token.
+  const issuedAtMs = Math.floor(nowMs / 1000) * 1000
+  const expiresAtMs = issuedAtMs + grant.ttlSeconds * 1000
+  await trx
+    .insertInto('broker_tokens')
+    .values({
+      id: tokenId,
+      user_id: user.id,
+      organization_id: organization.id,
+      issued_at: issuedAtMs,
+      expires_at: expiresAtMs,
+      last_used_at: null,
+    })
+    .execute()
+  await audit('token.issued', tokenId, grant.organizationId, { userId: grant.userId, expiresAtMs })
+  return granted({ tokenId, issuedAtMs, expiresAtMs })
+}
+
+function createVerifying({
+  verifier,
+  standings,
+  accessLog,
+}: TokenParts): Pick<Tokens, 'verifySession' | 'verifySecondFactorStep' | 'verifyBrokerAccess'> {
+  async function verifyOfUser(kind: TokenKind, jwt: string): Promise<Result<SessionClaims>> {
+    const verified = await verifier.verify(kind, jwt)
+    if (!verified.ok) return verified
+    const { userId, tokenId, expiresAtMs, claims } = verified.value
+    const standing = await standings.ofUser(userId)
+    if (standing === undefined || !standing.isActive) return userInactive()
+    if (claims['epoch'] !== standing.sessionEpoch) return revoked()
+    return granted({ userId, tokenId, isAdmin: standing.isAdmin, expiresAtMs })
+  }
+
+  return {
+    verifySession: (jwt) => verifyOfUser('session', jwt),
+
+    async verifySecondFactorStep(jwt) {
+      const verified = await verifyOfUser('secondFactorStep', jwt)
+      if (!verified.ok) return verified
+      const { userId, tokenId, expiresAtMs } = verified.value
+      return granted({ userId, tokenId, expiresAtMs })
+    },
+
+    async verifyBrokerAccess(jwt) {
+      const verified = await verifier.verify('brokerAccess', jwt)
+      if (!verified.ok) return verified
+      const { userId, tokenId, expiresAtMs, claims } = verified.value
+      const organizationId = claims['org']
+      if (typeof organizationId !== 'string')
+        return refuse('unauthenticated', 'token_malformed', 'the token is malformed')
+      const standing = await standings.ofAccess(userId, organizationId, tokenId)
+      if (!standing.isUserActive) return userInactive()
+      if (!standing.isMember) return notMember()
+      if (!standing.isTokenKnown) return revoked()
+      accessLog.noteUse(tokenId)
+      return granted({ userId, organizationId, tokenId, expiresAtMs })
+    },
+  }
+}
+
+type Administration = Exclude<keyof Tokens, `issue${string}` | `verify${string}`>
+
+function createAdministration({ store, keys, verifier, accessLog }: TokenParts): Pick<Tokens, Administration> {
+  const { db, clock } = store
+  return {
+    async listBrokerAccess(page) {
+      await accessLog.flush()
+      let query = db.selectFrom('broker_tokens').where('expires_at', '>', clock.now())
+      if (page.organizationId !== undefined) {
+        query = query.where('organization_id', '=', parseId(page.organizationId) ?? 0)
+      }
+      if (page.userId !== undefined) query = query.where('user_id', '=', parseId(page.userId) ?? 0)
+      const { limit, offset } = boundedPage(page)
+      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await query
+        .selectAll()
+        .orderBy('issued_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .offset(offset)
+        .execute()
+      return { totalCount: Number(count), items: rows.map(brokerAccessOf) }
+    },
+
+    async getBrokerAccess(tokenId) {
+      await accessLog.flush()
+      const row = await db
+        .selectFrom('broker_tokens')
+        .selectAll()
+        .where('id', '=', tokenId)
+        .where('expires_at', '>', clock.now())
+        .executeTakeFirst()
+      return row && brokerAccessOf(row)
+    },
+
+    revokeBrokerAccess: (tokenId, actor) =>
+      store.change(actor, async ({ trx, audit, emit }) => {
+        const row = await trx
+          .deleteFrom('broker_tokens')
+          .where('id', '=', tokenId)
+          .returning(['user_id', 'organization_id'])
+          .executeTakeFirst()
+        if (row === undefined) return notFound('token_not_found')
+        await audit('token.revoked', tokenId, String(row.organization_id), { userId: String(row.user_id) })
+        emit({ kind: 'token_revoked', tokenId })
+        return done
+      }),
+
+    signOutEverywhere: (userId, actor) =>
+      store.change(actor, async ({ trx, audit, emit }) => {
+        const { numUpdatedRows } = await trx
+          .updateTable('users')
+          .set((eb) => ({ session_epoch: eb('session_epoch', '+', 1) }))
+          .where('id', '=', parseId(userId) ?? 0)
+          .executeTakeFirst()
+        if (numUpdatedRows === 0n) return notFound('user_not_found')
+        await audit('user.signed_out_everywhere', userId, null)
+        emit({ kind: 'user_changed', userId })
+        return done
+      }),
+
+    async pruneExpired() {
+      for (;;) {
+        const { numDeletedRows } = await db
+          .deleteFrom('broker_tokens')
+          .where('id', 'in', (eb) =>
+            eb
+              .selectFrom('broker_tokens')
+              .select('id')
+              .where('expires_at', '<=', clock.now())
+              .orderBy('expires_at')
+              .limit(pruneBatch),
+          )
+          .executeTakeFirst()
+        if (numDeletedRows < BigInt(pruneBatch)) break
+        await nextTurn()
+      }
+      if (await keys.prune()) verifier.forget()
+    },
+  }
+}
+
+function brokerAccessOf(row: Selectable<Schema['broker_tokens']>): BrokerAccess {
+  return {
+    tokenId: row.id,
+    userId: String(row.user_id),
+    organizationId: String(row.organization_id),
+    issuedAtMs: row.issued_at,
+    expiresAtMs: row.expires_at,
+    lastUsedAtMs: row.last_used_at,
+  }
+}
+
+function userInactive(): Refusal {
+  return refuse('unauthenticated', 'user_inactive', 'the user is inactive or was removed')
+}
+
+function notMember(): Refusal {
+  return refuse('permission_denied', 'not_a_member', 'the user is no member of the organization')
+}
+
+function revoked(): Refusal {
+  return refuse('unauthenticated', 'token_revoked', 'the token was revoked')
 }

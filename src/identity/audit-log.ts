@@ -1,0 +1,41 @@
+import type { Kysely } from 'kysely'
+import type { AuditEntry } from './audit.ts'
+import type { Schema } from './schema.ts'
+import { foldText } from './text-rules.ts'
+
+/** The most entries that are kept: the oldest go, so that nobody can fill the disk with what it does. */
+const entriesMaximum = 100_000
+/** The oldest go so many at a time. */
+const pruneStep = 500
+
+/** How much detail one entry holds; a longer one is left out, so that hostile input can't fill the disk. */
+const detailMaximumCharacters = 4096
+
+/** Adds an entry, within the transaction of what it tells about. */
+export async function appendAuditEntry(
+  db: Kysely<Schema>,
+  nowMs: number,
+  entry: Omit<AuditEntry, 'id' | 'atMs'>,
+): Promise<void> {
+  const detail = JSON.stringify(entry.detail)
+  const subject = entry.subject.slice(0, 300).toWellFormed()
+  const { id } = await db
+    .insertInto('audit_entries')
+    .values({
+      at: nowMs,
+      actor_user_id: entry.actorUserId,
+      action: entry.action,
+      subject,
+      search_text: foldText(`${entry.action}\n${subject}`),
+      organization_id: entry.organizationId,
+      detail: detail.length > detailMaximumCharacters ? '{"omitted":"too long"}' : detail,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  if (id % pruneStep === 0) {
+    await db
+      .deleteFrom('audit_entries')
+      .where('id', '<=', id - entriesMaximum)
+      .execute()
+  }
+}

@@ -1,0 +1,74 @@
+import type { Selectable } from 'kysely'
+import type { Device, DeviceFields } from './devices.ts'
+import { type Refusal, refuse } from './result.ts'
+import type { Schema } from './schema.ts'
+import { foldText, isLine, isParagraph } from './text-rules.ts'
+
+/** A device as the table holds it. */
+export type DeviceRow = Selectable<Schema['devices']>
+
+const nameMaximum = 100
+const descriptionMaximum = 1000
+/** Bounds of tags and of variables: with them a device takes at most some 40 KB, and usually none. */
+const entriesMaximum = 32
+const entryKeyMaximum = 100
+const entryValueMaximum = 1000
+
+/** The device that the row holds. */
+export function deviceOf(row: DeviceRow): Device {
+  return {
+    devEui: row.dev_eui,
+    name: row.name,
+    applicationId: String(row.application_id),
+    organizationId: String(row.organization_id),
+    description: row.description,
+    deviceProfileId: row.device_profile_id,
+    deviceProfileName: row.device_profile_name,
+    tags: JSON.parse(row.tags) as Record<string, string>,
+    variables: JSON.parse(row.variables) as Record<string, string>,
+    isDisabled: row.is_disabled === 1,
+    lastSeenAtMs: row.last_seen_at,
+    batteryLevel: row.battery_level,
+    margin: row.margin,
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
+  }
+}
+
+/** What lists are ordered by, and what a search looks into; unique, for a DevEUI is. */
+export function orderKeyOf(name: string, devEui: string): string {
+  // A line feed sorts before every character that a name can have, and a search can't contain one.
+  return `${foldText(name)}\n${devEui}`
+}
+
+/** What is wrong with the fields, if anything. */
+export function checkDevice(fields: Omit<DeviceFields, 'applicationId'>): Refusal | undefined {
+  if (!isLine(fields.name, 1, nameMaximum)) {
+    const rule = `name must have 1 to ${nameMaximum} characters on one line`
+    return refuse('invalid_argument', 'invalid_name', rule)
+  }
+  if (!isParagraph(fields.description, descriptionMaximum)) {
+    const rule = `description must have at most ${descriptionMaximum} characters`
+    return refuse('invalid_argument', 'invalid_description', rule)
+  }
+  if (!isLine(fields.deviceProfileId, 0, nameMaximum) || !isLine(fields.deviceProfileName, 0, nameMaximum)) {
+    const rule = `the device profile's id and name must have at most ${nameMaximum} characters on one line`
+    return refuse('invalid_argument', 'invalid_device_profile', rule)
+  }
+  for (const kind of ['tags', 'variables'] as const) {
+    if (!areEntries(fields[kind])) {
+      const rule = `${kind} must be at most ${entriesMaximum} texts of at most ${entryValueMaximum} characters`
+      return refuse('invalid_argument', `invalid_${kind}`, rule)
+    }
+  }
+  return undefined
+}
+
+function areEntries(value: Readonly<Record<string, string>>): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const entries = Object.entries(value)
+  return (
+    entries.length <= entriesMaximum &&
+    entries.every(([key, text]) => isLine(key, 1, entryKeyMaximum) && isParagraph(text, entryValueMaximum))
+  )
+}

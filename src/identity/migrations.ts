@@ -1,0 +1,136 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Schema } from './schema.ts'
+
+/** One step of the schema. Once released, it is never changed: a change is a new step. */
+export interface Migration {
+  readonly version: number
+  up(trx: Transaction<Schema>): Promise<void>
+}
+
+/** What keeps a registry from being opened. */
+export class RegistryError extends Error {
+  readonly code: 'registry_newer' | 'registry_unusable'
+
+  constructor(code: 'registry_newer' | 'registry_unusable', message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'RegistryError'
+    this.code = code
+  }
+}
+
+/**
+ * Brings the schema up to the newest of `migrations`. Each step is one transaction together with the note that it was
+ * done, so that a crash leaves the schema at a whole step. Throws RegistryError `registry_newer` for a schema that this
+ * version does not know.
+ */
+export async function migrate(
+  db: Kysely<Schema>,
+  nowMs: number,
+  migrations: readonly Migration[] = allMigrations,
+): Promise<void> {
+  await sql`create table if not exists schema_versions (version integer primary key, applied_at bigint not null)`.execute(
+    db,
+  )
+  const newest = Math.max(0, ...migrations.map(({ version }) => version))
+  for (const migration of migrations) {
+    await db.transaction().execute(async (trx) => {
+      // Asked inside the transaction: another process may be migrating the same file.
+      const { version } = await trx
+        .selectFrom('schema_versions')
+        .select((eb) => eb.fn.coalesce(eb.fn.max('version'), sql<number>`0`).as('version'))
+        .executeTakeFirstOrThrow()
+      if (version > newest) {
+        throw new RegistryError(
+          'registry_newer',
+          `the registry has schema version ${version}, this program knows ${newest}: it was written by a newer version`,
+        )
+      }
+      if (version >= migration.version) return
+      await migration.up(trx)
+      await trx.insertInto('schema_versions').values({ version: migration.version, applied_at: nowMs }).execute()
+    })
+  }
+}
+
+const tablesOfTenants = [
+  `create table users (
+    id integer primary key autoincrement, email text not null, email_key text not null unique,
+    password_hash text not null, is_admin integer not null, is_active integer not null, note text not null,
+    session_epoch integer not null, created_at bigint not null, updated_at bigint not null)`,
+  `create table organizations (
+    id integer primary key autoincrement, name text not null, name_key text not null, display_name text not null,
+    sort_key text not null, search_text text not null, can_have_gateways integer not null, device_count integer not null,
+    removed_at bigint, created_at bigint not null, updated_at bigint not null)`,
+  `create unique index organizations_name on organizations (name_key) where removed_at is null`,
+  `create index organizations_order on organizations (sort_key, id) where removed_at is null`,
+  `create table members (
+    organization_id integer not null references organizations (id), user_id integer not null references users (id),
+    is_admin integer not null, is_device_admin integer not null, is_gateway_admin integer not null,
+    created_at bigint not null, updated_at bigint not null, primary key (organization_id, user_id))`,
+  `create index members_user on members (user_id, organization_id)`,
+  `create table applications (
+    id integer primary key autoincrement, organization_id integer not null references organizations (id),
+    name text not null, sort_key text not null, description text not null,
+    service_profile_id text not null, service_profile_name text not null, payload_codec text not null,
+    payload_encoder_script text not null, payload_decoder_script text not null, device_count integer not null,
+    removed_at bigint, created_at bigint not null, updated_at bigint not null)`,
+  `create unique index applications_name on applications (organization_id, name) where removed_at is null`,
+  `create index applications_order on applications (sort_key, id) where removed_at is null`,
+  `create index applications_organization_order on applications (organization_id, sort_key, id) where removed_at is null`,
+  `create index applications_removed on applications (id) where removed_at is not null`,
+]
+
+const tablesOfDevices = [
+  `create table devices (
+    id integer primary key autoincrement, dev_eui text not null unique,
+    application_id integer not null references applications (id),
+    organization_id integer not null references organizations (id),
+    name text not null, order_key text not null, description text not null, device_profile_id text not null,
+    device_profile_name text not null, tags text not null, variables text not null, is_disabled integer not null,
+    last_seen_at bigint, battery_level real, margin real, created_at bigint not null, updated_at bigint not null)`,
+  `create index devices_order on devices (order_key, organization_id)`,
+  `create index devices_organization_order on devices (organization_id, order_key)`,
+  `create index devices_application_order on devices (application_id, order_key)`,
+  // No copy of the text and no positions in it: the rows that hold all trigrams of a word are checked against order_key.
+  `create virtual table device_search using fts5 (
+    text, tokenize = 'trigram case_sensitive 1', content = '', contentless_delete = 1, detail = none)`,
+]
+
+const tablesOfAccess = [
+  `create table service_credentials (
+    id text primary key, name text not null, sort_key text not null,
+    organization_id integer references organizations (id), password_hash text not null, created_at bigint not null)`,
+  `create index service_credentials_organization on service_credentials (organization_id)`,
+  `create table broker_tokens (
+    id text primary key, user_id integer not null references users (id),
+    organization_id integer not null references organizations (id), issued_at bigint not null, expires_at bigint not null,
+    last_used_at bigint)`,
+  `create index broker_tokens_issued on broker_tokens (issued_at, id)`,
+  `create index broker_tokens_user on broker_tokens (user_id, organization_id)`,
+  `create index broker_tokens_organization on broker_tokens (organization_id, issued_at, id)`,
+  `create index broker_tokens_expiry on broker_tokens (expires_at)`,
+  `create table signing_keys (
+    kid text primary key, public_jwk text not null, private_jwk text not null, is_current integer not null,
+    latest_expiry_at bigint not null, created_at bigint not null)`,
+  `create table second_factors (
+    user_id integer primary key references users (id), secret text not null, is_enabled integer not null,
+    last_step bigint not null, failures integer not null, locked_until_at bigint not null)`,
+  `create table recovery_codes (
+    user_id integer not null references users (id), code_hash text not null, primary key (user_id, code_hash))`,
+  `create table audit_entries (
+    id integer primary key autoincrement, at bigint not null, actor_user_id text, action text not null,
+    subject text not null, search_text text not null, organization_id text, detail text not null)`,
+  `create index audit_entries_organization on audit_entries (organization_id, id)`,
+  `create index audit_entries_at on audit_entries (at)`,
+]
+
+const allMigrations: readonly Migration[] = [
+  {
+    version: 1,
+    async up(trx) {
+      for (const statement of [...tablesOfTenants, ...tablesOfDevices, ...tablesOfAccess]) {
+        await sql.raw(statement).execute(trx)
+      }
+    },
+  },
+]

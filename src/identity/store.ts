@@ -1,0 +1,55 @@
+import type { Kysely, Transaction } from 'kysely'
+import { appendAuditEntry } from './audit-log.ts'
+import type { Change } from './changes.ts'
+import type { Clock } from './clock.ts'
+import type { Actor } from './result.ts'
+import type { Schema } from './schema.ts'
+
+/** What a change works with. */
+export interface Unit {
+  readonly trx: Transaction<Schema>
+  readonly nowMs: number
+  /** Notes in the same transaction who did what. */
+  readonly audit: (
+    action: string,
+    subject: string,
+    organizationId: string | null,
+    detail?: Record<string, unknown>,
+  ) => Promise<void>
+  /** Tells of the change once it is on disk. */
+  readonly emit: (change: Change) => void
+}
+
+/** The tables, and the one way to change them. */
+export interface Store {
+  readonly db: Kysely<Schema>
+  readonly clock: Clock
+  /**
+   * Runs `work` as one transaction, then tells of its changes. If it throws, nothing has happened. It must not touch
+   * `db`, which waits for the transaction to end, nor wait for anything slow, for which everybody else would wait.
+   */
+  change<T>(actor: Actor, work: (unit: Unit) => Promise<T>): Promise<T>
+}
+
+/** A store that tells of its changes by `emit`. */
+export function createStore(db: Kysely<Schema>, clock: Clock, emit: (change: Change) => void): Store {
+  return {
+    db,
+    clock,
+    async change(actor, work) {
+      const emitted: Change[] = []
+      const outcome = await db.transaction().execute((trx) => {
+        const nowMs = clock.now()
+        return work({
+          trx,
+          nowMs,
+          audit: (action, subject, organizationId, detail = {}) =>
+            appendAuditEntry(trx, nowMs, { actorUserId: actor.userId, action, subject, organizationId, detail }),
+          emit: (change) => emitted.push(change),
+        })
+      })
+      for (const change of emitted) emit(change)
+      return outcome
+    },
+  }
+}
