@@ -76,6 +76,7 @@ export class Broker {
   readonly #perIdentity = new Map<string, number>()
   readonly #refusals = new Map<string, number>()
   #throttled = new Set<Connection>()
+  #closed: Promise<void> | undefined = undefined
 
   constructor(options: BrokerOptions) {
     this.policy = options.policy
@@ -123,8 +124,13 @@ export class Broker {
     this.deadlines.advance(this.clock.now())
   }
 
-  /** Ends all connections with 0x8B, so that their clients go elsewhere or come back; then closes the engine. */
-  async close(): Promise<void> {
+  /** Ends all connections with 0x8B, so that their clients go elsewhere or come back; then closes the engine. A second call waits for the first. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
     this.isClosing = true
     for (const connection of this.#connections) {
       connection.disconnect(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down')

@@ -1,0 +1,234 @@
+/** The composition root: one running service out of its settings. The only place where all rooms meet. */
+import { hostname } from 'node:os'
+import { AccessPolicy } from './access/policy.ts'
+import { Broker } from './broker/broker.ts'
+import { systemClock as brokerClock } from './broker/clock.ts'
+import type { Settings } from './config.ts'
+import { openDataDirectory, registryFileIn } from './data-directory.ts'
+import type { DataDirectory } from './data-directory.ts'
+import { MemoryEngine } from './engine/memory.ts'
+import { createHttpServer } from './http/server.ts'
+import { systemClock } from './identity/clock.ts'
+import { ensureFirstAdmin } from './identity/first-admin.ts'
+import { openRegistry } from './identity/registry.ts'
+import type { Registry } from './identity/registry.ts'
+import { AddressLimiter } from './listeners/address-limiter.ts'
+import { loadCertificates } from './listeners/certificates.ts'
+import type { Certificates } from './listeners/certificates.ts'
+import { listenTls } from './listeners/tls.ts'
+import type { Log } from './log.ts'
+import { createCommandGate } from './lorawan/command-gate.ts'
+import { createTelemetry } from './telemetry.ts'
+
+/** How often deadlines of connections and Sessions are looked at. */
+const TICK_MS = 1_000
+/** How often what has expired is forgotten in the registry. */
+const PRUNE_MS = 3_600_000
+/** Stops handshake floods and reconnect storms of one address; a site behind one address has few hundred clients. */
+const ADDRESS_LIMITS = { attemptsPerSecond: 200, openPerAddress: 20_000 }
+/** Counters of the broker that are a current state. */
+const CURRENT_COUNTERS = ['connections', 'sessions', 'subscriptions']
+
+/** A service that could not be started: a sentence for people, without a stack. */
+export class StartFailure extends Error {
+  override readonly name = 'StartFailure'
+}
+
+/** A running service. */
+export interface Service {
+  readonly addresses: {
+    /** `https://<public host>:<port>`. */
+    readonly https: string
+    readonly mqtts: { readonly host: string; readonly port: number }
+  }
+  /** What clients must trust; undefined when the certificate is configured. */
+  readonly caFile: string | undefined
+  /** Set at the first start, when no password was given: to be shown once. */
+  readonly firstAdminPassword: string | undefined
+  readonly registry: Registry
+  /** Ends all connections with their reason, waits for requests under way, writes what is pending. A second call waits for the first. */
+  close(): Promise<void>
+}
+
+/** Starts the service. Throws StartFailure when something outside is in the way; nothing stays behind then. */
+export async function startService(settings: Settings, options: { readonly log: Log }): Promise<Service> {
+  const opened = await openDataDirectory(settings.dataDirectory, { purpose: 'serve', clock: systemClock })
+  if (!opened.ok) throw new StartFailure(opened.message)
+  const cleanups: Cleanup[] = [() => opened.dataDirectory.release()]
+  try {
+    return await compose(settings, options.log, opened.dataDirectory, cleanups)
+  } catch (error) {
+    await runCleanups(cleanups)
+    throw error
+  }
+}
+
+type Cleanup = () => Promise<void> | void
+
+/** Last opened, first closed; one that fails does not keep the others from being closed. */
+async function runCleanups(cleanups: Cleanup[]): Promise<void> {
+  const errors: unknown[] = []
+  for (let cleanup = cleanups.pop(); cleanup !== undefined; cleanup = cleanups.pop()) {
+    try {
+      await cleanup()
+    } catch (error) {
+      errors.push(error)
+    }
+  }
+  if (errors.length > 0) throw errors[0]
+}
+
+async function compose(settings: Settings, log: Log, directory: DataDirectory, cleanups: Cleanup[]): Promise<Service> {
+  const registry = await openRegistry({
+    file: registryFileIn(directory.path),
+    clock: systemClock,
+    log: log.child({ room: 'identity' }),
+    sessionTtlSeconds: settings.sessionTtlSeconds,
+  })
+  cleanups.push(() => registry.close())
+  const firstAdminPassword = await ensureFirstAdmin(registry, settings.adminPassword)
+  keepPruning(registry, log, cleanups)
+
+  const policy = new AccessPolicy(registry)
+  cleanups.push(() => policy.close())
+  const broker = createBroker(settings, log, registry, policy)
+  await broker.start()
+  cleanups.push(() => broker.close())
+  const ticking = setInterval(() => broker.tick(), TICK_MS)
+  cleanups.push(() => clearInterval(ticking))
+
+  const telemetry = createTelemetry()
+  telemetry.registerNumbers('broker', () => ({ ...broker.counters }), CURRENT_COUNTERS)
+  const { certificates, onChange } = await openCertificates(settings, log, directory, cleanups)
+
+  const http = await createHttpServer({
+    registry,
+    clock: systemClock,
+    log: log.child({ room: 'http' }),
+    settings: {
+      baseUrl: `https://${settings.publicHost}:${settings.httpsPort}`,
+      brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
+      brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
+    },
+    https: { cert: certificates.cert, key: certificates.key },
+    broker: {
+      health: () => (broker.isClosing ? { ready: false, reason: 'shutting down' } : { ready: true, reason: '' }),
+    },
+    metrics: telemetry.registry,
+  })
+  cleanups.push(() => http.close())
+  const httpsAddress = await listening('FIELDGATE_HTTPS_PORT', settings.httpsPort, () =>
+    http.listen({ host: settings.host, port: settings.httpsPort }),
+  )
+  const httpsPort = Number(new URL(httpsAddress).port)
+  const mqtts = await listening('FIELDGATE_MQTTS_PORT', settings.mqttsPort, () =>
+    listenTls(broker, certificates, new AddressLimiter(ADDRESS_LIMITS), {
+      host: settings.host,
+      port: settings.mqttsPort,
+    }),
+  )
+  cleanups.push(async () => {
+    // No new connections, then none at all: the listener is closed when the last one is.
+    const closed = mqtts.close()
+    await broker.close()
+    await closed
+  })
+  onChange.push((pair) => {
+    http.setSecureContext(pair)
+    mqtts.setCertificate(pair)
+  })
+  await directory.announce({ host: settings.host, port: httpsPort, certFile: certificates.certFile })
+  log.info({ httpsPort, mqttsPort: mqtts.port, dataDirectory: directory.path }, 'service.started')
+
+  let closing: Promise<void> | undefined
+  return {
+    addresses: {
+      https: `https://${settings.publicHost}:${httpsPort}`,
+      mqtts: { host: settings.publicHost, port: mqtts.port },
+    },
+    caFile: certificates.caFile,
+    firstAdminPassword,
+    registry,
+    close: () => (closing ??= shutDown(broker, log, cleanups)),
+  }
+}
+
+function createBroker(settings: Settings, log: Log, registry: Registry, policy: AccessPolicy): Broker {
+  const commandGate = createCommandGate({
+    payloadCodecOf: async (applicationId) => (await registry.applications.get(applicationId))?.payloadCodec,
+    nowMs: () => systemClock.now(),
+  })
+  return new Broker({
+    policy,
+    engine: new MemoryEngine(),
+    consumers: [commandGate],
+    clock: brokerClock,
+    log: log.child({ room: 'broker' }),
+    limits: {
+      maximumPacketSizeBytes: settings.maximumPacketSizeBytes,
+      maximumConnectionsPerTenant: settings.maximumConnectionsPerOrganization,
+      maximumConnectionsPerIdentity: settings.maximumConnectionsPerUser,
+      maximumSessionExpirySeconds: settings.sessionExpiryMaximumSeconds,
+    },
+  })
+}
+
+function keepPruning(registry: Registry, log: Log, cleanups: Cleanup[]): void {
+  const prune = (): void => {
+    registry.pruneExpired().catch((error: unknown) => log.error({ error }, 'registry.prune_failed'))
+  }
+  const pruning = setInterval(prune, PRUNE_MS)
+  cleanups.push(() => clearInterval(pruning))
+}
+
+type OnCertificate = (pair: { readonly cert: string; readonly key: string }) => void
+
+async function openCertificates(
+  settings: Settings,
+  log: Log,
+  directory: DataDirectory,
+  cleanups: Cleanup[],
+): Promise<{ readonly certificates: Certificates; readonly onChange: OnCertificate[] }> {
+  const onChange: OnCertificate[] = []
+  const certificates = await loadCertificates({
+    certFile: settings.tlsCertFile,
+    keyFile: settings.tlsKeyFile,
+    dataDirectory: directory.path,
+    hostNames: [settings.publicHost, hostname(), 'localhost', '127.0.0.1', '::1'],
+    clock: systemClock,
+    log: log.child({ room: 'listeners' }),
+    onChange: (pair) => {
+      for (const listener of onChange) listener(pair)
+    },
+  })
+  cleanups.push(() => certificates.close())
+  return { certificates, onChange }
+}
+
+/** Says in words which port is taken and how to choose another. */
+async function listening<Listening>(
+  setting: string,
+  port: number,
+  listen: () => Promise<Listening>,
+): Promise<Listening> {
+  try {
+    return await listen()
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EADDRINUSE') {
+      throw new StartFailure(`Port ${port} is in use by another program. Choose another by ${setting}.`)
+    }
+    if (code === 'EACCES')
+      throw new StartFailure(`Port ${port} may not be opened by this user. Choose another by ${setting}.`)
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+      throw new StartFailure('The address of FIELDGATE_HOST is not one of this machine.')
+    }
+    throw error
+  }
+}
+
+async function shutDown(broker: Broker, log: Log, cleanups: Cleanup[]): Promise<void> {
+  log.info({ connections: broker.counters.connections }, 'service.stopping')
+  await runCleanups(cleanups)
+  log.info({}, 'service.stopped')
+}
