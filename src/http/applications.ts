@@ -23,6 +23,7 @@ import {
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { applicationFor, demandIn, type OwnershipRegistry } from './ownership.ts'
+import { RULE } from './validate.ts'
 
 /** The parts of the registry that applications need. */
 export type ApplicationRegistry = OwnershipRegistry & Pick<Registry, 'applications'>
@@ -49,7 +50,7 @@ const Writable = {
   payloadCodec: Type.Optional(
     Type.Union([Type.Literal(''), Type.Literal('CAYENNE_LPP'), Type.Literal('CUSTOM_JS')], {
       description: 'How payloads become objects and back.',
-      'x-rule': 'must be "", "CAYENNE_LPP" or "CUSTOM_JS"',
+      [RULE]: 'must be "", "CAYENNE_LPP" or "CUSTOM_JS"',
     }),
   ),
   payloadEncoderScript: Type.Optional(text(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.')),

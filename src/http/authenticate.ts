@@ -33,10 +33,21 @@ declare module 'fastify' {
     /** Set on the routes that answer 405. */
     refusesMethod?: true
   }
+  interface FastifyInstance {
+    /** Every route with the credential that it takes, those that answer 405 left out. */
+    readonly accessPolicy: readonly RoutePolicy[]
+  }
   interface FastifyRequest {
     /** Set before the body is read; null on routes that take no credential. */
     caller: Caller | null
   }
+}
+
+/** What one route takes. */
+export interface RoutePolicy {
+  readonly method: string
+  readonly url: string
+  readonly credential: Credential
 }
 
 /** The parts of the registry that this file needs. */
@@ -49,9 +60,13 @@ const CHALLENGE = { 'www-authenticate': 'Bearer realm="fieldgate"' }
 
 /** Checks the credential of every request before its body is read, and refuses to start with a route without a policy. */
 export function authenticateRequests(app: HttpApp, registry: AuthenticationRegistry): void {
+  const accessPolicy: RoutePolicy[] = []
+  app.decorate('accessPolicy', accessPolicy)
   app.decorateRequest('caller', null)
-  app.addHook('onRoute', (route: RouteOptions) => {
-    assert(route.config?.credential !== undefined, `the route ${String(route.method)} ${route.url} names no credential`)
+  app.addHook('onRoute', ({ method, url, config }: RouteOptions) => {
+    assert(config?.credential !== undefined, `the route ${String(method)} ${url} names no credential`)
+    if (config.refusesMethod === true) return
+    for (const one of [method].flat()) accessPolicy.push({ method: one, url, credential: config.credential })
   })
   app.addHook('onRequest', async (request) => {
     const credential = request.routeOptions.config.credential

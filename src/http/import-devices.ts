@@ -13,7 +13,7 @@ import type { HttpApp } from './http-app.ts'
 import { csvRows, type ImportRow, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { applicationFor, type OwnershipRegistry, roleIn } from './ownership.ts'
-import { compileValidator, faultSentence } from './validate.ts'
+import { compileValidator, faultSentence, RULE } from './validate.ts'
 
 /** Of one import. Beyond it the import stops. */
 const MAXIMUM_ROWS = 500_000
@@ -98,7 +98,7 @@ export async function addImportRoute(
         consumes: ['text/csv', 'application/x-ndjson'],
         querystring: Type.Object({
           applicationID: optionalId('Application of rows that name none.'),
-          dryRun: Type.Optional(Type.Boolean({ description: 'Only report.', 'x-rule': 'must be true or false' })),
+          dryRun: Type.Optional(Type.Boolean({ description: 'Only report.', [RULE]: 'must be true or false' })),
         }),
         body: Type.Unsafe<AsyncIterable<Uint8Array>>({ type: 'string', description: 'CSV or JSON lines.' }),
         response: responses(Report),

@@ -23,9 +23,9 @@ import {
 } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
-import { demandGlobalAdmin, demandIn, type OwnershipRegistry } from './ownership.ts'
+import { demandGlobalAdmin, demandIn, type OwnershipRegistry, roleIn } from './ownership.ts'
 import { mayDo } from './permissions.ts'
-import { roleIn } from './ownership.ts'
+import { RULE } from './validate.ts'
 
 /** The parts of the registry that service credentials need. */
 export type ServiceCredentialRegistry = OwnershipRegistry & Pick<Registry, 'serviceCredentials'>
@@ -94,7 +94,7 @@ function issueCredential(app: HttpApp, registry: ServiceCredentialRegistry): voi
           name: text(100, 'Name for people.'),
           organizationID: Type.Union([EveryOrganization, idInBody('Organization id.')], {
             description: 'Organization id, or "" for the whole deployment.',
-            'x-rule': 'must be a string of digits, or "" for the whole deployment',
+            [RULE]: 'must be a string of digits, or "" for the whole deployment',
           }),
         }),
       }),

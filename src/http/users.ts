@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import type { Registry } from '../identity/registry.ts'
 import type { User } from '../identity/users.ts'
+import { changeOwnPassword } from './account.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, objectNotFound } from './errors.ts'
 import {
@@ -20,7 +21,7 @@ import {
   written,
 } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
-import { changeOwnPassword } from './login.ts'
+import { PasswordInput } from './login.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin } from './ownership.ts'
 
@@ -42,7 +43,6 @@ const UserItem = Type.Object(
 )
 
 const Email = text(320, 'User name, unique in any case.')
-const Password = text(1024, 'Password.')
 const Writable = {
   isAdmin: Type.Optional(flag('Global admin: sees and may do everything.')),
   isActive: Type.Optional(flag('Only active users can log in; true when not given.')),
@@ -102,7 +102,7 @@ function createUser(app: HttpApp, registry: UserRegistry): void {
       description: 'For global admins.',
       body: Type.Object({
         user: Type.Object({ email: Email, ...Writable }),
-        password: Password,
+        password: PasswordInput,
         organizations: Type.Optional(Type.Array(Membership, { maxItems: 1000 })),
       }),
       response: responses(Type.Object({ id: Type.String() })),
@@ -221,7 +221,7 @@ function setPassword(app: HttpApp, registry: UserRegistry): void {
       description:
         'A global admin sets anybody’s; for the own one everybody needs oldPassword. Ends the user’s sessions.',
       params: Parameters,
-      body: Type.Object({ password: Password, oldPassword: Type.Optional(Password) }),
+      body: Type.Object({ password: PasswordInput, oldPassword: Type.Optional(PasswordInput) }),
       response: responses(Empty),
     },
     handler: async (request) => {

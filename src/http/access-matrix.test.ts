@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ROUTE_CASES, type RouteCase, type Targets } from './access-matrix.testing.ts'
+import { must, openTestDeployment, type Person, type TestDeployment } from './deployment.testing.ts'
+
+const PEOPLE = ['stranger', 'member', 'deviceAdmin', 'organizationAdmin', 'globalAdmin'] as const
+
+/** Credentials that are no session in force. */
+const OTHERS = ['anonymous', 'garbage', 'brokerAccess', 'secondFactorStep', 'expired', 'revoked'] as const
+
+let deployment: TestDeployment
+let others: Readonly<Record<(typeof OTHERS)[number], string | undefined>>
+let targets: Targets
+let serial = 0
+let cells = 0
+
+before(async () => {
+  deployment = await openTestDeployment()
+  const { registry, clock, userIds, organizationId } = deployment
+  const expired = await deployment.session('member')
+  // Past the life of that session.
+  clock.advance(8 * 86_400_000)
+  const revoked = await deployment.session('member')
+  clock.advance(2000)
+  must(await registry.tokens.signOutEverywhere(userIds.member, { userId: null }))
+  clock.advance(2000)
+  const access = must(
+    await registry.tokens.issueBrokerAccess({ userId: userIds.member, organizationId, ttlSeconds: 86_400 }),
+  )
+  others = {
+    anonymous: undefined,
+    garbage: 'eyJhbGciOiJub25lIn0.e30.',
+    brokerAccess: access.jwt,
+    secondFactorStep: await registry.tokens.issueSecondFactorStep({ id: userIds.member }),
+    expired,
+    revoked,
+  }
+  targets = {
+    organizationId,
+    applicationId: deployment.applicationId,
+    devEui: deployment.devEui,
+    userId: userIds.member,
+    tokenId: access.tokenId,
+    credentialId: '1',
+  }
+})
+
+after(async () => {
+  await deployment.close()
+})
+
+test('every route of the server stands in the table, with the credential that it takes', () => {
+  const inTable = ROUTE_CASES.map(({ method, url, credential }) => `${method} ${url} ${credential}`)
+  const inServer = deployment.app.accessPolicy
+    .filter(({ method }) => method !== 'HEAD')
+    .map(({ method, url, credential }) => `${method} ${url} ${credential}`)
+  assert.deepEqual(inTable.toSorted(), [...new Set(inServer)].toSorted())
+})
+
+for (const route of ROUTE_CASES) {
+  test(`${route.method} ${route.url} answers each kind of credential as the table says`, async () => {
+    for (const [index, person] of PEOPLE.entries()) {
+      const status = await ask(route, await deployment.session(person))
+      assert.equal(status, route.people[index], person)
+    }
+    for (const kind of OTHERS) {
+      const status = await ask(route, others[kind])
+      assert.equal(status, statusFor(route, kind), kind)
+    }
+  })
+}
+
+for (const route of ROUTE_CASES.filter(({ hides }) => hides === true)) {
+  test(`${route.method} ${route.url} tells a stranger of an id of another organization what it tells of an unknown id`, async () => {
+    const stranger: Person = 'stranger'
+    serial += 1
+    const existing = { ...targets, ...(await route.fresh?.(deployment, serial)) }
+    const unknown: Targets = {
+      organizationId: '987654321',
+      applicationId: '987654322',
+      devEui: 'fedcba9876543210',
+      userId: '987654323',
+      tokenId: '987654324',
+      credentialId: '987654325',
+    }
+    const answers = []
+    for (const about of [existing, unknown]) {
+      const { statusCode, body, headers } = await deployment.ask(await deployment.session(stranger), {
+        method: route.method,
+        ...route.request(about, serial),
+      })
+      answers.push({ statusCode, body, contentType: headers['content-type'] })
+    }
+    assert.deepEqual(answers[0], answers[1])
+    assert.ok((answers[0]?.statusCode ?? 0) >= 400)
+  })
+}
+
+test('the size of the matrix', (context) => {
+  context.diagnostic(`access matrix: ${ROUTE_CASES.length} routes, ${cells} cells`)
+  assert.equal(cells, ROUTE_CASES.length * (PEOPLE.length + OTHERS.length))
+})
+
+async function ask(route: RouteCase, token: string | undefined): Promise<number> {
+  serial += 1
+  cells += 1
+  // Sessions issued in the second of a sign-out are void.
+  const fresh = await route.fresh?.(deployment, serial)
+  const { statusCode } = await deployment.ask(token, {
+    method: route.method,
+    ...route.request({ ...targets, ...fresh }, serial),
+  })
+  deployment.clock.advance(2000)
+  return statusCode
+}
+
+function statusFor(route: RouteCase, kind: (typeof OTHERS)[number]): number {
+  const asMember = route.people[1]
+  switch (route.credential) {
+    case 'none':
+      return asMember
+    case 'sessionOrBrokerAccess':
+      return kind === 'brokerAccess' ? asMember : 401
+    case 'secondFactorStep':
+      // The step's token is let in; the person has no second factor configured.
+      return kind === 'secondFactorStep' ? 400 : 401
+    case 'session':
+    case 'sessionOrLoopback':
+      return 401
+  }
+}

@@ -1,0 +1,484 @@
+/**
+ * Every route, with a request that succeeds for whoever may send it, and the status that each person hears. The access
+ * matrix, the hostile inputs and the OpenAPI check are generated from this table; a route without an entry fails them.
+ */
+import type { InjectOptions } from 'fastify'
+import { must, newApplication, newDevice, PASSWORD, type TestDeployment } from './deployment.testing.ts'
+
+/** Ids that a request is about. */
+export interface Targets {
+  readonly organizationId: string
+  readonly applicationId: string
+  readonly devEui: string
+  readonly userId: string
+  readonly tokenId: string
+  readonly credentialId: string
+}
+
+/** What the five people hear: stranger, member, device admin, organization admin, global admin. */
+export type PeopleStatus = readonly [number, number, number, number, number]
+
+/** One route of the server. */
+export interface RouteCase {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly url: string
+  readonly credential: 'none' | 'session' | 'sessionOrBrokerAccess' | 'secondFactorStep' | 'sessionOrLoopback'
+  readonly request: (targets: Targets, serial: number) => Omit<InjectOptions, 'method'>
+  readonly people: PeopleStatus
+  /** Makes what the request destroys. */
+  readonly fresh?: (deployment: TestDeployment, serial: number) => Promise<Partial<Targets>>
+  /** True where the stranger's refusal must read like that of an unknown id. */
+  readonly hides?: true
+}
+
+const ACTOR = { userId: null }
+
+const EVERYBODY: PeopleStatus = [200, 200, 200, 200, 200]
+const MEMBERS: PeopleStatus = [404, 200, 200, 200, 200]
+const DEVICE_ADMINS: PeopleStatus = [404, 403, 200, 200, 200]
+const ORGANIZATION_ADMINS: PeopleStatus = [404, 403, 403, 200, 200]
+const GLOBAL_ADMINS: PeopleStatus = [403, 403, 403, 403, 200]
+
+const freshOrganization = async ({ registry }: TestDeployment, serial: number): Promise<Partial<Targets>> => {
+  const name = `fresh-${serial}`
+  const created = await registry.organizations.create({ name, displayName: name, canHaveGateways: false }, ACTOR)
+  return { organizationId: must(created).id }
+}
+
+const freshApplication = async (deployment: TestDeployment, serial: number): Promise<Partial<Targets>> => ({
+  applicationId: await newApplication(deployment.registry, deployment.organizationId, `fresh-${serial}`),
+})
+
+const freshDevice = async (deployment: TestDeployment, serial: number): Promise<Partial<Targets>> => ({
+  devEui: await newDevice(deployment.registry, deployment.applicationId, devEuiOfSerial(serial)),
+})
+
+const freshUser = async ({ registry }: TestDeployment, serial: number): Promise<Partial<Targets>> => {
+  const email = `fresh-${serial}@example.org`
+  const fields = { email, isAdmin: false, isActive: true, note: '', password: PASSWORD }
+  return { userId: must(await registry.users.create(fields, ACTOR)).id }
+}
+
+const freshMember = async (deployment: TestDeployment, serial: number): Promise<Partial<Targets>> => {
+  const { userId = '' } = await freshUser(deployment, serial)
+  const roles = { isAdmin: false, isDeviceAdmin: false, isGatewayAdmin: false }
+  must(await deployment.registry.members.add(deployment.organizationId, userId, roles, ACTOR))
+  return { userId }
+}
+
+const freshToken = async (deployment: TestDeployment): Promise<Partial<Targets>> => {
+  const { registry, userIds, organizationId } = deployment
+  const grant = { userId: userIds.deviceAdmin, organizationId, ttlSeconds: 3600 }
+  return { tokenId: must(await registry.tokens.issueBrokerAccess(grant)).tokenId }
+}
+
+const freshCredential = async (deployment: TestDeployment, serial: number): Promise<Partial<Targets>> => {
+  const { registry, organizationId } = deployment
+  const created = await registry.serviceCredentials.create({ name: `fresh-${serial}`, organizationId }, ACTOR)
+  return { credentialId: must(created).id }
+}
+
+/** A DevEUI that no other serial has. */
+export function devEuiOfSerial(serial: number): string {
+  return `a${serial.toString(16).padStart(15, '0')}`
+}
+
+const PUBLIC: readonly RouteCase[] = [
+  {
+    method: 'POST',
+    url: '/api/internal/login',
+    credential: 'none',
+    request: () => ({ url: '/api/internal/login', payload: { username: 'member@example.org', password: PASSWORD } }),
+    people: EVERYBODY,
+  },
+  ...[
+    '/api/internal/health',
+    '/api/internal/health/live',
+    '/api/internal/jwks',
+    '/.well-known/jwks.json',
+    '/api/openapi.json',
+    '/api/docs',
+    '/api/docs/json',
+    '/api/docs/yaml',
+    '/api/docs/static/swagger-initializer.js',
+  ].map((url): RouteCase => ({ method: 'GET', url, credential: 'none', request: () => ({ url }), people: EVERYBODY })),
+  {
+    method: 'GET',
+    url: '/api/docs/static/*',
+    credential: 'none',
+    request: () => ({ url: '/api/docs/static/swagger-ui.css' }),
+    people: EVERYBODY,
+  },
+  {
+    method: 'GET',
+    url: '/api/docs/static/index.html',
+    credential: 'none',
+    request: () => ({ url: '/api/docs/static/index.html' }),
+    people: [302, 302, 302, 302, 302],
+  },
+  {
+    method: 'GET',
+    url: '/metrics',
+    credential: 'sessionOrLoopback',
+    request: () => ({ url: '/metrics' }),
+    people: GLOBAL_ADMINS,
+  },
+]
+
+const own = (
+  method: RouteCase['method'],
+  url: string,
+  payload: InjectOptions['payload'] | undefined,
+  status: number,
+  headers: Record<string, string> = {},
+): RouteCase => ({
+  method,
+  url,
+  credential: 'session',
+  request: () => ({ url, headers, ...(payload === undefined ? {} : { payload }) }),
+  people: [status, status, status, status, status],
+})
+
+const OTP = { 'grpc-metadata-x-otp': '123456' }
+
+const ACCOUNT: readonly RouteCase[] = [
+  {
+    method: 'POST',
+    url: '/api/internal/login-2fa',
+    credential: 'secondFactorStep',
+    request: () => ({ url: '/api/internal/login-2fa', payload: {}, headers: OTP }),
+    people: [401, 401, 401, 401, 401],
+  },
+  own('GET', '/api/internal/profile', undefined, 200),
+  own('PUT', '/api/internal/password', { oldPassword: PASSWORD, password: PASSWORD }, 200),
+  own('POST', '/api/internal/sign-out-everywhere', undefined, 200),
+  own('GET', '/api/internal/totp-status', undefined, 200),
+  own('POST', '/api/internal/totp-enable', {}, 400, OTP),
+  own('POST', '/api/internal/totp-disable', {}, 400, OTP),
+  own('POST', '/api/internal/totp-recovery-codes', { regenerate: true }, 400, OTP),
+  own('POST', '/api/internal/totp-configuration', { qrCodeSize: 64 }, 200),
+]
+
+const BROKER_ACCESS: readonly RouteCase[] = [
+  {
+    method: 'POST',
+    url: '/api/mosquitto-auth/login',
+    credential: 'session',
+    request: ({ organizationId }) => ({
+      url: '/api/mosquitto-auth/login',
+      payload: { organizationId, ttlInSeconds: '60' },
+    }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/mosquitto-auth/subscribe-application-events',
+    credential: 'sessionOrBrokerAccess',
+    request: ({ applicationId, organizationId }) => ({
+      url: '/api/mosquitto-auth/subscribe-application-events',
+      query: { applicationId, organizationId },
+    }),
+    people: MEMBERS,
+    hides: true,
+  },
+  ...['subscribe-device-events', 'send-command'].map((name): RouteCase => {
+    const url = `/api/mosquitto-auth/${name}`
+    return {
+      method: 'GET',
+      url,
+      credential: 'sessionOrBrokerAccess',
+      request: ({ devEui, organizationId }) => ({ url, query: { devEui, organizationId } }),
+      people: MEMBERS,
+      hides: true,
+    }
+  }),
+  {
+    method: 'GET',
+    url: '/api/broker-tokens',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: '/api/broker-tokens', query: { organizationID: organizationId } }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/broker-tokens/:id',
+    credential: 'session',
+    request: ({ tokenId }) => ({ url: `/api/broker-tokens/${tokenId}` }),
+    fresh: freshToken,
+    // The device admin owns the token; another plain member must not learn that it exists.
+    people: [404, 404, 200, 200, 200],
+    hides: true,
+  },
+]
+
+const ORGANIZATIONS: readonly RouteCase[] = [
+  own('GET', '/api/organizations', undefined, 200),
+  {
+    method: 'POST',
+    url: '/api/organizations',
+    credential: 'session',
+    request: (_targets, serial) => ({
+      url: '/api/organizations',
+      payload: { organization: { name: `new-${serial}` } },
+    }),
+    people: GLOBAL_ADMINS,
+  },
+  {
+    method: 'GET',
+    url: '/api/organizations/:id',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: `/api/organizations/${organizationId}` }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'PUT',
+    url: '/api/organizations/:id',
+    credential: 'session',
+    request: ({ organizationId }, serial) => ({
+      url: `/api/organizations/${organizationId}`,
+      payload: { organization: { displayName: `Acme ${serial}` } },
+    }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/organizations/:id',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: `/api/organizations/${organizationId}` }),
+    fresh: freshOrganization,
+    // Nobody but the global admin has a role in a fresh organization.
+    people: [404, 404, 404, 404, 200],
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/organizations/:id/users',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: `/api/organizations/${organizationId}/users` }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/organizations/:id/users',
+    credential: 'session',
+    request: ({ organizationId }, serial) => ({
+      url: `/api/organizations/${organizationId}/users`,
+      payload: { organizationUser: { email: `fresh-${serial}@example.org`, isDeviceAdmin: true } },
+    }),
+    fresh: freshUser,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  ...(['GET', 'PUT', 'DELETE'] as const).map((method): RouteCase => ({
+    method,
+    url: '/api/organizations/:id/users/:userId',
+    credential: 'session',
+    request: ({ organizationId, userId }) => ({
+      url: `/api/organizations/${organizationId}/users/${userId}`,
+      ...(method === 'PUT' ? { payload: { organizationUser: { isDeviceAdmin: true } } } : {}),
+    }),
+    fresh: freshMember,
+    people: method === 'GET' ? MEMBERS : ORGANIZATION_ADMINS,
+    hides: true,
+  })),
+]
+
+const USERS: readonly RouteCase[] = [
+  {
+    method: 'GET',
+    url: '/api/users',
+    credential: 'session',
+    request: () => ({ url: '/api/users' }),
+    people: GLOBAL_ADMINS,
+  },
+  {
+    method: 'POST',
+    url: '/api/users',
+    credential: 'session',
+    request: (_targets, serial) => ({
+      url: '/api/users',
+      payload: { user: { email: `new-${serial}@example.org` }, password: PASSWORD },
+    }),
+    people: GLOBAL_ADMINS,
+  },
+  {
+    method: 'GET',
+    url: '/api/users/:id',
+    credential: 'session',
+    request: ({ userId }) => ({ url: `/api/users/${userId}` }),
+    fresh: freshUser,
+    people: [404, 404, 404, 404, 200],
+    hides: true,
+  },
+  ...(['PUT', 'DELETE'] as const).map((method): RouteCase => ({
+    method,
+    url: '/api/users/:id',
+    credential: 'session',
+    request: ({ userId }) => ({
+      url: `/api/users/${userId}`,
+      ...(method === 'PUT' ? { payload: { user: { note: 'changed' } } } : {}),
+    }),
+    fresh: freshUser,
+    people: GLOBAL_ADMINS,
+    hides: true,
+  })),
+  {
+    method: 'PUT',
+    url: '/api/users/:id/password',
+    credential: 'session',
+    request: ({ userId }) => ({ url: `/api/users/${userId}/password`, payload: { password: `${PASSWORD} 2` } }),
+    fresh: freshUser,
+    people: [404, 404, 404, 404, 200],
+    hides: true,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/users/:id/second-factor',
+    credential: 'session',
+    request: ({ userId }) => ({ url: `/api/users/${userId}/second-factor` }),
+    fresh: async (deployment, serial) => {
+      const { userId = '' } = await freshUser(deployment, serial)
+      must(await deployment.registry.secondFactor.configure(userId, 64, ACTOR))
+      return { userId }
+    },
+    people: GLOBAL_ADMINS,
+    hides: true,
+  },
+]
+
+const APPLICATIONS: readonly RouteCase[] = [
+  {
+    method: 'GET',
+    url: '/api/applications',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: '/api/applications', query: { organizationID: organizationId } }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/applications',
+    credential: 'session',
+    request: ({ organizationId }, serial) => ({
+      url: '/api/applications',
+      payload: { application: { name: `new-${serial}`, organizationID: organizationId } },
+    }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  ...(['GET', 'PUT', 'DELETE'] as const).map((method): RouteCase => ({
+    method,
+    url: '/api/applications/:id',
+    credential: 'session',
+    request: ({ applicationId }) => ({
+      url: `/api/applications/${applicationId}`,
+      ...(method === 'PUT' ? { payload: { application: { description: 'changed' } } } : {}),
+    }),
+    fresh: freshApplication,
+    people: method === 'GET' ? MEMBERS : ORGANIZATION_ADMINS,
+    hides: true,
+  })),
+]
+
+const DEVICES: readonly RouteCase[] = [
+  {
+    method: 'GET',
+    url: '/api/devices',
+    credential: 'session',
+    request: ({ applicationId }) => ({ url: '/api/devices', query: { applicationID: applicationId } }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/devices',
+    credential: 'session',
+    request: ({ applicationId }, serial) => ({
+      url: '/api/devices',
+      payload: { device: { devEUI: devEuiOfSerial(serial), name: `new ${serial}`, applicationID: applicationId } },
+    }),
+    people: DEVICE_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/devices/import',
+    credential: 'session',
+    request: ({ applicationId }, serial) => ({
+      url: '/api/devices/import',
+      query: { applicationID: applicationId },
+      headers: { 'content-type': 'text/csv' },
+      payload: `devEUI,name\n${devEuiOfSerial(serial)},imported ${serial}\n`,
+    }),
+    people: DEVICE_ADMINS,
+    hides: true,
+  },
+  ...(['GET', 'PUT', 'DELETE'] as const).map((method): RouteCase => ({
+    method,
+    url: '/api/devices/:devEui',
+    credential: 'session',
+    request: ({ devEui }) => ({
+      url: `/api/devices/${devEui}`,
+      ...(method === 'PUT' ? { payload: { device: { description: 'changed' } } } : {}),
+    }),
+    fresh: freshDevice,
+    people: method === 'GET' ? MEMBERS : DEVICE_ADMINS,
+    hides: true,
+  })),
+]
+
+const OPERATION: readonly RouteCase[] = [
+  {
+    method: 'GET',
+    url: '/api/service-credentials',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: '/api/service-credentials', query: { organizationID: organizationId } }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/service-credentials',
+    credential: 'session',
+    request: ({ organizationId }, serial) => ({
+      url: '/api/service-credentials',
+      payload: { serviceCredential: { name: `new-${serial}`, organizationID: organizationId } },
+    }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/service-credentials/:id',
+    credential: 'session',
+    request: ({ credentialId }) => ({ url: `/api/service-credentials/${credentialId}` }),
+    fresh: freshCredential,
+    people: [404, 404, 404, 200, 200],
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/audit-log',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: '/api/audit-log', query: { organizationID: organizationId } }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+]
+
+/** The table. */
+export const ROUTE_CASES: readonly RouteCase[] = [
+  ...PUBLIC,
+  ...ACCOUNT,
+  ...BROKER_ACCESS,
+  ...ORGANIZATIONS,
+  ...USERS,
+  ...APPLICATIONS,
+  ...DEVICES,
+  ...OPERATION,
+]

@@ -1,0 +1,158 @@
+/** A small deployment in memory, for the tests of this folder: two organizations, every role, and a server to ask. */
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import { pino } from 'pino'
+import { Registry as MetricsRegistry } from 'prom-client'
+import { openRegistry, type Registry } from '../identity/registry.ts'
+import type { Result } from '../identity/result.ts'
+import { createHttpServer, type HttpServerOptions } from './server.ts'
+
+/** The password of every user of the deployment. */
+export const PASSWORD = 'correct horse battery staple'
+
+/** A clock that a test moves. */
+export interface TestClock {
+  now(): number
+  advance(ms: number): void
+}
+
+/** The people of the deployment; all but `stranger` and `globalAdmin` belong to the first organization. */
+export type Person = 'member' | 'deviceAdmin' | 'organizationAdmin' | 'stranger' | 'globalAdmin'
+
+/** A deployment with a server in front. */
+export interface TestDeployment {
+  readonly app: FastifyInstance
+  readonly registry: Registry
+  readonly clock: TestClock
+  /** Lines of the log, as they were written. */
+  readonly logLines: string[]
+  readonly userIds: Readonly<Record<Person, string>>
+  /** The first organization, and the one that the stranger administers. */
+  readonly organizationId: string
+  readonly foreignOrganizationId: string
+  readonly applicationId: string
+  readonly foreignApplicationId: string
+  readonly devEui: string
+  readonly foreignDevEui: string
+  /** A fresh session of a person. */
+  session(person: Person): Promise<string>
+  /** Sends a request, with a bearer token where one is given, from an address outside. */
+  ask(token: string | undefined, request: InjectOptions): Promise<LightMyRequestResponse>
+  close(): Promise<void>
+}
+
+const ACTOR = { userId: null }
+const START_MS = Date.UTC(2026, 0, 15, 12)
+
+/** Opens a deployment in memory. */
+export async function openTestDeployment(overrides: Partial<HttpServerOptions> = {}): Promise<TestDeployment> {
+  let nowMs = START_MS
+  const clock: TestClock = {
+    now: () => nowMs,
+    advance: (ms) => {
+      nowMs += ms
+    },
+  }
+  const logLines: string[] = []
+  const log = pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) })
+  const registry = await openRegistry({ file: ':memory:', clock })
+  const places = await populate(registry)
+  const app = await createHttpServer({
+    registry,
+    clock,
+    log,
+    metrics: new MetricsRegistry(),
+    settings: {
+      baseUrl: 'https://localhost:8443',
+      brokerTokenDefaultTtlSeconds: 86_400,
+      brokerTokenMaximumTtlSeconds: 31_557_600,
+    },
+    ...overrides,
+  })
+  return {
+    app,
+    registry,
+    clock,
+    logLines,
+    ...places,
+    session: async (person) => registry.tokens.issueSession({ id: places.userIds[person] }),
+    ask: async (token, request) =>
+      app.inject({
+        remoteAddress: '203.0.113.7',
+        ...request,
+        headers: {
+          ...(token === undefined ? {} : { 'grpc-metadata-authorization': `Bearer ${token}` }),
+          ...request.headers,
+        },
+      }),
+    close: async () => {
+      await app.close()
+      await registry.close()
+    },
+  }
+}
+
+/** The value of something that a test needs to succeed. */
+export function must<T>(result: Result<T>): T {
+  if (!result.ok) throw new Error(`${result.reason}: ${result.message}`)
+  return result.value
+}
+
+async function populate(registry: Registry) {
+  const organizationId = await organization(registry, 'acme', 'Acme Metering')
+  const foreignOrganizationId = await organization(registry, 'zenith', 'Zenith Farms')
+  const user = async (name: string, isAdmin = false): Promise<string> => {
+    const email = `${name}@example.org`
+    const fields = { email, isAdmin, isActive: true, note: '', password: PASSWORD }
+    return must(await registry.users.create(fields, ACTOR)).id
+  }
+  const userIds = {
+    member: await user('member'),
+    deviceAdmin: await user('device-admin'),
+    organizationAdmin: await user('organization-admin'),
+    stranger: await user('stranger'),
+    globalAdmin: await user('global-admin', true),
+  }
+  const join = async (organizationOf: string, userId: string, isAdmin: boolean, isDeviceAdmin: boolean) => {
+    const roles = { isAdmin, isDeviceAdmin, isGatewayAdmin: false }
+    must(await registry.members.add(organizationOf, userId, roles, ACTOR))
+  }
+  await join(organizationId, userIds.member, false, false)
+  await join(organizationId, userIds.deviceAdmin, false, true)
+  await join(organizationId, userIds.organizationAdmin, true, false)
+  await join(foreignOrganizationId, userIds.stranger, true, true)
+  const applicationId = await newApplication(registry, organizationId, 'meters')
+  const foreignApplicationId = await newApplication(registry, foreignOrganizationId, 'barns')
+  return {
+    userIds,
+    organizationId,
+    foreignOrganizationId,
+    applicationId,
+    foreignApplicationId,
+    devEui: await newDevice(registry, applicationId, '0101010101010101'),
+    foreignDevEui: await newDevice(registry, foreignApplicationId, '0202020202020202'),
+  }
+}
+
+async function organization(registry: Registry, name: string, displayName: string): Promise<string> {
+  return must(await registry.organizations.create({ name, displayName, canHaveGateways: true }, ACTOR)).id
+}
+
+/** Creates an application and gives its id. */
+export async function newApplication(registry: Registry, organizationId: string, name: string): Promise<string> {
+  const application = {
+    organizationId,
+    name,
+    description: `${name} of the test`,
+    serviceProfileId: 'profile-1',
+    serviceProfileName: 'Profile 1',
+    payloadCodec: '',
+    payloadEncoderScript: '',
+    payloadDecoderScript: '',
+  } as const
+  return must(await registry.applications.create(application, ACTOR)).id
+}
+
+/** Creates a device and gives its DevEUI. */
+export async function newDevice(registry: Registry, applicationId: string, devEui: string): Promise<string> {
+  return must(await registry.devices.create({ devEui, name: `device ${devEui}`, applicationId }, ACTOR)).devEui
+}
