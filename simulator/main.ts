@@ -99,7 +99,7 @@ async function simulate(
   const exitCode = await ended.promise
   fleet.stop()
   await server.close()
-  if (process.connected) process.disconnect()
+  if (process.connected) process.disconnect?.()
   for (const line of summary(server.statistics)) say(line)
   return exitCode
 }

@@ -190,18 +190,18 @@ function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outb
 }
 
 async function close(client: MqttClient, outbox: Outbox): Promise<void> {
-  const timeout = new AbortController()
-  if (client.connected) {
-    await Promise.race([
-      outbox.drained(),
-      new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS)
-        timeout.signal.addEventListener('abort', () => clearTimeout(timer))
-      }),
-    ])
-    timeout.abort()
-  }
-  await client.endAsync(!client.connected)
+  const isDrained = client.connected && (await isSettledWithin(outbox.drained(), CLOSE_TIMEOUT_MS))
+  // Without force, MQTT.js waits for the answers for as long as they take.
+  await client.endAsync(!isDrained)
+}
+
+/** True when the promise is resolved in time. */
+async function isSettledWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
+  const timeout = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => timeout.resolve(false), timeoutMs)
+  const isSettled = await Promise.race([promise.then(() => true), timeout.promise])
+  clearTimeout(timer)
+  return isSettled
 }
 
 function reasonStringOf(packet: Packet | undefined): string | undefined {

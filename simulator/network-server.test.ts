@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { describe, it } from 'node:test'
+import * as mqtt from 'mqtt-packet'
+import { COMMAND_FILTER, createNetworkServer } from './network-server.ts'
+import type { ConnectionStatus, NetworkServer } from './network-server.ts'
+import type { DeviceEvent } from './simulated-device.ts'
+
+const EVENT: DeviceEvent = {
+  applicationId: '5',
+  devEui: '00005eef10000001',
+  kind: 'location',
+  payload: {
+    applicationID: '5',
+    applicationName: 'a',
+    deviceName: 'd',
+    devEUI: '00005eef10000001',
+    tags: {},
+    location: { latitude: 0, longitude: 0, altitude: 0 },
+  },
+}
+const COMMAND_TOPIC = 'application/5/device/00005eef10000001/command/down'
+
+describe("the network server's connection", () => {
+  it('keeps its Session and subscribes to the commands of all devices', async () => {
+    await using broker = await startBroker()
+    await using server = start(broker)
+    assert.deepEqual(await server.nextStatus(), { state: 'connected', sessionPresent: false })
+    const [connect, subscribe] = broker.received
+    assert.ok(connect?.cmd === 'connect')
+    assert.equal(connect.protocolVersion, 5)
+    assert.equal(connect.clean, false)
+    assert.equal(connect.properties?.sessionExpiryInterval, 3600)
+    assert.deepEqual([connect.clientId, connect.username, String(connect.password)], ['sim', 'name', 'secret'])
+    assert.ok(subscribe?.cmd === 'subscribe')
+    assert.deepEqual(
+      subscribe.subscriptions.map(({ topic, qos }) => ({ topic, qos })),
+      [{ topic: COMMAND_FILTER, qos: 1 }],
+    )
+  })
+
+  it('publishes events on the topics of their devices, and counts what is acknowledged', async () => {
+    await using broker = await startBroker()
+    await using server = start(broker)
+    await server.nextStatus()
+    server.publish(EVENT)
+    const publish = await broker.next('publish')
+    assert.equal(publish.topic, 'application/5/device/00005eef10000001/event/location')
+    assert.equal(publish.qos, 1)
+    assert.deepEqual(JSON.parse(String(publish.payload)), EVENT.payload)
+    await server.close()
+    assert.equal(server.statistics.published.location, 1)
+  })
+
+  it('shows a refused event once, with its reason, and counts the rest', async () => {
+    await using broker = await startBroker({ puback: { reasonCode: 0x87, reasonString: 'no such device' } })
+    await using server = start(broker)
+    await server.nextStatus()
+    server.publish(EVENT)
+    server.publish(EVENT)
+    await broker.next('publish')
+    await broker.next('publish')
+    await server.close()
+    assert.deepEqual(server.refusals, ['location 135 no such device'])
+    assert.deepEqual([...server.statistics.refused], [['0x87 no such device', 2]])
+    assert.equal(server.statistics.published.location, 0)
+  })
+
+  it('hands on the commands that it receives', async () => {
+    await using broker = await startBroker()
+    await using server = start(broker)
+    await server.nextStatus()
+    broker.send({
+      cmd: 'publish',
+      topic: COMMAND_TOPIC,
+      payload: '{}',
+      qos: 1,
+      messageId: 9,
+      dup: false,
+      retain: false,
+    })
+    assert.equal((await broker.next('puback')).messageId, 9)
+    assert.deepEqual(server.commands, [`${COMMAND_TOPIC} {}`])
+    assert.equal(server.statistics.commands, 1)
+  })
+
+  it('comes back after the connection is lost, and publishes what happened meanwhile', async () => {
+    await using broker = await startBroker({ sessionPresent: [false, true] })
+    await using server = start(broker)
+    await server.nextStatus()
+    broker.hangUp()
+    assert.equal((await server.nextStatus()).state, 'disconnected')
+    server.publish(EVENT)
+    assert.deepEqual(await server.nextStatus(), { state: 'connected', sessionPresent: true })
+    await broker.next('publish')
+  })
+
+  it('gives up where its credential is refused', async () => {
+    await using broker = await startBroker({ connackReasonCode: 0x86 })
+    await using server = start(broker)
+    const status = await server.nextStatus()
+    assert.ok(status.state === 'failed' && status.because === 'credentials', JSON.stringify(status))
+  })
+
+  it('tries again where the broker is not available', async () => {
+    await using broker = await startBroker({ connackReasonCode: 0x88 })
+    await using server = start(broker)
+    assert.equal((await server.nextStatus()).state, 'disconnected')
+    assert.equal((await server.nextStatus()).state, 'disconnected')
+  })
+
+  it('gives up where it may not subscribe to commands', async () => {
+    await using broker = await startBroker({ subackReasonCode: 0x87 })
+    await using server = start(broker)
+    const status = await server.nextStatus()
+    assert.ok(status.state === 'failed' && status.because === 'subscription', JSON.stringify(status))
+  })
+
+  it('drops and counts events when too many have no answer', async () => {
+    await using broker = await startBroker()
+    await using server = start(broker)
+    await server.nextStatus()
+    broker.hangUp()
+    await server.nextStatus()
+    for (let count = 0; count < 2010; count += 1) server.publish(EVENT)
+    assert.equal(server.statistics.dropped, 10)
+  })
+})
+
+interface Script {
+  readonly connackReasonCode?: number
+  /** For each connection in turn; the last one again and again. */
+  readonly sessionPresent?: readonly boolean[]
+  readonly subackReasonCode?: number
+  /** How each PUBLISH is answered; with success where it is left out. */
+  readonly puback?: { readonly reasonCode: number; readonly reasonString?: string }
+}
+
+type Received<Command extends mqtt.Packet['cmd']> = Extract<mqtt.Packet, { cmd: Command }>
+
+interface ScriptedBroker extends AsyncDisposable {
+  readonly url: string
+  readonly received: mqtt.Packet[]
+  next<Command extends mqtt.Packet['cmd']>(command: Command): Promise<Received<Command>>
+  send(packet: mqtt.Packet): void
+  hangUp(): void
+}
+
+/** An MQTT 5 server that answers by a script, out of a packet library that is not the service's. */
+async function startBroker(script: Script = {}): Promise<ScriptedBroker> {
+  const received: mqtt.Packet[] = []
+  const unread: mqtt.Packet[] = []
+  const waiting: (() => void)[] = []
+  const sockets = new Set<Socket>()
+  let connections = 0
+  const answer = (packet: mqtt.Packet, socket: Socket): void => {
+    const send = (reply: mqtt.Packet): void => void socket.write(mqtt.generate(reply, { protocolVersion: 5 }))
+    if (packet.cmd === 'connect') {
+      const sessionPresent = script.sessionPresent?.[connections] ?? script.sessionPresent?.at(-1) ?? false
+      connections += 1
+      send({ cmd: 'connack', reasonCode: script.connackReasonCode ?? 0, sessionPresent })
+    } else if (packet.cmd === 'subscribe') {
+      send({ cmd: 'suback', messageId: packet.messageId ?? 0, granted: [script.subackReasonCode ?? 1] })
+    } else if (packet.cmd === 'publish') {
+      const { reasonCode, reasonString } = script.puback ?? { reasonCode: 0 }
+      const properties = reasonString === undefined ? {} : { properties: { reasonString } }
+      send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode, ...properties })
+    }
+  }
+  const listener = createServer((socket) => {
+    sockets.add(socket)
+    const parser = mqtt.parser({ protocolVersion: 5 })
+    parser.on('packet', (packet: mqtt.Packet) => {
+      received.push(packet)
+      unread.push(packet)
+      answer(packet, socket)
+      for (const wake of waiting.splice(0)) wake()
+    })
+    socket.on('data', (chunk: Buffer) => void parser.parse(chunk))
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => sockets.delete(socket))
+  })
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  return {
+    url: `mqtt://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+    received,
+    async next<Command extends mqtt.Packet['cmd']>(command: Command) {
+      for (;;) {
+        const at = unread.findIndex((packet) => packet.cmd === command)
+        if (at >= 0) return unread.splice(at, 1)[0] as Received<Command>
+        await new Promise<void>((resolve) => waiting.push(resolve))
+      }
+    },
+    send(packet) {
+      for (const socket of sockets) socket.write(mqtt.generate(packet, { protocolVersion: 5 }))
+    },
+    hangUp() {
+      for (const socket of sockets) socket.destroy()
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      listener.close()
+      await once(listener, 'close')
+    },
+  }
+}
+
+interface StartedServer extends NetworkServer, AsyncDisposable {
+  readonly commands: string[]
+  readonly refusals: string[]
+  nextStatus(): Promise<ConnectionStatus>
+}
+
+function start(broker: ScriptedBroker): StartedServer {
+  const commands: string[] = []
+  const refusals: string[] = []
+  const statuses: ConnectionStatus[] = []
+  const waiting: (() => void)[] = []
+  let isClosed = false
+  const server = createNetworkServer({
+    url: broker.url,
+    certificateAuthority: undefined,
+    userName: 'name',
+    password: 'secret',
+    clientId: 'sim',
+    qos: 1,
+    sessionExpirySeconds: 3600,
+    reconnectDelayMs: 5,
+    onCommand: (topicName, payload) => commands.push(`${topicName} ${payload.toString()}`),
+    onStatus(status) {
+      statuses.push(status)
+      for (const wake of waiting.splice(0)) wake()
+    },
+    onRefused: (event, reasonCode, reason) => refusals.push(`${event.kind} ${reasonCode} ${reason}`),
+  })
+  const close = async (): Promise<void> => {
+    if (isClosed) return
+    isClosed = true
+    await server.close()
+  }
+  return {
+    commands,
+    refusals,
+    publish: (event) => server.publish(event),
+    get statistics() {
+      return server.statistics
+    },
+    close,
+    async nextStatus() {
+      for (;;) {
+        const status = statuses.shift()
+        if (status !== undefined) return status
+        await new Promise<void>((resolve) => waiting.push(resolve))
+      }
+    },
+    [Symbol.asyncDispose]: close,
+  }
+}
