@@ -21,11 +21,11 @@ export function decodeConnect(cursor: PacketCursor): ConnectPacket {
     cursor.protocolError('Authentication Data without Authentication Method')
   }
   // The order of the payload: [MQTT-3.1.3-1] [MQTT311-3.1.3-1].
-  const clientId = cursor.readUtf8('the Client Identifier') // [MQTT-3.1.3-3] [MQTT-3.1.3-4]
+  const clientId = cursor.readUtf8('the Client Identifier') // [MQTT-3.1.3-3] [MQTT-3.1.3-4] [MQTT311-3.1.3-3]
   const will = (flags & flag.will) === 0 ? undefined : readWill(cursor, flags, protocolVersion)
-  const userName = (flags & flag.userName) === 0 ? undefined : cursor.readUtf8('the User Name') // [MQTT-3.1.3-12]
+  const userName = (flags & flag.userName) === 0 ? undefined : cursor.readUtf8('the User Name') // [MQTT-3.1.3-12] [MQTT311-3.1.3-11]
   const password = (flags & flag.password) === 0 ? undefined : cursor.readBinary('the Password')
-  cursor.expectEnd() // [MQTT-3.1.2-16] [MQTT-3.1.2-18]
+  cursor.expectEnd() // [MQTT-3.1.2-16] [MQTT-3.1.2-18] [MQTT311-3.1.2-18] [MQTT311-3.1.2-20]
   return {
     type: 'connect',
     protocolVersion,
@@ -54,7 +54,7 @@ function checkFlags(cursor: PacketCursor, flags: number, protocolVersion: Protoc
   if ((flags & flag.reserved) !== 0) cursor.malformed('the reserved Connect Flag is set') // [MQTT-3.1.2-3] [MQTT311-3.1.2-3]
   const willQoS = (flags >> 3) & 3
   if ((flags & flag.will) === 0) {
-    if (willQoS !== 0) cursor.malformed('Will QoS without Will Flag') // [MQTT-3.1.2-11] [MQTT311-3.1.2-13]
+    if (willQoS !== 0) cursor.malformed('Will QoS without Will Flag') // [MQTT-3.1.2-11] [MQTT311-3.1.2-11] [MQTT311-3.1.2-13]
     if ((flags & flag.willRetain) !== 0) cursor.malformed('Will Retain without Will Flag') // [MQTT-3.1.2-13] [MQTT311-3.1.2-15]
   }
   if (willQoS === 3) cursor.malformed('Will QoS is 3') // [MQTT-3.1.2-12] [MQTT311-3.1.2-14]
@@ -66,8 +66,8 @@ function checkFlags(cursor: PacketCursor, flags: number, protocolVersion: Protoc
 function readWill(cursor: PacketCursor, flags: number, protocolVersion: ProtocolVersion): WillMessage {
   const all = protocolVersion === 5 ? decodeProperties(cursor, 'will') : undefined
   const { delayIntervalSeconds = 0, ...properties } = all ?? {}
-  const topicName = cursor.readTopicName('the Will Topic') // [MQTT-3.1.3-11]
-  if (topicName === '') cursor.fail(ReasonCodes.topicNameInvalid, 'the Will Topic is empty') // [MQTT-4.7.3-1]
+  const topicName = cursor.readTopicName('the Will Topic') // [MQTT-3.1.3-11] [MQTT311-3.1.3-10]
+  if (topicName === '') cursor.fail(ReasonCodes.topicNameInvalid, 'the Will Topic is empty') // [MQTT-4.7.3-1] [MQTT311-4.7.3-1]
   return {
     topicName,
     payload: cursor.readBinary('the Will Payload'),

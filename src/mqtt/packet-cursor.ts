@@ -73,7 +73,7 @@ export class PacketCursor {
   readUtf8(field: string): string {
     const start = this.#readLength(field)
     const text = decodeUtf8(this.bytes, start, this.position)
-    if (text === undefined) this.malformed(`${field} is not well-formed UTF-8`) // [MQTT-1.5.4-1] [MQTT-1.5.4-2]
+    if (text === undefined) this.malformed(`${field} is not well-formed UTF-8`) // [MQTT-1.5.4-1] [MQTT-1.5.4-2] [MQTT311-1.5.3-1] [MQTT311-1.5.3-2]
     return text
   }
 
@@ -92,7 +92,7 @@ export class PacketCursor {
   /** A Topic Name, which may be empty here: what that means depends on the packet. */
   readTopicName(field: string): string {
     const topicName = this.readUtf8(field)
-    // [MQTT-3.3.2-2] [MQTT-4.7.0-1] [MQTT311-3.3.2-2]
+    // [MQTT-3.3.2-2] [MQTT-4.7.0-1] [MQTT311-3.3.2-2] [MQTT311-4.7.1-1]
     if (hasWildcard(topicName)) this.fail(ReasonCodes.topicNameInvalid, `${field} holds a wildcard`)
     return topicName
   }

@@ -211,7 +211,8 @@ export class PacketReader<R extends Role = Role> {
     if (!directions[name][this.#fromClient ? 'fromClient' : 'fromServer']) {
       this.#throw(ReasonCodes.protocolError, `this side does not receive ${name}`, firstByte)
     }
-    // [MQTT-2.1.3-1] [MQTT-3.6.1-1] [MQTT-3.8.1-1] [MQTT-3.10.1-1] [MQTT-3.14.1-1] [MQTT-3.15.1-1] [MQTT311-2.2.2-1] [MQTT311-2.2.2-2]
+    // [MQTT-2.1.3-1] [MQTT-3.6.1-1] [MQTT-3.8.1-1] [MQTT-3.10.1-1] [MQTT-3.14.1-1] [MQTT-3.15.1-1] [MQTT311-2.2.2-1]
+    // [MQTT311-2.2.2-2] [MQTT311-3.14.1-1]
     return this.#throw(
       ReasonCodes.malformedPacket,
       `the flags of ${name} are not the ones that it must have`,

@@ -60,7 +60,7 @@ export function encodePublish(
   const { topicName, payload, qos, properties } = publish
   const topicNameSize = utf8Size(topicName)
   let size = 2 + topicNameSize + payload.length
-  if (qos > 0) size += 2 // [MQTT-2.2.1-2]
+  if (qos > 0) size += 2 // [MQTT-2.2.1-2] [MQTT311-2.3.1-5]
   const propertiesBytes = protocolVersion === 5 ? propertiesSize('publish', properties) : 0
   if (protocolVersion === 5) size += variableByteIntegerSize(propertiesBytes) + propertiesBytes
 

@@ -25,8 +25,8 @@ export function decodeSubscribe(cursor: PacketCursor, protocolVersion: ProtocolV
 
 /** Reads a Topic Filter of SUBSCRIBE or UNSUBSCRIBE. */
 export function readTopicFilter(cursor: PacketCursor): string {
-  const topicFilter = cursor.readUtf8('a Topic Filter') // [MQTT-3.8.3-1] [MQTT-3.10.3-1]
-  // [MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.7.3-1]
+  const topicFilter = cursor.readUtf8('a Topic Filter') // [MQTT-3.8.3-1] [MQTT-3.10.3-1] [MQTT311-3.8.3-1]
+  // [MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.7.3-1] [MQTT311-4.7.1-2] [MQTT311-4.7.1-3]
   if (!isValidTopicFilter(topicFilter)) cursor.fail(ReasonCodes.topicFilterInvalid, 'a Topic Filter is not valid')
   return topicFilter
 }

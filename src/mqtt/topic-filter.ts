@@ -53,11 +53,11 @@ export function matches(topicFilter: string, topicName: string): boolean {
  * True when every Topic Name that `asked` matches is matched by `granted`: containment of sets, which is what a permit needs. Both are
  * taken to be valid Topic Filters without `$share`.
  *
- * Level by level: a literal contains itself alone, `+` any single level, `#` whatever follows, and nothing too. In the first
- * level neither wildcard contains a literal that begins with `$` [MQTT-4.7.2-1]. `#` and `+/#` are the same set, for a Topic Name has at least one level.
+ * Level by level: a literal contains itself alone, `+` any single level, `#` whatever follows, and nothing too. In the first level neither wildcard
+ * contains a literal that begins with `$` [MQTT-4.7.2-1].
  */
 export function covers(granted: string, asked: string): boolean {
-  const askedFilter = asked === '#' ? '+/#' : asked
+  const askedFilter = withoutEmptyParent(asked)
   const grantedLength = granted.length
   const askedLength = askedFilter.length
   if (askedFilter.charCodeAt(0) === dollar && isWildcard(granted.charCodeAt(0))) return false
@@ -95,6 +95,12 @@ export function parseSharedSubscription(
 
 function isWildcard(character: number): boolean {
   return character === plus || character === hash
+}
+
+/** `#` and `/#` would match the empty text as well, if there were an empty Topic Name [MQTT-4.7.3-1]: the same sets, by filters that don't. */
+function withoutEmptyParent(filter: string): string {
+  if (filter === '#') return '+/#'
+  return filter === '/#' ? '/+/#' : filter
 }
 
 /** True when the filter goes on with `/#` and ends: then it also matches the level before. */
