@@ -127,13 +127,8 @@ export type Settings = {
   readonly [Key in keyof typeof definitions]: (typeof definitions)[Key] extends Definition<infer Value> ? Value : never
 }
 
-/** Names of this product that are no settings of the service: what the simulator and the command line read themselves. */
-const otherNames = [
-  'FIELDGATE_PASSWORD',
-  'FIELDGATE_SERVICE_CREDENTIAL',
-  'FIELDGATE_SIMULATOR_URL',
-  'FIELDGATE_CA_FILE',
-] as const
+/** Names of this product that are no settings of the service: what the command line reads by itself. */
+const otherNames = ['FIELDGATE_PASSWORD'] as const
 
 /** A variable that can't be used: its name, the text given (absent for a secret), and why. */
 export interface SettingFault {

@@ -1,0 +1,76 @@
+import type { Settings } from '../config.ts'
+import { createLog } from '../log.ts'
+import type { Log } from '../log.ts'
+import { startService } from '../service.ts'
+import type { Service } from '../service.ts'
+import { version } from '../version.ts'
+import { readSettings } from './read-settings.ts'
+import { describeStartFailure } from './start-failure.ts'
+import { isDoneWithin, listenForStop } from './stop-signal.ts'
+import type { Terminal } from './terminal.ts'
+
+/** How long an orderly end may take: connections are told, and what was acknowledged is already safe. */
+const CLOSE_TIMEOUT_MS = 30_000
+
+/** `fieldgate serve`: runs the service until a signal; resolves with the exit code. */
+export async function serve(terminal: Terminal): Promise<number> {
+  const { settings, warnings } = readSettings(terminal)
+  return runService(settings, warnings, (service) => {
+    terminal.out(greeting(service, settings))
+    return Promise.resolve(() => Promise.resolve())
+  })
+}
+
+/**
+ * Starts the service, hands it to `use`, and closes it on a signal, after what `use` left to be closed. Throws CommandFailure
+ * when it can't start; resolves with the exit code.
+ */
+export async function runService(
+  settings: Settings,
+  warnings: readonly string[],
+  use: (service: Service, log: Log) => Promise<() => Promise<void>>,
+): Promise<number> {
+  // Whatever is made in the data directory is for this user alone.
+  process.umask(0o077)
+  const log = createLog({ level: settings.logLevel, format: settings.logFormat })
+  const stop = listenForStop(log)
+  for (const warning of warnings) log.warn({ warning }, 'setting.unknown')
+  try {
+    const service = await startService(settings, { log }).catch((error: unknown) => {
+      throw describeStartFailure(error)
+    })
+    const closing: (() => Promise<void>)[] = [() => service.close()]
+    try {
+      closing.push(await use(service, log))
+      await stop.received
+    } finally {
+      const isDone = await isDoneWithin(closeAll(closing), CLOSE_TIMEOUT_MS)
+      if (!isDone) {
+        log.error({ timeoutMs: CLOSE_TIMEOUT_MS }, 'service.stop_timed_out')
+        process.exit(1)
+      }
+    }
+    return 0
+  } finally {
+    stop.ignore()
+  }
+}
+
+async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void> {
+  for (const close of closing.toReversed()) await close()
+}
+
+function greeting(service: Service, settings: Settings): string {
+  const { https, mqtts } = service.addresses
+  const admin =
+    service.firstAdminPassword === undefined
+      ? ''
+      : `First start: log in as admin with the password ${service.firstAdminPassword}\nIt is shown this once.\n\n`
+  const trusted = service.caFile === undefined ? '' : `  trust          ${service.caFile}\n`
+  return `Fieldgate ${version} is ready.
+
+${admin}  API reference  ${https}/api/docs
+  MQTT over TLS  ${mqtts.host}:${mqtts.port}
+${trusted}  data           ${settings.dataDirectory}
+`
+}
