@@ -13,7 +13,7 @@ export interface DemonstrationDeployment {
   readonly organizations: readonly DemonstrationOrganization[]
 }
 
-export interface DemonstrationOrganization {
+interface DemonstrationOrganization {
   readonly name: string
   readonly displayName: string
   /** Members without passwords: who sets the deployment up makes those. */
@@ -21,13 +21,13 @@ export interface DemonstrationOrganization {
   readonly applications: readonly DemonstrationApplication[]
 }
 
-export interface DemonstrationUser {
+interface DemonstrationUser {
   readonly username: string
   /** True for an administrator of the organization. */
   readonly isAdmin: boolean
 }
 
-export interface DemonstrationApplication {
+interface DemonstrationApplication {
   /** Unique in the deployment. */
   readonly name: string
   readonly description: string
@@ -35,7 +35,7 @@ export interface DemonstrationApplication {
   readonly devices: readonly DemonstrationDevice[]
 }
 
-export interface DemonstrationDevice {
+interface DemonstrationDevice {
   /** 16 lower-case hexadecimal digits of the block that RFC 9542 sets aside for documentation. */
   readonly devEui: string
   readonly name: string

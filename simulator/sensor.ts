@@ -9,7 +9,7 @@ export interface Coordinates {
 }
 
 /** Decoded content of a payload, as a network server's codec would give it. */
-export type PayloadObject = Readonly<Record<string, unknown>>
+type PayloadObject = Readonly<Record<string, unknown>>
 
 /** One uplink's content: the bytes and what they mean. */
 export interface Measurement {

@@ -20,10 +20,10 @@ export interface Command {
   readonly devEui: string | undefined
 }
 
-export type CommandObject = Readonly<Record<string, Readonly<Record<string, number>>>>
+type CommandObject = Readonly<Record<string, Readonly<Record<string, number>>>>
 
 /** What is wrong with a command. `message` names the member and the fault; it repeats no text of the payload. */
-export interface CommandFault {
+interface CommandFault {
   readonly ok: false
   /** The member at fault; undefined where the payload as a whole is. */
   readonly member: string | undefined
@@ -56,7 +56,7 @@ export type CommandResult = { readonly ok: true; readonly command: Command } | C
 export const MAXIMUM_COMMAND_BYTES = 65_536
 
 /** The most application data of one LoRaWAN frame at the best data rate, in bytes (RP002 §2, N). */
-export const MAXIMUM_DATA_BYTES = 242
+const MAXIMUM_DATA_BYTES = 242
 
 const MAXIMUM_FPORT = 255
 const MAXIMUM_CHANNEL = 255

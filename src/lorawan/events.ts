@@ -15,7 +15,7 @@ export interface EventCommon {
 }
 
 /** WGS 84, degrees; altitude in metres. */
-export interface EventLocation {
+interface EventLocation {
   readonly latitude: number
   readonly longitude: number
   readonly altitude: number
@@ -42,7 +42,7 @@ export interface TransmissionInfo {
   readonly dr: number
 }
 
-export interface UpEvent extends EventCommon {
+interface UpEvent extends EventCommon {
   readonly deviceProfileName: string
   readonly deviceProfileID: string
   readonly rxInfo: readonly UplinkReception[]
@@ -56,7 +56,7 @@ export interface UpEvent extends EventCommon {
   readonly object?: Readonly<Record<string, unknown>>
 }
 
-export interface JoinEvent extends EventCommon {
+interface JoinEvent extends EventCommon {
   /** 8 hexadecimal digits. */
   readonly devAddr: string
   readonly rxInfo: readonly UplinkReception[]
@@ -81,7 +81,7 @@ export type ErrorType =
   | 'UPLINK_FCNT_RETRANSMISSION'
   | 'DOWNLINK_GATEWAY'
 
-export interface ErrorEvent extends EventCommon {
+interface ErrorEvent extends EventCommon {
   readonly type: ErrorType
   readonly error: string
   readonly fCnt: number
@@ -96,11 +96,11 @@ export interface StatusEvent extends EventCommon {
   readonly batteryLevelUnavailable: boolean
 }
 
-export interface LocationEvent extends EventCommon {
+interface LocationEvent extends EventCommon {
   readonly location: EventLocation
 }
 
-export interface TxackEvent extends EventCommon {
+interface TxackEvent extends EventCommon {
   readonly fCnt: number
   readonly gatewayID: string
   readonly txInfo: TransmissionInfo

@@ -35,7 +35,7 @@ export interface ParsedTopicFilter {
 }
 
 /** The longest application id, in characters; UUIDs have 36. Bounds what a scan of a hostile topic can cost. */
-export const MAXIMUM_APPLICATION_ID_LENGTH = 64
+const MAXIMUM_APPLICATION_ID_LENGTH = 64
 
 /** Hexadecimal digits of a DevEUI. */
 const DEV_EUI_LENGTH = 16
