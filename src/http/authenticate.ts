@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import assert from 'node:assert/strict'
 import type { Registry } from '../identity/registry.ts'
-import type { Result, Viewer } from '../identity/result.ts'
+import type { Viewer } from '../identity/result.ts'
 import { accepted, RequestRefused } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 
@@ -56,8 +56,6 @@ export type AuthenticationRegistry = Pick<Registry, 'tokens'>
 /** Longer than any token of this service; a longer one is not worth a signature check. */
 const MAXIMUM_TOKEN_LENGTH = 4096
 
-const CHALLENGE = { 'www-authenticate': 'Bearer realm="fieldgate"' }
-
 /** Checks the credential of every request before its body is read, and refuses to start with a route without a policy. */
 export function authenticateRequests(app: HttpApp, registry: AuthenticationRegistry): void {
   const accessPolicy: RoutePolicy[] = []
@@ -92,14 +90,14 @@ async function callerOf(
   const jwt = bearerToken(request.headers)
   switch (credential) {
     case 'secondFactorStep': {
-      const claims = proven(await registry.tokens.verifySecondFactorStep(jwt))
+      const claims = accepted(await registry.tokens.verifySecondFactorStep(jwt))
       return { kind: 'secondFactorStep', userId: claims.userId }
     }
     case 'sessionOrBrokerAccess':
       return sessionOrBrokerAccess(jwt, registry)
     case 'session':
     case 'sessionOrLoopback': {
-      const claims = proven(await registry.tokens.verifySession(jwt))
+      const claims = accepted(await registry.tokens.verifySession(jwt))
       return { kind: 'session', viewer: { userId: claims.userId, isAdmin: claims.isAdmin } }
     }
   }
@@ -113,29 +111,21 @@ async function sessionOrBrokerAccess(jwt: string, registry: AuthenticationRegist
   const brokerAccess = await registry.tokens.verifyBrokerAccess(jwt)
   // Of two refusals the one that knows the kind of token says more.
   const telling = !brokerAccess.ok && brokerAccess.reason === 'token_wrong_audience' ? session : brokerAccess
-  const claims = proven(telling)
+  const claims = accepted(telling)
   assert('organizationId' in claims)
   return { kind: 'brokerAccess', userId: claims.userId, organizationId: claims.organizationId }
-}
-
-/** The claims, or the refusal with the challenge that a 401 must carry (RFC 9110 §11.6.1). */
-function proven<T>(result: Result<T>): T {
-  if (!result.ok && result.code === 'unauthenticated') {
-    throw new RequestRefused(result.code, result.message, result.reason, { headers: CHALLENGE })
-  }
-  return accepted(result)
 }
 
 function bearerToken(headers: IncomingHttpHeaders): string {
   const value = headers['grpc-metadata-authorization'] ?? headers.authorization
   if (value === undefined) {
-    throw new RequestRefused('unauthenticated', 'a bearer token is missing', 'token_missing', { headers: CHALLENGE })
+    throw new RequestRefused('unauthenticated', 'a bearer token is missing', 'token_missing')
   }
   // A header that was sent twice arrives joined by a comma, which no token contains.
   const token = typeof value === 'string' ? /^bearer +([A-Za-z0-9._-]+) *$/i.exec(value)?.[1] : undefined
   if (token === undefined || token.length > MAXIMUM_TOKEN_LENGTH) {
     const message = 'the authorization header must be "Bearer", a space and a token'
-    throw new RequestRefused('unauthenticated', message, 'token_malformed', { headers: CHALLENGE })
+    throw new RequestRefused('unauthenticated', message, 'token_malformed')
   }
   return token
 }

@@ -123,11 +123,15 @@ export function answerFor(error: unknown): ErrorAnswer {
   return answer(refused, false)
 }
 
+const CHALLENGE = 'Bearer realm="fieldgate"'
+
 function answer(refused: RequestRefused, unexpected: boolean): ErrorAnswer {
   const { message, reason } = refused
+  // Every 401 says how to do better (RFC 9110 §11.6.1).
+  const challenge: Record<string, string> = refused.statusCode === 401 ? { 'www-authenticate': CHALLENGE } : {}
   return {
     status: refused.statusCode,
-    headers: refused.headers,
+    headers: { ...challenge, ...refused.headers },
     body: { error: message, code: STATUS_OF[refused.refusal].code, message, details: [{ reason }] },
     unexpected,
   }

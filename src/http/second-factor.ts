@@ -15,9 +15,9 @@ export type SecondFactorRegistry = Pick<Registry, 'secondFactor'>
 const QrCodeSize = Type.Optional(
   Type.Integer({
     minimum: 0,
-    maximum: 1024,
-    description: 'Width and height of the QR code in pixels; 0 or nothing for 256.',
-    [RULE]: 'must be an integer from 0 to 1024',
+    maximum: 1000,
+    description: 'Width and height of the QR code in pixels; 0 or nothing for a size that fits.',
+    [RULE]: 'must be an integer from 0 to 1000',
   }),
 )
 
@@ -69,9 +69,7 @@ function configureTotp(app: HttpApp, registry: SecondFactorRegistry): void {
     },
     handler: async (request) => {
       const { userId } = viewerOf(request)
-      const size =
-        request.body.qrCodeSize === undefined || request.body.qrCodeSize === 0 ? 256 : request.body.qrCodeSize
-      const value = accepted(await registry.secondFactor.configure(userId, size, { userId }))
+      const value = accepted(await registry.secondFactor.configure(userId, request.body.qrCodeSize ?? 0, { userId }))
       return { url: value.url, secret: value.secret, recoveryCode: [...value.recoveryCodes], qrCode: value.qrCode }
     },
   })

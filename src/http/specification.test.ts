@@ -34,6 +34,24 @@ function lifeOf(jwt: unknown): number {
   return exp - iat
 }
 
+async function events(application: string, organization: string) {
+  return get(
+    `/api/mosquitto-auth/subscribe-application-events?applicationId=${application}&organizationId=${organization}`,
+  )
+}
+
+async function command(devEui: string, organization: string) {
+  return get(`/api/mosquitto-auth/send-command?devEui=${devEui}&organizationId=${organization}`)
+}
+
+async function statusWith(headers: Record<string, string>): Promise<number> {
+  return (await deployment.ask(undefined, { method: 'GET', url: '/api/organizations', headers })).statusCode
+}
+
+function displayNames({ body }: Awaited<ReturnType<typeof get>>): string[] {
+  return (body.result as { displayName: string }[]).map(({ displayName }) => displayName)
+}
+
 const refusal = (code: number, message: string, reason: string) => ({
   error: message,
   code,
@@ -55,10 +73,9 @@ test('endpoint 1 answers a session JWT and that no second factor is needed', asy
 })
 
 test('endpoint 1 answers a wrong password and an unknown user alike', async () => {
-  const login = async (username: string) =>
-    post('/api/internal/login', { username, password: 'not the password' }, undefined)
-  const wrong = await login('device-admin@example.org')
-  const unknown = await login('nobody@example.org')
+  const password = 'not the password'
+  const wrong = await post('/api/internal/login', { username: 'device-admin@example.org', password }, undefined)
+  const unknown = await post('/api/internal/login', { username: 'nobody@example.org', password }, undefined)
   assert.equal(wrong.status, 401)
   assert.equal(wrong.body.code, 16)
   assert.deepEqual(unknown, wrong)
@@ -85,14 +102,12 @@ test('endpoint 2 lists the organizations of the caller with a count in digits', 
 
 test('endpoint 2 lists everything for a global admin, sorted by displayName, and pages', async () => {
   const admin = await deployment.session('globalAdmin')
-  const names = ({ body }: Awaited<ReturnType<typeof get>>) =>
-    (body.result as { displayName: string }[]).map(({ displayName }) => displayName)
   const all = await get('/api/organizations?limit=999&offset=0', admin)
-  assert.deepEqual(names(all), ['Acme Metering', 'Zenith Farms'])
+  assert.deepEqual(displayNames(all), ['Acme Metering', 'Zenith Farms'])
   const second = await get('/api/organizations?limit=1&offset=1', admin)
-  assert.deepEqual(names(second), ['Zenith Farms'])
+  assert.deepEqual(displayNames(second), ['Zenith Farms'])
   assert.equal(second.body.totalCount, '2')
-  assert.deepEqual(names(await get('/api/organizations?search=zenith', admin)), ['Zenith Farms'])
+  assert.deepEqual(displayNames(await get('/api/organizations?search=zenith', admin)), ['Zenith Farms'])
 })
 
 test('endpoint 3 lists the applications of an organization', async () => {
@@ -273,17 +288,13 @@ test('a broker-access token of somebody who is no member any more is refused', a
 test('an application or device of another organization answers like an unknown one, whatever is combined', async () => {
   const { organizationId, foreignOrganizationId, applicationId, foreignApplicationId, devEui, foreignDevEui } =
     deployment
-  const event = (application: string, organization: string) =>
-    get(`/api/mosquitto-auth/subscribe-application-events?applicationId=${application}&organizationId=${organization}`)
-  const command = (eui: string, organization: string) =>
-    get(`/api/mosquitto-auth/send-command?devEui=${eui}&organizationId=${organization}`)
   const unknown = { status: 404, body: refusal(5, 'object does not exist', 'object_not_found') }
   const answers = await Promise.all([
-    event('999999', organizationId),
-    event(foreignApplicationId, organizationId),
-    event(foreignApplicationId, foreignOrganizationId),
-    event(applicationId, foreignOrganizationId),
-    event(applicationId, '999999'),
+    events('999999', organizationId),
+    events(foreignApplicationId, organizationId),
+    events(foreignApplicationId, foreignOrganizationId),
+    events(applicationId, foreignOrganizationId),
+    events(applicationId, '999999'),
     command('ffffffffffffffff', organizationId),
     command(foreignDevEui, organizationId),
     command(foreignDevEui, foreignOrganizationId),
@@ -294,16 +305,14 @@ test('an application or device of another organization answers like an unknown o
 })
 
 test('the bearer token is taken from either header, in any case of the scheme, Grpc-Metadata first', async () => {
-  const status = async (headers: Record<string, string>) =>
-    (await deployment.ask(undefined, { method: 'GET', url: '/api/organizations', headers })).statusCode
-  assert.equal(await status({ authorization: `Bearer ${session}` }), 200)
-  assert.equal(await status({ 'Grpc-Metadata-Authorization': `bearer ${session}` }), 200)
-  assert.equal(await status({ 'Grpc-Metadata-Authorization': `BEARER  ${session} ` }), 200)
-  assert.equal(await status({ authorization: 'Bearer x', 'grpc-metadata-authorization': `Bearer ${session}` }), 200)
-  assert.equal(await status({ authorization: `Bearer ${session}`, 'grpc-metadata-authorization': 'Bearer x' }), 401)
-  assert.equal(await status({ authorization: session }), 401)
-  assert.equal(await status({ authorization: `Basic ${session}` }), 401)
-  assert.equal(await status({ authorization: `Bearer ${session}, Bearer ${session}` }), 401)
+  assert.equal(await statusWith({ authorization: `Bearer ${session}` }), 200)
+  assert.equal(await statusWith({ 'Grpc-Metadata-Authorization': `bearer ${session}` }), 200)
+  assert.equal(await statusWith({ 'Grpc-Metadata-Authorization': `BEARER  ${session} ` }), 200)
+  assert.equal(await statusWith({ authorization: 'Bearer x', 'grpc-metadata-authorization': `Bearer ${session}` }), 200)
+  assert.equal(await statusWith({ authorization: `Bearer ${session}`, 'grpc-metadata-authorization': 'Bearer x' }), 401)
+  assert.equal(await statusWith({ authorization: session }), 401)
+  assert.equal(await statusWith({ authorization: `Basic ${session}` }), 401)
+  assert.equal(await statusWith({ authorization: `Bearer ${session}, Bearer ${session}` }), 401)
 })
 
 test('a 401 carries a challenge and names the reason', async () => {
