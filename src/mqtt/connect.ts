@@ -9,7 +9,7 @@ import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 const flag = { reserved: 0x01, cleanStart: 0x02, will: 0x04, willRetain: 0x20, password: 0x40, userName: 0x80 }
 
-/** Reads a CONNECT; its errors say which protocol to answer in. */
+/** Reads a CONNECT; its errors say which protocol to answer in. The Will Message is a copy, the Password and the Authentication Data are views. */
 export function decodeConnect(cursor: PacketCursor): ConnectPacket {
   const protocolVersion = readProtocolVersion(cursor)
   cursor.protocolVersion = protocolVersion
@@ -65,12 +65,16 @@ function checkFlags(cursor: PacketCursor, flags: number, protocolVersion: Protoc
 
 function readWill(cursor: PacketCursor, flags: number, protocolVersion: ProtocolVersion): WillMessage {
   const all = protocolVersion === 5 ? decodeProperties(cursor, 'will') : undefined
-  const { delayIntervalSeconds = 0, ...properties } = all ?? {}
+  const { delayIntervalSeconds = 0, ...rest } = all ?? {}
   const topicName = cursor.readTopicName('the Will Topic') // [MQTT-3.1.3-11] [MQTT311-3.1.3-10]
   if (topicName === '') cursor.fail(ReasonCodes.topicNameInvalid, 'the Will Topic is empty') // [MQTT-4.7.3-1] [MQTT311-4.7.3-1]
+  // A Will outlives the chunk that it came in, which its views would keep in memory.
+  const payload = Buffer.from(cursor.readBinary('the Will Payload'))
+  const { correlationData } = rest
+  const properties = correlationData === undefined ? rest : { ...rest, correlationData: Buffer.from(correlationData) }
   return {
     topicName,
-    payload: cursor.readBinary('the Will Payload'),
+    payload,
     qos: ((flags >> 3) & 3) as QoS,
     retain: (flags & flag.willRetain) !== 0,
     delayIntervalSeconds,

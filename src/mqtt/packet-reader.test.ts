@@ -134,6 +134,25 @@ describe('chunks', () => {
     assert.equal(joined.payload.toString(), '!!!!!!!')
   })
 
+  test('a Will Message is a copy, for it outlives its chunk', () => {
+    const payload = Buffer.from('gone')
+    const correlationData = Buffer.from('case')
+    const will = {
+      topicName: 'w',
+      payload,
+      qos: 0,
+      retain: false,
+      delayIntervalSeconds: 0,
+      properties: { correlationData },
+    }
+    const chunk = encodePacket({ ...connect, will: { ...will, qos: 0 } }, 5)
+    const [packet] = read([chunk])
+    chunk.fill('!')
+    assert.ok(packet?.type === 'connect')
+    assert.equal(packet.will?.payload.toString(), 'gone')
+    assert.equal(packet.will?.properties?.correlationData?.toString(), 'case')
+  })
+
   test('two split packets in a row do not share memory', () => {
     const one = encodePacket(publishOf(Buffer.from('first')), 5)
     const two = encodePacket(publishOf(Buffer.from('other')), 5)
