@@ -88,7 +88,7 @@ export class Broker {
     this.#engine = options.engine
     const index = new SubscriptionIndex(options.engine.partitions)
     this.deadlines = new Deadlines(this.clock.now())
-    this.delivery = new Delivery(options.engine, index, this.clock, this.counters)
+    this.delivery = new Delivery(options.engine, index, this.clock, this.limits, this.counters)
     this.retained = new RetainedMessages(this.limits)
     this.router = new Router(index, this.delivery, this.retained, options.engine, this.counters)
     this.wills = new WillMessages(

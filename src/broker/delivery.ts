@@ -8,10 +8,12 @@ import type { Connection } from './connection.ts'
 import type { Counters } from './counters.ts'
 import type { Engine, ReadResult } from './engine.ts'
 import { Readers } from './log-readers.ts'
-import type { Cursor } from './log-readers.ts'
+import type { Cursor, Written } from './log-readers.ts'
 import type { Message } from './message.ts'
 import type { Inflight, Session, Subscription, WaitingRetained } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
+import type { Limits } from './limits.ts'
+import { shedOldest } from './queue-bound.ts'
 import { mergeSubscriptions } from './subscription-index.ts'
 import type { Route, SubscriptionIndex, Target } from './subscription-index.ts'
 
@@ -30,17 +32,22 @@ export class Delivery {
   readonly #counters: Counters
   /** The offset after the last message that was routed; what a reader at the tail has seen. */
   readonly #tails: number[]
+  /** What was routed in each partition since the start. */
+  readonly #written: { messages: number; bytes: number }[]
+  readonly #limits: Limits
   #awake = new Set<Reader>()
   #flushing: Connection[] = []
   #turnPlanned = false
 
-  constructor(engine: Engine, index: SubscriptionIndex, clock: Clock, counters: Counters) {
+  constructor(engine: Engine, index: SubscriptionIndex, clock: Clock, limits: Limits, counters: Counters) {
     this.#engine = engine
     this.#index = index
     this.#clock = clock
+    this.#limits = limits
     this.#counters = counters
     this.readers = new Readers(engine.partitions)
     this.#tails = Array.from({ length: engine.partitions }, () => 0)
+    this.#written = Array.from({ length: engine.partitions }, () => ({ messages: 0, bytes: 0 }))
   }
 
   /** Call once when the engine is open. */
@@ -70,6 +77,9 @@ export class Delivery {
       if (group.behind.size > 0 && group.behind.has(route.partition)) continue
       if (group.returned.length > 0 || !this.#offer(group, message)) this.#fallBehind(group, route.partition, offset)
     }
+    const written = this.#written[route.partition] as { messages: number; bytes: number }
+    written.messages += 1
+    written.bytes += message.sizeBytes
   }
 
   /** The Session has a connection: what was in flight goes again, then what it missed, then what comes. */
@@ -275,7 +285,7 @@ export class Delivery {
   }
 
   #fallBehind(reader: Reader, partition: number, offset: number): void {
-    reader.behind.set(partition, this.readers.add(partition, offset))
+    reader.behind.set(partition, this.readers.add(partition, offset, this.#written[partition] as Written))
   }
 
   #fallBehindTail(reader: Reader, topicFilter: string): void {
@@ -298,6 +308,10 @@ export class Delivery {
         reader.returned.shift()
       }
     } else if (!this.#sendAgain(reader) || !this.#drainRetained(reader)) return
+    if (!('members' in reader) && this.#mayBeBeyondBounds(reader)) {
+      this.#shedLater(reader)
+      return
+    }
     let budget = RECORDS_PER_TURN
     for (const [partition, cursor] of reader.behind) {
       while (this.#canTakeMore(reader)) {
@@ -339,6 +353,41 @@ export class Delivery {
     )
   }
 
+  /** False is certain; true needs a closer look, since not all that was written matches. */
+  #mayBeBeyondBounds(session: Session): boolean {
+    let messages = 0
+    let bytes = 0
+    for (const [partition, cursor] of session.behind) {
+      const written = this.#written[partition] as Written
+      messages += written.messages - cursor.owed.messagesUpTo
+      bytes += written.bytes - cursor.owed.bytesUpTo
+    }
+    return messages > this.#limits.maximumQueuedMessages || bytes > this.#limits.maximumQueuedBytes
+  }
+
+  /** Moves the Session past the oldest messages that are beyond its bounds, then goes on. */
+  #shedLater(session: Session): void {
+    session.catchingUp = true
+    shedOldest(session, this.#engine, this.#tails, this.readers, this.#limits).then(
+      ({ lost, messages, bytes }) => {
+        session.catchingUp = false
+        this.#counters.publishesLost += lost
+        // Now it is known exactly; the sum over the partitions is what counts.
+        let known = { messages, bytes }
+        for (const [partition, { owed }] of session.behind) {
+          const written = this.#written[partition] as Written
+          owed.messagesUpTo = written.messages - known.messages
+          owed.bytesUpTo = written.bytes - known.bytes
+          known = { messages: 0, bytes: 0 }
+        }
+        if (session.behind.size > 0) this.#plan(session)
+      },
+      () => {
+        session.catchingUp = false
+      },
+    )
+  }
+
   /** Delivers what was read as far as there is room; true when all of it went. */
   #take(reader: Reader, cursor: Cursor, result: ReadResult): boolean {
     this.#counters.publishesLost += result.lost
@@ -356,6 +405,10 @@ export class Delivery {
       if (!taken) {
         this.readers.advance(cursor, offset)
         return false
+      }
+      if ('members' in reader || reader.matching(message.topicName).length > 0) {
+        cursor.owed.messagesUpTo += 1
+        cursor.owed.bytesUpTo += message.sizeBytes
       }
     }
     this.readers.advance(cursor, Math.min(result.next, tail))

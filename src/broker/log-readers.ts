@@ -6,6 +6,17 @@ export interface Cursor {
   readonly partition: number
   /** The next offset to read; moved by `Readers.advance` alone. */
   offset: number
+  /**
+   * What its reader is behind with, at the most: records and bytes written since it fell behind, less the ones that it took.
+   * Records that don't match count too, until somebody looks closer.
+   */
+  readonly owed: { messagesUpTo: number; bytesUpTo: number }
+}
+
+/** Records and bytes written to a partition since the broker started. */
+export interface Written {
+  readonly messages: number
+  readonly bytes: number
 }
 
 interface Place {
@@ -22,9 +33,10 @@ export class Readers implements LogReaders {
     this.#places = Array.from({ length: partitions }, () => ({ cursors: new Set(), lowest: Infinity, exact: true }))
   }
 
-  add(partition: number, offset: number): Cursor {
+  add(partition: number, offset: number, written: Written): Cursor {
     const place = this.#place(partition)
-    const cursor: Cursor = { partition, offset }
+    const owed = { messagesUpTo: written.messages, bytesUpTo: written.bytes }
+    const cursor: Cursor = { partition, offset, owed }
     place.cursors.add(cursor)
     if (offset < place.lowest) place.lowest = offset
     return cursor
