@@ -1,7 +1,7 @@
 /** Variable Byte Integers (MQTT 5.0 §1.5.5, the Remaining Length of MQTT 3.1.1 §2.2.3): 7 bits a byte, lowest first. */
 
 /** The greatest value that four bytes hold, and so the greatest Remaining Length. */
-export const maximumVariableByteInteger = 268_435_455
+const maximumVariableByteInteger = 268_435_455
 
 /** How many bytes the value takes on the wire: 1 to 4, the fewest possible [MQTT-1.5.5-1]. Throws RangeError above the maximum. */
 export function variableByteIntegerSize(value: number): number {
