@@ -28,6 +28,9 @@ const systemTimers: Timers = {
   },
 }
 
+// A parent that was killed takes the reader of this output with it; the end is then told by its channel.
+process.stderr.on('error', () => {})
+
 process.exitCode = await main(process.argv.slice(2))
 
 /** The exit code, once the simulator has ended. */
