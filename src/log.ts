@@ -45,7 +45,7 @@ const jwtLike = /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g
  */
 export function createLog(
   options: { readonly level: Level | 'silent'; readonly format: 'json' | 'text' },
-  destination: LogDestination = standardError(),
+  destination: LogDestination = (standardError ??= openStandardError()),
 ): Log {
   const format = options.format === 'text' ? textLine : (line: string) => line
   const stream = {
@@ -69,7 +69,10 @@ export function createLog(
   )
 }
 
-function standardError(): LogDestination & { flushSync(): void } {
+/** One for the process, whatever number of logs it has: one buffer, one bound. */
+let standardError: (LogDestination & { flushSync(): void }) | undefined
+
+function openStandardError(): LogDestination & { flushSync(): void } {
   const stream = pino.destination({ dest: 2, sync: false, maxLength: 16 * 1024 * 1024 })
   // Standard error is gone (a closed terminal, a dead pipe): there is nowhere left to say so.
   stream.on('error', () => {})

@@ -30,7 +30,7 @@ interface ApplicationOptions {
 export function addApplicationCommands(program: Command, terminal: Terminal): void {
   const application = program.command('application').description('groups of devices that belong together')
   application.addHelpText(
-    'after',
+    'afterAll',
     `
 An application is named by id, by name, or as organization/name.
 

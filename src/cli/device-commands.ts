@@ -31,7 +31,7 @@ interface DeviceOptions {
 export function addDeviceCommands(program: Command, terminal: Terminal): void {
   const device = program.command('device').description('devices')
   device.addHelpText(
-    'after',
+    'afterAll',
     `
 A device is named by its DevEUI: 16 hexadecimal digits. Many at once: \`fieldgate import\`.
 

@@ -11,7 +11,6 @@ import { version } from '../version.ts'
 import { createApiClient } from './api-client.ts'
 import type { ApiClient } from './api-client.ts'
 import { CommandFailure } from './command-failure.ts'
-import { createInProcessCarrier } from './in-process-carrier.ts'
 import { createRemoteCarrier } from './remote-carrier.ts'
 
 /** How long a command waits for a service that is starting, or for another command, to be done. */
@@ -67,6 +66,8 @@ async function openAlone(
   try {
     const registry = await openRegistryOf(settings)
     opened.push(() => registry.close())
+    // Loaded only where no service runs: the HTTP server is most of the program.
+    const { createInProcessCarrier } = await import('./in-process-carrier.ts')
     const carrier = await createInProcessCarrier(registry, settings, await sessionOf(registry, userName))
     opened.push(() => carrier.close())
     return createApiClient({ send: (...request) => carrier.send(...request), close: closeAll })

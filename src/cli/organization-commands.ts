@@ -32,7 +32,7 @@ interface RoleOptions {
 export function addOrganizationCommands(program: Command, terminal: Terminal): void {
   const organization = program.command('organization').description('tenants, and their members')
   organization.addHelpText(
-    'after',
+    'afterAll',
     `
 An organization is named by id or by name.
 

@@ -14,7 +14,7 @@ interface CredentialOptions {
 export function addServiceCredentialCommands(program: Command, terminal: Terminal): void {
   const credential = program.command('service-credential').description('credentials of network servers')
   credential.addHelpText(
-    'after',
+    'afterAll',
     `
 The password is shown once, when the credential is made.
 

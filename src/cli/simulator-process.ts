@@ -24,15 +24,19 @@ export interface SimulatorOptions {
   readonly log: Log
 }
 
-/** A simulator that is kept running. */
-export interface SimulatorProcess {
+/** A child process that is kept running. */
+export interface KeptProcess {
   /** Ends it, and resolves when it is gone. */
   stop(): Promise<void>
 }
 
-/** Starts the simulator and starts it again, later each time, when it dies; it never outlives this process. */
-export function startSimulator(options: SimulatorOptions): SimulatorProcess {
-  const { log } = options
+/** Starts the simulator and keeps it running; it never outlives this process. */
+export function startSimulator(options: SimulatorOptions): KeptProcess {
+  return keepRunning(() => spawnSimulator(options), options.log)
+}
+
+/** Starts a child, and starts it again, later each time, when it dies; not when its exit code says that it would not help. */
+export function keepRunning(spawnChild: () => ChildProcess, log: Log): KeptProcess {
   let child: ChildProcess | undefined
   let pending: NodeJS.Timeout | undefined
   let isStopped = false
@@ -40,7 +44,7 @@ export function startSimulator(options: SimulatorOptions): SimulatorProcess {
 
   const start = () => {
     const startedMs = Date.now()
-    const started = spawnSimulator(options)
+    const started = spawnChild()
     child = started
     if (started.stderr !== null) {
       createInterface({ input: started.stderr }).on('line', (line) => log.info({ line }, 'simulator.said'))

@@ -17,7 +17,7 @@ interface TokenOptions {
 export function addTokenCommands(program: Command, terminal: Terminal): void {
   const token = program.command('token').description('broker-access tokens: MQTT user names of members')
   token.addHelpText(
-    'after',
+    'afterAll',
     `
 The token is printed alone, so that a shell can take it.
 

@@ -29,7 +29,7 @@ interface UserOptions {
 export function addUserCommands(program: Command, terminal: Terminal): void {
   const user = program.command('user').description('who may log in')
   user.addHelpText(
-    'after',
+    'afterAll',
     `
 A user is named by id or by user name. A new password is asked for, or comes from standard input
 (--password-stdin) or from FIELDGATE_PASSWORD; never from an argument, which other users of the machine can see.

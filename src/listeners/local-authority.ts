@@ -4,7 +4,7 @@
  */
 import { X509Certificate, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { Log } from '../broker/log.ts'
@@ -59,7 +59,8 @@ export async function issueServerCertificate(options: {
   }
   const kept = { certFile: files.server, caFile: files.authority }
   const nowMs = options.clock.now()
-  await mkdir(folder, { recursive: true, mode: 0o755 })
+  // Open to readers of ca.pem, whatever the process's mask is; the keys are closed files.
+  if ((await mkdir(folder, { recursive: true })) !== undefined) await chmod(folder, 0o755)
   const authority = await readAuthority(files, nowMs, options.log)
   const hostNames = certifiableNames(options.hostNames, options.log)
   const present = await readServerPair(files, authority.certificate, hostNames, nowMs)

@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { after, before, describe, it } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { checkSettings, readEnvironment } from '../config.ts'
+import type { Settings } from '../config.ts'
+import { createLog } from '../log.ts'
+import { startService } from '../service.ts'
+import type { Service } from '../service.ts'
+import { version } from '../version.ts'
+import { run } from './program.ts'
+
+const scratch = await mkdtemp(join(tmpdir(), 'fieldgate-cli-'))
+after(() => rm(scratch, { recursive: true }))
+
+interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly error: string
+}
+
+/** Runs a command as a shell would, on the data directory of that name. */
+function commandLine(directory: string) {
+  const environment = { FIELDGATE_DATA_DIR: join(scratch, directory), FIELDGATE_PASSWORD: 'long-enough-password' }
+  return async (line: string, input = '', more: Readonly<Record<string, string>> = {}): Promise<Ran> => {
+    const ran = { out: '', error: '' }
+    const code = await run(line.split(' '), {
+      out: (text) => {
+        ran.out += text
+      },
+      error: (text) => {
+        ran.error += text
+      },
+      input: Readable.from([input]),
+      isInteractive: false,
+      environment: { ...environment, ...more },
+    })
+    return { code, ...ran }
+  }
+}
+
+type Shell = ReturnType<typeof commandLine>
+
+async function succeed(shell: Shell, line: string, input?: string): Promise<string> {
+  const { code, out, error } = await shell(line, input)
+  assert.equal(code, 0, `${line}: ${error}`)
+  return out
+}
+
+async function json(shell: Shell, line: string): Promise<Record<string, unknown>> {
+  return JSON.parse(await succeed(shell, `${line} --json`)) as Record<string, unknown>
+}
+
+/** What an administrator does with a new deployment, by whichever way the commands find to it. */
+async function setUp(shell: Shell): Promise<void> {
+  await succeed(shell, 'organization create alpine --display-name Alpine')
+  await succeed(shell, 'organization create harbour')
+  await succeed(shell, 'user create anna --organization alpine')
+  await succeed(shell, 'application create water --organization alpine --codec CAYENNE_LPP')
+  await succeed(shell, 'device create 0101010101010101 --application alpine/water --name meter --tag street=north')
+}
+
+function settingsOf(environment: Readonly<Record<string, string>>): Settings {
+  const result = checkSettings(readEnvironment(environment))
+  assert.ok(result.ok)
+  return result.settings
+}
+
+describe('the command line', () => {
+  const shell = commandLine('nothing')
+
+  it('tells its version and its help on standard output', async () => {
+    assert.deepEqual(await shell('--version'), { code: 0, out: `${version}\n`, error: '' })
+    const help = await shell('user create --help')
+    assert.equal(help.code, 0)
+    assert.match(help.out, /--password-stdin/)
+    assert.match(help.out, /Examples:/)
+  })
+
+  it('suggests the command that was meant', async () => {
+    const { code, error } = await shell('aplication list')
+    assert.equal(code, 2)
+    assert.match(error, /Did you mean application\?/)
+    assert.match((await shell('user creat anna')).error, /Did you mean create\?/)
+    assert.match((await shell('device list --aplication x')).error, /Did you mean --application\?/)
+  })
+
+  it('refuses a command without a deployment, says what to do, and makes none', async () => {
+    const { code, error } = await shell('user list')
+    assert.equal(code, 1)
+    assert.match(error, /no Fieldgate data directory at .*nothing.*fieldgate init/)
+    await assert.rejects(stat(join(scratch, 'nothing')))
+  })
+
+  it('reports all wrong settings at once', async () => {
+    const { code, error } = await shell('user list', '', { FIELDGATE_HTTPS_PORT: 'x', FIELDGATE_LOG_LEVEL: 'y' })
+    assert.equal(code, 2)
+    assert.match(error, /FIELDGATE_HTTPS_PORT="x".*\n.*FIELDGATE_LOG_LEVEL="y"/)
+  })
+
+  it('shows the settings, secrets aside', async () => {
+    const { out } = await shell('settings', '', {
+      FIELDGATE_ADMIN_PASSWORD: 'never to be shown',
+      FIELDGATE_HOST: '::1',
+    })
+    assert.match(out, /^FIELDGATE_HOST +::1 +environment$/m)
+    assert.match(out, /^FIELDGATE_ADMIN_PASSWORD +\(set\) +environment$/m)
+    assert.doesNotMatch(out, /never to be shown/)
+  })
+})
+
+describe('the command line where no service runs', () => {
+  const shell = commandLine('alone')
+
+  it('makes a deployment, shows the first admin’s password once, and changes nothing the next time', async () => {
+    const first = await succeed(shell, 'init')
+    assert.match(first, /ready\.\nClients must trust .*ca\.pem\nLog in as admin with the password \S{10,}\n/)
+    const second = await succeed(shell, 'init')
+    assert.doesNotMatch(second, /password/)
+  })
+
+  it('administers organizations, users, applications and devices', async () => {
+    await setUp(shell)
+    assert.match(
+      await succeed(shell, 'organization list'),
+      /^ID +NAME +DISPLAY NAME\n\d+ +alpine +Alpine\n\d+ +harbour +harbour\n$/,
+    )
+    assert.match(await succeed(shell, 'organization list-members alpine'), /anna +no +no/)
+    assert.match(await succeed(shell, 'device list --application water'), /0101010101010101 +meter/)
+    assert.match(await succeed(shell, 'device get 0101010101010101'), /tags +\{"street":"north"\}/)
+    await succeed(shell, 'device update 0101010101010101 --disabled')
+    assert.match(await succeed(shell, 'device list'), /meter +\d+ +yes/)
+    await succeed(shell, 'user update anna --note guest --no-active')
+    const { user } = (await json(shell, 'user get anna')) as { user: Record<string, unknown> }
+    assert.deepEqual([user['note'], user['isActive'], user['isAdmin']], ['guest', false, false])
+    await succeed(shell, 'user update anna --active')
+    await succeed(shell, 'organization update-member alpine anna --device-admin')
+    await succeed(shell, 'organization update alpine --display-name Alps')
+    await succeed(shell, 'application update water --description Meters')
+    assert.match(await succeed(shell, 'application list --organization alpine'), /water +\d+ +Meters/)
+  })
+
+  it('issues, lists and revokes tokens and service credentials', async () => {
+    const token = await succeed(shell, 'token create --organization alpine --user anna --ttl 3600')
+    assert.match(token, /^eyJ[\w.-]+\n$/)
+    const { result } = (await json(shell, 'token list --organization alpine')) as { result: { id: string }[] }
+    assert.equal(result.length, 1)
+    await succeed(shell, `token revoke ${result[0]?.id}`)
+    assert.equal((await json(shell, 'token list --organization alpine'))['totalCount'], '0')
+    const credential = await json(shell, 'service-credential create chirpstack')
+    assert.match(String(credential['userName']), /^network-server-/)
+    assert.match(await succeed(shell, 'service-credential list'), /chirpstack/)
+    await succeed(shell, `service-credential delete ${String(credential['id'])}`)
+  })
+
+  it('sets a password from standard input, so that no argument shows it', async () => {
+    await succeed(shell, 'user set-password anna --password-stdin', 'another-long-password\n')
+    assert.equal((await shell('user set-password anna another-long-password')).code, 2)
+  })
+
+  it('tells refusals in the service’s words, with exit code 1', async () => {
+    assert.deepEqual(await shell('organization create alpine'), {
+      code: 1,
+      out: '',
+      error: 'fieldgate: refused: object already exists\n',
+    })
+    assert.match((await shell('application get desert')).error, /There is no application desert\./)
+    assert.match((await shell('token create --organization alpine --ttl -5')).error, /ttl/i)
+    assert.match((await shell('token create --organization alpine --user nobody')).error, /There is no user nobody\./)
+  })
+
+  it('names the applications that share a name', async () => {
+    await succeed(shell, 'application create water --organization harbour')
+    assert.match(
+      (await shell('application get water')).error,
+      /several applications named water: give one of the ids \d+, \d+/,
+    )
+    await succeed(shell, 'application get harbour/water')
+  })
+
+  it('imports devices from CSV and from JSON lines, and names refused rows by their lines', async () => {
+    const file = join(scratch, 'meters.csv')
+    const rows = ['devEUI,name,tag:street', '0202020202020201,a,north', '', 'nonsense,b,', '0202020202020202,c,south']
+    await writeFile(file, rows.join('\n'))
+    const dry = await shell(`import ${file} --application alpine/water --dry-run`)
+    assert.equal(dry.code, 1)
+    assert.match(dry.out, /2 devices would be created/)
+    assert.match(dry.error, /^line 4: devEUI: must be 16 hexadecimal digits$/m)
+    assert.match(dry.error, /1 of 3 rows were refused/)
+    assert.equal((await json(shell, 'device list'))['totalCount'], '1')
+    const real = await shell(`import ${file} --application alpine/water --json`)
+    const { created, errors } = JSON.parse(real.out) as { created: number; errors: { line: number }[] }
+    assert.deepEqual([created, errors[0]?.line], [2, 4])
+    const line = '{"devEUI":"0303030303030303","name":"x","tags":{"a":"b"}}\n'
+    assert.equal(
+      await succeed(shell, 'import - --format jsonl --application alpine/water', line),
+      '1 devices created\n',
+    )
+    assert.equal((await json(shell, 'device list'))['totalCount'], '4')
+    assert.match((await shell('import meters.txt')).error, /--format csv or --format jsonl/)
+    assert.match((await shell('import missing.csv')).error, /missing\.csv can’t be read/)
+  })
+
+  it('deletes', async () => {
+    await succeed(shell, 'device delete 0303030303030303')
+    await succeed(shell, 'application delete harbour/water')
+    await succeed(shell, 'organization delete harbour')
+    await succeed(shell, 'user delete anna')
+    assert.match(await succeed(shell, 'organization list-members alpine'), /^USER ID.*\n$/)
+    assert.match((await shell('user delete admin')).error, /refused/)
+  })
+})
+
+describe('the command line where a service runs', () => {
+  const shell = commandLine('running')
+  let service: Service
+
+  before(async () => {
+    const settings = settingsOf({
+      FIELDGATE_DATA_DIR: join(scratch, 'running'),
+      FIELDGATE_HOST: '127.0.0.1',
+      FIELDGATE_PUBLIC_HOST: 'broker.example',
+      FIELDGATE_HTTPS_PORT: '0',
+      FIELDGATE_MQTTS_PORT: '0',
+    })
+    service = await startService(settings, { log: createLog({ level: 'fatal', format: 'text' }) })
+  })
+  after(() => service.close())
+
+  it('goes through it, so that it knows at once', async () => {
+    await setUp(shell)
+    assert.equal((await service.registry.users.getByEmail('anna'))?.isActive, true)
+    assert.equal((await service.registry.devices.get('0101010101010101'))?.name, 'meter')
+  })
+
+  it('ends what a live connection may no longer do', async () => {
+    const username = (await succeed(shell, 'token create --organization alpine --user anna')).trim()
+    const client = await connectAsync(`mqtts://127.0.0.1:${service.addresses.mqtts.port}`, {
+      protocolVersion: 5,
+      username,
+      password: 'default',
+      reconnectPeriod: 0,
+      ca: await readFile(service.caFile ?? ''),
+    })
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    client.on('close', resolve)
+    await succeed(shell, 'organization remove-member alpine anna')
+    await closed
+    await client.endAsync(true)
+  })
+
+  it('refuses to start a second service on its directory, and says who has it and where', async () => {
+    const { code, error } = await shell('serve')
+    assert.equal(code, 1)
+    assert.match(error, new RegExp(`in use by process ${process.pid} .*which answers at https://127\\.0\\.0\\.1:\\d+`))
+  })
+})
