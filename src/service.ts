@@ -16,6 +16,7 @@ import { AddressLimiter } from './listeners/address-limiter.ts'
 import { loadCertificates } from './listeners/certificates.ts'
 import type { Certificates } from './listeners/certificates.ts'
 import { listenTls } from './listeners/tls.ts'
+import { serveWebSocket } from './listeners/websocket.ts'
 import type { Log } from './log.ts'
 import { createCommandGate } from './lorawan/command-gate.ts'
 import { createTelemetry } from './telemetry.ts'
@@ -117,18 +118,20 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
     metrics: telemetry.registry,
   })
   cleanups.push(() => http.close())
+  const limiter = new AddressLimiter(ADDRESS_LIMITS)
+  serveWebSocket(http.server, broker, limiter)
   const httpsAddress = await listening('FIELDGATE_HTTPS_PORT', settings.httpsPort, () =>
     http.listen({ host: settings.host, port: settings.httpsPort }),
   )
   const httpsPort = Number(new URL(httpsAddress).port)
   const mqtts = await listening('FIELDGATE_MQTTS_PORT', settings.mqttsPort, () =>
-    listenTls(broker, certificates, new AddressLimiter(ADDRESS_LIMITS), {
+    listenTls(broker, certificates, limiter, {
       host: settings.host,
       port: settings.mqttsPort,
     }),
   )
   cleanups.push(async () => {
-    // No new connections, then none at all: the listener is closed when the last one is.
+    // No new connections, then none at all: the listeners are closed when the last one is.
     const closed = mqtts.close()
     await broker.close()
     await closed

@@ -1,0 +1,111 @@
+/** MQTT over WebSocket (MQTT 5.0 §6): on a server that speaks HTTP anyway, binary frames become the broker's duplex of bytes. */
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
+import type { Broker } from '../broker/broker.ts'
+import type { Transport, TransportHandlers } from '../broker/transport.ts'
+import type { AddressLimiter } from './address-limiter.ts'
+
+/** The path of the upgrade, and the subprotocol that a client must offer [MQTT-6.0.0-3]. */
+const PATH = '/mqtt'
+const SUBPROTOCOL = 'mqtt'
+/** Time for a client to answer our close; then the socket is cut. */
+const LINGER_MS = 5_000
+/** RFC 6455 §7.4.1: a frame of a type that is not accepted. */
+const UNSUPPORTED_DATA = 1003
+const NORMAL_CLOSURE = 1000
+
+/** Serves MQTT at `/mqtt` of the server; upgrades to other paths are refused. */
+export function serveWebSocket(server: Server, broker: Broker, limiter: AddressLimiter): void {
+  const webSockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    // A frame may hold many packets or a part of one; it is bounded like a packet. Stops frames of gigabytes.
+    maxPayload: broker.limits.maximumPacketSizeBytes,
+    // No compression: what a few bytes inflate to would be read before authentication.
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
+  })
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const address = request.socket.remoteAddress ?? ''
+    const refusal = refusalOf(request)
+    if (refusal !== undefined) {
+      refuse(socket, refusal)
+      return
+    }
+    if (!limiter.admit(address, broker.clock.now())) {
+      broker.counters.connectionsRefused += 1
+      refuse(socket, '429 Too Many Requests')
+      return
+    }
+    request.socket.once('close', () => limiter.closed(address))
+    request.socket.setNoDelay(true)
+    webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+      broker.accept(webSocketTransport(webSocket), { address, listener: 'websocket' })
+    })
+  })
+}
+
+function refusalOf(request: IncomingMessage): string | undefined {
+  const path = (request.url ?? '').split('?', 1)[0]
+  if (path !== PATH) return '404 Not Found'
+  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim())
+  return offered.includes(SUBPROTOCOL) ? undefined : '400 Bad Request'
+}
+
+function refuse(socket: Duplex, status: string): void {
+  socket.on('error', () => {})
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+}
+
+function webSocketTransport(webSocket: WebSocket): Transport {
+  let handlers: TransportHandlers | undefined
+  const close = (error: Error | undefined): void => {
+    const told = handlers
+    handlers = undefined
+    told?.closed(error)
+  }
+  webSocket.binaryType = 'nodebuffer'
+  webSocket.on('message', (data: Buffer, isBinary: boolean) => {
+    if (isBinary) handlers?.data(data)
+    else {
+      webSocket.close(UNSUPPORTED_DATA, 'MQTT is sent in binary frames') // [MQTT-6.0.0-1]
+      close(undefined)
+    }
+  })
+  webSocket.on('error', (error) => close(error))
+  webSocket.on('close', () => close(undefined))
+  const written = (): void => {
+    if (webSocket.bufferedAmount === 0) handlers?.drained()
+  }
+  return {
+    attach(next) {
+      handlers = next
+    },
+    write(bytes) {
+      if (webSocket.readyState === webSocket.OPEN) webSocket.send(bytes, { binary: true }, written)
+    },
+    get bufferedBytes() {
+      return webSocket.bufferedAmount
+    },
+    pause() {
+      webSocket.pause()
+    },
+    resume() {
+      webSocket.resume()
+    },
+    end() {
+      handlers = undefined
+      webSocket.resume()
+      webSocket.close(NORMAL_CLOSURE)
+      const timer = setTimeout(() => webSocket.terminate(), LINGER_MS)
+      timer.unref()
+      webSocket.once('close', () => clearTimeout(timer))
+    },
+    destroy() {
+      handlers = undefined
+      webSocket.terminate()
+    },
+  }
+}
