@@ -49,10 +49,11 @@ test('MQTT.js publishes and subscribes over WebSocket, MQTT 3.1.1 and 5.0', asyn
   for (const protocolVersion of [4, 5] as const) {
     const client = await connectAsync(url, { protocolVersion, reconnectPeriod: 0 })
     await client.subscribeAsync('a/+', { qos: 1 })
-    const message = once(client, 'message')
+    const message = new Promise<readonly string[]>((resolve) => {
+      client.once('message', (topicName, payload) => resolve([topicName, payload.toString()]))
+    })
     await client.publishAsync('a/b', 'hello', { qos: 1 })
-    const [topicName, payload] = (await message) as [string, Buffer]
-    assert.deepEqual([topicName, payload.toString()], ['a/b', 'hello'])
+    assert.deepEqual(await message, ['a/b', 'hello'])
     await client.endAsync()
   }
 })
