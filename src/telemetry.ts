@@ -2,7 +2,7 @@
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 
 /** Reads current numbers; called at registration for its keys and once per metric and scrape, so it should be cheap. */
-export type ReadNumbers = () => Readonly<Record<string, number>>
+type ReadNumbers = () => Readonly<Record<string, number>>
 
 /** Where the rooms put their numbers. */
 export interface Telemetry {

@@ -3,7 +3,7 @@
  * that a change is checked, recorded and felt by live connections in the same way.
  */
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 /** An answer as it came: the status, and the body's text. */
 export interface RawAnswer {

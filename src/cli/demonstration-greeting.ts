@@ -58,7 +58,7 @@ Watch the events of the application ${facts.applicationName}:
 
 mosquitto_sub ${broker} -q 1 -t ${quoted(facts.eventTopic)} -F '%t %p'
 
-Shut a valve: the device ${facts.deviceName} answers with txack and ack:
+Shut a valve: the device ${facts.deviceName} hears it after its next uplink and answers with txack and ack:
 
 mosquitto_pub -V mqttv5 ${broker} -q 1 -t ${quoted(facts.commandTopic)} -m ${quoted(command)}
 

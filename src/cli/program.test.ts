@@ -88,6 +88,14 @@ describe('the command line', () => {
     assert.match((await shell('device list --aplication x')).error, /Did you mean --application\?/)
   })
 
+  it('lists the bare broker, and shows its options', async () => {
+    assert.match((await shell('--help')).out, /^ {2}bare-broker /m)
+    assert.match((await shell('bare-broker --help')).out, /--tls-port <number>/)
+    const { code, error } = await shell('bare-broker --port x')
+    assert.equal(code, 2)
+    assert.match(error, /whole number from 0 to 65535/)
+  })
+
   it('refuses a command without a deployment, says what to do, and makes none', async () => {
     const { code, error } = await shell('user list')
     assert.equal(code, 1)

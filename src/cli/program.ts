@@ -18,6 +18,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   const exit = { code: 0 }
   const program = createProgram(terminal, exit)
   try {
+    await addBareBrokerCommand(program, args)
     await program.parseAsync([...args], { from: 'user' })
     return exit.code
   } catch (error) {
@@ -93,4 +94,14 @@ function addServiceCommands(program: Command, terminal: Terminal, exit: { code: 
       const { init } = await import('./init.ts')
       await init(terminal)
     })
+}
+
+/** Its options are many and the broker's own, so that they are loaded when it is meant; for the list of commands its name does. */
+async function addBareBrokerCommand(program: Command, args: readonly string[]): Promise<void> {
+  if (!args.includes('bare-broker')) {
+    program.command('bare-broker').description('run the MQTT broker core alone, for conformance suites and comparisons')
+    return
+  }
+  const { bareBrokerCommand } = await import('./bare-broker.ts')
+  program.addCommand(bareBrokerCommand().copyInheritedSettings(program))
 }
