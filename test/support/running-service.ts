@@ -1,0 +1,114 @@
+/** The real service on free ports with a data directory of its own, in this process or as a child from dist/. */
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { checkSettings, readEnvironment } from '../../src/config.ts'
+import { createLog } from '../../src/log.ts'
+import { startService } from '../../src/service.ts'
+import { HttpsClient, textIn } from './https-client.ts'
+import { Program } from './program.ts'
+
+/** Of the global admin `admin`. */
+export const ADMIN_PASSWORD = 'admin of all the valleys'
+
+/** The command line, as a user starts it. */
+export const FIELDGATE = fileURLToPath(new URL('../../bin/fieldgate.mjs', import.meta.url))
+
+export interface RunningService {
+  /** `https://localhost:<port>`. */
+  readonly https: string
+  readonly mqttsPort: number
+  readonly caFile: string
+  /** PEM of that file. */
+  readonly ca: string
+  readonly dataDirectory: string
+  readonly http: HttpsClient
+  /** A session of the global admin. */
+  readonly adminSession: string
+  /** What the service has logged, one JSON object a line, from `trace` up. */
+  logText(): string
+  /** Stops the service and removes a data directory that it made. */
+  stop(): Promise<void>
+}
+
+/** An empty folder that is the caller's to remove. */
+export function makeFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'fieldgate-e2e-'))
+}
+
+/** The environment of a service on free ports of the loopback interface. */
+export function serviceEnvironment(dataDirectory: string): Record<string, string> {
+  return {
+    FIELDGATE_DATA_DIR: dataDirectory,
+    FIELDGATE_HOST: '127.0.0.1',
+    FIELDGATE_PUBLIC_HOST: 'localhost',
+    FIELDGATE_HTTPS_PORT: '0',
+    FIELDGATE_MQTTS_PORT: '0',
+    FIELDGATE_ADMIN_PASSWORD: ADMIN_PASSWORD,
+    FIELDGATE_LOG_LEVEL: 'trace',
+  }
+}
+
+/** The service in this process; `environment` replaces settings of `serviceEnvironment`, `caFile` goes with a configured certificate. */
+export async function startInProcess(
+  options: { readonly environment?: Readonly<Record<string, string>>; readonly caFile?: string } = {},
+): Promise<RunningService> {
+  const dataDirectory = await makeFolder()
+  const result = checkSettings(readEnvironment({ ...serviceEnvironment(dataDirectory), ...options.environment }), {})
+  assert.ok(result.ok, JSON.stringify(result))
+  const lines: string[] = []
+  const log = createLog({ level: 'trace', format: 'json' }, { write: (line) => void lines.push(line) })
+  const service = await startService(result.settings, { log })
+  const caFile = options.caFile ?? service.caFile ?? ''
+  const stop = async (): Promise<void> => {
+    await service.close()
+    await rm(dataDirectory, { recursive: true, force: true })
+  }
+  const reached = { https: service.addresses.https, mqttsPort: service.addresses.mqtts.port, caFile, dataDirectory }
+  return open(reached, () => lines.join(''), stop)
+}
+
+/** The service as `fieldgate serve` runs it: built, in a process of its own, which `program` is. */
+export async function startAsProcess(
+  dataDirectory: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<RunningService & { readonly program: Program }> {
+  const program = spawnService(dataDirectory, environment)
+  const [, https = ''] = await program.output(/API reference +(https:\S+)\/api\/docs/)
+  const [, port = ''] = await program.output(/MQTT over TLS +\S+:(\d+)/)
+  const [, caFile = ''] = await program.output(/trust +(\S+)/)
+  const stop = (): Promise<void> => program[Symbol.asyncDispose]()
+  const reached = { https, mqttsPort: Number(port), caFile, dataDirectory }
+  return { ...(await open(reached, () => program.stderr, stop)), program }
+}
+
+/** `fieldgate serve`, which may refuse to start. */
+export function spawnService(dataDirectory: string, environment: Readonly<Record<string, string>> = {}): Program {
+  return new Program(process.execPath, [FIELDGATE, 'serve'], {
+    environment: { ...serviceEnvironment(dataDirectory), ...environment },
+  })
+}
+
+async function open(
+  reached: Pick<RunningService, 'https' | 'mqttsPort' | 'caFile' | 'dataDirectory'>,
+  logText: () => string,
+  stopService: () => Promise<void>,
+): Promise<RunningService> {
+  const ca = await readFile(reached.caFile, 'utf8')
+  const http = new HttpsClient(reached.https, ca)
+  const stop = async (): Promise<void> => {
+    http.close()
+    await stopService()
+  }
+  try {
+    const login = await http.must('POST', '/api/internal/login', {
+      json: { username: 'admin', password: ADMIN_PASSWORD },
+    })
+    return { ...reached, ca, http, adminSession: textIn(login, 'jwt'), logText, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
