@@ -27,8 +27,10 @@ interface Outcome {
   readonly errors: JsonObject[]
 }
 
-/** Rows named in the output; the rest is counted, for a wrong file would fill the screen. */
-const MAXIMUM_SHOWN_ERRORS = 1000
+/** Refused rows that are kept for programs. */
+const MAXIMUM_KEPT_ERRORS = 1000
+/** Of these for people; the rest is counted, for a wrong file would fill the screen. */
+const MAXIMUM_SHOWN_ERRORS = 50
 
 /** `fieldgate import <file>`: many devices at once. */
 export function addImportCommand(program: Command, terminal: Terminal): void {
@@ -84,7 +86,7 @@ async function importAll(
     outcome.created += Number(answer['createdCount'])
     outcome.refused += Number(answer['refusedCount'])
     const errors = Array.isArray(answer['errors']) ? (answer['errors'] as JsonObject[]) : []
-    for (const error of errors.slice(0, MAXIMUM_SHOWN_ERRORS - outcome.errors.length)) {
+    for (const error of errors.slice(0, MAXIMUM_KEPT_ERRORS - outcome.errors.length)) {
       outcome.errors.push({ ...error, line: part.fileLine(Number(error['line'])) })
     }
     if (terminal.isInteractive)
@@ -99,12 +101,12 @@ async function importAll(
 
 function report(terminal: Terminal, outcome: Outcome, options: ImportOptions): void {
   if (options.json === true) return showJson(terminal, { dryRun: options.dryRun === true, ...outcome })
-  for (const { line, devEUI, message } of outcome.errors) {
+  const shown = outcome.errors.slice(0, MAXIMUM_SHOWN_ERRORS)
+  for (const { line, devEUI, message } of shown) {
     const device = devEUI === '' ? '' : ` ${String(devEUI)}`
     terminal.error(`line ${String(line)}${device}: ${String(message)}\n`)
   }
-  if (outcome.refused > outcome.errors.length)
-    terminal.error(`... and ${outcome.refused - outcome.errors.length} more\n`)
+  if (outcome.refused > shown.length) terminal.error(`... and ${outcome.refused - shown.length} more\n`)
   const verb = options.dryRun === true ? 'would be created' : 'created'
   terminal.out(`${outcome.created} devices ${verb}\n`)
   return undefined
