@@ -1,4 +1,5 @@
 /** `POST /api/devices/import`: many devices at once, row by row, with a report of what was refused. */
+import type { Readable } from 'node:stream'
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import { Type, type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -100,7 +101,7 @@ export async function addImportRoute(
           applicationID: optionalId('Application of rows that name none.'),
           dryRun: Type.Optional(Type.Boolean({ description: 'Only report.', [RULE]: 'must be true or false' })),
         }),
-        body: Type.Unsafe<AsyncIterable<Uint8Array>>({ type: 'string', description: 'CSV or JSON lines.' }),
+        body: Type.Unsafe<Readable>({ type: 'string', description: 'CSV or JSON lines.' }),
         response: responses(Report),
       },
       handler: async (request) => {
@@ -113,6 +114,8 @@ export async function addImportRoute(
         try {
           return await importUpload(request, registry, parseJson)
         } finally {
+          // What an import that stopped early did not read: a client that is still sending would not see the answer.
+          request.body.resume()
           running -= 1
         }
       },
@@ -126,7 +129,7 @@ const skipBody: FastifySchemaCompiler<TSchema> = (route) =>
 
 type ImportRequest = FastifyRequest & {
   readonly query: { readonly applicationID?: string; readonly dryRun?: boolean }
-  readonly body: AsyncIterable<Uint8Array>
+  readonly body: Readable
 }
 
 async function importUpload(
@@ -139,7 +142,9 @@ async function importUpload(
   const applicationId = givenId(request.query.applicationID)
   if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, 'device.write')
   const isCsv = /^\s*text\/csv\b/i.test(request.headers['content-type'] ?? '')
-  const rows = isCsv ? csvRows(request.body) : jsonLineRows(request.body, parseJson)
+  // Destroying the request would cut the connection before the answer is out.
+  const upload = request.body.iterator({ destroyOnReturn: false })
+  const rows = isCsv ? csvRows(upload) : jsonLineRows(upload, parseJson)
   const check = createRowCheck(registry, viewer, applicationId)
   const write = dryRun ? createPreview(registry, viewer) : createWriter(registry, viewer)
   const progress = await importRows(rows, check, write, request.signal)

@@ -76,7 +76,9 @@ export async function serveOpenApi(app: HttpApp): Promise<void> {
       summary: 'The OpenAPI 3.1 document of this interface',
       description: 'Generated from the schemas that requests are checked with.',
       security: [],
-      response: { 200: Type.Unsafe<object>({ type: 'object', additionalProperties: true }) },
+      response: {
+        200: Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'OpenAPI document' }),
+      },
     },
     handler: async () => app.swagger(),
   })

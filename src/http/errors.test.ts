@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { accepted, answerFor, objectNotFound, RequestRefused } from './errors.ts'
+
+test('each refusal code has the gRPC code and HTTP status of the API family', () => {
+  const expected = {
+    invalid_argument: [400, 3],
+    not_found: [404, 5],
+    already_exists: [409, 6],
+    permission_denied: [403, 7],
+    resource_exhausted: [429, 8],
+    failed_precondition: [400, 9],
+    unimplemented: [501, 12],
+    internal: [500, 13],
+    unavailable: [503, 14],
+    unauthenticated: [401, 16],
+  } as const
+  for (const [refusal, [status, code]] of Object.entries(expected)) {
+    const answer = answerFor(new RequestRefused(refusal as keyof typeof expected, 'sentence', 'reason'))
+    assert.equal(answer.status, status)
+    assert.deepEqual(answer.body, { error: 'sentence', code, message: 'sentence', details: [{ reason: 'reason' }] })
+    assert.equal(answer.unexpected, false)
+  }
+})
+
+test('what is no refusal becomes "internal error", without a word of what happened', () => {
+  for (const thrown of [new Error('SELECT secret FROM users'), 'text', undefined, { code: 5, message: 'x' }]) {
+    const { status, body, unexpected } = answerFor(thrown)
+    assert.equal(status, 500)
+    assert.equal(unexpected, true)
+    assert.deepEqual(body, {
+      error: 'internal error',
+      code: 13,
+      message: 'internal error',
+      details: [{ reason: 'internal' }],
+    })
+  }
+})
+
+test('a 401 carries a challenge, throttling carries Retry-After', () => {
+  assert.deepEqual(headersOf('unauthenticated', 'login_failed'), { 'www-authenticate': 'Bearer realm="fieldgate"' })
+  assert.deepEqual(headersOf('resource_exhausted', 'login_throttled'), { 'retry-after': '30' })
+  assert.deepEqual(headersOf('resource_exhausted', 'too_many_tokens'), {})
+  assert.equal(accepted({ ok: true, value: 7 }), 7)
+})
+
+test('the text that clients match on', () => {
+  assert.equal(objectNotFound().message, 'object does not exist')
+})
+
+test('every reason that this interface can answer has its paragraph in docs/errors.md', () => {
+  const documented = new Set(readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8').match(/`[a-z_]+`/g))
+  const reasons = [...reasonsIn('.'), ...reasonsIn('../identity')]
+  assert.ok(reasons.length > 40)
+  assert.deepEqual(
+    reasons.filter((reason) => !documented.has(`\`${reason}\``)),
+    [],
+  )
+})
+
+function headersOf(code: 'unauthenticated' | 'resource_exhausted', reason: string): Record<string, string> {
+  try {
+    accepted({ ok: false, code, message: 'no', reason })
+    return {}
+  } catch (error) {
+    return { ...answerFor(error).headers }
+  }
+}
+
+/** Reasons as the sources of a folder write them. */
+function reasonsIn(folder: string): string[] {
+  const directory = new URL(`${folder}/`, import.meta.url)
+  const patterns = [
+    /\b(?:refuse|RequestRefused)\(\s*'[a-z_]+',\s*'([a-z_]+)'/g,
+    /\b(?:notFound|alreadyExists)\('([a-z_]+)'/g,
+    /\bnew RequestRefused\([^)]*?'([a-z_]+)'(?:,\s*\{[^)]*)?\)/g,
+    /\binvalidArgument\([^)]*, '([a-z_]+)'\)/g,
+    /\breason: '([a-z_]+)'/g,
+  ]
+  return readdirSync(directory)
+    .filter((name) => name.endsWith('.ts') && !/\.(test|testing)\.ts$/.test(name))
+    .flatMap((name) => {
+      const source = readFileSync(new URL(name, directory), 'utf8')
+      return patterns.flatMap((pattern) => [...source.matchAll(pattern)].map((match) => match[1] ?? ''))
+    })
+    .filter((reason) => reason.includes('_'))
+}

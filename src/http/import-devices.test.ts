@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { afterEach, beforeEach, test } from 'node:test'
+import { openTestDeployment, type Person, type TestDeployment } from './deployment.testing.ts'
+
+let deployment: TestDeployment
+
+beforeEach(async () => {
+  deployment = await openTestDeployment()
+})
+
+afterEach(async () => {
+  await deployment.close()
+})
+
+interface Report {
+  readonly dryRun: boolean
+  readonly isComplete: boolean
+  readonly stopped: string
+  readonly totalCount: string
+  readonly createdCount: string
+  readonly refusedCount: string
+  readonly errors: readonly { line: number; devEUI: string; message: string; reason: string }[]
+  readonly message: string
+}
+
+async function upload(
+  payload: string | Buffer | Readable,
+  options: { readonly type?: string; readonly query?: string; readonly person?: Person } = {},
+) {
+  const { type = 'text/csv', query = `applicationID=${deployment.applicationId}`, person = 'deviceAdmin' } = options
+  const answer = await deployment.ask(await deployment.session(person), {
+    method: 'POST',
+    url: `/api/devices/import?${query}`,
+    headers: { 'content-type': type },
+    payload,
+  })
+  return { status: answer.statusCode, report: answer.json<Report>() }
+}
+
+test('CSV becomes devices, with tags and variables, in the spellings of spreadsheets', async () => {
+  const { status, report } = await upload(
+    '\uFEFFDev EUI,Name,tag:floor,variable:offset,is_disabled,unknown\r\n' +
+      '0xAA00000000000001,"meter, 1",3,0.5,no,x\r\n\r\naa00000000000002,,,,TRUE,\r\n',
+    { type: 'text/csv; charset=utf-8' },
+  )
+  assert.equal(status, 200)
+  assert.deepEqual(report, {
+    dryRun: false,
+    isComplete: true,
+    stopped: '',
+    totalCount: '2',
+    createdCount: '2',
+    refusedCount: '0',
+    errors: [],
+  })
+  const first = await deployment.registry.devices.get('aa00000000000001')
+  assert.equal(first?.name, 'meter, 1')
+  assert.deepEqual({ ...first?.tags }, { floor: '3' })
+  assert.deepEqual({ ...first?.variables }, { offset: '0.5' })
+  const second = await deployment.registry.devices.get('aa00000000000002')
+  assert.equal(second?.name, 'aa00000000000002')
+  assert.equal(second?.isDisabled, true)
+})
+
+test('JSON lines become devices, in pieces of any size and with a last line that has no end', async () => {
+  const { applicationId, registry } = deployment
+  const text =
+    `{"devEUI":"aa00000000000001","name":"ü 1","applicationID":${applicationId},"tags":{"floor":"3"}}\n` +
+    `\n{"devEui":"AA00000000000002","applicationID":"${applicationId}"}`
+  const bytes = Buffer.from(text)
+  const pieces = Array.from(bytes, (_byte, index) => bytes.subarray(index, index + 1))
+  const { status, report } = await upload(Readable.from(pieces), { type: 'application/x-ndjson', query: '' })
+  assert.equal(status, 200)
+  assert.equal(report.createdCount, '2')
+  assert.equal((await registry.devices.get('aa00000000000001'))?.name, 'ü 1')
+})
+
+test('each refused row is reported with its line, and the others are created', async () => {
+  const { applicationId, foreignApplicationId, devEui } = deployment
+  const { report } = await upload(
+    [
+      'devEUI,name,applicationID',
+      'aa00000000000001,good,',
+      'nonsense,bad,',
+      `${devEui},taken,`,
+      'aa00000000000002,foreign,' + foreignApplicationId,
+      'aa00000000000003,unknown,987654',
+      'aa00000000000004,wrong,abc',
+      'aa00000000000005,short',
+      `aa00000000000006,good too,${applicationId}`,
+      'aa00000000000006,twice,',
+    ].join('\n'),
+  )
+  assert.equal(report.createdCount, '2')
+  assert.equal(report.refusedCount, '7')
+  assert.deepEqual(
+    report.errors.toSorted((a, b) => a.line - b.line).map(({ line, reason }) => [line, reason]),
+    [
+      [3, 'invalid_dev_eui'],
+      [4, 'device_exists'],
+      [5, 'object_not_found'],
+      [6, 'object_not_found'],
+      [7, 'invalid_argument'],
+      [8, 'invalid_row'],
+      [10, 'device_exists'],
+    ],
+  )
+  const [foreign, unknown] = report.errors.filter(({ line }) => line === 5 || line === 6)
+  assert.equal(foreign?.message, unknown?.message)
+})
+
+test('a dry run writes nothing and reports what would be', async () => {
+  const { devEui, foreignDevEui, registry } = deployment
+  const { report } = await upload(`devEUI\naa00000000000001\naa00000000000001\n${devEui}\n${foreignDevEui}\n`, {
+    query: `applicationID=${deployment.applicationId}&dryRun=true`,
+  })
+  assert.equal(report.dryRun, true)
+  // The other organization's device is not given away by a preview.
+  assert.equal(report.createdCount, '2')
+  assert.deepEqual(
+    report.errors.map(({ line, reason }) => [line, reason]),
+    [
+      [3, 'device_exists'],
+      [4, 'device_exists'],
+    ],
+  )
+  assert.equal(await registry.devices.get('aa00000000000001'), undefined)
+})
+
+test('rows that would pollute prototypes are refused', async () => {
+  const { report } = await upload(
+    '{"devEUI":"aa00000000000001","tags":{"__proto__":"x"}}\n{"devEUI":"aa00000000000002","constructor":{"prototype":{}}}\n[]\n1\n{',
+    { type: 'application/x-ndjson' },
+  )
+  assert.equal(report.createdCount, '0')
+  assert.deepEqual(
+    report.errors.map(({ reason }) => reason),
+    ['invalid_row', 'invalid_row', 'invalid_row', 'invalid_row', 'invalid_row'],
+  )
+})
+
+for (const [what, payload, type, message] of [
+  ['without a header', '', 'text/csv', 'the CSV has no header line'],
+  ['without a column devEUI', 'name\nx\n', 'text/csv', 'the CSV has no column devEUI'],
+  ['that is not UTF-8', Buffer.from([0xff, 0xfe, 0x0a]), 'text/csv', 'the upload is not valid UTF-8'],
+  ['that ends inside a character', Buffer.from([0x7b, 0xc3]), 'application/x-ndjson', 'the upload is not valid UTF-8'],
+  [
+    'with an endless row',
+    `{"x":"${'y'.repeat(70_000)}`,
+    'application/x-ndjson',
+    'line 1 is longer than 65536 characters',
+  ],
+] as const) {
+  test(`an upload ${what} is refused as a whole`, async () => {
+    const { status, report } = await upload(payload, { type })
+    assert.equal(status, 400)
+    assert.equal(report.message, message)
+  })
+}
+
+test('an open quote does not gather the upload', async () => {
+  const { status, report } = await upload(`devEUI,name\naa00000000000001,"${'y'.repeat(200_000)}`)
+  assert.equal(status, 400)
+  assert.match(report.message, /^the CSV can't be read: Max Record Size/)
+})
+
+test('an upload that breaks after rows were created tells so in its report', async () => {
+  const rows = Array.from({ length: 3000 }, (_row, index) => Buffer.from(`aa${String(index).padStart(14, '0')},x\n`))
+  const pieces = [Buffer.from('devEUI,name\n'), ...rows, Buffer.from([0xff, 0x0a])]
+  const { status, report } = await upload(Readable.from(pieces))
+  assert.equal(status, 200)
+  assert.ok(Number(report.createdCount) >= 500)
+  const last = await deployment.registry.devices.list(
+    { userId: deployment.userIds.globalAdmin, isAdmin: true },
+    { limit: 0, offset: 0, search: 'aa00' },
+  )
+  assert.equal(String(last.totalCount), report.createdCount)
+  assert.equal(report.isComplete, false)
+  assert.equal(report.stopped, 'the upload is not valid UTF-8')
+})
+
+test('an upload that is too large is refused by its length, and by its bytes where no length is told', async () => {
+  const byLength = await deployment.ask(await deployment.session('deviceAdmin'), {
+    method: 'POST',
+    url: '/api/devices/import',
+    headers: { 'content-type': 'text/csv', 'content-length': String(64 * 1024 * 1024 + 1) },
+    payload: 'devEUI\n',
+  })
+  assert.equal(byLength.statusCode, 413)
+  const line = Buffer.alloc(1024 * 1024, '\n')
+  const endless = Readable.from(Array.from({ length: 66 }, () => line))
+  const byBytes = await upload(endless, { type: 'application/x-ndjson' })
+  assert.equal(byBytes.status, 413)
+})
+
+test('other content types are refused, and a member may not import', async () => {
+  assert.equal((await upload('{}', { type: 'application/json' })).status, 415)
+  assert.equal((await upload('devEUI\n', { person: 'member' })).status, 403)
+  assert.equal((await upload('devEUI\n', { person: 'stranger' })).status, 404)
+})
+
+test('20,000 rows are imported', async (context) => {
+  const rows = Array.from({ length: 20_000 }, (_row, index) => `bb${index.toString(16).padStart(14, '0')},d ${index}\n`)
+  const startedMs = performance.now()
+  const { report } = await upload(`devEUI,name\n${rows.join('')}`)
+  assert.equal(report.createdCount, '20000')
+  context.diagnostic(`import: ${Math.round(20_000 / ((performance.now() - startedMs) / 1000))} rows/s`)
+})
