@@ -67,9 +67,9 @@ describe('delivery', () => {
     await first.next('pubrel')
     first.drop()
     const second = await connect(fields)
+    assert.equal((await second.next('pubrel')).packetId, two.packetId)
     const again = await second.next('publish')
     assert.deepEqual([again.packetId, again.dup, again.payload.toString()], [one.packetId, true, 'one'])
-    assert.equal((await second.next('pubrel')).packetId, two.packetId)
   })
 
   test('no more than Receive Maximum messages are in flight; the rest follows the acknowledgements [MQTT-3.3.4-9]', async () => {

@@ -238,7 +238,8 @@ export class Broker {
       const consumer = this.consumers.find((candidate) => candidate.wants(topicName))
       if (decision.allowed && consumer !== undefined)
         decision = await consumer.consume({ topicName, payload, qos, retain })
-      const hasRoom = !retain || payload.length === 0 || this.retained.hasRoom(topicName, payload.length)
+      const { properties } = will
+      const hasRoom = !retain || payload.length === 0 || this.retained.hasRoom({ topicName, payload, properties })
       if (!decision.allowed || !hasRoom) {
         this.counters.publishesRefused += 1
         this.log.warn({ clientId: session.clientId, tenant: session.tenant, topicName }, 'will.refused')

@@ -12,6 +12,7 @@ import { handlePacket } from './handle-packet.ts'
 import type { Message } from './message.ts'
 import { Outgoing } from './outgoing.ts'
 import type { Peer, Permit, PermitEnd } from './policy.ts'
+import { reasonCodeFor, reasonString } from './reason-code-for.ts'
 import type { Session } from './session.ts'
 import type { Transport } from './transport.ts'
 
@@ -27,8 +28,6 @@ export interface Agreement {
   readonly keepAliveSeconds: number
   /** QoS 1 and 2 messages that the client takes at once, cut to our own bound. */
   readonly sendMaximum: number
-  /** Bytes of the largest packet that the client takes. */
-  readonly clientMaximumPacketSizeBytes: number
   readonly outgoingTopicAliasMaximum: number
   /** False: no Reason String and User Properties but on PUBLISH, CONNACK and DISCONNECT [MQTT-3.1.2-29]. */
   readonly requestProblemInformation: boolean
@@ -53,9 +52,13 @@ export class Connection {
   will: WillMessage | undefined = undefined
   /** Messages of this connection that the engine does not own yet. */
   pendingPublishes = 0
+  /** QoS 1 and 2 messages of this connection that count against our Receive Maximum. */
+  unacknowledgedPublishes = 0
   /** True at the bound of bytes buffered towards the client. */
   congested = false
   #congestedSinceMs = 0
+  /** Bytes of the largest packet that the client takes. */
+  #clientMaximumPacketSizeBytes = Infinity
   #flushPlanned = false
   #waiting = false
   #paused = false
@@ -120,9 +123,10 @@ export class Connection {
   }
 
   /** CONNECT is being judged: no second one, and what follows it waits. */
-  judging(): boolean {
+  judging(clientMaximumPacketSizeBytes: number): boolean {
     if (this.#state !== 'awaiting connect') return false
     this.#state = 'judging connect'
+    this.#clientMaximumPacketSizeBytes = clientMaximumPacketSizeBytes
     return true
   }
 
@@ -147,9 +151,14 @@ export class Connection {
     if (permit.expiresAtMs !== undefined) deadlines.set(this.#expiry, permit.expiresAtMs)
   }
 
+  /** Sends it, without its Reason String if it would be too large for the client; ends the connection where that is not enough [MQTT-3.1.2-24]. */
   send(packet: ServerPacket): void {
-    this.#outgoing.packet(encodePacket(packet, this.protocolVersion))
-    this.#flushLater()
+    const bytes = this.#encodeWithin(packet)
+    if (bytes !== undefined) {
+      this.#outgoing.packet(bytes)
+      this.#flushLater()
+    } else if (packet.type === 'connack') this.close()
+    else this.disconnect(ReasonCodes.packetTooLarge, 'the answer is too large for the client', 'answer_too_large')
   }
 
   /** PUBACK, PUBREC, PUBREL or PUBCOMP; reason and its code are left out where the version or the client has no room for them. */
@@ -164,12 +173,14 @@ export class Connection {
       this.#flushLater()
       return
     }
-    this.send({ type, packetId, reasonCode, properties: this.reasonProperties(reason) })
+    const told = type === 'puback' || type === 'pubrec' ? reasonCodeFor('acknowledgement', reasonCode) : reasonCode
+    this.send({ type, packetId, reasonCode: told, properties: this.reasonProperties(reason) })
   }
 
   /** A Reason String, if the client wants such. */
   reasonProperties(reason: string | undefined): { readonly reasonString: string } | undefined {
-    return reason === undefined || !this.#agreed().requestProblemInformation ? undefined : { reasonString: reason }
+    if (reason === undefined || !this.#agreed().requestProblemInformation) return undefined
+    return { reasonString: reasonString(reason) }
   }
 
   /** False when the packet is larger than the client takes: then it must not be sent [MQTT-3.1.2-24]. */
@@ -182,7 +193,7 @@ export class Connection {
     subscriptionIdentifiers: readonly number[] | undefined,
   ): boolean {
     const agreement = this.#agreement as Agreement
-    const { protocolVersion, clientMaximumPacketSizeBytes } = agreement
+    const { protocolVersion } = agreement
     const isShared =
       protocolVersion === 4 ||
       (subscriptionIdentifiers === undefined &&
@@ -191,7 +202,7 @@ export class Connection {
     const shared = isShared
       ? message.shared(protocolVersion, qos > 0)
       : this.#encodeOwn(message, qos, retain, dup, subscriptionIdentifiers)
-    if (shared === undefined || shared.bytes.length > clientMaximumPacketSizeBytes) {
+    if (shared === undefined || shared.bytes.length > this.#clientMaximumPacketSizeBytes) {
       this.broker.counters.publishesDropped += 1
       return false
     }
@@ -201,13 +212,14 @@ export class Connection {
     return true
   }
 
-  /** The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined when the alias is not valid [MQTT-3.3.2-8]. */
+  /** The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined when nothing is known by that alias. */
   resolveTopicName(topicName: string, topicAlias: number | undefined): string | undefined {
-    if (topicAlias === undefined) return topicName === '' ? undefined : topicName
-    if (topicAlias > this.broker.limits.topicAliasMaximum) return undefined
+    if (topicAlias === undefined) return topicName
     if (topicName === '') return this.#incomingAliases?.get(topicAlias)
     this.#incomingAliases ??= new Map()
-    this.#incomingAliases.set(topicAlias, topicName)
+    // A name beyond the limits is refused, and not kept either.
+    if (this.broker.isTopicNameWithinLimits(topicName)) this.#incomingAliases.set(topicAlias, topicName)
+    else this.#incomingAliases.delete(topicAlias)
     return topicName
   }
 
@@ -239,10 +251,13 @@ export class Connection {
     if (this.#state === 'closed') return
     this.broker.counters.connectionsRefused += 1
     this.broker.log.warn({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
-    const properties = { reasonString: reason }
-    this.#outgoing.packet(
-      encodePacket({ type: 'connack', sessionPresent: false, reasonCode, properties }, this.protocolVersion),
-    )
+    const bytes = this.#encodeWithin({
+      type: 'connack',
+      sessionPresent: false,
+      reasonCode: reasonCodeFor('connack', reasonCode),
+      properties: { reasonString: reasonString(reason) },
+    })
+    if (bytes !== undefined) this.#outgoing.packet(bytes)
     this.#outgoing.flush()
     this.#close()
   }
@@ -261,8 +276,10 @@ export class Connection {
       'connection.ended',
     )
     if (this.protocolVersion === 5) {
-      const properties = this.congested ? undefined : { reasonString: reason }
-      this.#outgoing.packet(encodePacket({ type: 'disconnect', reasonCode, properties }, 5))
+      const properties = this.congested ? undefined : { reasonString: reasonString(reason) }
+      const told = reasonCodeFor('disconnect', reasonCode)
+      const bytes = this.#encodeWithin({ type: 'disconnect', reasonCode: told, properties })
+      if (bytes !== undefined) this.#outgoing.packet(bytes)
     }
     this.#outgoing.flush()
     this.#close()
@@ -289,7 +306,6 @@ export class Connection {
     if (this.#state === 'closed') return
     const { broker } = this
     broker.counters.bytesReceived += chunk.length
-    this.#lastPacketAtMs = broker.clock.now()
     this.#countWindow(0, chunk.length)
     this.#reader.push(chunk)
     this.#read()
@@ -297,10 +313,12 @@ export class Connection {
   }
 
   #read(): void {
+    const now = this.broker.clock.now()
     try {
       while (!this.#waiting && !this.#throttled && this.#state !== 'closed') {
         const packet = this.#reader.next()
         if (packet === undefined) return
+        this.#lastPacketAtMs = now
         if (packet.type === 'publish') this.#countWindow(1, 0)
         const judged = handlePacket(this.broker, this, packet)
         if (judged !== undefined) this.#waitFor(judged)
@@ -341,9 +359,10 @@ export class Connection {
   #failed(error: unknown): void {
     if (this.#state === 'closed') return
     if (error instanceof MalformedPacketError) {
-      // Before CONNACK only an unsupported protocol version is answered; all else is closed [MQTT-3.1.4-1].
       const version = error.protocolVersion ?? this.#reader.protocolVersion
-      if (this.#state !== 'connected' && version !== undefined) {
+      // Of a CONNECT of MQTT 3.1.1 only the version is answered; all else is closed [MQTT311-3.1.4-1].
+      const isAnswered = version === 5 || error.reasonCode === ReasonCodes.unsupportedProtocolVersion
+      if (this.#state !== 'connected' && version !== undefined && isAnswered) {
         this.#reader.protocolVersion = version
         this.refuse(error.reasonCode, error.message, 'malformed_packet')
       } else this.disconnect(error.reasonCode, error.message, 'malformed_packet')
@@ -413,6 +432,10 @@ export class Connection {
       this.disconnect(ReasonCodes.maximumConnectTime, 'no CONNECT was accepted in time', 'connect_timeout')
     } else if (this.congested) {
       this.disconnect(ReasonCodes.quotaExceeded, 'the client does not read what it is sent', 'slow_reader')
+    } else if (this.#waiting || this.#throttled) {
+      // It is we who do not read.
+      this.#lastPacketAtMs = nowMs
+      this.#keepAlive()
     } else if (nowMs - this.#lastPacketAtMs >= this.#agreed().keepAliveSeconds * 1500) {
       this.disconnect(
         ReasonCodes.keepAliveTimeout,
@@ -442,6 +465,17 @@ export class Connection {
     }
   }
 
+  /** The packet as the client takes it; undefined when it is too large even without a Reason String. */
+  #encodeWithin(packet: ServerPacket): Buffer | undefined {
+    const bytes = encodePacket(packet, this.protocolVersion)
+    if (bytes.length <= this.#clientMaximumPacketSizeBytes) return bytes
+    if (!('properties' in packet) || packet.properties === undefined) return undefined
+    // [MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2], [MQTT-3.9.2-1], [MQTT-3.14.2-3]
+    const properties = { ...packet.properties, reasonString: undefined }
+    const plain = encodePacket({ ...packet, properties }, this.protocolVersion)
+    return plain.length <= this.#clientMaximumPacketSizeBytes ? plain : undefined
+  }
+
   #encodeOwn(
     message: Message,
     qos: QoS,
@@ -453,8 +487,9 @@ export class Connection {
       ...message.properties,
     }
     if (message.expiresAtMs !== Infinity) {
-      // What is left of it, at least a second: what has none left is not sent [MQTT-3.3.2-6].
-      properties.messageExpiryIntervalSeconds = Math.ceil((message.expiresAtMs - this.broker.clock.now()) / 1000)
+      // What is left of it [MQTT-3.3.2-6]; nothing is when it expired in flight and is sent again [MQTT-4.3.3-7].
+      const leftMs = Math.max(0, message.expiresAtMs - this.broker.clock.now())
+      properties.messageExpiryIntervalSeconds = Math.ceil(leftMs / 1000)
     }
     if (subscriptionIdentifiers !== undefined) properties.subscriptionIdentifiers = subscriptionIdentifiers
     let { topicName } = message
@@ -464,7 +499,7 @@ export class Connection {
       if (alias.known) topicName = ''
     }
     const encoded = encodePublish({ topicName, payload: message.payload, qos, retain, dup, properties }, 5)
-    if (encoded.bytes.length > this.#agreed().clientMaximumPacketSizeBytes) {
+    if (encoded.bytes.length > this.#clientMaximumPacketSizeBytes) {
       // The client did not get to know the alias.
       if (alias?.known === false) this.#outgoingAliases?.delete(topicName)
       return undefined

@@ -85,14 +85,20 @@ export class Delivery {
   /** The Session has a connection: what was in flight goes again, then what it missed, then what comes. */
   attach(session: Session): void {
     for (const subscription of session.subscriptions.values()) this.#index.touch(routedFilter(subscription))
-    session.resend = [...session.inflight.values()]
+    session.resend = []
+    for (const entry of session.inflight.values()) {
+      // PUBREL waits for no window [MQTT-3.3.4-10].
+      if (entry.awaiting === 'pubrel') session.connection?.sendAcknowledgement('pubrel', entry.packetId)
+      else session.resend.push(entry)
+    }
     this.wake(session)
   }
 
   /** The Session's connection is over; from here on it reads the log when it comes back. */
   detach(session: Session): void {
     session.resend = []
-    session.retained.length = 0
+    // Those of QoS 1 and 2 are still owed when the client comes back [MQTT-4.1.0-1].
+    session.retained = session.retained.filter(({ message, subscription }) => message.qos > 0 && subscription.qos > 0)
     for (const subscription of session.subscriptions.values()) {
       this.#index.touch(routedFilter(subscription))
       if (subscription.group === undefined) {
@@ -111,6 +117,7 @@ export class Delivery {
       if (entry.group !== undefined && entry.group.members.size > 0) this.#giveBack(session, entry, entry.group)
     }
     session.inflight.clear()
+    session.retained = []
     this.#giveUp(session)
   }
 
@@ -151,7 +158,12 @@ export class Delivery {
 
   /** Retained messages for a new subscription: as many as there is room for now, the rest before anything newer. */
   sendRetained(session: Session, messages: readonly Message[], subscription: Subscription): void {
-    for (const message of messages) session.retained.push({ message, subscription })
+    session.forgetRetained(subscription.topicFilter)
+    for (const message of messages) {
+      // No Local holds for what the Session itself has had retained, too [MQTT-3.8.3-3].
+      if (!subscription.noLocal || message.publisherKey !== session.key)
+        session.retained.push({ message, subscription })
+    }
     if (session.resend.length === 0) this.#drainRetained(session)
   }
 
@@ -458,13 +470,10 @@ export class Delivery {
     while (session.resend.length > 0) {
       if (!hasWindow(session)) return false
       const entry = session.resend.shift() as Inflight
-      if (entry.awaiting === 'pubrel') connection.sendAcknowledgement('pubrel', entry.packetId)
-      else {
-        const { message, qos, retain, packetId, subscriptionIdentifiers } = entry
-        // Too large for this connection's Maximum Packet Size: as if it had been sent [MQTT-3.1.2-25].
-        if (!connection.sendPublish(message, qos, retain, true, packetId, subscriptionIdentifiers))
-          session.inflight.delete(packetId)
-      }
+      const { message, qos, retain, packetId, subscriptionIdentifiers } = entry
+      // Too large for this connection's Maximum Packet Size: as if it had been sent [MQTT-3.1.2-25].
+      if (!connection.sendPublish(message, qos, retain, true, packetId, subscriptionIdentifiers))
+        session.inflight.delete(packetId)
     }
     return true
   }

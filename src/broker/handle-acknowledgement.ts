@@ -14,7 +14,7 @@ export function handlePuback(broker: Broker, connection: Connection, packet: Ack
     return
   }
   // A failure ends it too: the client has it, and won't take it [MQTT-4.8.2-6].
-  session.inflight.delete(packet.packetId)
+  session.settle(packet.packetId)
   broker.delivery.wake(session)
 }
 
@@ -30,7 +30,7 @@ export function handlePubrec(broker: Broker, connection: Connection, packet: Ack
     return
   }
   if (isFailure(packet.reasonCode)) {
-    session.inflight.delete(packet.packetId) // [MQTT-4.3.3-4]
+    session.settle(packet.packetId) // [MQTT-4.4.0-2]
     broker.delivery.wake(session)
     return
   }
@@ -39,11 +39,16 @@ export function handlePubrec(broker: Broker, connection: Connection, packet: Ack
 }
 
 export function handlePubrel(connection: Connection, packet: AcknowledgementPacket): void {
-  const known = connection.session.received.delete(packet.packetId)
+  const { session } = connection
+  const known = session.received.get(packet.packetId)
+  if (known !== undefined) {
+    session.received.delete(packet.packetId)
+    if (known.connections === session.connections) connection.unacknowledgedPublishes -= 1
+  }
   connection.sendAcknowledgement(
     'pubcomp',
     packet.packetId,
-    known ? ReasonCodes.success : ReasonCodes.packetIdentifierNotFound,
+    known === undefined ? ReasonCodes.packetIdentifierNotFound : ReasonCodes.success,
   ) // [MQTT-4.3.3-11]
 }
 
@@ -55,6 +60,6 @@ export function handlePubcomp(broker: Broker, connection: Connection, packet: Ac
     connection.disconnect(ReasonCodes.protocolError, 'PUBCOMP without PUBREL', 'wrong_acknowledgement')
     return
   }
-  session.inflight.delete(packet.packetId)
+  session.settle(packet.packetId)
   broker.delivery.wake(session)
 }

@@ -13,7 +13,7 @@ const DEFAULT_RECEIVE_MAXIMUM = 65_535
 const NEVER_EXPIRES = 0xffff_ffff
 
 export async function handleConnect(broker: Broker, connection: Connection, packet: ConnectPacket): Promise<void> {
-  if (!connection.judging()) {
+  if (!connection.judging(packet.properties?.maximumPacketSizeBytes ?? Infinity)) {
     connection.disconnect(ReasonCodes.protocolError, 'a second CONNECT', 'second_connect') // [MQTT-3.1.0-2]
     return
   }
@@ -115,6 +115,7 @@ function accept(
   const properties = packet.properties ?? {}
   const keepAliveSeconds = keepAliveOf(broker, packet)
   session.connection = connection
+  session.connections += 1
   connection.accepted({
     protocolVersion: packet.protocolVersion,
     session,
@@ -122,7 +123,6 @@ function accept(
     will: packet.will,
     keepAliveSeconds,
     sendMaximum: Math.min(properties.receiveMaximum ?? DEFAULT_RECEIVE_MAXIMUM, limits.maximumInflight),
-    clientMaximumPacketSizeBytes: properties.maximumPacketSizeBytes ?? Infinity,
     outgoingTopicAliasMaximum: Math.min(properties.topicAliasMaximum ?? 0, limits.outgoingTopicAliasMaximum),
     requestProblemInformation: properties.requestProblemInformation ?? true,
     authenticationMethod: properties.authenticationMethod,
@@ -134,7 +134,8 @@ function accept(
     reasonCode: ReasonCodes.success,
     properties: connackProperties(broker, packet, session, clientId, keepAliveSeconds),
   })
-  if (sessionPresent) {
+  // CONNACK may have been too large for the client.
+  if (sessionPresent && !connection.isClosed) {
     // What the permit no longer allows is not inherited.
     broker.dropRefusedSubscriptions(session, permit)
     broker.delivery.attach(session)

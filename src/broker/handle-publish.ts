@@ -7,6 +7,7 @@ import type { Connection } from './connection.ts'
 import type { AppendFailure } from './engine.ts'
 import { Message } from './message.ts'
 import type { Decision, Refusal } from './policy.ts'
+import type { ReceivedPublish, Session } from './session.ts'
 
 export function handlePublish(
   broker: Broker,
@@ -23,22 +24,22 @@ export function handlePublish(
     connection.disconnect(ReasonCodes.retainNotSupported, 'retained messages are not available', 'retain_not_supported') // [MQTT-3.2.2-14]
     return undefined
   }
-  const topicName = connection.resolveTopicName(packet.topicName, packet.properties?.topicAlias)
+  const topicAlias = packet.properties?.topicAlias
+  if (topicAlias !== undefined && topicAlias > limits.topicAliasMaximum) {
+    connection.disconnect(ReasonCodes.topicAliasInvalid, 'the Topic Alias is above the maximum', 'topic_alias_invalid') // [MQTT-3.3.2-9]
+    return undefined
+  }
+  const topicName = connection.resolveTopicName(packet.topicName, topicAlias)
   if (topicName === undefined) {
-    connection.disconnect(
-      ReasonCodes.topicAliasInvalid,
-      'the Topic Alias is unknown or above the maximum',
-      'topic_alias_invalid',
-    )
+    connection.disconnect(ReasonCodes.protocolError, 'the Topic Alias is not known', 'topic_alias_unknown') // MQTT 5.0 §3.3.2.3.4
     return undefined
   }
   if (packet.qos > 0) {
-    const { received } = connection.session
-    if (packet.qos === 2 && received.has(packet.packetId)) {
-      connection.sendAcknowledgement('pubrec', packet.packetId) // [MQTT-4.3.3-10]
-      return undefined
-    }
-    if (received.size + connection.pendingPublishes >= limits.receiveMaximum) {
+    const { session } = connection
+    const known = packet.qos === 2 ? session.received.get(packet.packetId) : undefined
+    const isCounted = known?.connections === session.connections
+    // MQTT 3.1.1 knows no such bound.
+    if (!isCounted && connection.protocolVersion === 5 && connection.unacknowledgedPublishes >= limits.receiveMaximum) {
       connection.disconnect(
         ReasonCodes.receiveMaximumExceeded,
         'more than Receive Maximum unacknowledged',
@@ -46,7 +47,35 @@ export function handlePublish(
       ) // [MQTT-3.3.4-7]
       return undefined
     }
+    if (known !== undefined) {
+      answerAgain(connection, packet.packetId, known)
+      return undefined
+    }
+    if (connection.pendingPublishes >= limits.receiveMaximum) {
+      return connection.settled().then(() => accept(broker, connection, packet, topicName))
+    }
   }
+  return accept(broker, connection, packet, topicName)
+}
+
+/** A QoS 2 PUBLISH that is here already: not delivered again [MQTT-4.3.3-10]. */
+function answerAgain(connection: Connection, packetId: number, known: ReceivedPublish): void {
+  const { session } = connection
+  if (known.connections !== session.connections) {
+    known.connections = session.connections
+    connection.unacknowledgedPublishes += 1
+  }
+  // While the engine does not own it yet, the PUBREC is still to come.
+  if (known.isOwned) connection.sendAcknowledgement('pubrec', packetId)
+}
+
+function accept(
+  broker: Broker,
+  connection: Connection,
+  packet: PublishPacket,
+  topicName: string,
+): Promise<void> | undefined {
+  if (connection.isClosed) return undefined
   const fault = faultOf(broker, packet, topicName)
   if (fault !== undefined) {
     refuse(broker, connection, packet, fault)
@@ -67,7 +96,8 @@ function faultOf(broker: Broker, packet: PublishPacket, topicName: string): Refu
   if (packet.properties?.payloadFormatIndicator === 1 && !isUtf8(packet.payload)) {
     return refusal(ReasonCodes.payloadFormatInvalid, 'the payload is not the UTF-8 that it says', 'payload_not_utf8')
   }
-  if (packet.retain && packet.payload.length > 0 && !broker.retained.hasRoom(topicName, packet.payload.length)) {
+  const { payload, properties } = packet
+  if (packet.retain && payload.length > 0 && !broker.retained.hasRoom({ topicName, payload, properties })) {
     return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
   }
   return undefined
@@ -134,24 +164,39 @@ function conclude(
   const { session } = connection
   const { packetId } = packet
   const acknowledgement = packet.qos === 1 ? 'puback' : 'pubrec'
-  if (packet.qos === 2) session.received.add(packetId)
+  const received: ReceivedPublish | undefined =
+    packet.qos === 2 ? { isOwned: false, connections: session.connections } : undefined
+  if (received !== undefined) session.received.set(packetId, received)
   connection.pendingPublishes += 1
+  connection.unacknowledgedPublishes += 1
   broker.router.own(message, {
     owned: (reached) => {
       connection.publishSettled()
-      if (connection.isClosed) return
-      connection.sendAcknowledgement(
+      if (received === undefined) connection.unacknowledgedPublishes -= 1
+      else received.isOwned = true
+      const answered = received === undefined ? connection : asking(session, packetId, received)
+      if (answered === undefined || answered.isClosed) return
+      answered.sendAcknowledgement(
         acknowledgement,
         packetId,
         reached ? ReasonCodes.success : ReasonCodes.noMatchingSubscribers,
       )
     },
     failed: (failure) => {
-      session.received.delete(packetId)
+      const answered = received === undefined ? connection : asking(session, packetId, received)
+      if (session.received.get(packetId) === received) session.received.delete(packetId)
       connection.publishSettled()
-      if (!connection.isClosed) refuse(broker, connection, packet, failureRefusal(failure))
+      if (answered === undefined || answered.isClosed) return
+      answered.unacknowledgedPublishes -= 1
+      refuse(broker, answered, packet, failureRefusal(failure))
     },
   })
+}
+
+/** Who waits for the answer to a QoS 2 PUBLISH: the client may have come back and asked again, or have given it up. */
+function asking(session: Session, packetId: number, received: ReceivedPublish): Connection | undefined {
+  const isAsked = received.connections === session.connections && session.received.get(packetId) === received
+  return isAsked ? session.connection : undefined
 }
 
 function failureRefusal({ reasonCode, reason }: AppendFailure): Refusal {

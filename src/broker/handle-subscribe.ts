@@ -5,6 +5,7 @@ import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import { isValidTopicFilter, parseSharedSubscription } from '../mqtt/topic-filter.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
+import { reasonCodeFor } from './reason-code-for.ts'
 import type { Subscription } from './session.ts'
 
 export function handleSubscribe(
@@ -53,7 +54,7 @@ function subscribe(
   const refuse = (reasonCode: ReasonCode, reason: string, code: string): Outcome => {
     broker.counters.subscribesRefused += 1
     broker.refused('subscribe', connection, code, { topicFilter, reasonCode })
-    return { reasonCode, reason: `${topicFilter}: ${reason}` }
+    return { reasonCode: reasonCodeFor('suback', reasonCode), reason: `${topicFilter}: ${reason}` }
   }
   if (!isValidTopicFilter(topicFilter) || !broker.isTopicFilterWithinLimits(topicFilter)) {
     return refuse(
@@ -68,7 +69,8 @@ function subscribe(
   }
   const decision = permit.maySubscribe(shared?.topicFilter ?? topicFilter)
   if (!decision.allowed) return refuse(decision.reasonCode, decision.reason, decision.code)
-  if (!session.subscriptions.has(topicFilter) && session.subscriptions.size >= limits.maximumSubscriptionsPerSession) {
+  const known = session.subscriptions.get(topicFilter)
+  if (known === undefined && session.subscriptions.size >= limits.maximumSubscriptionsPerSession) {
     return refuse(ReasonCodes.quotaExceeded, 'too many subscriptions of this Session', 'too_many_subscriptions')
   }
   const qos = Math.min(request.qos, limits.maximumQoS) as QoS
@@ -80,7 +82,8 @@ function subscribe(
     subscriptionIdentifier: packet.properties?.subscriptionIdentifier,
     group:
       shared === undefined ? undefined : broker.sessions.group(permit.tenant, shared.shareName, shared.topicFilter),
-    since: shared === undefined ? broker.delivery.beginnings(session, topicFilter) : undefined,
+    // What waits for the subscription that it replaces is not lost [MQTT-3.8.4-4].
+    since: known !== undefined && known.qos > 0 ? known.since : broker.delivery.beginnings(session, topicFilter),
   }
   const isNew = broker.sessions.subscribe(session, subscription)
   // Shared subscriptions get no retained messages; Retain Handling decides for the others [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11].

@@ -1,5 +1,6 @@
 /** An Application Message on its way through the broker: owned once, encoded once per wire form, shared by all its readers. */
 import type { MessageProperties, ProtocolVersion, QoS } from '../mqtt/packet.ts'
+import { propertiesSize } from '../mqtt/properties.ts'
 import { encodePublish } from '../mqtt/publish.ts'
 
 /** A PUBLISH in bytes; the Packet Identifier, if any, is zero at its offset, and the first byte has no DUP, QoS or RETAIN. */
@@ -20,6 +21,15 @@ export interface MessageFields {
   readonly receivedAtMs: number
 }
 
+/** Bytes that a message takes beside its content: objects and places in maps, about. */
+const OVERHEAD_BYTES = 128
+
+/** Bytes that a message holds on to, for the bounds of queues and of what is retained. */
+export function sizeOfMessage(message: Pick<MessageFields, 'topicName' | 'payload' | 'properties'>): number {
+  const { topicName, payload, properties } = message
+  return payload.length + topicName.length + propertiesSize('publish', properties) + OVERHEAD_BYTES
+}
+
 export class Message {
   readonly topicName: string
   /** Not copied: `keep` the message before it outlives the turn that it came in. */
@@ -27,8 +37,10 @@ export class Message {
   kept = false
   readonly qos: QoS
   readonly retain: boolean
-  readonly properties: MessageProperties | undefined
+  properties: MessageProperties | undefined
   readonly publisherKey: string
+  /** Bytes that the message holds on to, for the bounds of queues. */
+  readonly sizeBytes: number
   /** ms since 1970; Infinity when the message does not expire. */
   readonly expiresAtMs: number
   #plain4: SharedPublish | undefined = undefined
@@ -43,20 +55,19 @@ export class Message {
     this.retain = fields.retain
     this.properties = fields.properties
     this.publisherKey = fields.publisherKey
+    this.sizeBytes = sizeOfMessage(fields)
     const expiry = fields.properties?.messageExpiryIntervalSeconds
     this.expiresAtMs = expiry === undefined ? Infinity : fields.receivedAtMs + expiry * 1000
   }
 
-  /** Bytes that the message holds on to, for the bounds of queues. */
-  get sizeBytes(): number {
-    return this.payload.length + this.topicName.length + 128
-  }
-
-  /** Makes the message fit to outlive its turn: copies a payload that is a small view and would keep a large chunk alive. */
+  /** Makes the message fit to outlive its turn: copies what is a small view and would keep a large chunk alive. */
   keep(): void {
     if (this.kept) return
     this.kept = true
-    if (this.payload.buffer.byteLength > this.payload.length * 2 + 1024) this.payload = Buffer.from(this.payload)
+    this.payload = ownCopy(this.payload)
+    const correlationData = this.properties?.correlationData
+    if (correlationData !== undefined)
+      this.properties = { ...this.properties, correlationData: ownCopy(correlationData) }
   }
 
   /**
@@ -77,4 +88,8 @@ export class Message {
     shared.bytes[0] = 0x30
     return shared
   }
+}
+
+function ownCopy(view: Buffer): Buffer {
+  return view.buffer.byteLength > view.length * 2 + 1024 ? Buffer.from(view) : view
 }

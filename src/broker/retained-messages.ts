@@ -1,6 +1,7 @@
 /** The last retained message of each Topic Name [MQTT-3.3.1-5], found by Topic Filter. */
 import type { Limits } from './limits.ts'
-import type { Message } from './message.ts'
+import { sizeOfMessage } from './message.ts'
+import type { Message, MessageFields } from './message.ts'
 
 class Node {
   readonly children = new Map<string, Node>()
@@ -22,9 +23,9 @@ export class RetainedMessages {
   }
 
   /** True when the bounds have room for this message in the place of its predecessor. */
-  hasRoom(topicName: string, payloadBytes: number): boolean {
-    const known = this.#find(topicName)
-    const bytes = this.#bytes + payloadBytes + topicName.length + 128 - (known?.sizeBytes ?? 0)
+  hasRoom(message: Pick<MessageFields, 'topicName' | 'payload' | 'properties'>): boolean {
+    const known = this.#find(message.topicName)
+    const bytes = this.#bytes + sizeOfMessage(message) - (known?.sizeBytes ?? 0)
     return (
       (known !== undefined || this.#count < this.#limits.maximumRetainedMessages) &&
       bytes <= this.#limits.maximumRetainedBytes

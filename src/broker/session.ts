@@ -34,6 +34,14 @@ export interface Inflight {
   awaiting: 'publish' | 'pubrel'
 }
 
+/** A QoS 2 message on its way in, until the client releases it. */
+export interface ReceivedPublish {
+  /** False until the engine owns it: then comes the PUBREC. */
+  isOwned: boolean
+  /** Which of the Session's connections it came on last, by their count. */
+  connections: number
+}
+
 /** A retained message that a new subscription is still owed. */
 export interface WaitingRetained {
   readonly message: Message
@@ -55,9 +63,11 @@ export class Session {
   /** In flight when the last connection ended, still to be sent again on this one, in order [MQTT-4.4.0-1]. */
   resend: Inflight[] = []
   /** Retained messages that wait for room in the window; they go out before anything newer. */
-  readonly retained: WaitingRetained[] = []
-  /** Packet Identifiers of QoS 2 messages owned and not yet released by the client [MQTT-4.3.3-10]. */
-  readonly received = new Set<number>()
+  retained: WaitingRetained[] = []
+  /** QoS 2 messages not yet released by the client, by Packet Identifier [MQTT-4.3.3-10]. */
+  readonly received = new Map<number, ReceivedPublish>()
+  /** How many connections the Session has had. */
+  connections = 0
   /** The partitions in which the Session is behind the tail, and up to where it has read. Empty: it gets what comes. */
   readonly behind = new Map<number, Cursor>()
   catchingUp = false
@@ -81,6 +91,19 @@ export class Session {
       this.#lastPacketId = this.#lastPacketId === 65_535 ? 1 : this.#lastPacketId + 1
     } while (this.inflight.has(this.#lastPacketId))
     return this.#lastPacketId
+  }
+
+  /** The client has brought a message to its end: its Packet Identifier is free. */
+  settle(packetId: number): void {
+    this.inflight.delete(packetId)
+    // Some answer what they got on an earlier connection before it is sent again.
+    if (this.resend.length > 0) this.resend = this.resend.filter((entry) => entry.packetId !== packetId)
+  }
+
+  /** Retained messages that still wait for this subscription are no longer owed to it. */
+  forgetRetained(topicFilter: string): void {
+    if (this.retained.length > 0)
+      this.retained = this.retained.filter(({ subscription }) => subscription.topicFilter !== topicFilter)
   }
 
   /** How many of the messages in flight count against the client's Receive Maximum on this connection. */

@@ -107,6 +107,7 @@ export class Sessions {
     const subscription = session.subscriptions.get(topicFilter)
     if (subscription === undefined) return false
     session.subscriptions.delete(topicFilter)
+    session.forgetRetained(topicFilter)
     session.subscriptionsChanged()
     this.#counters.subscriptions -= 1
     const { group } = subscription
