@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Changes } from './changes.ts'
+import type { DeviceRemoval } from './device-removal.ts'
 import { deviceOf, type DeviceRow } from './device-rows.ts'
 import type { Device, Devices } from './devices.ts'
 import { boundedPage, type Listed, type Viewer } from './result.ts'
@@ -17,8 +18,10 @@ import { contains, parseId, parseSearch } from './text-rules.ts'
 const directMaximum = 16_384
 /** Index entries of one slice of a walk. */
 const sliceEntries = 16_384
-/** From so many candidates on the trigram index saves nothing over a walk. */
-const candidatesMaximum = 2000
+/** From so many candidates on the trigram index saves little over a walk. */
+const candidatesMaximum = 10_000
+/** Candidates that one statement checks. */
+const candidatesBatch = 1000
 /** Row ids of one look into the trigram index, so that words with many candidates don't hold it up. */
 const searchSpan = 131_072
 /** More trigrams of a long word make the candidates no fewer. */
@@ -40,14 +43,17 @@ interface Scope {
 interface Slice {
   /** The slice is what follows this key ... */
   readonly after: string
-  /** ... up to this one. */
-  readonly last: string
+  /** ... up to this one, `undefined` for the end. */
+  readonly last: string | undefined
   readonly hits: number
 }
 
-/** The list of a store's devices. It watches the changes to know what it may remember. */
-export function createDeviceList(store: Store, changes: Changes): Devices['list'] {
-  const walks = createWalks(store, changes)
+/**
+ * The list of a store's devices. It watches the changes, and the devices that are taken away behind them, to know what
+ * it may remember.
+ */
+export function createDeviceList(store: Store, changes: Changes, removal: DeviceRemoval): Devices['list'] {
+  const walks = createWalks(store, changes, removal)
   return async (viewer, page) => {
     const search = parseSearch(page.search)
     const scope = search === null ? undefined : await findScope(store, viewer, page)
@@ -191,12 +197,16 @@ async function findFew(
     for (const { id } of rows) candidates.push(id)
     if (candidates.length > candidatesMaximum) return undefined
   }
-  if (candidates.length === 0) return []
-  const { rows } = await sql<{ readonly id: number }>`
-    with found as materialized (
-      select id, order_key from devices where id in (${sql.join(candidates)}) and ${condition})
-    select id from found order by order_key`.execute(db)
-  return rows.map(({ id }) => id)
+  const found: { readonly id: number; readonly key: Buffer }[] = []
+  for (let start = 0; start < candidates.length; start += candidatesBatch) {
+    const batch = candidates.slice(start, start + candidatesBatch)
+    const { rows } = await sql<{ readonly id: number; readonly order_key: string }>`
+      select id, order_key from devices where id in (${sql.join(batch)}) and ${condition}`.execute(db)
+    for (const row of rows) found.push({ id: row.id, key: Buffer.from(row.order_key) })
+    await nextTurn()
+  }
+  // In the order of bytes, which is the index's.
+  return found.toSorted((one, other) => one.key.compare(other.key)).map(({ id }) => id)
 }
 
 /** Cuts the page from those slices that it lies in. */
@@ -214,9 +224,9 @@ async function cutWalked(
     const skipped = Math.max(offset - totalCount, 0)
     totalCount += hits
     if (hits <= skipped || items.length >= limit) continue
+    const end = last === undefined ? undefined : sql<SqlBool>`order_key <= ${last}`
     const { rows } = await sql<{ readonly id: number }>`
-      select id from devices
-      where ${allOf([scope.where, condition])} and order_key > ${after} and order_key <= ${last}
+      select id from devices where ${allOf([scope.where, condition, sql<SqlBool>`order_key > ${after}`, end])}
       order by order_key limit ${limit - items.length} offset ${skipped}`.execute(db)
     for (const { id } of rows) items.push(id)
     await nextTurn()
@@ -229,15 +239,18 @@ interface Walks {
   count(key: string, scope: Scope, condition: RawBuilder<SqlBool>): Promise<readonly Slice[]>
 }
 
-function createWalks({ db }: Store, changes: Changes): Walks {
+function createWalks({ db }: Store, changes: Changes, removal: DeviceRemoval): Walks {
   const remembered = new Map<string, readonly Slice[]>()
   // Grows with each change that may move a device in or out of a list.
   let generation = 0
-  changes.subscribe(({ kind }) => {
-    if (kind === 'token_revoked' || kind === 'service_credential_revoked') return
+  const forget = (): void => {
     generation += 1
     remembered.clear()
+  }
+  changes.subscribe(({ kind }) => {
+    if (kind !== 'token_revoked' && kind !== 'service_credential_revoked') forget()
   })
+  removal.onRemoved(forget)
   // One walk at a time, so that a turn of the event loop holds one slice however many ask. Who waits is a caller of
   // `list`, and nothing else is kept for it.
   let last: Promise<unknown> = Promise.resolve()
@@ -247,10 +260,8 @@ function createWalks({ db }: Store, changes: Changes): Walks {
     if (known !== undefined) return known
     const begun = generation
     const slices: Slice[] = []
-    let after = ''
-    for (;;) {
-      const slice = await countSlice(db, scope, condition, after)
-      if (slice === undefined) break
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const slice: Slice = await countSlice(db, scope, condition, after)
       slices.push(slice)
       after = slice.last
       await nextTurn()
@@ -279,13 +290,15 @@ async function countSlice(
   scope: Scope,
   condition: RawBuilder<SqlBool>,
   after: string,
-): Promise<Slice | undefined> {
-  const { rows } = await sql<{ readonly last: string | null; readonly hits: number }>`
-    select max(order_key) as last, coalesce(sum(hit), 0) as hits from (
-      select order_key, case when ${condition} then 1 else 0 end as hit from devices
-      where ${scope.where ?? sql`1 = 1`} and order_key > ${after} order by order_key limit ${sliceEntries})`.execute(db)
-  const [row] = rows
-  return row === undefined || row.last === null ? undefined : { after, last: row.last, hits: row.hits }
+): Promise<Slice> {
+  const within = allOf([scope.where, sql<SqlBool>`order_key > ${after}`])
+  const end = await sql<{ readonly order_key: string }>`
+    select order_key from devices where ${within} order by order_key limit 1 offset ${sliceEntries - 1}`.execute(db)
+  const last = end.rows[0]?.order_key
+  const bounded = last === undefined ? within : allOf([within, sql<SqlBool>`order_key <= ${last}`])
+  const { rows } = await sql<{ readonly hits: number }>`
+    select count(*) as hits from devices where ${bounded} and ${condition}`.execute(db)
+  return { after, last, hits: rows[0]?.hits ?? 0 }
 }
 
 async function readDevices({ db }: Store, ids: readonly number[]): Promise<readonly Device[]> {

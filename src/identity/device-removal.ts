@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { DeviceRow } from './device-rows.ts'
 import type { Schema } from './schema.ts'
 import type { Store } from './store.ts'
@@ -11,18 +11,22 @@ const batchMaximum = 200
 export interface DeviceRemoval {
   /** Resolves when nothing is left that was marked before the call. */
   run(): Promise<void>
+  /** Calls the listener whenever devices were taken away. */
+  onRemoved(listener: () => void): void
   /** Ends at the next batch; the rest is done after the next start. */
   stop(): Promise<void>
 }
 
 /** A removal that works on one batch at a time and gives the event loop a turn between two. */
 export function createDeviceRemoval(store: Store): DeviceRemoval {
+  const listeners: (() => void)[] = []
   let isStopped = false
   let running: Promise<void> = Promise.resolve()
 
   async function sweep(): Promise<void> {
     for (;;) {
       if (isStopped || !(await removeBatch(store))) return
+      for (const listener of listeners) listener()
       await nextTurn()
     }
   }
@@ -32,6 +36,9 @@ export function createDeviceRemoval(store: Store): DeviceRemoval {
       // One after the other: a sweep that is nearly through may have missed the newest mark.
       running = running.then(sweep, sweep)
       return running
+    },
+    onRemoved(listener) {
+      listeners.push(listener)
     },
     async stop() {
       isStopped = true
@@ -61,14 +68,11 @@ export async function adjustDeviceCounts(
     ['applications', applications],
     ['organizations', organizations],
   ] as const) {
-    for (const [id, change] of counts) {
-      if (change === 0) continue
-      await db
-        .updateTable(table)
-        .set((eb) => ({ device_count: eb('device_count', '+', change) }))
-        .where('id', '=', id)
-        .execute()
-    }
+    const values = Array.from(counts, ([id, change]) => sql`(${id}, ${change})`)
+    await sql`
+      with counted (id, change) as (values ${sql.join(values)})
+      update ${sql.table(table)} set device_count = device_count + counted.change
+      from counted where ${sql.table(table)}.id = counted.id`.execute(db)
   }
 }
 

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Changes } from './changes.ts'
 import { createDeviceList } from './device-list.ts'
-import { adjustDeviceCounts, deleteDevices } from './device-removal.ts'
+import { adjustDeviceCounts, deleteDevices, type DeviceRemoval } from './device-removal.ts'
 import { checkDevice, deviceOf, type DeviceRow, orderKeyOf } from './device-rows.ts'
 import { parseDevEui } from './eui.ts'
 import {
@@ -99,7 +99,7 @@ export interface Devices {
 const batchMaximum = 200
 
 /** The devices of a store. */
-export function createDevices(store: Store, changes: Changes): Devices {
+export function createDevices(store: Store, changes: Changes, removal: DeviceRemoval): Devices {
   const { db } = store
   return {
     async create(device, actor) {
@@ -135,7 +135,7 @@ export function createDevices(store: Store, changes: Changes): Devices {
         return done
       }),
 
-    list: createDeviceList(store, changes),
+    list: createDeviceList(store, changes, removal),
 
     async recordSeen(seen) {
       const newest = new Map<string, DeviceSeen>()
@@ -271,11 +271,9 @@ async function tellOfAdded({ audit, emit }: Unit, rows: readonly DeviceRow[]): P
     return
   }
   const counts = new Map<number, number>()
-  for (const row of rows) counts.set(row.application_id, (counts.get(row.application_id) ?? 0) + 1)
-  const organizations = new Map(rows.map((row) => [row.application_id, row.organization_id]))
-  for (const [applicationId, organizationId] of organizations) {
-    const detail = { count: counts.get(applicationId) ?? 0 }
-    await audit('devices.created', String(applicationId), String(organizationId), detail)
+  for (const row of rows) counts.set(row.organization_id, (counts.get(row.organization_id) ?? 0) + 1)
+  for (const [organizationId, count] of counts) {
+    await audit('devices.created', String(organizationId), String(organizationId), { count })
   }
   emit({ kind: 'devices_changed' })
 }

@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { BoundedCache } from './bounded-cache.ts'
 import type { Clock } from './clock.ts'
 
 /** An attempt to log in that may go on. It counts as failed until told otherwise. */
@@ -32,7 +33,7 @@ const accountRule: Rule = { free: 50, firstWaitMs: 1000, longestWaitMs: 60_000 }
 
 /** After so long without a failure all is forgotten. */
 const memoryMs = 3_600_000
-/** Entries of each of the three maps, some 150 bytes each. At the bound the one that failed longest ago goes. */
+/** Entries of each of the three maps, some 150 bytes each. At the bound those that failed longest ago go. */
 const entriesMaximum = 20_000
 
 interface Entry {
@@ -76,7 +77,7 @@ interface Counter {
 }
 
 function createCounter(rule: Rule, clock: Clock): Counter {
-  const entries = new Map<string, Entry>()
+  const entries = new BoundedCache<Entry>(entriesMaximum)
   return {
     isBlocked(key) {
       const entry = entries.get(key)
@@ -96,12 +97,7 @@ function createCounter(rule: Rule, clock: Clock): Counter {
       if (beyond > 0) {
         entry.blockedUntilMs = nowMs + Math.min(rule.firstWaitMs * 2 ** Math.min(beyond - 1, 30), rule.longestWaitMs)
       }
-      entries.delete(key)
       entries.set(key, entry)
-      for (const oldest of entries.keys()) {
-        if (entries.size <= entriesMaximum) break
-        entries.delete(oldest)
-      }
       const blockedByThis = entry.blockedUntilMs
       return () => {
         entry.failures -= 1

@@ -91,7 +91,7 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
     organizations: createOrganizations(store, removal),
     members: createMembers(store),
     applications: createApplications(store, removal),
-    devices: createDevices(store, changes),
+    devices: createDevices(store, changes, removal),
     serviceCredentials: createServiceCredentials(store),
     passwords: createPasswords(store, hasher),
     secondFactor: createSecondFactor(store),
