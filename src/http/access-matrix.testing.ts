@@ -16,7 +16,7 @@ export interface Targets {
 }
 
 /** What the five people hear: stranger, member, device admin, organization admin, global admin. */
-export type PeopleStatus = readonly [number, number, number, number, number]
+type PeopleStatus = readonly [number, number, number, number, number]
 
 /** One route of the server. */
 export interface RouteCase {
@@ -79,7 +79,7 @@ const freshCredential = async (deployment: TestDeployment, serial: number): Prom
 }
 
 /** A DevEUI that no other serial has. */
-export function devEuiOfSerial(serial: number): string {
+function devEuiOfSerial(serial: number): string {
   return `a${serial.toString(16).padStart(15, '0')}`
 }
 

@@ -11,7 +11,7 @@ import { accepted, RequestRefused } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 
 /** What a route takes as proof of who is asking. */
-export type Credential =
+type Credential =
   | 'none'
   | 'session'
   | 'sessionOrBrokerAccess'
@@ -44,7 +44,7 @@ declare module 'fastify' {
 }
 
 /** What one route takes. */
-export interface RoutePolicy {
+interface RoutePolicy {
   readonly method: string
   readonly url: string
   readonly credential: Credential

@@ -10,7 +10,7 @@ import { createHttpServer, type HttpServerOptions } from './server.ts'
 export const PASSWORD = 'correct horse battery staple'
 
 /** A clock that a test moves. */
-export interface TestClock {
+interface TestClock {
   now(): number
   advance(ms: number): void
 }

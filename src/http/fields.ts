@@ -9,10 +9,10 @@ import { ErrorBodySchema, invalidArgument } from './errors.ts'
 import { RULE } from './validate.ts'
 
 /** The most items of one page. 999, which clients of the specification ask for, fits. */
-export const MAXIMUM_LIMIT = 1000
+const MAXIMUM_LIMIT = 1000
 
 /** How many items a list gives when `limit` is not given. */
-export const DEFAULT_LIMIT = 100
+const DEFAULT_LIMIT = 100
 
 /** Beyond it a list would only count past items that nobody pages to. */
 const MAXIMUM_OFFSET = 100_000_000

@@ -185,7 +185,12 @@ function* hostileRequests(route: RouteCase): Generator<Omit<InjectOptions, 'meth
   const good = route.request(targets, 1)
   const json = { 'content-type': 'application/json' }
   const headers = { ...json, 'grpc-metadata-x-otp': '000000' }
-  for (const query of QUERIES) yield { ...good, query, headers: { ...headers, ...good.headers } }
+  // In the URL itself: as an object, the query would arrive tidied up.
+  const { query: _query, url, ...bare } = good
+  const path = typeof url === 'string' ? url : ''
+  for (const query of QUERIES) {
+    yield { ...bare, url: `${path}?${query}`, headers: { ...headers, ...good.headers } }
+  }
   if (route.method !== 'GET') {
     for (const payload of BODIES) yield { ...good, payload, headers }
     for (const type of CONTENT_TYPES) yield { ...good, payload: '{}', headers: { ...headers, 'content-type': type } }

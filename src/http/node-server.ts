@@ -12,8 +12,8 @@ export interface TlsMaterial {
 
 /** Bounds on connections; each stops a peer that would hold memory or sockets without asking anything. */
 const LIMITS = {
-  /** Beyond this many sockets new ones are closed at once. Stops exhaustion of file descriptors. */
-  maximumConnections: 10_000,
+  /** Sockets at the same time, WebSockets included; beyond it new ones are closed at once. Stops exhaustion of memory. */
+  maximumConnections: 20_000,
   /** Of a request's header block, in bytes; beyond it: 431. A JWT of this service has less than 1 KiB. */
   maximumHeaderBytes: 16 * 1024,
   /** Until the header block is complete. Stops headers that are dripped byte by byte. */

@@ -10,7 +10,7 @@ export const ROLES = ['none', 'member', 'deviceAdmin', 'organizationAdmin', 'glo
 export type Role = (typeof ROLES)[number]
 
 /** The least role that an action on something of one organization asks for. */
-export const LEAST_ROLE = {
+const LEAST_ROLE = {
   'organization.read': 'member',
   'organization.update': 'organizationAdmin',
   'organization.govern': 'globalAdmin',

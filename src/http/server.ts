@@ -28,7 +28,7 @@ import { addUserRoutes } from './users.ts'
 import { compileValidator } from './validate.ts'
 
 /** What a deployment sets. */
-export interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
+interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
   /** Where clients reach this server, for the OpenAPI document: `https://fieldgate.example.org:8443`. */
   readonly baseUrl: string
   /** Addresses or networks of proxies whose X-Forwarded-For is believed; none by default. */
@@ -127,8 +127,10 @@ function createApp({ log, settings, https }: HttpServerOptions): HttpApp {
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: 128, ignoreTrailingSlash: true },
     clientErrorHandler: answerClientError,
-    frameworkErrors: (error, _request, reply: FastifyReply) => {
+    // For paths that no router takes; hooks do not run for them.
+    frameworkErrors: (error, request, reply: FastifyReply) => {
       const { status, body } = answerFor(error)
+      request.log.warn({ method: request.method, route: 'unknown', status }, 'request.completed')
       void reply.code(status).header('x-content-type-options', 'nosniff').send(body)
     },
   })
