@@ -11,6 +11,7 @@ import type { HeldPermit } from './permit-watch.ts'
 /** Its other devices' events must flow, so what can't be told to it is discarded and counted, never a closed connection. */
 const NOT_AN_EVENT = refusal('event_topic_invalid', 'a network server publishes device events alone')
 const UNKNOWN_DEVICE = refusal('event_device_unknown', 'no such device in this application')
+const DEVICE_DISABLED = refusal('device_disabled', 'the device is disabled')
 const NOT_A_COMMAND_FILTER = refusal('subscribe_not_granted', 'a network server subscribes to commands alone')
 
 function refusal(code: string, reason: string): Refusal {
@@ -86,5 +87,6 @@ function isOf(applications: ReadonlySet<string>, topic: ParsedTopic | undefined)
 }
 
 function eventDecision(place: DevicePlace | undefined, applicationId: string): Decision {
-  return place?.applicationId === applicationId ? ALLOWED : UNKNOWN_DEVICE
+  if (place?.applicationId !== applicationId) return UNKNOWN_DEVICE
+  return place.isDisabled ? DEVICE_DISABLED : ALLOWED
 }
