@@ -83,11 +83,12 @@ export class WireClient {
     }
   }
 
-  /** Sends CONNECT and answers the code of CONNACK. */
-  async connect(login: Login, fields: Partial<IConnectPacket> = {}): Promise<number> {
+  /** Sends CONNECT and answers the code of CONNACK; 'closed' when there was none. */
+  async connect(login: Login, fields: Partial<IConnectPacket> = {}): Promise<number | 'closed'> {
     this.send(this.connectPacket(login, fields))
     const packet = await this.next()
-    if (packet?.cmd !== 'connack') throw new Error(`in the place of CONNACK: ${JSON.stringify(packet)}`)
+    if (packet === undefined) return 'closed'
+    if (packet.cmd !== 'connack') throw new Error(`in the place of CONNACK: ${JSON.stringify(packet)}`)
     return codeOf(packet)
   }
 

@@ -1,0 +1,129 @@
+/** Subscribers that see whatever is delivered in the access matrix, and tell what should not have been. */
+import assert from 'node:assert/strict'
+import type { Packet } from 'mqtt-packet'
+import type { Credential, MatrixDeployment } from './access-matrix-deployment.ts'
+import type { RunningService } from './running-service.ts'
+import { WireClient } from './wire-client.ts'
+
+/** What ends the testimony: after it, nothing that was published before is still on its way. */
+const LAST = 'the last'
+
+export class Witnesses {
+  readonly #service: RunningService
+  readonly #deployment: MatrixDeployment
+  readonly #clients: WireClient[] = []
+  /** Clients of the matrix's own subscriptions: those that were granted something, and those that were not. */
+  readonly #watched: { readonly client: WireClient; readonly isGranted: boolean; readonly title: string }[] = []
+  readonly #titles = new Map<string, string>()
+  readonly #granted = new Set<string>()
+
+  /** Subscribes to all events and commands of both organizations, each by a credential that may. */
+  static async open(service: RunningService, deployment: MatrixDeployment): Promise<Witnesses> {
+    const witnesses = new Witnesses(service, deployment)
+    const { applicationA, otherApplicationA, applicationB } = deployment.places
+    await witnesses.#subscribe('the token of a member of A', [eventsOf(applicationA), eventsOf(otherApplicationA)])
+    await witnesses.#subscribe('the token of a member of B', [eventsOf(applicationB)])
+    await witnesses.#subscribe('the service credential of the deployment', ['application/+/device/+/command/down'])
+    return witnesses
+  }
+
+  private constructor(service: RunningService, deployment: MatrixDeployment) {
+    this.#service = service
+    this.#deployment = deployment
+  }
+
+  /** A payload, a valid command, that no other message has. */
+  marked(verdict: 'granted' | 'refused', title: string): string {
+    const serial = String(this.#titles.size)
+    this.#titles.set(serial, `${verdict}: ${title}`)
+    if (verdict === 'granted') this.#granted.add(serial)
+    return payloadOf(serial)
+  }
+
+  /** Looks at the end whether this client got something, or nothing. */
+  watch(client: WireClient, isGranted: boolean, title: string): void {
+    this.#watched.push({ client, isGranted, title })
+  }
+
+  /** Publishes a last event and command of every device, and compares what was delivered with what was granted. */
+  async testify(): Promise<void> {
+    await this.#publishTheLast()
+    const delivered: string[] = []
+    for (const client of this.#clients) {
+      const packets = await client.ping()
+      assert.ok(packets !== 'closed', 'a witness was disconnected')
+      delivered.push(...packets.map(serialOf).filter((serial) => serial !== LAST))
+    }
+    const wrong = delivered.filter((serial) => !this.#granted.has(serial)).map((serial) => this.#titles.get(serial))
+    assert.deepEqual(wrong, [], 'delivered although refused')
+    const missing = [...this.#granted].filter((serial) => !delivered.includes(serial))
+    assert.deepEqual(
+      missing.map((serial) => this.#titles.get(serial)),
+      [],
+      'granted and not delivered',
+    )
+    assert.equal(delivered.length, this.#granted.size, 'delivered more than once')
+    for (const { client, isGranted, title } of this.#watched) {
+      const packets = await client.ping()
+      assert.ok(packets !== 'closed', title)
+      if (isGranted) assert.notDeepEqual(packets, [], `${title}: nothing came of what was granted`)
+      else assert.deepEqual(packets.map(serialOf), [], `${title}: delivered to a subscription that was refused`)
+    }
+  }
+
+  close(): void {
+    for (const client of [...this.#clients, ...this.#watched.map((watched) => watched.client)]) client.destroy()
+  }
+
+  async #subscribe(name: string, topicFilters: readonly string[]): Promise<void> {
+    const client = await this.#connect(name)
+    for (const topicFilter of topicFilters) assert.equal(await client.subscribe(topicFilter, 0), 0)
+    this.#clients.push(client)
+  }
+
+  async #connect(name: string): Promise<WireClient> {
+    const credential = this.#deployment.credentials.find((candidate) => candidate.name === name) as Credential
+    const client = await WireClient.open(this.#service, 5)
+    assert.equal(await client.connect(credential.login), 0)
+    return client
+  }
+
+  /** At QoS 2: its whole exchange is over when the message has gone the way of all. */
+  async #publishTheLast(): Promise<void> {
+    const { applicationA, otherApplicationA, applicationB, deviceA, otherDeviceA, deviceB } = this.#deployment.places
+    const devices = [
+      [applicationA, deviceA, 'the token of a member of A'],
+      [otherApplicationA, otherDeviceA, 'the token of a member of A'],
+      [applicationB, deviceB, 'the token of a member of B'],
+    ] as const
+    for (const [application, device, member] of devices) {
+      const root = `application/${application}/device/${device}`
+      await this.#exchange('the service credential of the deployment', `${root}/event/up`)
+      await this.#exchange(member, `${root}/command/down`)
+    }
+  }
+
+  async #exchange(name: string, topicName: string): Promise<void> {
+    using client = await this.#connect(name)
+    for (const qos of [0, 1, 2] as const) client.send(client.publishPacket(topicName, payloadOf(LAST), qos))
+    assert.equal((await client.next())?.cmd, 'puback')
+    const pubrec = await client.next()
+    assert.ok(pubrec?.cmd === 'pubrec' && pubrec.messageId !== undefined)
+    client.send({ cmd: 'pubrel', messageId: pubrec.messageId })
+    assert.equal((await client.next())?.cmd, 'pubcomp')
+  }
+}
+
+function eventsOf(application: string): string {
+  return `application/${application}/device/+/event/+`
+}
+
+function payloadOf(serial: string): string {
+  return JSON.stringify({ confirmed: false, fPort: 1, data: Buffer.from(serial).toString('base64') })
+}
+
+function serialOf(packet: Packet): string {
+  assert.equal(packet.cmd, 'publish')
+  const { data } = JSON.parse(String('payload' in packet ? packet.payload : '')) as { readonly data: string }
+  return Buffer.from(data, 'base64').toString()
+}
