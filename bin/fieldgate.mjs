@@ -18,6 +18,8 @@ if (Number(process.versions.node.split('.')[0]) >= 24) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code) => process.exit(code ?? 1))
 } else {
-  console.error(`fieldgate: needs Node 24 or newer; this is ${process.version}. Run \`npm ci --ignore-scripts\` in the checkout.`)
+  console.error(
+    `fieldgate: needs Node 24 or newer; this is ${process.version}. Run \`npm ci --ignore-scripts\` in the checkout.`,
+  )
   process.exit(1)
 }

@@ -32,7 +32,9 @@ export function ensureInstalled() {
   if (result.error) fail(`npm could not be started: ${result.error.message}`)
   if (result.status !== 0) fail('npm ci failed; see its message above. Is the npm registry reachable?')
   if (!existsSync(pinnedNode)) {
-    fail(`There is no packaged Node for ${process.platform}-${process.arch}. Install Node 26 and use it to run dist/src/main.js.`)
+    fail(
+      `There is no packaged Node for ${process.platform}-${process.arch}. Install Node 26 and use it to run dist/src/main.js.`,
+    )
   }
   const version = execFileSync(pinnedNode, ['--version'], { encoding: 'utf8' }).trim()
   console.error(`Installed; this project runs on its own Node ${version}.`)
@@ -42,16 +44,22 @@ export function ensureInstalled() {
 /** Compiles src/ and simulator/ to dist/ unless dist/ comes from these very files. */
 export function ensureBuilt() {
   const files = built
-    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)))
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
     .filter((name) => statSync(join(root, name)).isFile() && !name.endsWith('.test.ts'))
-    .sort()
+    // oxlint-disable-next-line unicorn/no-array-sort -- this runs on Node 18, which has no toSorted
+    .sort((a, b) => (a < b ? -1 : 1))
   const sources = [...files, 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json']
   const wanted = digest(sources.flatMap((name) => [name, readFileSync(join(root, name), 'utf8')]))
   if (read(buildStamp) === wanted) return
   console.error('Building dist/ ...')
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-  const result = spawnSync(pinnedNode, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+  const result = spawnSync(pinnedNode, [tsc, '-p', 'tsconfig.build.json'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
   if (result.status !== 0) fail('The build failed; see the compiler’s messages above.')
   for (const name of files.filter((file) => !file.endsWith('.ts'))) {
     const target = join(root, 'dist', name)

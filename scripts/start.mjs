@@ -5,7 +5,9 @@ import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
 
 ensureInstalled()
 ensureBuilt()
-const child = spawn(pinnedNode, [join(root, 'dist', 'src', 'main.js'), 'demo', ...process.argv.slice(2)], { stdio: 'inherit' })
+const child = spawn(pinnedNode, [join(root, 'dist', 'src', 'main.js'), 'demo', ...process.argv.slice(2)], {
+  stdio: 'inherit',
+})
 // The terminal sends Ctrl-C to the whole group; the child leaves in order, and this process waits for it.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => child.kill('SIGTERM'))

@@ -8,13 +8,20 @@ import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
 
 ensureInstalled()
 if (Number(process.versions.node.split('.')[0]) < 24) {
-  const again = spawnSync(pinnedNode, [join(root, 'scripts', 'test.mjs'), ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' })
+  const again = spawnSync(pinnedNode, [join(root, 'scripts', 'test.mjs'), ...process.argv.slice(2)], {
+    cwd: root,
+    stdio: 'inherit',
+  })
   process.exit(again.status ?? 1)
 }
 ensureBuilt()
 
 const wanted = process.argv.slice(2)
-const environment = { ...process.env, PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH ?? ''}`, NO_COLOR: '1' }
+const environment = {
+  ...process.env,
+  PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH ?? ''}`,
+  NO_COLOR: '1',
+}
 let passed = 0
 let failed = 0
 let skipped = 0
@@ -26,7 +33,11 @@ if (wanted.length === 0) {
     ['types', 'tsc', '--noEmit'],
     ['dead code', 'knip'],
   ]) {
-    const result = spawnSync(join(root, 'node_modules', '.bin', command), args, { cwd: root, env: environment, encoding: 'utf8' })
+    const result = spawnSync(join(root, 'node_modules', '.bin', command), args, {
+      cwd: root,
+      env: environment,
+      encoding: 'utf8',
+    })
     const ok = result.status === 0
     console.log(`${ok ? '✔' : '✖'} ${title}`)
     if (ok) passed += 1
@@ -39,10 +50,12 @@ if (wanted.length === 0) {
 }
 
 const files = ['src', 'simulator', 'bench', 'test']
-  .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)))
+  .flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
   .filter((file) => file.endsWith('.test.ts'))
   .filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)))
-  .sort()
+  .toSorted((a, b) => a.localeCompare(b))
 const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-test-'))
 const tap = join(scratch, 'result.tap')
 const run = spawnSync(
@@ -60,7 +73,11 @@ const run = spawnSync(
   { cwd: root, env: environment, stdio: ['ignore', 'inherit', 'inherit'] },
 )
 const summary = existsSync(tap) ? readFileSync(tap, 'utf8') : ''
-if (process.env.CI) for (const line of summary.matchAll(/^ *# (?!Subtest:|pass |fail |skipped |tests |suites |cancelled |todo |duration_ms ).+$/gm)) console.log(line[0].trim())
+if (process.env.CI)
+  for (const line of summary.matchAll(
+    /^ *# (?!Subtest:|pass |fail |skipped |tests |suites |cancelled |todo |duration_ms ).+$/gm,
+  ))
+    console.log(line[0].trim())
 const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(summary)?.[1] ?? 0)
 passed += count('pass')
 failed += count('fail') + count('cancelled')
@@ -77,10 +94,15 @@ function ensureDebianPackages() {
   if (missing.length === 0) return
   if (process.getuid?.() === 0 && spawnSync('which', ['apt-get']).status === 0) {
     console.log(`Installing ${missing.join(', ')} for the end-to-end tests ...`)
-    const apt = { stdio: /** @type {const} */ (['ignore', 'ignore', 'inherit']), env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
+    const apt = {
+      stdio: /** @type {const} */ (['ignore', 'ignore', 'inherit']),
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    }
     spawnSync('apt-get', ['update', '-qq'], apt)
     if (spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...missing], apt).status === 0) return
   }
-  console.log(`Missing for the end-to-end tests: ${missing.join(', ')}. Install them (Debian: apt-get install ${missing.join(' ')}).`)
+  console.log(
+    `Missing for the end-to-end tests: ${missing.join(', ')}. Install them (Debian: apt-get install ${missing.join(' ')}).`,
+  )
   failed += 1
 }
