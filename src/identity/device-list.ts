@@ -20,8 +20,8 @@ const directMaximum = 16_384
 const sliceEntries = 16_384
 /** From so many candidates on the trigram index saves little over a walk. */
 const candidatesMaximum = 10_000
-/** Candidates that one statement checks. */
-const candidatesBatch = 1000
+/** Candidates that one statement finds or checks. */
+const candidatesBatch = 500
 /** Row ids of one look into the trigram index, so that words with many candidates don't hold it up. */
 const searchSpan = 131_072
 /** More trigrams of a long word make the candidates no fewer. */
@@ -78,11 +78,12 @@ async function findIds(
   }
   const condition = allOf([scope.filter, search === undefined ? undefined : contains(sql.ref('order_key'), search)])
   if (scope.total <= directMaximum) return findDirectly(db, scope, condition, limit, offset)
-  if (search !== undefined) {
+  const key = `${scope.key} ${search ?? ''}`
+  if (search !== undefined && !walks.isKnown(key)) {
     const few = await findFew(db, allOf([scope.where, condition]), search)
     if (few !== undefined) return { totalCount: few.length, items: few.slice(offset, offset + limit) }
   }
-  const slices = await walks.count(`${scope.key} ${search ?? ''}`, scope, condition)
+  const slices = await walks.count(key, scope, condition)
   return cutWalked(db, scope, condition, slices, limit, offset)
 }
 
@@ -183,30 +184,43 @@ async function findFew(
     )
   }
   const match = [...trigrams].join(' AND ')
-  const newest = await db
-    .selectFrom('devices')
-    .select((eb) => eb.fn.max('id').as('id'))
-    .executeTakeFirst()
-  const candidates: number[] = []
-  for (let from = 0; from < (newest?.id ?? 0); from += searchSpan) {
-    if (from > 0) await nextTurn()
-    const { rows } = await sql<{ readonly id: number }>`
-      select rowid as id from device_search
-      where device_search match ${match} and rowid > ${from} and rowid <= ${from + searchSpan}
-      limit ${candidatesMaximum + 1 - candidates.length}`.execute(db)
-    for (const { id } of rows) candidates.push(id)
-    if (candidates.length > candidatesMaximum) return undefined
-  }
+  if (!(await areFew(db, match))) return undefined
   const found: { readonly id: number; readonly key: Buffer }[] = []
-  for (let start = 0; start < candidates.length; start += candidatesBatch) {
-    const batch = candidates.slice(start, start + candidatesBatch)
+  for (let last = 0; ;) {
+    const candidates = await sql<{ readonly id: number }>`
+      select rowid as id from device_search where device_search match ${match} and rowid > ${last}
+      order by rowid limit ${candidatesBatch}`.execute(db)
+    const ids = candidates.rows.map(({ id }) => id)
+    const newest = ids.at(-1)
+    if (newest === undefined) break
+    last = newest
     const { rows } = await sql<{ readonly id: number; readonly order_key: string }>`
-      select id, order_key from devices where id in (${sql.join(batch)}) and ${condition}`.execute(db)
+      select id, order_key from devices where id in (${sql.join(ids)}) and ${condition}`.execute(db)
     for (const row of rows) found.push({ id: row.id, key: Buffer.from(row.order_key) })
     await nextTurn()
   }
   // In the order of bytes, which is the index's.
   return found.toSorted((one, other) => one.key.compare(other.key)).map(({ id }) => id)
+}
+
+/** Whether looking at each candidate is worth it. */
+async function areFew(db: Store['db'], match: string): Promise<boolean> {
+  const newest = await db
+    .selectFrom('devices')
+    .select((eb) => eb.fn.max('id').as('id'))
+    .executeTakeFirst()
+  let candidates = 0
+  for (let from = 0; from < (newest?.id ?? 0); from += searchSpan) {
+    if (from > 0) await nextTurn()
+    const { rows } = await sql<{ readonly count: number }>`
+      select count(*) as count from (
+        select 1 from device_search
+        where device_search match ${match} and rowid > ${from} and rowid <= ${from + searchSpan}
+        limit ${candidatesMaximum + 1})`.execute(db)
+    candidates += rows[0]?.count ?? 0
+    if (candidates > candidatesMaximum) return false
+  }
+  return true
 }
 
 /** Cuts the page from those slices that it lies in. */
@@ -236,6 +250,8 @@ async function cutWalked(
 
 /** Counts matches slice by slice. */
 interface Walks {
+  /** Whether the count is at hand. */
+  isKnown(key: string): boolean
   count(key: string, scope: Scope, condition: RawBuilder<SqlBool>): Promise<readonly Slice[]>
 }
 
@@ -277,6 +293,7 @@ function createWalks({ db }: Store, changes: Changes, removal: DeviceRemoval): W
   }
 
   return {
+    isKnown: (key) => remembered.has(key),
     count(key, scope, condition) {
       const own = last.then(() => walk(key, scope, condition))
       last = own.catch(() => undefined)

@@ -85,6 +85,8 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
 
 /** The `kid`, if the header looks like one that we write. No other parameter of a hostile header is ever looked at. */
 function readKeyId(jwt: string): string | undefined {
+  // Decoders of base64 pass over white space: one token would have many spellings.
+  if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(jwt)) return undefined
   try {
     const header = decodeProtectedHeader(jwt)
     const { kid } = header

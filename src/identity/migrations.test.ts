@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Kysely, sql } from 'kysely'
+import { migrate, type Migration } from './migrations.ts'
+import type { Schema } from './schema.ts'
+import { createSqliteDialect } from './sqlite-dialect.ts'
+
+function open(file = ':memory:'): Kysely<Schema> {
+  return new Kysely<Schema>({ dialect: createSqliteDialect(file) })
+}
+
+function makesTable(version: number, table: string): Migration {
+  return {
+    version,
+    async up(trx) {
+      await sql`create table ${sql.table(table)} (id integer primary key)`.execute(trx)
+    },
+  }
+}
+
+async function tablesOf(db: Kysely<Schema>): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db)
+  return rows.map(({ name }) => name)
+}
+
+test('a step that fails halfway leaves the schema as it was before that step', async () => {
+  const db = open()
+  const fails: Migration = {
+    version: 2,
+    async up(trx) {
+      await makesTable(2, 'second').up(trx)
+      throw new Error('the power is gone')
+    },
+  }
+  await assert.rejects(migrate(db, 0, [makesTable(1, 'first'), fails]), /the power is gone/)
+  assert.deepEqual(await tablesOf(db), ['schema_versions', 'first'])
+  await migrate(db, 0, [makesTable(1, 'first'), makesTable(2, 'second')])
+  assert.deepEqual(await tablesOf(db), ['schema_versions', 'first', 'second'])
+  await db.destroy()
+})
+
+test('a process that dies within a step leaves the schema as it was before that step', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'fieldgate-migrations-'))
+  const file = join(directory, 'registry.db')
+  const dying = open(file)
+  await migrate(dying, 0, [makesTable(1, 'first')])
+  let reached: () => void
+  const midway = new Promise<void>((resolve) => {
+    reached = resolve
+  })
+  // Never ends: what another process finds of it is what a killed one leaves.
+  const never: Migration = {
+    version: 2,
+    async up(trx) {
+      await makesTable(2, 'second').up(trx)
+      reached()
+      await new Promise(() => undefined)
+    },
+  }
+  void migrate(dying, 0, [makesTable(1, 'first'), never])
+  await midway
+  const reader = open(file)
+  assert.deepEqual(await tablesOf(reader), ['schema_versions', 'first'])
+  await reader.destroy()
+  rmSync(directory, { recursive: true })
+})
+
+test('a schema that is newer than this program is not opened', async () => {
+  const db = open()
+  await migrate(db, 0, [makesTable(1, 'first'), makesTable(7, 'seventh')])
+  await assert.rejects(migrate(db, 0, [makesTable(1, 'first')]), {
+    code: 'registry_newer',
+    message: /version 7.*newer/,
+  })
+  await db.destroy()
+})
+
+test('steps that were done are not done again', async () => {
+  const db = open()
+  const steps = [makesTable(1, 'first')]
+  await migrate(db, 0, steps)
+  await migrate(db, 0, steps)
+  assert.deepEqual(await tablesOf(db), ['schema_versions', 'first'])
+  await db.destroy()
+})
