@@ -1,4 +1,5 @@
 /** A small deployment in memory, for the tests of this folder: two organizations, every role, and a server to ask. */
+import { EventEmitter } from 'node:events'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
 import { Registry as MetricsRegistry } from 'prom-client'
@@ -25,6 +26,8 @@ export interface TestDeployment {
   readonly clock: TestClock
   /** Lines of the log, as they were written. */
   readonly logLines: string[]
+  /** Emits the message of each line of the log. */
+  readonly logged: EventEmitter
   readonly userIds: Readonly<Record<Person, string>>
   /** The first organization, and the one that the stranger administers. */
   readonly organizationId: string
@@ -53,7 +56,16 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     },
   }
   const logLines: string[] = []
-  const log = pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) })
+  const logged = new EventEmitter()
+  const log = pino(
+    { level: 'trace' },
+    {
+      write: (line: string) => {
+        logLines.push(line)
+        logged.emit((JSON.parse(line) as { msg: string }).msg)
+      },
+    },
+  )
   const registry = await openRegistry({ file: ':memory:', clock })
   const places = await populate(registry)
   const app = await createHttpServer({
@@ -73,6 +85,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     registry,
     clock,
     logLines,
+    logged,
     ...places,
     session: async (person) => registry.tokens.issueSession({ id: places.userIds[person] }),
     ask: async (token, request) =>

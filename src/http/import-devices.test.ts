@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { afterEach, beforeEach, test } from 'node:test'
 import { openTestDeployment, type Person, type TestDeployment } from './deployment.testing.ts'
 
@@ -192,6 +196,34 @@ test('an upload that is too large is refused by its length, and by its bytes whe
   const endless = Readable.from(Array.from({ length: 66 }, () => line))
   const byBytes = await upload(endless, { type: 'application/x-ndjson' })
   assert.equal(byBytes.status, 413)
+})
+
+test('over a connection, an upload that is too large is answered, and one that breaks off is the client’s fault', async () => {
+  const { app, logLines } = deployment
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const authorization = `Bearer ${await deployment.session('deviceAdmin')}`
+  const options = { host: '127.0.0.1', port, method: 'POST', path: '/api/devices/import' }
+  const headers = { authorization, 'content-type': 'application/x-ndjson' }
+  const large = request({ ...options, headers })
+  const line = Buffer.alloc(1024 * 1024, '\n')
+  const [[response]] = (await Promise.all([
+    once(large, 'response'),
+    pipeline(Readable.from(Array.from({ length: 66 }, () => line)), large).catch(() => undefined),
+  ])) as [[IncomingMessage], undefined]
+  assert.equal(response.statusCode, 413)
+  response.destroy()
+
+  logLines.length = 0
+  const arrived = once(app.server, 'request')
+  const broken = request({ ...options, headers })
+  broken.on('error', () => undefined)
+  broken.write('{"devEUI":')
+  await arrived
+  const aborted = once(deployment.logged, 'request.aborted')
+  broken.destroy()
+  await aborted
+  assert.ok(!logLines.join('').includes('request.failed'))
 })
 
 test('other content types are refused, and a member may not import', async () => {

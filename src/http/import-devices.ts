@@ -8,7 +8,7 @@ import { parseDevEui } from '../identity/eui.ts'
 import type { Viewer } from '../identity/result.ts'
 import { viewerOf } from './authenticate.ts'
 import { deviceChanges, type GivenDevice, WritableDevice } from './device-fields.ts'
-import { RequestRefused } from './errors.ts'
+import { invalidArgument, RequestRefused } from './errors.ts'
 import { givenId, idText, optionalId, responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { csvRows, type ImportRow, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
@@ -201,11 +201,19 @@ async function importRows(
       if (batch.length === BATCH_ROWS) await flush()
     }
   } catch (error) {
-    if (!(error instanceof RequestRefused) || progress.created === 0) throw error
-    progress.stopped = error.message
+    const refused = refusalOf(error, signal)
+    if (refused === undefined || progress.created === 0) throw refused ?? error
+    progress.stopped = refused.message
   }
   if (batch.length > 0) await flush()
   return progress
+}
+
+/** What is wrong with an upload; a client that went away is no fault of ours. */
+function refusalOf(error: unknown, signal: AbortSignal): RequestRefused | undefined {
+  if (error instanceof RequestRefused) return error
+  const isGone = signal.aborted || (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
+  return isGone ? invalidArgument('the upload broke off', 'unreadable_request') : undefined
 }
 
 function tooManyRows(): RequestRefused {

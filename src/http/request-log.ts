@@ -3,8 +3,8 @@ import type { HttpApp } from './http-app.ts'
 import { Histogram, type Registry as MetricsRegistry } from 'prom-client'
 
 /**
- * Logs `request.completed` with the route's pattern (a raw URL may carry what people paste into it), and observes the
- * duration by method, route and status where a metrics registry is given.
+ * Logs `request.completed`, or `request.aborted` when the client went away, with the route's pattern (a raw URL may carry
+ * what people paste into it). Observes the duration by method, route and status where a metrics registry is given.
  */
 export function logRequests(app: HttpApp, metrics: MetricsRegistry | undefined): void {
   const duration =
@@ -27,5 +27,9 @@ export function logRequests(app: HttpApp, metrics: MetricsRegistry | undefined):
     // 501 is for a method that nobody supports: the client's fault.
     const level = statusCode >= 500 && statusCode !== 501 ? 'error' : statusCode >= 400 ? 'warn' : 'info'
     request.log[level]({ method: request.method, route, status: statusCode, durationMs }, 'request.completed')
+  })
+  // Nothing is answered to a client that went away, so the hook above does not run.
+  app.addHook('onRequestAbort', async (request) => {
+    request.log.warn({ method: request.method, route: request.routeOptions.url ?? 'unknown' }, 'request.aborted')
   })
 }
