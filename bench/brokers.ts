@@ -1,0 +1,151 @@
+/** The brokers that are compared: how each is started, and which version it is. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { BrokerCommand } from './broker-process.ts'
+import type { Certificate } from './certificate.ts'
+import { anonymousDeployment } from './deployment.ts'
+import type { Deployment } from './deployment.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const aedesProgram = fileURLToPath(new URL('peers/aedes.ts', import.meta.url))
+const serviceProgram = fileURLToPath(new URL('peers/product-service.ts', import.meta.url))
+const MOSQUITTO = '/usr/sbin/mosquitto'
+
+/** Where a comparison keeps its files. */
+export interface Workspace {
+  readonly directory: string
+  readonly certificate: Certificate
+}
+
+export type BrokerName = 'fieldgate' | 'fieldgate-service' | 'mosquitto' | 'aedes'
+
+export interface BrokerKind {
+  readonly name: BrokerName
+  /** For people. */
+  readonly title: string
+  readonly version: () => string
+  /** What keeps it from being started here, as a sentence; undefined when nothing does. */
+  readonly missing: () => string | undefined
+  /** Called once before its first start; answers who may do what. */
+  readonly prepare: (workspace: Workspace) => Deployment
+  readonly command: (workspace: Workspace, port: number) => BrokerCommand
+}
+
+/** In the order of the tables. */
+export const BROKERS: readonly BrokerKind[] = [
+  {
+    name: 'fieldgate',
+    title: 'Fieldgate’s core',
+    version: fieldgateVersion,
+    missing: notBuilt,
+    prepare: anonymousDeployment,
+    command: ({ certificate: { certFile, keyFile } }, port) => ({
+      program: process.execPath,
+      arguments: [builtProgram, 'bare-broker', '--tls-port', String(port), '--cert', certFile, '--key', keyFile],
+    }),
+  },
+  {
+    name: 'fieldgate-service',
+    title: 'Fieldgate’s service',
+    version: fieldgateVersion,
+    missing: notBuilt,
+    prepare: prepareService,
+    command: (workspace, port) => ({
+      program: process.execPath,
+      arguments: [serviceProgram, 'serve'],
+      environment: serviceEnvironment(workspace, port),
+    }),
+  },
+  {
+    name: 'mosquitto',
+    title: 'mosquitto',
+    version: () => /version (\S+)/.exec(spawnSync(MOSQUITTO, ['-h'], { encoding: 'utf8' }).stdout)?.[1] ?? '',
+    missing: () =>
+      existsSync(MOSQUITTO) ? undefined : `${MOSQUITTO} is not there; on Debian: apt-get install mosquitto`,
+    prepare: anonymousDeployment,
+    command: (workspace, port) => ({
+      program: MOSQUITTO,
+      arguments: ['-c', writeMosquittoConfiguration(workspace, port)],
+    }),
+  },
+  {
+    name: 'aedes',
+    title: 'aedes',
+    version: () => versionIn(join(root, 'node_modules', 'aedes', 'package.json')),
+    missing: () => undefined,
+    prepare: anonymousDeployment,
+    command: ({ certificate: { certFile, keyFile } }, port) => ({
+      program: process.execPath,
+      arguments: [aedesProgram, String(port), certFile, keyFile],
+    }),
+  },
+]
+
+const builtProgram = join(root, 'src', 'main.ts')
+
+function notBuilt(): string | undefined {
+  return existsSync(builtProgram) ? undefined : 'dist/ is not built; run the comparison by npm run bench'
+}
+
+function fieldgateVersion(): string {
+  return versionIn(join(root, 'package.json'))
+}
+
+function versionIn(file: string): string {
+  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version
+}
+
+/** Fills the service's data directory, in a process that is over before the first measurement. */
+function prepareService(workspace: Workspace): Deployment {
+  const file = join(workspace.directory, 'deployment.json')
+  if (!existsSync(file)) {
+    const result = spawnSync(process.execPath, [serviceProgram, 'populate', file], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, ...serviceEnvironment(workspace, 0) },
+    })
+    if (result.status !== 0) throw new Error('the deployment of the comparison could not be made')
+  }
+  return JSON.parse(readFileSync(file, 'utf8')) as Deployment
+}
+
+/** What the whole service keeps of its defaults, it keeps; counts of connections are what the scenarios need. */
+function serviceEnvironment({ directory, certificate }: Workspace, port: number): Record<string, string> {
+  return {
+    FIELDGATE_DATA_DIR: join(directory, 'service'),
+    FIELDGATE_HOST: '127.0.0.1',
+    FIELDGATE_PUBLIC_HOST: 'localhost',
+    FIELDGATE_HTTPS_PORT: '0',
+    FIELDGATE_MQTTS_PORT: String(port),
+    FIELDGATE_TLS_CERT_FILE: certificate.certFile,
+    FIELDGATE_TLS_KEY_FILE: certificate.keyFile,
+    FIELDGATE_MAXIMUM_CONNECTIONS_PER_ORGANIZATION: '20000',
+    FIELDGATE_MAXIMUM_CONNECTIONS_PER_USER: '20000',
+  }
+}
+
+/** Nothing is dropped, nothing written to disk, each packet sent at once: mosquitto at its quickest. */
+function writeMosquittoConfiguration({ directory, certificate }: Workspace, port: number): string {
+  const file = join(directory, 'mosquitto.conf')
+  const lines = [
+    // As root it would become the user mosquitto, who can't read this directory.
+    `user ${userInfo().username}`,
+    `listener ${port} 127.0.0.1`,
+    `certfile ${certificate.certFile}`,
+    `keyfile ${certificate.keyFile}`,
+    'tls_version tlsv1.3',
+    'allow_anonymous true',
+    'persistence false',
+    'set_tcp_nodelay true',
+    'max_connections -1',
+    'max_inflight_messages 1024',
+    'max_queued_messages 0',
+    'sys_interval 0',
+    'log_dest none',
+    'connection_messages false',
+  ]
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  return file
+}

@@ -1,0 +1,126 @@
+/**
+ * The whole service as a peer, on the settings of its environment: `node product-service.ts serve` until SIGTERM, or `populate <file>`, which makes the
+ * organizations, applications, devices, users and tokens of a comparison in its data directory and writes what they are called.
+ */
+import { writeFileSync } from 'node:fs'
+import { checkSettings, describeFaults, readEnvironment } from '../../src/config.ts'
+import type { Registry } from '../../src/identity/registry.ts'
+import type { Result } from '../../src/identity/result.ts'
+import { createLog } from '../../src/log.ts'
+import { startService } from '../../src/service.ts'
+import type { Service } from '../../src/service.ts'
+import {
+  APPLICATIONS_OF_AN_ORGANIZATION,
+  devEuiOf,
+  DEVICES_OF_AN_APPLICATION,
+  ORGANIZATIONS,
+  TOKENS,
+} from '../deployment.ts'
+import type { Deployment } from '../deployment.ts'
+import type { Credentials } from '../load/job.ts'
+
+const NOBODY = { userId: null }
+const TTL_SECONDS = 86_400
+/** Devices of one call, so that the list of outcomes stays short. */
+const BATCH = 10_000
+
+const [command, file] = process.argv.slice(2)
+const service = await start()
+if (command === 'populate' && file !== undefined) {
+  writeFileSync(file, JSON.stringify(await populate(service.registry)), { mode: 0o600 })
+  await service.close()
+} else {
+  process.once('SIGTERM', () => {
+    service.close().catch((error: unknown) => {
+      console.error(error)
+      process.exit(1)
+    })
+  })
+}
+
+function start(): Promise<Service> {
+  const checked = checkSettings(readEnvironment(process.env))
+  if (!checked.ok) throw new Error(describeFaults(checked.faults).join('\n'))
+  const { settings } = checked
+  return startService(settings, { log: createLog({ level: settings.logLevel, format: settings.logFormat }) })
+}
+
+async function populate(registry: Registry): Promise<Deployment> {
+  const applicationIds: string[] = []
+  const grants: { readonly userId: string; readonly organizationId: string }[] = []
+  for (let index = 0; index < ORGANIZATIONS; index += 1) {
+    const grant = await populateOrganization(registry, index)
+    grants.push(grant)
+    for (let number = 0; number < APPLICATIONS_OF_AN_ORGANIZATION; number += 1) {
+      applicationIds.push(await addApplication(registry, grant.organizationId, `application-${number}`))
+    }
+  }
+  await addDevices(registry, applicationIds)
+  const integrators = await Promise.all(grants.map((grant) => issueToken(registry, grant)))
+  const tokens: Credentials[] = []
+  while (tokens.length < TOKENS) {
+    tokens.push(await issueToken(registry, grants[tokens.length % grants.length] as (typeof grants)[number]))
+  }
+  const credential = await registry.serviceCredentials.create({ name: 'comparison', organizationId: null }, NOBODY)
+  const { userName, password } = valueOf(credential)
+  return { applicationIds, networkServer: { userName, password }, integrators, tokens }
+}
+
+async function populateOrganization(
+  registry: Registry,
+  index: number,
+): Promise<{ readonly userId: string; readonly organizationId: string }> {
+  const name = `organization-${index}`
+  const organization = { name, displayName: name, canHaveGateways: false }
+  const organizationId = valueOf(await registry.organizations.create(organization, NOBODY)).id
+  const user = {
+    email: `${name}@example.org`,
+    password: `password of ${name}`,
+    isAdmin: false,
+    isActive: true,
+    note: '',
+  }
+  const userId = valueOf(await registry.users.create(user, NOBODY)).id
+  const roles = { isAdmin: false, isDeviceAdmin: false, isGatewayAdmin: false }
+  valueOf(await registry.members.add(organizationId, userId, roles, NOBODY))
+  return { userId, organizationId }
+}
+
+async function addApplication(registry: Registry, organizationId: string, name: string): Promise<string> {
+  const application = {
+    name,
+    description: '',
+    organizationId,
+    serviceProfileId: '',
+    serviceProfileName: '',
+    payloadCodec: '' as const,
+    payloadEncoderScript: '',
+    payloadDecoderScript: '',
+  }
+  return valueOf(await registry.applications.create(application, NOBODY)).id
+}
+
+async function addDevices(registry: Registry, applicationIds: readonly string[]): Promise<void> {
+  const devices = applicationIds.flatMap((applicationId, application) =>
+    Array.from({ length: DEVICES_OF_AN_APPLICATION }, (_, device) => {
+      const devEui = devEuiOf(application, device)
+      return { devEui, name: `device ${devEui}`, applicationId }
+    }),
+  )
+  for (let at = 0; at < devices.length; at += BATCH) {
+    for (const outcome of await registry.devices.createMany(devices.slice(at, at + BATCH), NOBODY)) valueOf(outcome)
+  }
+}
+
+async function issueToken(
+  registry: Registry,
+  grant: { readonly userId: string; readonly organizationId: string },
+): Promise<Credentials> {
+  const issued = await registry.tokens.issueBrokerAccess({ ...grant, ttlSeconds: TTL_SECONDS })
+  return { userName: valueOf(issued).jwt, password: 'default' }
+}
+
+function valueOf<T>(result: Result<T>): T {
+  if (!result.ok) throw new Error(`${result.reason}: ${result.message}`)
+  return result.value
+}

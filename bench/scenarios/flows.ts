@@ -1,0 +1,142 @@
+/** S1 fan-in, S2 fan-out, S3 pairs, S7 one network server for many devices. */
+import {
+  applicationTopicFilter,
+  APPLICATIONS,
+  DEVICES_OF_AN_APPLICATION,
+  eventTopic,
+  integrator,
+  networkServer,
+} from '../deployment.ts'
+import type { Deployment } from '../deployment.ts'
+import type { FlowJob, JobQoS, Pace } from '../load/job.ts'
+import { cpuPerDelivery } from './scenario.ts'
+import type { Bound, Row, ScenarioName, Timing } from './scenario.ts'
+
+/** Messages of one publisher on their way: a device's gateway sends a few at a time, a network server as many as fit. */
+const FEW = 8
+const MANY = 500
+const FAN = 100
+const PAIRS = 200
+const PAIRS_PER_SECOND = 20_000
+const PACED_DELIVERIES_PER_SECOND = 10_000
+
+const QOS: readonly JobQoS[] = [0, 1]
+
+/** The rows of S1, S2, S3 and S7. */
+export const flowRows: readonly Row[] = [
+  ...QOS.map((qos) => row('s1', `fan-in ${FAN} → 1`, qos, ratio(qos === 0 ? 0.6 : 0.55), fanIn)),
+  ...QOS.map((qos) => row('s2', `fan-out 1 → ${FAN}`, qos, ratio(qos === 0 ? 0.1 : 0.12), fanOut)),
+  ...QOS.map((qos) => row('s2', `fan-out at 10,000 deliveries/s`, qos, undefined, pacedFanOut)),
+  ...QOS.map((qos) => row('s3', `${PAIRS} pairs at 20,000/s`, qos, ratio(qos === 0 ? 1.2 : 1.05), pairs)),
+  ...QOS.map((qos) =>
+    row(
+      's7',
+      '1 network server, 100,000 devices, 1,000 subscribers',
+      qos,
+      { kind: 'row', row: titleOf('s1', `fan-in ${FAN} → 1`, qos), maximum: 1 },
+      manyDevices,
+    ),
+  ),
+]
+
+type MakeJob = (deployment: Deployment) => Pick<FlowJob, 'publishers' | 'receivers' | 'streams' | 'pace'>
+
+function row(scenario: ScenarioName, name: string, qos: JobQoS, bound: Bound | undefined, make: MakeJob): Row {
+  return {
+    title: titleOf(scenario, name, qos),
+    scenario,
+    qos,
+    unit: 'µs/delivery',
+    bound,
+    maximumRuns: Infinity,
+    job: (deployment, timing) => flowJob(make(deployment), qos, timing),
+    figure: cpuPerDelivery,
+  }
+}
+
+/** At a fixed rate the latency is that of the measured window; flat out it is taken afterwards. */
+export function flowJob(
+  parts: Pick<FlowJob, 'publishers' | 'receivers' | 'streams' | 'pace'> & Partial<Pick<FlowJob, 'bystanders'>>,
+  qos: JobQoS,
+  { warmUpMs, measureMs, latencyMs }: Timing,
+): FlowJob {
+  const after = parts.pace.kind === 'rate' ? 0 : latencyMs
+  return { kind: 'flow', qos, bystanders: undefined, ...parts, warmUpMs, measureMs, latencyMs: after }
+}
+
+function titleOf(scenario: ScenarioName, name: string, qos: JobQoS): string {
+  return `${scenario.toUpperCase()} ${name}, QoS ${qos}`
+}
+
+function ratio(maximum: number): Bound {
+  return { kind: 'ratio', maximum }
+}
+
+function fanIn(deployment: Deployment): ReturnType<MakeJob> {
+  return {
+    publishers: upTo(FAN, () => networkServer(deployment)),
+    receivers: [{ ...integrator(deployment, 0), topicFilters: [applicationTopicFilter(deployment, 0)] }],
+    streams: upTo(FAN, (device) => ({
+      publisher: device,
+      receivers: [0],
+      topicNames: [eventTopic(deployment, 0, device)],
+    })),
+    pace: { kind: 'window', window: FEW },
+  }
+}
+
+function fanOut(deployment: Deployment): ReturnType<MakeJob> {
+  return fanOutAt(deployment, { kind: 'window', window: MANY })
+}
+
+function pacedFanOut(deployment: Deployment): ReturnType<MakeJob> {
+  return fanOutAt(deployment, { kind: 'rate', perSecond: PACED_DELIVERIES_PER_SECOND / FAN })
+}
+
+function fanOutAt(deployment: Deployment, pace: Pace): ReturnType<MakeJob> {
+  return {
+    publishers: [networkServer(deployment)],
+    receivers: upTo(FAN, () => ({
+      ...integrator(deployment, 0),
+      topicFilters: [applicationTopicFilter(deployment, 0)],
+    })),
+    streams: [{ publisher: 0, receivers: upTo(FAN, (index) => index), topicNames: [eventTopic(deployment, 0, 0)] }],
+    pace,
+  }
+}
+
+function pairs(deployment: Deployment): ReturnType<MakeJob> {
+  return {
+    publishers: upTo(PAIRS, () => networkServer(deployment)),
+    receivers: upTo(PAIRS, (index) => ({
+      ...integrator(deployment, index),
+      topicFilters: [eventTopic(deployment, index, 0)],
+    })),
+    streams: upTo(PAIRS, (index) => ({
+      publisher: index,
+      receivers: [index],
+      topicNames: [eventTopic(deployment, index, 0)],
+    })),
+    pace: { kind: 'rate', perSecond: PAIRS_PER_SECOND },
+  }
+}
+
+function manyDevices(deployment: Deployment): ReturnType<MakeJob> {
+  return {
+    publishers: [networkServer(deployment)],
+    receivers: upTo(APPLICATIONS, (application) => ({
+      ...integrator(deployment, application),
+      topicFilters: [applicationTopicFilter(deployment, application)],
+    })),
+    streams: upTo(APPLICATIONS, (application) => ({
+      publisher: 0,
+      receivers: [application],
+      topicNames: upTo(DEVICES_OF_AN_APPLICATION, (device) => eventTopic(deployment, application, device)),
+    })),
+    pace: { kind: 'window', window: MANY },
+  }
+}
+
+function upTo<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, index) => make(index))
+}
