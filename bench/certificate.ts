@@ -1,11 +1,14 @@
 /** The one certificate of a comparison: ECDSA P-256, self-signed, trusted by the load generators alone. */
-import { generateKeyPairSync } from 'node:crypto'
+// Before @peculiar/x509, whose containers need it as they are loaded.
+import 'reflect-metadata'
+import { KeyObject } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { encodeCertificate } from '../src/listeners/certificate-encoding.ts'
+import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509'
 
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 const VALID_MS = 7 * 24 * 3_600_000
-/** Clocks of processes on one machine agree; the encoding cuts to whole seconds. */
+/** A certificate is cut to whole seconds: it must not begin in the future. */
 const BACKDATED_MS = 60_000
 
 /** PEM files, and the certificate's text. */
@@ -16,22 +19,26 @@ export interface Certificate {
 }
 
 /** Makes the certificate in `directory`, which must exist. */
-export function makeCertificate(directory: string): Certificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+export async function makeCertificate(directory: string): Promise<Certificate> {
+  const keys = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
+  const names = new SubjectAlternativeNameExtension([
+    { type: 'dns', value: 'localhost' },
+    { type: 'ip', value: '127.0.0.1' },
+  ])
   const nowMs = Date.now()
-  const pem = encodeCertificate({
-    subject: 'localhost',
-    issuer: 'localhost',
-    notBeforeMs: nowMs - BACKDATED_MS,
-    notAfterMs: nowMs + VALID_MS,
-    publicKey,
-    issuerPublicKey: publicKey,
-    issuerPrivateKey: privateKey,
-    role: { authority: false, hostNames: ['localhost', '127.0.0.1'] },
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    name: 'CN=localhost',
+    notBefore: new Date(nowMs - BACKDATED_MS),
+    notAfter: new Date(nowMs + VALID_MS),
+    signingAlgorithm: ALGORITHM,
+    keys,
+    extensions: [names],
   })
+  const pem = certificate.toString('pem')
   const certFile = join(directory, 'certificate.pem')
   const keyFile = join(directory, 'key.pem')
-  writeFileSync(certFile, pem)
-  writeFileSync(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
+  writeFileSync(certFile, `${pem}\n`)
+  const key = KeyObject.from(keys.privateKey).export({ type: 'pkcs8', format: 'pem' })
+  writeFileSync(keyFile, key, { mode: 0o600 })
   return { certFile, keyFile, pem }
 }

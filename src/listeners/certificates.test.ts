@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { X509Certificate, createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, readdir, rename, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
@@ -11,10 +12,11 @@ import { connect, createServer } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
 import { silentLog } from '../broker/log.ts'
 import type { Log } from '../broker/log.ts'
-import { addressBytes, encodeCertificate, isCertifiableName } from './certificate-encoding.ts'
+import { certifiableName } from './certifiable-name.ts'
 import { CertificateError, loadCertificates } from './certificates.ts'
 import type { CertificateOptions } from './certificates.ts'
 import type { CertificatePair } from './local-authority.ts'
+import { makeCertificate } from './make-certificate.ts'
 
 const scratch = await mkdtemp(join(tmpdir(), 'fieldgate-tls-'))
 after(() => rm(scratch, { recursive: true }))
@@ -39,17 +41,19 @@ const load = (dataDirectory: string, more: Partial<CertificateOptions> = {}) =>
   })
 
 /** A pair of its own, self-signed, as an operator would configure it. */
-function makePair(notAfterMs = Date.now() + DAY_MS, notBeforeMs = Date.now() - DAY_MS): CertificatePair {
+async function makePair(
+  notAfterMs = Date.now() + DAY_MS,
+  notBeforeMs = Date.now() - DAY_MS,
+  names: readonly string[] = ['localhost'],
+): Promise<CertificatePair> {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
-  const cert = encodeCertificate({
+  const cert = await makeCertificate({
     subject: 'configured',
-    issuer: 'configured',
     notBeforeMs,
     notAfterMs,
     publicKey,
-    issuerPublicKey: publicKey,
-    issuerPrivateKey: privateKey,
-    role: { authority: false, hostNames: ['localhost'] },
+    issuer: { privateKey },
+    role: { authority: false, hostNames: names },
   })
   return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }) }
 }
@@ -181,12 +185,30 @@ describe('the local authority', () => {
     assert.equal(await readFile(join(folder, 'tls', 'ca.pem'), 'utf8'), ca)
   })
 
+  it('signs under an authority that another program made, whose name is encoded in another way', async () => {
+    const folder = await freshFolder()
+    const tls = join(folder, 'tls')
+    await mkdir(tls)
+    const request = 'req -x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -utf8 -days 3650'.split(' ')
+    const files = ['-keyout', join(tls, 'ca-key.pem'), '-out', join(tls, 'ca.pem')]
+    execFileSync('openssl', [...request, ...files, '-subj', '/O=Fieldgate/CN=Fieldgate local CA'], { stdio: 'ignore' })
+    const { cert, close } = await load(folder)
+    close()
+    const authority = new X509Certificate(await readFile(join(tls, 'ca.pem')))
+    // 0x0c: UTF8String, where the library by itself would write 0x13, PrintableString.
+    const name = Buffer.concat([Buffer.from([0x0c, 18]), Buffer.from('Fieldgate local CA')])
+    assert.ok(authority.raw.includes(name))
+    assert.ok(new X509Certificate(cert).raw.includes(name))
+    assert.ok(new X509Certificate(cert).checkIssued(authority))
+    execFileSync('openssl', ['verify', '-CAfile', join(tls, 'ca.pem'), join(tls, 'server.pem')])
+  })
+
   it('heals a server certificate that is damaged or has lost its key', async () => {
     const folder = await freshFolder()
     for (const damage of [
       () => writeFile(join(folder, 'tls', 'server.pem'), 'x'),
       () => unlink(join(folder, 'tls', 'server-key.pem')),
-      () => writeFile(join(folder, 'tls', 'server-key.pem'), makePair().key),
+      async () => writeFile(join(folder, 'tls', 'server-key.pem'), (await makePair()).key),
     ]) {
       const first = await load(folder)
       first.close()
@@ -201,7 +223,7 @@ describe('the local authority', () => {
     const folder = await freshFolder()
     const first = await load(folder)
     first.close()
-    await writeFile(join(folder, 'tls', 'ca-key.pem'), makePair().key)
+    await writeFile(join(folder, 'tls', 'ca-key.pem'), (await makePair()).key)
     await assert.rejects(load(folder), /ca-key\.pem is not the key of .*ca\.pem/)
     await unlink(join(folder, 'tls', 'ca-key.pem'))
     await assert.rejects(load(folder), /without its key/)
@@ -223,10 +245,10 @@ describe('the local authority', () => {
 })
 
 describe('a configured certificate', () => {
-  const refusals: readonly [string, () => CertificatePair, RegExp][] = [
+  const refusals: readonly [string, () => Promise<CertificatePair>, RegExp][] = [
     [
       'of another key',
-      () => ({ ...makePair(), key: makePair().key }),
+      async () => ({ ...(await makePair()), key: (await makePair()).key }),
       /tls\.key is not the key of the certificate .*tls\.crt/,
     ],
     ['that has expired', () => makePair(Date.now() - DAY_MS / 2), /tls\.crt has expired/],
@@ -235,14 +257,14 @@ describe('a configured certificate', () => {
       () => makePair(Date.now() + 2 * DAY_MS, Date.now() + DAY_MS),
       /tls\.crt is not valid yet/,
     ],
-    ['that is no PEM', () => ({ ...makePair(), cert: 'x' }), /tls\.crt is no certificate in PEM/],
-    ['whose key is no PEM', () => ({ ...makePair(), key: 'x' }), /tls\.key is no private key in PEM/],
+    ['that is no PEM', async () => ({ ...(await makePair()), cert: 'x' }), /tls\.crt is no certificate in PEM/],
+    ['whose key is no PEM', async () => ({ ...(await makePair()), key: 'x' }), /tls\.key is no private key in PEM/],
     [
       'whose key is encrypted',
-      () => {
+      async () => {
         const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
         const key = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' })
-        return { ...makePair(), key }
+        return { ...(await makePair()), key }
       },
       /tls\.key is encrypted/,
     ],
@@ -250,7 +272,7 @@ describe('a configured certificate', () => {
   for (const [title, make, message] of refusals) {
     it(`${title} is refused with the file and the fault`, async () => {
       const folder = await freshFolder()
-      const files = await writePair(folder, make())
+      const files = await writePair(folder, await make())
       await assert.rejects(
         load(folder, files),
         (error) => error instanceof CertificateError && message.test(error.message),
@@ -266,12 +288,12 @@ describe('a configured certificate', () => {
 
   it('is read again when its files are replaced', async () => {
     const folder = await freshFolder()
-    const first = makePair()
+    const first = await makePair()
     const files = await writePair(folder, first)
     const change = nextChange()
     const certificates = await load(folder, { ...files, onChange: change.onChange })
     assert.equal(certificates.caFile, undefined)
-    const second = makePair()
+    const second = await makePair()
     await writeFile(`${files.certFile}.new`, second.cert)
     await writeFile(`${files.keyFile}.new`, second.key)
     await rename(`${files.certFile}.new`, files.certFile)
@@ -282,9 +304,9 @@ describe('a configured certificate', () => {
 
   it('is read again when a symbolic link to its folder is turned, as Kubernetes does', async () => {
     const folder = await freshFolder()
-    const second = makePair()
+    const second = await makePair()
     for (const [name, pair] of [
-      ['v1', makePair()],
+      ['v1', await makePair()],
       ['v2', second],
     ] as const) {
       await mkdir(join(folder, name))
@@ -305,10 +327,10 @@ describe('a configured certificate', () => {
   it('is read again within a minute where no notice of a change comes', async (context: TestContext) => {
     context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
     const folder = await freshFolder()
-    const files = await writePair(folder, makePair())
+    const files = await writePair(folder, await makePair())
     const change = nextChange()
     const certificates = await load(folder, { ...files, onChange: change.onChange })
-    const second = makePair()
+    const second = await makePair()
     await writePair(folder, second)
     context.mock.timers.tick(60_000)
     assert.deepEqual(await change.promise, second)
@@ -317,13 +339,13 @@ describe('a configured certificate', () => {
 
   it('stays in use when the new one is bad, which is logged, and yields to the next good one', async () => {
     const folder = await freshFolder()
-    const files = await writePair(folder, makePair())
+    const files = await writePair(folder, await makePair())
     const failure = nextError()
     const change = nextChange()
     const certificates = await load(folder, { ...files, log: failure.log, onChange: change.onChange })
     await writeFile(files.certFile, 'x')
     assert.match(await failure.promise, /tls\.crt is no certificate in PEM/)
-    const good = makePair()
+    const good = await makePair()
     await writePair(folder, good)
     assert.deepEqual(await change.promise, good)
     certificates.close()
@@ -331,25 +353,73 @@ describe('a configured certificate', () => {
 })
 
 describe('the names of a certificate', () => {
-  it('are bytes for addresses, however they are spelled', () => {
-    assert.equal(addressBytes('192.0.2.7').toString('hex'), 'c0000207')
-    assert.equal(addressBytes('::1').toString('hex'), '00000000000000000000000000000001')
-    assert.equal(addressBytes('2001:DB8::a:0:1').toString('hex'), '20010db8000000000000000a00000001')
-    assert.equal(addressBytes('::').toString('hex'), '0'.repeat(32))
-    assert.equal(addressBytes('::ffff:192.0.2.7').toString('hex'), '00000000000000000000ffffc0000207')
-    assert.equal(addressBytes('fe80::1%eth0').toString('hex'), 'fe800000000000000000000000000001')
-    assert.equal(addressBytes('1:2:3:4:5:6:7:8').toString('hex'), '00010002000300040005000600070008')
+  it('are addresses and hosts, however they are spelled', async () => {
+    const spelled: readonly (readonly [string, string])[] = [
+      ['192.0.2.7', '192.0.2.7'],
+      ['::1', '::1'],
+      ['2001:DB8::a:0:1', '2001:db8::a:0:1'],
+      ['0:0:0::0', '::'],
+      ['::ffff:192.0.2.7', '::ffff:c000:207'],
+      ['fe80::1%eth0', 'fe80::1'],
+      ['1:2:3:4:5:6:7:8', '1:2:3:4:5:6:7:8'],
+      ['Broker_1.Example', 'broker_1.example'],
+    ]
+    for (const [given, name] of spelled) assert.equal(certifiableName(given), name)
+    const names = spelled.map(([, name]) => name)
+    const certificate = new X509Certificate((await makePair(undefined, undefined, names)).cert)
+    for (const name of names) {
+      const isNamed = isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)
+      assert.ok(isNamed, name)
+    }
+    assert.equal(certificate.checkIP('::ffff:192.0.2.7'), '::ffff:192.0.2.7')
+    assert.equal(certificate.checkIP('192.0.2.8'), undefined)
+  })
+
+  it('of an address in another spelling do not call for a new certificate', async () => {
+    const folder = await freshFolder()
+    const first = await load(folder, { hostNames: ['fe80::1%eth0', '0:0:0:0:0:0:0:1', '::ffff:192.0.2.7'] })
+    const second = await load(folder, { hostNames: ['FE80::1', '::1', '::ffff:c000:207', '::'] })
+    assert.equal(second.cert, first.cert)
+    first.close()
+    second.close()
   })
 
   it('are host names in ASCII', () => {
     for (const name of ['localhost', 'a.b-c.example', 'my_host', '10.0.0.1', '::1'])
-      assert.ok(isCertifiableName(name), name)
-    for (const name of ['', 'a b', 'a..b', '*.example', 'straße', '-a', 'a.', `${'a'.repeat(64)}.b`])
-      assert.ok(!isCertifiableName(name), name)
+      assert.equal(certifiableName(name), name)
+    const long = `${'a.'.repeat(126)}a`
+    assert.equal(certifiableName(long), long)
+    for (const name of ['', 'a b', 'a..b', '*.example', 'straße', '-a', 'a.', '#a', `${'a'.repeat(64)}.b`, `${long}a`])
+      assert.equal(certifiableName(name), undefined, name)
   })
 
-  it('say years from 2050 on in four digits (RFC 5280 §4.1.2.5)', () => {
-    const { cert } = makePair(Date.UTC(2060, 0, 1))
+  it('say years from 2050 on in four digits, and no fraction of a second (RFC 5280 §4.1.2.5)', async () => {
+    const { cert } = await makePair(Date.UTC(2060, 0, 1) + 999)
     assert.equal(Date.parse(new X509Certificate(cert).validTo), Date.UTC(2060, 0, 1))
+    assert.ok(new X509Certificate(cert).raw.includes('20600101000000Z'))
+  })
+
+  it('come with a serial number of their own, positive and of at most 20 bytes (RFC 5280 §4.1.2.2)', async () => {
+    const serials = await Promise.all(
+      [1, 2, 3].map(async () => new X509Certificate((await makePair()).cert).serialNumber),
+    )
+    assert.equal(new Set(serials).size, 3)
+    for (const serial of serials) assert.match(serial, /^[0-9A-F]{24,40}$/)
+  })
+})
+
+describe('a start', () => {
+  it('with a good certificate does without the library that makes them', async () => {
+    const folder = await freshFolder()
+    const first = await load(folder)
+    first.close()
+    const script = `
+      const { issueServerCertificate } = await import(${JSON.stringify(new URL('local-authority.ts', import.meta.url).href)})
+      const log = { info() {}, warn() {}, error() {}, debug() {} }
+      const { renewed } = await issueServerCertificate({
+        dataDirectory: ${JSON.stringify(folder)}, hostNames: ['localhost'], clock: { now: () => Date.now() }, log })
+      console.log(JSON.stringify({ renewed, isLoaded: 'getMetadata' in Reflect }))`
+    const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+    assert.deepEqual(JSON.parse(output), { renewed: false, isLoaded: false })
   })
 })

@@ -2,13 +2,14 @@
  * The certificate authority of a deployment that was given no certificate: made at the first start, it signs the server's certificate,
  * and clients are given its own (`ca.pem`) to trust. It can sign servers' certificates alone, never another authority's.
  */
-import { X509Certificate, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { X509Certificate, createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { Log } from '../broker/log.ts'
-import { addressBytes, encodeCertificate, isCertifiableName } from './certificate-encoding.ts'
+import { certifiableName } from './certifiable-name.ts'
+import type { CertificateContent } from './make-certificate.ts'
 
 const DAY_MS = 86_400_000
 const AUTHORITY_DAYS = 3650
@@ -65,7 +66,7 @@ export async function issueServerCertificate(options: {
   const hostNames = certifiableNames(options.hostNames, options.log)
   const present = await readServerPair(files, authority.certificate, hostNames, nowMs)
   if (present !== undefined) return { pair: present, ...kept, renewed: false }
-  const pair = makeServerPair(authority, hostNames, nowMs)
+  const pair = await makeServerPair(authority, hostNames, nowMs)
   await writeWhole(files.serverKey, pair.key, 0o600)
   await writeWhole(files.server, pair.cert, 0o644)
   options.log.info(
@@ -106,14 +107,12 @@ async function makeAuthority(files: Files, nowMs: number, log: Log): Promise<Aut
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   // Its own name, so that two deployments' authorities in one trust store can be told apart.
   const subject = `Fieldgate local CA ${randomBytes(4).toString('hex')}`
-  const cert = encodeCertificate({
+  const cert = await makeCertificate({
     subject,
-    issuer: subject,
     notBeforeMs: nowMs - BACKDATE_MS,
     notAfterMs: nowMs + AUTHORITY_DAYS * DAY_MS,
     publicKey,
-    issuerPublicKey: publicKey,
-    issuerPrivateKey: privateKey,
+    issuer: { privateKey },
     role: { authority: true },
   })
   await writeWhole(files.authorityKey, pemOf(privateKey), 0o600)
@@ -145,16 +144,18 @@ async function readServerPair(
   }
 }
 
-function makeServerPair(authority: Authority, hostNames: readonly string[], nowMs: number): CertificatePair {
+async function makeServerPair(
+  authority: Authority,
+  hostNames: readonly string[],
+  nowMs: number,
+): Promise<CertificatePair> {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
-  const cert = encodeCertificate({
+  const cert = await makeCertificate({
     subject: hostNames[0] ?? 'localhost',
-    issuer: /^CN=(.+)$/m.exec(authority.certificate.subject)?.[1] ?? '',
     notBeforeMs: nowMs - BACKDATE_MS,
     notAfterMs: Math.min(nowMs + SERVER_DAYS * DAY_MS, Date.parse(authority.certificate.validTo)),
     publicKey,
-    issuerPublicKey: createPublicKey(authority.privateKey),
-    issuerPrivateKey: authority.privateKey,
+    issuer: authority,
     role: { authority: false, hostNames },
   })
   return { cert, key: pemOf(privateKey) }
@@ -172,13 +173,19 @@ function namesHost(certificate: X509Certificate, hostName: string): boolean {
 
 /** Each name once, unspecified addresses (`0.0.0.0`) and names that no certificate can carry left out. */
 function certifiableNames(hostNames: readonly string[], log: Log): string[] {
-  const wanted = [...new Set(hostNames.map((hostName) => hostName.toLowerCase()))]
-  return wanted.filter((hostName) => {
-    if (isIP(hostName) !== 0) return addressBytes(hostName).some((byte) => byte !== 0)
-    const isCertifiable = isCertifiableName(hostName)
-    if (!isCertifiable) log.warn({ hostName }, 'certificate.name_skipped')
-    return isCertifiable
-  })
+  const names = new Set<string>()
+  for (const hostName of hostNames) {
+    const name = certifiableName(hostName)
+    if (name === undefined) log.warn({ hostName }, 'certificate.name_skipped')
+    else if (name !== '0.0.0.0' && name !== '::') names.add(name)
+  }
+  return [...names]
+}
+
+/** Most starts find a certificate that is good: the library is loaded for the others alone. */
+async function makeCertificate(content: CertificateContent): Promise<string> {
+  const library = await import('./make-certificate.ts')
+  return library.makeCertificate(content)
 }
 
 function pemOf(privateKey: KeyObject): string {
