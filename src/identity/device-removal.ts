@@ -4,8 +4,8 @@ import type { DeviceRow } from './device-rows.ts'
 import type { Schema } from './schema.ts'
 import type { Store } from './store.ts'
 
-/** Devices that one transaction takes away: it holds up the event loop for some 10 ms. */
-const batchMaximum = 200
+/** Devices that one transaction takes away: it holds up the event loop for some 5 ms. */
+const batchMaximum = 100
 
 /** Takes the devices of removed applications away, behind the mark that took them from sight. */
 export interface DeviceRemoval {

@@ -73,7 +73,7 @@ export interface Devices {
    */
   create(device: NewDevice, actor: Actor): Promise<Result<{ readonly devEui: string }>>
   /**
-   * Creates many and tells the outcome of each, in order. Works in batches of 200; each batch is one transaction, and
+   * Creates many and tells the outcome of each, in order. Works in batches of 100; each batch is one transaction, and
    * the event loop gets a turn between two.
    */
   createMany(devices: readonly NewDevice[], actor: Actor): Promise<readonly Result<{ readonly devEui: string }>[]>
@@ -89,14 +89,14 @@ export interface Devices {
     page: Page & { readonly applicationId?: string; readonly organizationId?: string },
   ): Promise<Listed<Device>>
   /**
-   * Notes signs of life, in batches of 200 as `createMany`. Unknown devices are passed over; an older time never replaces a newer one;
+   * Notes signs of life, in batches of 100 as `createMany`. Unknown devices are passed over; an older time never replaces a newer one;
    * a level or margin that is not given stays.
    */
   recordSeen(seen: readonly DeviceSeen[]): Promise<void>
 }
 
-/** Rows of one transaction: it holds up the event loop for some 10 ms. */
-const batchMaximum = 200
+/** Rows of one transaction: it holds up the event loop for some 5 ms. */
+const batchMaximum = 100
 
 /** The devices of a store. */
 export function createDevices(store: Store, changes: Changes, removal: DeviceRemoval): Devices {
