@@ -10,6 +10,7 @@ import { encodePacket } from '../../src/mqtt/encode-packet.ts'
 import { PacketReader } from '../../src/mqtt/packet-reader.ts'
 import type {
   AcknowledgementPacket,
+  ConnackPacket,
   ConnectPacket,
   Packet,
   ProtocolVersion,
@@ -153,6 +154,11 @@ export interface Harness {
   readonly connect: (fields?: Partial<ConnectPacket>) => Promise<TestClient>
 }
 
+/** A CONNECT of MQTT 5.0 with Clean Start and without Keep Alive, where the fields say nothing else. */
+export function connectPacket(fields: Partial<ConnectPacket> = {}): ConnectPacket {
+  return { type: 'connect', protocolVersion: 5, cleanStart: true, keepAliveSeconds: 0, clientId: 'client', ...fields }
+}
+
 export async function createHarness(options: Partial<BrokerOptions> = {}): Promise<Harness> {
   const clock = new ManualClock()
   const policy = new TestPolicy()
@@ -168,16 +174,10 @@ export async function createHarness(options: Partial<BrokerOptions> = {}): Promi
   const open = (version: ProtocolVersion = 5): TestClient => new TestClient(broker, version)
   const connect = async (fields: Partial<ConnectPacket> = {}): Promise<TestClient> => {
     const client = open(fields.protocolVersion)
-    client.send({
-      type: 'connect',
-      protocolVersion: 5,
-      cleanStart: true,
-      keepAliveSeconds: 0,
-      clientId: `client-${(count += 1)}`,
-      ...fields,
-    })
+    client.send(connectPacket({ clientId: `client-${(count += 1)}`, ...fields }))
     const connack = await client.next('connack')
     if (connack.reasonCode !== 0) throw new Error(`CONNACK with Reason Code 0x${connack.reasonCode.toString(16)}`)
+    client.connack = connack
     client.sessionPresent = connack.sessionPresent
     return client
   }
@@ -192,6 +192,8 @@ export class TestClient {
   readonly transport = new MemoryTransport()
   readonly version: ProtocolVersion
   sessionPresent = false
+  /** What answered its CONNECT, once it is connected. */
+  connack: ConnackPacket | undefined = undefined
   /** The bytes of all that was received. */
   readonly receivedBytes: Buffer[] = []
   readonly #reader: PacketReader<'client'>
@@ -206,6 +208,11 @@ export class TestClient {
     this.#reader.protocolVersion = version
     this.transport.wroteAnything = () => this.#read()
     broker.accept(this.transport, { address: '127.0.0.1', listener: 'tcp' })
+  }
+
+  /** Packets that were received and not asked for yet. */
+  get unread(): number {
+    return this.#packets.length
   }
 
   send(packet: Packet): void {

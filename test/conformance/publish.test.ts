@@ -1,0 +1,405 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { MemoryEngine } from '../../src/engine/memory.ts'
+import type { AppendRequest } from '../../src/broker/engine.ts'
+import { createHarness } from '../support/broker-harness.ts'
+import { both, everything, expectEnd, lasting, packetBytes, payloads, publishFully } from './both-versions.ts'
+
+/** A memory engine that owns messages only when it is let. */
+class SlowEngine extends MemoryEngine {
+  readonly held: { readonly partition: number; readonly request: AppendRequest }[] = []
+
+  override append(partition: number, request: AppendRequest): void {
+    this.held.push({ partition, request })
+  }
+
+  release(): void {
+    for (const { partition, request } of this.held.splice(0)) super.append(partition, request)
+  }
+
+  fail(reasonCode: number): void {
+    for (const { request } of this.held.splice(0)) request.failed({ reasonCode, reason: 'the disk is full' })
+  }
+}
+
+describe('a PUBLISH from a client', () => {
+  both(
+    'is answered as its QoS asks, with its Packet Identifier [MQTT-3.3.4-1] [MQTT-2.2.1-5] [MQTT-4.3.2-4] [MQTT-4.3.3-8] [MQTT-4.3.3-11] [MQTT311-3.3.4-1] [MQTT311-2.3.1-6] [MQTT311-4.3.2-2] [MQTT311-4.3.3-2]',
+    async ({ connect }, version) => {
+      const subscriber = await connect()
+      await subscriber.subscribe('a')
+      const client = await connect({ protocolVersion: version })
+      client.publish('a', '0')
+      assert.deepEqual(await client.sync(), [])
+      client.publish('a', '1', { qos: 1, packetId: 65_535 })
+      assert.deepEqual((await client.next('puback')).packetId, 65_535)
+      client.publish('a', '2', { qos: 2, packetId: 258 })
+      assert.deepEqual((await client.next('pubrec')).packetId, 258)
+      client.acknowledge('pubrel', 258)
+      assert.deepEqual((await client.next('pubcomp')).packetId, 258)
+      assert.deepEqual(await client.sync(), [])
+      assert.deepEqual(await payloads(subscriber), ['0', '1', '2'])
+    },
+  )
+
+  for (const qos of [1, 2] as const) {
+    both(
+      `at QoS ${qos} is acknowledged when it is owned, and not before [MQTT-4.3.2-4] [MQTT-4.3.3-8] [MQTT311-4.3.2-2] [MQTT311-4.3.3-2]`,
+      async (_, version) => {
+        const engine = new SlowEngine()
+        const { connect } = await createHarness({ engine })
+        const subscriber = await connect()
+        await subscriber.subscribe('a')
+        const client = await connect({ protocolVersion: version })
+        client.publish('a', 'x', { qos, packetId: 7 })
+        assert.deepEqual(await everything(client), [])
+        assert.deepEqual(await payloads(subscriber), [])
+        engine.release()
+        const [answer, ...rest] = await everything(client)
+        assert.equal(answer?.type, qos === 1 ? 'puback' : 'pubrec')
+        assert.deepEqual(rest, [])
+        assert.deepEqual(await payloads(subscriber), ['x'])
+      },
+    )
+  }
+
+  test('at QoS 2 that comes again before it is owned gets one PUBREC, then [MQTT-4.3.3-8] [MQTT-4.3.3-10]', async () => {
+    const engine = new SlowEngine()
+    const { connect } = await createHarness({ engine })
+    const client = await connect()
+    client.publish('a', 'x', { qos: 2, packetId: 7 })
+    client.publish('a', 'x', { qos: 2, packetId: 7, dup: true })
+    assert.deepEqual(await everything(client), [])
+    engine.release()
+    assert.equal((await client.next('pubrec')).packetId, 7)
+    assert.deepEqual(await everything(client), [])
+  })
+
+  test('at QoS 2 that comes again on a new connection before it is owned is answered there [MQTT-4.3.3-8] [MQTT-4.3.3-10]', async () => {
+    const engine = new SlowEngine()
+    const { connect } = await createHarness({ engine })
+    const subscriber = await connect()
+    await subscriber.subscribe('a')
+    const first = await connect(lasting(5, 'c'))
+    first.publish('a', 'x', { qos: 2, packetId: 7 })
+    first.drop()
+    const second = await connect(lasting(5, 'c'))
+    second.publish('a', 'x', { qos: 2, packetId: 7, dup: true })
+    assert.deepEqual(await everything(second), [])
+    engine.release()
+    assert.equal((await second.next('pubrec')).packetId, 7)
+    second.acknowledge('pubrel', 7)
+    assert.equal((await second.next('pubcomp')).reasonCode, 0)
+    assert.deepEqual(await payloads(subscriber), ['x'])
+  })
+
+  both(
+    'that could not be owned is refused, or ends the connection where there is no word for it [MQTT-4.3.3-9] [MQTT-3.4.2-1] [MQTT-3.5.2-1] [MQTT311-4.8.0-2]',
+    async (_, version) => {
+      const engine = new SlowEngine()
+      const { connect } = await createHarness({ engine })
+      for (const [given, told] of [
+        [0x97, 0x97],
+        [0x89, 0x83],
+      ] as const) {
+        const client = await connect({ protocolVersion: version })
+        client.publish('a', 'x', { qos: 1, packetId: 1 })
+        client.publish('a', 'x', { qos: 2, packetId: 2 })
+        await client.sync()
+        engine.fail(given)
+        if (version === 4) {
+          await expectEnd(client, 0)
+          continue
+        }
+        assert.equal((await client.next('puback')).reasonCode, told)
+        assert.equal((await client.next('pubrec')).reasonCode, told)
+        client.publish('a', 'anew', { qos: 2, packetId: 2 })
+        await client.sync()
+        engine.release()
+        assert.equal((await client.next('pubrec')).reasonCode, 0x10)
+      }
+    },
+  )
+
+  both(
+    'at QoS 1 with the Packet Identifier of an acknowledged one is new, whatever its DUP [MQTT-4.3.2-5] [MQTT311-4.3.2-2]',
+    async ({ connect }, version) => {
+      const subscriber = await connect()
+      await subscriber.subscribe('a')
+      const client = await connect({ protocolVersion: version })
+      await publishFully(client, 'a', '1', { qos: 1, packetId: 9 })
+      await publishFully(client, 'a', '2', { qos: 1, packetId: 9, dup: true })
+      assert.deepEqual(await payloads(subscriber), ['1', '2'])
+    },
+  )
+
+  both(
+    'at QoS 2 that comes again before PUBREL gets PUBREC again and is delivered once, also after coming back [MQTT-4.3.3-10] [MQTT311-4.3.3-2]',
+    async ({ connect }, version) => {
+      const subscriber = await connect()
+      await subscriber.subscribe('a', { qos: 0 })
+      const first = await connect(lasting(version, 'c'))
+      first.publish('a', 'x', { qos: 2, packetId: 3 })
+      await first.next('pubrec')
+      first.publish('a', 'x', { qos: 2, packetId: 3, dup: true })
+      assert.equal((await first.next('pubrec')).packetId, 3)
+      first.drop()
+      const second = await connect(lasting(version, 'c'))
+      second.publish('a', 'x', { qos: 2, packetId: 3, dup: true })
+      assert.equal((await second.next('pubrec')).packetId, 3)
+      const third = await connect(lasting(version, 'c'))
+      third.acknowledge('pubrel', 3)
+      assert.equal((await third.next('pubcomp')).reasonCode, 0)
+      third.acknowledge('pubrel', 3)
+      assert.equal((await third.next('pubcomp')).reasonCode, version === 5 ? 0x92 : 0)
+      assert.deepEqual(await payloads(subscriber), ['x'])
+    },
+  )
+
+  both(
+    'at QoS 2 after PUBCOMP is a new one by the same Packet Identifier [MQTT-4.3.3-12] [MQTT311-4.3.3-2]',
+    async ({ connect }, version) => {
+      const subscriber = await connect()
+      await subscriber.subscribe('a')
+      const client = await connect({ protocolVersion: version })
+      await publishFully(client, 'a', '1', { qos: 2, packetId: 3 })
+      await publishFully(client, 'a', '2', { qos: 2, packetId: 3, dup: true })
+      assert.deepEqual(await payloads(subscriber), ['1', '2'])
+    },
+  )
+
+  test('that is refused at QoS 2 leaves its Packet Identifier free [MQTT-4.3.3-9]', async () => {
+    const { connect, policy } = await createHarness()
+    const client = await connect()
+    const permit = policy.permits[0]
+    assert.ok(permit)
+    const allow = permit.publish
+    permit.publish = () => ({ allowed: false, reasonCode: 0x87, reason: 'no', code: 'no', untold: 'close' })
+    client.publish('a', 'x', { qos: 2, packetId: 3 })
+    assert.equal((await client.next('pubrec')).reasonCode, 0x87)
+    permit.publish = allow
+    client.publish('a', 'x', { qos: 2, packetId: 3 })
+    assert.equal((await client.next('pubrec')).reasonCode, 0x10)
+  })
+
+  test('at QoS 2 is brought to its end though the message has expired [MQTT-4.3.3-13]', async () => {
+    const { connect, broker, clock } = await createHarness()
+    const client = await connect()
+    client.publish('a', 'x', { qos: 2, packetId: 3, properties: { messageExpiryIntervalSeconds: 1 } })
+    await client.next('pubrec')
+    clock.advance(broker, 10)
+    client.acknowledge('pubrel', 3)
+    assert.equal((await client.next('pubcomp')).reasonCode, 0)
+  })
+
+  test('that is not allowed in MQTT 3.1.1 ends the connection, or is acknowledged where the policy wants it passed over [MQTT311-3.3.5-2]', async () => {
+    for (const untold of ['close', 'discard'] as const) {
+      for (const qos of [0, 1, 2] as const) {
+        const { connect, policy } = await createHarness()
+        const watcher = await connect()
+        await watcher.subscribe('#')
+        const client = await connect({ protocolVersion: 4 })
+        const permit = policy.permits[1]
+        assert.ok(permit)
+        permit.publish = () => ({ allowed: false, reasonCode: 0x87, reason: 'no', code: 'no', untold })
+        const packetId = client.publish('a', 'x', { qos })
+        if (untold === 'close') await expectEnd(client, 0)
+        else {
+          const answers = (await client.sync()).map((packet) =>
+            'packetId' in packet ? [packet.type, packet.packetId] : packet,
+          )
+          assert.deepEqual(answers, [[], [['puback', packetId]], [['pubrec', packetId]]][qos])
+        }
+        assert.deepEqual(await payloads(watcher), [])
+      }
+    }
+  })
+
+  both(
+    'that is malformed ends the connection: QoS 3, DUP at QoS 0, a wildcard, no Topic Name, Packet Identifier 0 [MQTT-4.13.1-1] [MQTT-3.3.1-4] [MQTT-3.3.1-2] [MQTT-3.3.2-2] [MQTT-4.7.0-1] [MQTT311-3.3.1-4] [MQTT311-3.3.2-2] [MQTT311-4.8.0-1]',
+    async ({ connect }, version) => {
+      const properties = version === 5 ? '00' : ''
+      const rest = (bytes: string): string => `${bytes}${properties}`
+      for (const [bytes, reasonCode] of [
+        [packetBytes('36', rest('0001610001')), 0x81],
+        [packetBytes('38', rest('000161')), 0x81],
+        [packetBytes('30', rest('000123')), 0x90],
+        [packetBytes('30', rest('0003612f2b')), 0x90],
+        [packetBytes('30', rest('0000')), version === 5 ? 0x82 : 0x90],
+        [packetBytes('32', rest('0001610000')), 0x82],
+        [packetBytes('30', rest('00026100')), 0x81],
+        [packetBytes('30', rest('0001ff')), 0x81],
+        [packetBytes('30', '0005 6161'), 0x81],
+      ] as const) {
+        const client = await connect({ protocolVersion: version })
+        client.sendBytes(bytes)
+        await expectEnd(client, reasonCode)
+      }
+    },
+  )
+
+  test('with a Subscription Identifier is a protocol error [MQTT-3.3.4-6]', async () => {
+    const { connect } = await createHarness()
+    const client = await connect()
+    client.publish('a', 'x', { properties: { subscriptionIdentifiers: [1] } })
+    await expectEnd(client, 0x82)
+  })
+
+  test('whose payload is not the UTF-8 that it says is refused, and PUBACK says why [MQTT-3.4.2-1]', async () => {
+    const { connect } = await createHarness()
+    const client = await connect()
+    client.publish('a', '', { qos: 1, payload: Buffer.from([0xff]), properties: { payloadFormatIndicator: 1 } })
+    assert.equal((await client.next('puback')).reasonCode, 0x99)
+    client.publish('a', 'ä', { qos: 1, properties: { payloadFormatIndicator: 1 } })
+    assert.equal((await client.next('puback')).reasonCode, 0x10)
+  })
+
+  test('to nobody is told so [MQTT-3.4.2-1] [MQTT-3.5.2-1]', async () => {
+    const { connect } = await createHarness()
+    const away = await connect(lasting(5, 'away'))
+    await away.subscribe('kept', { qos: 1 })
+    away.drop()
+    const client = await connect()
+    for (const [topicName, reasonCode] of [
+      ['nobody', 0x10],
+      ['kept', 0],
+    ] as const) {
+      client.publish(topicName, 'x', { qos: 1 })
+      assert.equal((await client.next('puback')).reasonCode, reasonCode)
+      client.publish(topicName, 'x', { qos: 2 })
+      assert.equal((await client.next('pubrec')).reasonCode, reasonCode)
+    }
+  })
+})
+
+describe('delivery', () => {
+  both(
+    'is at the lesser of published and granted QoS, first with DUP 0 and a Packet Identifier above 0 [MQTT-3.8.4-8] [MQTT-4.3.1-1] [MQTT-4.3.2-2] [MQTT-4.3.3-2] [MQTT-2.2.1-4] [MQTT-3.3.1-2] [MQTT311-3.8.4-6] [MQTT311-4.3.1-1] [MQTT311-4.3.2-1] [MQTT311-4.3.3-1] [MQTT311-2.3.1-4]',
+    async ({ connect }, version) => {
+      const publisher = await connect()
+      for (const granted of [0, 1, 2] as const) {
+        const subscriber = await connect({ protocolVersion: version })
+        assert.equal(await subscriber.subscribe(`a/${granted}`, { qos: granted }), granted)
+        for (const published of [0, 1, 2] as const) {
+          await publishFully(publisher, `a/${granted}`, 'x', { qos: published })
+          const message = await subscriber.next('publish')
+          assert.equal(message.qos, Math.min(granted, published))
+          assert.equal(message.dup, false)
+          assert.equal(message.packetId > 0, message.qos > 0)
+        }
+      }
+    },
+  )
+
+  both('does not pass on DUP [MQTT-3.3.1-3] [MQTT311-3.3.1-3]', async ({ connect }, version) => {
+    const subscriber = await connect({ protocolVersion: version })
+    await subscriber.subscribe('a', { qos: 2 })
+    const publisher = await connect({ protocolVersion: version })
+    publisher.publish('a', 'x', { qos: 1, dup: true })
+    assert.equal((await subscriber.next('publish')).dup, false)
+    publisher.publish('a', 'x', { qos: 2, dup: true })
+    assert.equal((await subscriber.next('publish')).dup, false)
+  })
+
+  both(
+    'is to subscriptions that match, and to no others [MQTT-3.3.2-3] [MQTT-4.7.3-4] [MQTT311-3.3.2-3] [MQTT311-4.7.3-4]',
+    async ({ connect }, version) => {
+      const publisher = await connect({ protocolVersion: version })
+      for (const [topicFilter, matching, others] of [
+        ['a/b', ['a/b'], ['a', 'a/b/', '/a/b', 'A/b', 'a/B', 'a//b']],
+        ['a/+', ['a/b', 'a/'], ['a', 'a/b/c', 'b/b', '/a/b']],
+        ['a/#', ['a', 'a/', 'a/b', 'a/b/c'], ['b', 'ab', '/a']],
+        ['+', ['a', 'ä'], ['/a', 'a/b', '$a']],
+        ['/+', ['/a', '/'], ['a', '/a/b', '//']],
+        ['+/+', ['/a', 'a/b', '/'], ['a', 'a/b/c', '$a/b']],
+        ['#', ['a', '/', 'a/b'], ['$a', '$a/b', '$SYS/x']],
+        ['$a/#', ['$a', '$a/b'], ['a', 'a/b']],
+        ['+/b/#', ['a/b', 'a/b/c', '/b'], ['$a/b', 'b']],
+        ['é', ['é'], ['e\u0301', 'É']],
+        ['a b', ['a b'], ['a  b', 'a', 'a%20b']],
+      ] as const) {
+        const subscriber = await connect({ protocolVersion: version })
+        await subscriber.subscribe(topicFilter)
+        for (const topicName of [...matching, ...others]) await publishFully(publisher, topicName, topicName)
+        assert.deepEqual(await payloads(subscriber), matching, topicFilter)
+        subscriber.drop()
+      }
+    },
+  )
+
+  both(
+    'of overlapping subscriptions is once, at the highest QoS [MQTT-3.3.4-2] [MQTT311-3.3.5-1]',
+    async ({ connect }, version) => {
+      const subscriber = await connect({ protocolVersion: version })
+      await subscriber.subscribe('a/#', { qos: 0 })
+      await subscriber.subscribe('a/+', { qos: 2 })
+      await subscriber.subscribe('+/b', { qos: 1 })
+      await publishFully(await connect(), 'a/b', 'x', { qos: 2 })
+      const message = await subscriber.next('publish')
+      assert.equal(message.qos, 2)
+      assert.deepEqual(await everything(subscriber), [])
+    },
+  )
+
+  both(
+    'keeps the order of a client for each topic and QoS, live, from the log and sent again [MQTT-4.6.0-5] [MQTT-4.6.0-6] [MQTT311-4.6.0-1] [MQTT311-4.6.0-5] [MQTT311-4.6.0-6]',
+    async (_, version) => {
+      const { connect } = await createHarness({ limits: { maximumInflight: 7 } })
+      const first = await connect(lasting(version, 'c'))
+      await first.subscribe('a/#', { qos: 2 })
+      const publisher = await connect()
+      const expected: Record<string, string[]> = {}
+      for (let index = 0; index < 60; index += 1) {
+        const qos = ((index % 2) + 1) as 1 | 2
+        const topicName = `a/${index % 3}`
+        ;(expected[`${topicName} ${qos}`] ??= []).push(String(index))
+        await publishFully(publisher, topicName, String(index), { qos })
+      }
+      const received: Record<string, string[]> = {}
+      let client = first
+      for (let count = 0; count < 60;) {
+        // The connection breaks again and again with messages in flight.
+        if (count % 10 === 9) {
+          client.drop()
+          client = await connect(lasting(version, 'c'))
+        }
+        const packet = (await everything(client))[0]
+        if (packet?.type === 'pubrel') {
+          client.acknowledge('pubcomp', packet.packetId)
+          continue
+        }
+        assert.ok(packet?.type === 'publish')
+        const key = `${packet.topicName} ${packet.qos}`
+        const payload = packet.payload.toString()
+        received[key] ??= []
+        if (!received[key].includes(payload)) {
+          received[key].push(payload)
+          count += 1
+        }
+        client.acknowledge(packet.qos === 1 ? 'puback' : 'pubrec', packet.packetId)
+        if (packet.qos === 2) {
+          const release = (await everything(client)).find(({ type }) => type === 'pubrel')
+          assert.ok(release !== undefined && 'packetId' in release)
+          client.acknowledge('pubcomp', packet.packetId)
+        }
+        client.drop()
+        client = await connect(lasting(version, 'c'))
+      }
+      assert.deepEqual(received, expected)
+    },
+  )
+
+  both(
+    'of a topic above QoS 0 is in order for many subscribers at once [MQTT-4.6.0-5] [MQTT311-4.6.0-6]',
+    async ({ connect }, version) => {
+      const subscribers = await Promise.all(Array.from({ length: 5 }, () => connect({ protocolVersion: version })))
+      for (const [index, subscriber] of subscribers.entries())
+        await subscriber.subscribe('a/#', { qos: (index % 3) as 0 | 1 | 2 })
+      const publisher = await connect({ protocolVersion: version })
+      for (let index = 0; index < 500; index += 1) publisher.publish('a/b', String(index), { qos: 1 })
+      for (let index = 0; index < 500; index += 1) assert.equal((await publisher.next('puback')).packetId, index + 1)
+      const expected = Array.from({ length: 500 }, (_, index) => String(index))
+      for (const subscriber of subscribers) assert.deepEqual(await payloads(subscriber), expected)
+    },
+  )
+})
