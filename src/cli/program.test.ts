@@ -164,6 +164,14 @@ describe('the command line where no service runs', () => {
     await succeed(shell, `service-credential delete ${String(credential['id'])}`)
   })
 
+  it('signs with a new key, whose tokens it prints from then on', async () => {
+    const kid = (await succeed(shell, 'keys rotate')).trim()
+    const token = await succeed(shell, 'token create --organization alpine --user anna --ttl 60')
+    const header = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as { kid: string }
+    assert.equal(header.kid, kid)
+    assert.notEqual((await json(shell, 'keys rotate'))['kid'], kid)
+  })
+
   it('sets a password from standard input, so that no argument shows it', async () => {
     await succeed(shell, 'user set-password anna --password-stdin', 'another-long-password\n')
     assert.equal((await shell('user set-password anna another-long-password')).code, 2)

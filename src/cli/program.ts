@@ -6,6 +6,7 @@ import { addApplicationCommands } from './application-commands.ts'
 import { CommandFailure } from './command-failure.ts'
 import { addDeviceCommands } from './device-commands.ts'
 import { addImportCommand } from './import-command.ts'
+import { addKeyCommands } from './key-commands.ts'
 import { addOrganizationCommands } from './organization-commands.ts'
 import { addServiceCredentialCommands } from './service-credential-commands.ts'
 import { addSettingsCommand } from './settings-command.ts'
@@ -67,6 +68,7 @@ Examples:
   addImportCommand(program, terminal)
   addTokenCommands(program, terminal)
   addServiceCredentialCommands(program, terminal)
+  addKeyCommands(program, terminal)
   addSettingsCommand(program, terminal)
   return program
 }

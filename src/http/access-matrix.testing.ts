@@ -462,6 +462,13 @@ const OPERATION: readonly RouteCase[] = [
     hides: true,
   },
   {
+    method: 'POST',
+    url: '/api/internal/keys/rotate',
+    credential: 'session',
+    request: () => ({ url: '/api/internal/keys/rotate' }),
+    people: GLOBAL_ADMINS,
+  },
+  {
     method: 'GET',
     url: '/api/audit-log',
     credential: 'session',

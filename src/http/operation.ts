@@ -1,4 +1,4 @@
-/** For those who run the deployment: health, metrics, public keys and the audit log. */
+/** For those who run the deployment: health, metrics, signing keys and the audit log. */
 import type { Registry as MetricsRegistry } from 'prom-client'
 import { Type } from 'typebox'
 import type { AuditEntry } from '../identity/audit.ts'
@@ -9,9 +9,10 @@ import { givenId, listOf, optionalId, PagingQuery, pageOf, responses, timestamp,
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin, demandIn, type OwnershipRegistry } from './ownership.ts'
+import { addSigningKeyRoutes, type SigningKeyRegistry } from './signing-keys.ts'
 
 /** The parts of the registry that operation needs. */
-export type OperationRegistry = OwnershipRegistry & Pick<Registry, 'audit' | 'signingKeys'>
+export type OperationRegistry = OwnershipRegistry & SigningKeyRegistry & Pick<Registry, 'audit'>
 
 /** What the HTTP interface may know of the broker. */
 export interface BrokerView {
@@ -19,7 +20,7 @@ export interface BrokerView {
   health(): { readonly ready: boolean; readonly reason: string }
 }
 
-/** Registers health, metrics and public keys. */
+/** Registers health, metrics, signing keys and the audit log. */
 export function addOperationRoutes(
   app: HttpApp,
   registry: OperationRegistry,
@@ -27,7 +28,7 @@ export function addOperationRoutes(
 ): void {
   addHealthRoutes(app, views.broker)
   if (views.metrics !== undefined) addMetricsRoute(app, views.metrics)
-  addKeyRoutes(app, registry)
+  addSigningKeyRoutes(app, registry)
   addAuditRoute(app, registry)
 }
 
@@ -95,48 +96,6 @@ function addMetricsRoute(app: HttpApp, metrics: MetricsRegistry): void {
       return reply.type(metrics.contentType).send(await metrics.metrics())
     },
   })
-}
-
-function addKeyRoutes(app: HttpApp, registry: OperationRegistry): void {
-  const Keys = Type.Object({
-    keys: Type.Array(
-      Type.Object({
-        kty: Type.String(),
-        crv: Type.String(),
-        x: Type.String(),
-        y: Type.String(),
-        kid: Type.String(),
-        alg: Type.String(),
-        use: Type.String(),
-      }),
-    ),
-  })
-  for (const url of ['/api/internal/jwks', '/.well-known/jwks.json']) {
-    app.route({
-      method: 'GET',
-      url,
-      config: { credential: 'none' },
-      schema: {
-        tags: ['Operation'],
-        summary: 'Public keys of the tokens',
-        description: 'A JSON Web Key Set (RFC 7517).',
-        security: [],
-        response: responses(Keys),
-      },
-      // Member by member: a private one could not slip out even if the registry handed it over.
-      handler: async () => ({
-        keys: registry.signingKeys.jwks().keys.map((key) => ({
-          kty: key.kty ?? 'EC',
-          crv: key.crv ?? '',
-          x: key.x ?? '',
-          y: key.y ?? '',
-          kid: key.kid ?? '',
-          alg: key.alg ?? 'ES256',
-          use: key.use ?? 'sig',
-        })),
-      }),
-    })
-  }
 }
 
 const EntryItem = Type.Object(
