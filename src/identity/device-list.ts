@@ -16,6 +16,8 @@ import { contains, parseId, parseSearch } from './text-rules.ts'
 
 /** Up to so many devices are looked through in one statement, which takes about 1 ms. */
 const directMaximum = 16_384
+/** Index entries that one statement skips to get to an offset. */
+const skipMaximum = 16_384
 /** Index entries of one slice of a walk. */
 const sliceEntries = 16_384
 /** From so many candidates on the trigram index saves little over a walk. */
@@ -134,16 +136,30 @@ async function findScope(
   return { key: `member ${userId}`, total, where: undefined, filter: memberships }
 }
 
-/** A page without a search: the offset is skipped within the index, from the end that is nearer. */
+/**
+ * A page without a search: the offset is skipped within the index, from the end that is nearer, some at a time with a
+ * turn of the event loop between two.
+ */
 async function cutPage(db: Store['db'], scope: Scope, limit: number, offset: number): Promise<readonly number[]> {
   const size = Math.min(limit, scope.total - offset)
   if (size <= 0) return []
   const isNearEnd = offset > scope.total / 2
-  const skipped = isNearEnd ? scope.total - offset - size : offset
   const order = sql.raw(isNearEnd ? 'desc' : 'asc')
+  const beyond = sql.raw(isNearEnd ? '<' : '>')
+  let skipped = isNearEnd ? scope.total - offset - size : offset
+  let where = scope.where ?? sql<SqlBool>`1 = 1`
+  for (; skipped > skipMaximum; skipped -= skipMaximum) {
+    const { rows } = await sql<{ readonly order_key: string }>`
+      select order_key from devices where ${where} order by order_key ${order} limit 1 offset ${skipMaximum - 1}`.execute(
+      db,
+    )
+    const [last] = rows
+    if (last === undefined) return []
+    where = allOf([scope.where, sql<SqlBool>`order_key ${beyond} ${last.order_key}`])
+    await nextTurn()
+  }
   const { rows } = await sql<{ readonly id: number }>`
-    select id from devices where ${scope.where ?? sql`1 = 1`} order by order_key ${order} limit ${size} offset ${skipped}
-  `.execute(db)
+    select id from devices where ${where} order by order_key ${order} limit ${size} offset ${skipped}`.execute(db)
   const ids = rows.map(({ id }) => id)
   return isNearEnd ? ids.toReversed() : ids
 }

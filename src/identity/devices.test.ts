@@ -214,6 +214,23 @@ function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
+test('deep offsets are reached from either end', async () => {
+  await using opened = await openTestRegistry()
+  const { registry } = opened
+  const applicationId = await addApplication(registry, await addOrganization(registry, 'acme'), 'a')
+  const count = 33_500
+  const devices = Array.from({ length: count }, (_, number) => ({ devEui: devEuiOf(number), name: 'd', applicationId }))
+  await registry.devices.createMany(devices, nobody)
+  for (const offset of [0, 16_384, 16_385, 16_749, 16_751, 17_114, 17_115, count - 3]) {
+    const { items } = await registry.devices.list(admin, { limit: 2, offset })
+    assert.deepEqual(
+      items.map(({ devEui }) => devEui),
+      [devEuiOf(offset), devEuiOf(offset + 1)],
+      String(offset),
+    )
+  }
+})
+
 test('every way of finding a page gives the same page', async () => {
   await using opened = await openTestRegistry()
   const { registry } = opened
