@@ -10,6 +10,8 @@ import type { HeldPermit } from './permit-watch.ts'
 /** One answer for what is not there and what is another organization's, so that nobody learns which it is. */
 const NOT_A_COMMAND_TOPIC = refusal('publish_not_granted', 'not the command topic of a device of your organization')
 const NOT_AN_EVENT_TOPIC = refusal('subscribe_not_granted', 'not covered by the event topics of your organization')
+/** A Will Message is judged when its connection is gone, perhaps because of what ended the permit. */
+const PERMIT_OVER = refusal('permit_over', 'what allowed it has ended')
 const DEVICE_DISABLED = refusal('device_disabled', 'the device is disabled')
 
 function refusal(code: string, reason: string): Refusal {
@@ -36,6 +38,7 @@ export class IntegratorPermit implements Permit, HeldPermit {
   readonly grounds: readonly string[]
   readonly #options: IntegratorPermitOptions
   #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
+  #isOver = false
 
   constructor(options: IntegratorPermitOptions) {
     const { organizationId, userId, tokenId, expiresAtMs } = options.claims
@@ -48,6 +51,7 @@ export class IntegratorPermit implements Permit, HeldPermit {
   }
 
   mayPublish(topicName: string): Decision | Promise<Decision> {
+    if (this.#isOver) return PERMIT_OVER
     const topic = parseTopic(topicName)
     if (topic?.kind !== 'command' || !this.#options.applications.has(topic.applicationId)) return NOT_A_COMMAND_TOPIC
     const place = this.#options.directory.device(topic.devEui)
@@ -72,6 +76,7 @@ export class IntegratorPermit implements Permit, HeldPermit {
   }
 
   tell(end: PermitEnd | undefined): void {
+    if (end !== undefined) this.#isOver = true
     this.#listener?.(end)
   }
 }

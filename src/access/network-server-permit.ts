@@ -11,6 +11,8 @@ import type { HeldPermit } from './permit-watch.ts'
 /** Its other devices' events must flow, so what can't be told to it is discarded and counted, never a closed connection. */
 const NOT_AN_EVENT = refusal('event_topic_invalid', 'a network server publishes device events alone')
 const UNKNOWN_DEVICE = refusal('event_device_unknown', 'no such device in this application')
+/** A Will Message is judged when its connection is gone, perhaps because of what ended the permit. */
+const PERMIT_OVER = refusal('permit_over', 'what allowed it has ended')
 const DEVICE_DISABLED = refusal('device_disabled', 'the device is disabled')
 const NOT_A_COMMAND_FILTER = refusal('subscribe_not_granted', 'a network server subscribes to commands alone')
 
@@ -37,6 +39,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   readonly grounds: readonly string[]
   readonly #options: NetworkServerPermitOptions
   #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
+  #isOver = false
 
   constructor(options: NetworkServerPermitOptions) {
     const { id, organizationId } = options.credential
@@ -51,6 +54,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   }
 
   mayPublish(topicName: string): Decision | Promise<Decision> {
+    if (this.#isOver) return PERMIT_OVER
     const topic = parseTopic(topicName)
     if (topic?.kind !== 'event') return NOT_AN_EVENT
     const { applications, directory } = this.#options
@@ -78,6 +82,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   }
 
   tell(end: PermitEnd | undefined): void {
+    if (end !== undefined) this.#isOver = true
     this.#listener?.(end)
   }
 }

@@ -1,6 +1,6 @@
 /** The broker's policy out of the registry: tokens and service credentials become permits, and changes reach the live ones. */
 import { timingSafeEqual } from 'node:crypto'
-import type { Admission, Credentials, Permit, PermitEnd, Policy, Refusal } from '../broker/policy.ts'
+import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/policy.ts'
 import type { Change } from '../identity/changes.ts'
 import type { Registry } from '../identity/registry.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
@@ -44,6 +44,7 @@ export class AccessPolicy implements Policy {
   readonly #unsubscribe: () => void
   /** Grows with each change: a permit made before one and held after it is looked at again. */
   #changes = 0
+  #accessLost: (lost: LostAccess) => void = () => {}
 
   constructor(registry: Registry, limits: AccessLimits = DEFAULT_ACCESS_LIMITS) {
     this.#registry = registry
@@ -54,6 +55,10 @@ export class AccessPolicy implements Policy {
 
   close(): void {
     this.#unsubscribe()
+  }
+
+  watchAccess(listener: (lost: LostAccess) => void): void {
+    this.#accessLost = listener
   }
 
   async authenticate(credentials: Credentials): Promise<Admission> {
@@ -146,14 +151,19 @@ export class AccessPolicy implements Policy {
         return
       case 'service_credential_revoked':
         this.#end(`credential:${change.id}`, CREDENTIAL_REVOKED)
+        this.#accessLost({ identity: `network-server:${change.id}`, end: CREDENTIAL_REVOKED })
         return
       case 'organization_removed':
         this.#end(`organization:${change.organizationId}`, ORGANIZATION_REMOVED)
+        this.#accessLost({ tenant: `organization:${change.organizationId}`, end: ORGANIZATION_REMOVED })
         return
       case 'application_removed':
         for (const permit of this.#watch.restingOn(`organization:${change.organizationId}`)) permit.tell(undefined)
         return
       case 'member_removed':
+        for (const permit of this.#watch.restingOn(`user:${change.userId}`)) this.#recheck(permit)
+        void this.#memberRemoved(change.organizationId, change.userId)
+        return
       case 'user_changed':
         for (const permit of this.#watch.restingOn(`user:${change.userId}`)) this.#recheck(permit)
         return
@@ -167,6 +177,14 @@ export class AccessPolicy implements Policy {
         // The directory answers by what is now; nothing that a connection holds gets narrower.
         return
     }
+  }
+
+  /** A global admin has access without a membership. When that can't be told, it is lost. */
+  async #memberRemoved(organizationId: string, userId: string): Promise<void> {
+    const user = await this.#registry.users.get(userId).catch(() => undefined)
+    if (user?.isAdmin === true) return
+    const end = user === undefined ? USER_REMOVED : NOT_A_MEMBER
+    this.#accessLost({ tenant: `organization:${organizationId}`, identity: `user:${userId}`, end })
   }
 
   #end(ground: string, end: PermitEnd): void {
@@ -191,6 +209,16 @@ export class AccessPolicy implements Policy {
   }
 }
 
+const NOT_A_MEMBER: PermitEnd = {
+  reasonCode: ReasonCodes.notAuthorized,
+  reason: 'the user is no member of the organization',
+  code: 'not_a_member',
+}
+const USER_REMOVED: PermitEnd = {
+  reasonCode: ReasonCodes.notAuthorized,
+  reason: 'the user is inactive or was removed',
+  code: 'user_inactive',
+}
 const TOKEN_REVOKED: PermitEnd = {
   reasonCode: ReasonCodes.administrativeAction,
   reason: 'the token has been revoked',

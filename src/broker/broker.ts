@@ -19,7 +19,7 @@ import type { Limits } from './limits.ts'
 import { silentLog } from './log.ts'
 import type { Log } from './log.ts'
 import { Message } from './message.ts'
-import type { Peer, Permit, Policy } from './policy.ts'
+import type { LostAccess, Peer, Permit, Policy } from './policy.ts'
 import { RetainedMessages } from './retained-messages.ts'
 import { Router } from './router.ts'
 import type { Session } from './session.ts'
@@ -96,6 +96,7 @@ export class Broker {
       (session, will, permit) => void this.#publishWill(session, will, permit),
     )
     this.sessions = new Sessions(index, this.delivery, this.deadlines, this.wills, this.limits, this.counters)
+    options.policy.watchAccess?.((lost) => this.#endSessions(lost))
   }
 
   /** Opens the engine. Call before the first `accept`. */
@@ -230,9 +231,29 @@ export class Broker {
     )
   }
 
+  /** What waits for somebody without access, and what such a one left to be sent, goes with the access. */
+  #endSessions({ tenant, identity, end }: LostAccess): void {
+    for (const session of this.sessions.all()) {
+      if (tenant !== undefined && session.tenant !== tenant) continue
+      if (identity !== undefined && session.identity !== identity) continue
+      const { connection } = session
+      if (connection !== undefined) {
+        connection.will = undefined
+        connection.disconnect(end.reasonCode, end.reason, end.code)
+      }
+      this.wills.forgive(session)
+      this.sessions.end(session)
+    }
+  }
+
   /** A Will Message is judged again when it is due: rights may have changed since CONNECT. */
   async #publishWill(session: Session, will: WillMessage, permit: Permit): Promise<void> {
     const { topicName, payload, qos, retain } = will
+    if (permit.expiresAtMs !== undefined && permit.expiresAtMs <= this.clock.now()) {
+      this.counters.publishesRefused += 1
+      this.log.warn({ clientId: session.clientId, tenant: session.tenant, code: 'token_expired' }, 'will.refused')
+      return
+    }
     try {
       let decision = await permit.mayPublish(topicName)
       const consumer = this.consumers.find((candidate) => candidate.wants(topicName))

@@ -67,6 +67,14 @@ export interface Permit {
   watch(listener: (end: PermitEnd | undefined) => void): () => void
 }
 
+/** Somebody who had access and has none any more: an identity, a whole tenant, or an identity within a tenant. */
+export interface LostAccess {
+  readonly tenant?: string
+  readonly identity?: string
+  /** What live connections are told. */
+  readonly end: PermitEnd
+}
+
 export type Admission = { readonly allowed: true; readonly permit: Permit } | Refusal
 
 export interface Policy {
@@ -76,4 +84,9 @@ export interface Policy {
   readonly authenticationMethod: string | undefined
   /** Judges the Authentication Data of a re-authentication [MQTT-4.12.1-1]; the new permit must be of the same identity. */
   reauthenticate(permit: Permit, authenticationData: Buffer | undefined): Promise<Admission>
+  /**
+   * Calls the listener when access is lost for good, so that stored Sessions end as well: who gets it back later must not find
+   * what came between. For as long as the policy lives.
+   */
+  watchAccess?(listener: (lost: LostAccess) => void): void
 }

@@ -9,6 +9,8 @@ export interface PendingWill {
   readonly will: WillMessage
   readonly permit: Permit
   readonly deadline: Deadline
+  /** Stops watching the permit. */
+  unwatch: () => void
 }
 
 export class WillMessages {
@@ -27,14 +29,18 @@ export class WillMessages {
       return
     }
     const deadline = new Deadline(() => this.#due(session))
-    session.pendingWill = { will, permit, deadline }
+    const pending: PendingWill = { will, permit, deadline, unwatch: () => {} }
+    session.pendingWill = pending
     this.#deadlines.set(deadline, nowMs + will.delayIntervalSeconds * 1000)
+    // Watched, so that it learns of its end: it is asked when the Will Message is due.
+    pending.unwatch = permit.watch(() => {})
   }
 
-  /** The client is back within the delay: nothing is sent [MQTT-3.1.3-9]. */
+  /** Nothing is sent: the client is back within the delay [MQTT-3.1.3-9], or has no longer the right to send it. */
   forgive(session: Session): void {
     if (session.pendingWill === undefined) return
     this.#deadlines.clear(session.pendingWill.deadline)
+    session.pendingWill.unwatch()
     session.pendingWill = undefined
   }
 
@@ -48,6 +54,8 @@ export class WillMessages {
   #due(session: Session): void {
     const pending = session.pendingWill
     session.pendingWill = undefined
-    if (pending !== undefined) this.#publish(session, pending.will, pending.permit)
+    if (pending === undefined) return
+    pending.unwatch()
+    this.#publish(session, pending.will, pending.permit)
   }
 }

@@ -1,0 +1,156 @@
+/** Whoever has lost a right leaves nothing behind that still uses it: no Will Message, no stored Session, no lost race. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { Administration } from '../support/administration.ts'
+import type { Person, ServiceCredential } from '../support/administration.ts'
+import { assertLives, COMMAND, LiveConnections, publish, received } from '../support/live-connections.ts'
+import { startInProcess } from '../support/running-service.ts'
+import type { RunningService } from '../support/running-service.ts'
+import { WireClient } from '../support/wire-client.ts'
+
+let service: RunningService
+let administration: Administration
+let live: LiveConnections
+let organizationId: string
+let applicationId: string
+let devEui: string
+let networkServer: ServiceCredential
+let commandTopic: string
+
+before(async () => {
+  service = await startInProcess()
+  administration = new Administration(service)
+  live = new LiveConnections(service)
+  organizationId = await administration.organization()
+  applicationId = await administration.application(organizationId)
+  devEui = await administration.device(applicationId)
+  networkServer = await administration.serviceCredential('')
+  commandTopic = `application/${applicationId}/device/${devEui}/command/down`
+})
+
+after(async () => {
+  live.closeAll()
+  await service.stop()
+})
+
+async function member(): Promise<Person & { readonly token: string }> {
+  const person = await administration.person([{ organizationId }])
+  return { ...person, token: await administration.brokerToken(person.session, organizationId) }
+}
+
+/** A network server that sees every command. */
+async function witness(): Promise<WireClient> {
+  const client = await live.networkServer(networkServer)
+  assert.equal(await client.subscribe('application/+/device/+/command/down', 0), 0)
+  return client
+}
+
+const REMAINING = JSON.stringify({ confirmed: false, fPort: 2, data: 'Ag==' })
+
+/** The ways to lose the right to send commands, each after `prepare` has had its say with a token. */
+const LOSSES: readonly {
+  readonly title: string
+  readonly ttl?: string
+  readonly lose?: (person: Person & { readonly token: string }) => Promise<unknown>
+}[] = [
+  { title: 'the token is revoked', lose: ({ token }) => administration.revokeToken(token) },
+  { title: 'the token expires', ttl: '2' },
+  {
+    title: 'the user leaves the organization',
+    lose: ({ id }) => administration.must('DELETE', `/api/organizations/${organizationId}/users/${id}`),
+  },
+  {
+    title: 'the user is deactivated',
+    lose: ({ id }) => administration.must('PUT', `/api/users/${id}`, { user: { isActive: false } }),
+  },
+]
+
+describe('a Will Message', () => {
+  it('of an integrator whose connection breaks is published as its command', async () => {
+    const sees = await witness()
+    const client = await live.integrator(5, (await member()).token, { will: { topic: commandTopic, payload: COMMAND } })
+    client.destroy()
+    assert.deepEqual(await received(sees), { topic: commandTopic, payload: COMMAND })
+  })
+
+  for (const { title, ttl, lose } of LOSSES) {
+    it(`is not published when ${title}`, async () => {
+      const sees = await witness()
+      const person = await member()
+      const token = await administration.brokerToken(person.session, organizationId, ttl)
+      const client = await live.integrator(5, token, { will: { topic: commandTopic, payload: COMMAND, qos: 1 } })
+      await lose?.({ ...person, token })
+      await client.rest()
+      await assertNothingMore(sees)
+    })
+  }
+
+  it('that waits for its delay is not published when any of that happens meanwhile', async () => {
+    const sees = await witness()
+    for (const { ttl, lose } of LOSSES) {
+      const person = await member()
+      const token = await administration.brokerToken(person.session, organizationId, ttl)
+      await leaveWill(token, COMMAND)
+      await lose?.({ ...person, token })
+    }
+    // One whose right remains comes when it is due, after the others.
+    await leaveWill((await member()).token, REMAINING)
+    assert.deepEqual(await received(sees), { topic: commandTopic, payload: REMAINING })
+    await assertNothingMore(sees)
+  })
+})
+
+describe('a stored Session', () => {
+  it('of a member who was removed and is added again brings nothing of the time between', async () => {
+    const person = await member()
+    const fields = { clientId: 'stored', clean: false, properties: { sessionExpiryInterval: 3600 } }
+    const topicFilter = `application/${applicationId}/device/+/event/+`
+    const first = await live.integrator(5, person.token, fields)
+    assert.equal(await first.subscribe(topicFilter), 1)
+    first.send({ cmd: 'disconnect', reasonCode: 0 })
+    await first.rest()
+    await administration.must('DELETE', `/api/organizations/${organizationId}/users/${person.id}`)
+    const server = await live.networkServer(networkServer)
+    await publish(server, `application/${applicationId}/device/${devEui}/event/up`, 'between')
+    const organizationUser = { userID: person.id }
+    await administration.must('POST', `/api/organizations/${organizationId}/users`, { organizationUser })
+    const token = await administration.brokerToken(person.session, organizationId)
+    const client = await live.integrator(5, token, fields)
+    assert.deepEqual(await client.ping(), [])
+  })
+})
+
+describe('a CONNECT in progress', () => {
+  it('does not survive the revocation of its token, whichever is first', async () => {
+    const { session } = await member()
+    const sees = await witness()
+    for (let round = 0; round < 30; round += 1) {
+      const token = await administration.brokerToken(session, organizationId)
+      using client = await WireClient.open(service, 5)
+      const revoked = administration.revokeToken(token)
+      // Spread over the time that the revocation takes.
+      for (let turn = 0; turn < round; turn += 1) await new Promise(setImmediate)
+      client.send(client.connectPacket({ username: token, password: 'default' }))
+      await revoked
+      const packets = await client.rest()
+      const last = packets.at(-1)
+      assert.ok(last?.cmd === 'connack' || last?.cmd === 'disconnect', JSON.stringify(packets))
+    }
+    await assertLives(sees)
+  })
+})
+
+/** A connection that breaks, and whose Will Message is due two seconds later. */
+async function leaveWill(token: string, payload: string): Promise<void> {
+  const will = { topic: commandTopic, payload, qos: 1, properties: { willDelayInterval: 2 } } as const
+  const client = await live.integrator(5, token, { will, properties: { sessionExpiryInterval: 60 } })
+  client.destroy()
+}
+
+/** One more command, sent by somebody else, is all that comes. */
+async function assertNothingMore(sees: WireClient): Promise<void> {
+  const last = JSON.stringify({ confirmed: true, fPort: 9, data: 'CQ==' })
+  await publish(await live.integrator(5, (await member()).token), commandTopic, last)
+  assert.deepEqual(await received(sees), { topic: commandTopic, payload: last })
+  await assertLives(sees)
+}
