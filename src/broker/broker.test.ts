@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createHarness } from '../../test/support/broker-harness.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { RoutedMessage } from './consumer.ts'
+import { ALLOWED } from './policy.ts'
 
 describe('delivery', () => {
   for (const version of [4, 5] as const) {
@@ -131,6 +134,28 @@ describe('delivery', () => {
     one.drop()
     const again = [(await two.next('publish')).payload.toString(), (await two.next('publish')).payload.toString()]
     assert.deepEqual(again.toSorted(), ofOne)
+  })
+})
+
+describe('the observer', () => {
+  test('is told once of each message that was routed, and of none that was refused', async () => {
+    const seen: string[] = []
+    const observer = {
+      observe: ({ topicName, payload }: RoutedMessage) => seen.push(`${topicName} ${String(payload)}`),
+    }
+    const { connect, policy } = await createHarness({ observer })
+    const publisher = await connect()
+    policy.permits[0]!.publish = (topicName) =>
+      topicName === 'mine'
+        ? ALLOWED
+        : { allowed: false, reasonCode: ReasonCodes.notAuthorized, reason: 'no', code: 'no', untold: 'discard' }
+    publisher.publish('mine', 'zero')
+    publisher.publish('mine', 'one', { qos: 1 })
+    publisher.publish('theirs', 'refused', { qos: 1 })
+    const packetId = publisher.publish('mine', 'two', { qos: 2 })
+    publisher.publish('mine', 'two', { qos: 2, dup: true, packetId })
+    await publisher.sync()
+    assert.deepEqual(seen, ['mine zero', 'mine one', 'mine two'])
   })
 })
 

@@ -1,6 +1,6 @@
 /**
  * The broker: MQTT 5.0 and 3.1.1 semantics over byte duplexes. It knows no socket, token, database or LoRaWAN; they come in
- * through its ports: policy, engine and consumers.
+ * through its ports: policy, engine, consumers and observer.
  */
 import { randomUUID } from 'node:crypto'
 import type { WillMessage } from '../mqtt/packet.ts'
@@ -8,7 +8,7 @@ import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import { systemClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { Connection } from './connection.ts'
-import type { PublishConsumer } from './consumer.ts'
+import type { PublishConsumer, PublishObserver } from './consumer.ts'
 import { createCounters } from './counters.ts'
 import type { Counters } from './counters.ts'
 import { Deadlines } from './deadlines.ts'
@@ -32,6 +32,7 @@ export interface BrokerOptions {
   readonly policy: Policy
   readonly engine: Engine
   readonly consumers?: readonly PublishConsumer[]
+  readonly observer?: PublishObserver
   readonly limits?: Partial<Limits>
   readonly clock?: Clock
   readonly log?: Log
@@ -90,7 +91,7 @@ export class Broker {
     this.deadlines = new Deadlines(this.clock.now())
     this.delivery = new Delivery(options.engine, index, this.clock, this.limits, this.counters)
     this.retained = new RetainedMessages(this.limits)
-    this.router = new Router(index, this.delivery, this.retained, options.engine, this.counters)
+    this.router = new Router(index, this.delivery, this.retained, options.engine, this.counters, options.observer)
     this.wills = new WillMessages(
       this.deadlines,
       (session, will, permit) => void this.#publishWill(session, will, permit),

@@ -1,4 +1,4 @@
-/** The consumer port: a room that judges published messages of its own topics before they are owned and acknowledged. */
+/** Ports for rooms that take part in a PUBLISH: consumers judge it before it is owned and acknowledged, an observer sees it pass. */
 import type { QoS } from '../mqtt/packet.ts'
 import type { Decision } from './policy.ts'
 
@@ -15,4 +15,12 @@ export interface PublishConsumer {
   wants(topicName: string): boolean
   /** Consent lets the message be routed; a refusal is the sender's answer. */
   consume(message: ConsumedMessage): Decision | Promise<Decision>
+}
+
+/** What an observer sees of a message that is on its way. The payload is a view; copy what must outlive the call. */
+export type RoutedMessage = Pick<ConsumedMessage, 'topicName' | 'payload'>
+
+export interface PublishObserver {
+  /** Told of each message right after it was routed, of QoS 1 and 2 once they are owned. Must not throw, nor take long. */
+  observe(message: RoutedMessage): void
 }

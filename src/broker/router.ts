@@ -1,4 +1,5 @@
 /** From a judged message to its owners: the retained store, the log and the subscribers, in this order. */
+import type { PublishObserver } from './consumer.ts'
 import type { Counters } from './counters.ts'
 import type { Delivery } from './delivery.ts'
 import type { AppendFailure, Engine } from './engine.ts'
@@ -19,6 +20,7 @@ export class Router {
   readonly #retained: RetainedMessages
   readonly #engine: Engine
   readonly #counters: Counters
+  readonly #observer: PublishObserver | undefined
 
   constructor(
     index: SubscriptionIndex,
@@ -26,18 +28,21 @@ export class Router {
     retained: RetainedMessages,
     engine: Engine,
     counters: Counters,
+    observer: PublishObserver | undefined,
   ) {
     this.#index = index
     this.#delivery = delivery
     this.#retained = retained
     this.#engine = engine
     this.#counters = counters
+    this.#observer = observer
   }
 
   /** A QoS 0 message: nothing is kept but what is retained. */
   pass(message: Message): void {
     if (message.retain) this.#retained.set(message)
     this.#delivery.passing(this.#index.route(message.topicName), message)
+    this.#observer?.observe(message)
   }
 
   /** A QoS 1 or 2 message: owned first, then delivered, then its publisher is told. */
@@ -50,6 +55,7 @@ export class Router {
         // Subscriptions may have changed while the engine was writing.
         const route = this.#index.route(message.topicName)
         this.#delivery.committed(route, message, offset)
+        this.#observer?.observe(message)
         publisher.owned(route.targets.length > 0 || route.groups.length > 0 || route.asleep)
       },
       failed: (failure) => {
