@@ -1,5 +1,5 @@
 /** The one certificate of a comparison: ECDSA P-256, self-signed, trusted by the load generators alone. */
-// Before @peculiar/x509, whose containers need it as they are loaded.
+// oxlint-disable-next-line import/no-unassigned-import -- @peculiar/x509 needs it while it is loaded
 import 'reflect-metadata'
 import { KeyObject } from 'node:crypto'
 import { writeFileSync } from 'node:fs'

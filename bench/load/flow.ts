@@ -31,7 +31,7 @@ export async function runFlow(target: Target, job: FlowJob): Promise<FlowResult>
 }
 
 /** What went wrong, with counts. */
-export class FlowFault extends Error {
+class FlowFault extends Error {
   override readonly name = 'FlowFault'
 }
 
@@ -82,10 +82,10 @@ class FlowRun {
   }
 
   async measure(): Promise<FlowResult> {
-    const { pace, warmUpMs, measureMs, latencyMs } = this.#job
+    const { pace, measureMs, latencyMs } = this.#job
     await this.#connect()
     this.#start(pace.kind === 'rate' ? pace.perSecond : undefined)
-    await sleep(warmUpMs)
+    await this.#warmUp()
     this.#latency = new LatencyHistogram()
     const begin = this.#sample()
     await sleep(measureMs)
@@ -116,6 +116,12 @@ class FlowRun {
 
   close(): void {
     for (const connection of this.#connections) connection.close()
+  }
+
+  async #warmUp(): Promise<void> {
+    const { warmUpMs, warmUpMessages } = this.#job
+    await sleep(warmUpMs)
+    while (this.#deliveries < warmUpMessages && this.#faults.size === 0) await sleep(10)
   }
 
   async #connect(): Promise<void> {

@@ -57,7 +57,9 @@ export interface FlowJob {
   readonly streams: readonly Stream[]
   readonly bystanders: Bystanders | undefined
   readonly pace: Pace
+  /** The warm-up is over after this time and this number of messages: each Topic Name has been seen then. */
   readonly warmUpMs: number
+  readonly warmUpMessages: number
   readonly measureMs: number
   /** Afterwards, half of the achieved rate for this time, for the latency; 0: the latency is taken while measuring. */
   readonly latencyMs: number

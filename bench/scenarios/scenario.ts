@@ -1,5 +1,4 @@
 /** What a scenario is: rows of the table, each of which makes a job for a broker and reads its figure from the answer. */
-import type { BrokerName } from '../brokers.ts'
 import type { Deployment } from '../deployment.ts'
 import type { Job, JobQoS, JobResult } from '../load/job.ts'
 
@@ -18,8 +17,8 @@ export type Bound =
   | { readonly kind: 'ratio'; readonly maximum: number }
   /** That much, in the row's unit. */
   | { readonly kind: 'absolute'; readonly maximum: number }
-  /** That many times the same broker's figure of another row, of the same round. */
-  | { readonly kind: 'row'; readonly row: string; readonly maximum: number }
+  /** That many times the same broker's figure of another row; `shortName` is how the tables call it. */
+  | { readonly kind: 'row'; readonly row: string; readonly shortName: string; readonly maximum: number }
 
 export interface Row {
   /** As in the tables: `S1 fan-in 100 → 1, QoS 0`. */
@@ -30,8 +29,6 @@ export interface Row {
   readonly bound: Bound | undefined
   /** More runs would tell nothing: what is measured hardly varies, or takes long. */
   readonly maximumRuns: number
-  /** Brokers that can't take part, with the reason. */
-  readonly without?: Readonly<Partial<Record<BrokerName, string>>>
   readonly job: (deployment: Deployment, timing: Timing) => Job
   readonly figure: (result: JobResult) => number
 }

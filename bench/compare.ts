@@ -1,0 +1,111 @@
+/** Runs the rows against the brokers, round by round, and keeps what was measured. */
+import type { BrokerKind, BrokerName, Workspace } from './brokers.ts'
+import type { JobQoS, JobResult } from './load/job.ts'
+import { runJob } from './run-job.ts'
+import type { Row, Timing } from './scenarios/scenario.ts'
+import { median, medianRatio } from './statistics.ts'
+
+/** A run of a row against a broker. */
+export interface Run {
+  readonly row: string
+  readonly broker: BrokerName
+  readonly round: number
+  readonly outcome:
+    | { readonly ok: true; readonly figure: number; readonly result: JobResult }
+    | { readonly ok: false; readonly fault: string }
+}
+
+/**
+ * Each row in turn; in each round of a row every broker has its turn, so that a machine that is slow for a while is slow for all of them.
+ * `report` is told each run as it ends.
+ */
+export async function compare(
+  rows: readonly Row[],
+  brokers: readonly BrokerKind[],
+  workspace: Workspace,
+  options: { readonly runs: number; readonly timing: Timing },
+  report: (run: Run) => void,
+): Promise<readonly Run[]> {
+  const runs: Run[] = []
+  for (const row of rows) {
+    for (let round = 0; round < Math.min(options.runs, row.maximumRuns); round += 1) {
+      for (const broker of brokers) {
+        const job = row.job(broker.prepare(workspace), options.timing)
+        const answer = await runJob(broker, workspace, job)
+        const run: Run = {
+          row: row.title,
+          broker: broker.name,
+          round,
+          outcome:
+            answer.kind === 'result'
+              ? { ok: true, figure: row.figure(answer.result), result: answer.result }
+              : { ok: false, fault: answer.text },
+        }
+        runs.push(run)
+        report(run)
+      }
+    }
+  }
+  return runs
+}
+
+/** The rows of these scenarios and QoS; a row without QoS of its own is always one of them. */
+export function chooseRows(
+  rows: readonly Row[],
+  chosen: { readonly scenarios: readonly string[]; readonly qos: readonly JobQoS[] },
+): readonly Row[] {
+  return rows.filter(
+    ({ scenario, qos }) => chosen.scenarios.includes(scenario) && (qos === undefined || chosen.qos.includes(qos)),
+  )
+}
+
+/** The figures of a broker in a row by round; runs with a fault have none. */
+function figuresOf(runs: readonly Run[], row: string, broker: BrokerName): ReadonlyMap<number, number> {
+  const figures = new Map<number, number>()
+  for (const run of runs) {
+    if (run.row === row && run.broker === broker && run.outcome.ok) figures.set(run.round, run.outcome.figure)
+  }
+  return figures
+}
+
+/** The median of a broker's figures in a row; NaN without any. */
+export function medianOf(runs: readonly Run[], row: string, broker: BrokerName): number {
+  return median([...figuresOf(runs, row, broker).values()])
+}
+
+/** How a broker stands to a row's bound. */
+export interface Standing {
+  /** What is held against the bound, in words: `0.48 × mosquitto`. */
+  readonly text: string
+  readonly bound: string
+  /** Undefined when a figure is missing. */
+  readonly isMet: boolean | undefined
+}
+
+/** How the broker stands to the row's bound; undefined for a row without one. */
+export function standingOf(
+  runs: readonly Run[],
+  { title, unit, bound }: Row,
+  broker: BrokerName,
+): Standing | undefined {
+  if (bound === undefined) return undefined
+  const figures = figuresOf(runs, title, broker)
+  switch (bound.kind) {
+    case 'ratio': {
+      const ratio = medianRatio(figures, figuresOf(runs, title, 'mosquitto'))
+      return standing(ratio, bound.maximum, '× mosquitto')
+    }
+    case 'absolute':
+      return standing(median([...figures.values()]), bound.maximum, unit)
+    case 'row': {
+      const ratio = medianOf(runs, title, broker) / medianOf(runs, bound.row, broker)
+      return standing(ratio, bound.maximum, `× ${bound.shortName}`)
+    }
+  }
+}
+
+function standing(value: number, maximum: number, of: string): Standing {
+  const bound = `≤ ${maximum.toFixed(2).replace(/\.00$/, '')} ${of}`
+  if (Number.isNaN(value)) return { text: '–', bound, isMet: undefined }
+  return { text: `${value.toFixed(2)} ${of}`, bound, isMet: value <= maximum }
+}

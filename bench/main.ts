@@ -1,0 +1,54 @@
+/** `npm run bench`: compares brokers by the CPU time that a message costs them. docs/performance.md says how and why. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BROKERS } from './brokers.ts'
+import { makeCertificate } from './certificate.ts'
+import { chooseRows, compare } from './compare.ts'
+import type { Run } from './compare.ts'
+import { parseOptions, USAGE } from './options.ts'
+import type { BenchOptions } from './options.ts'
+import { report, runLine, withFigures } from './report.ts'
+import { ROWS } from './scenarios/rows.ts'
+
+const options = parseOptions(process.argv.slice(2))
+if (options === undefined) console.log(USAGE)
+else if ('fault' in options) {
+  console.error(`${options.fault}\n\n${USAGE}`)
+  process.exitCode = 2
+} else process.exitCode = await run(options)
+
+/** Answers the exit status: 1 when Fieldgate lost, doubled or misordered a message, or a broker could not be started. */
+async function run({ scenarios, qos, runs: rounds, timing, brokers: names, write }: BenchOptions): Promise<number> {
+  const brokers = BROKERS.filter(({ name }) => names.includes(name))
+  const missing = brokers.map((broker) => broker.missing()).filter((reason) => reason !== undefined)
+  if (missing.length > 0) {
+    for (const reason of missing) console.error(reason)
+    return 1
+  }
+  // Read first: a document without markers is better known before ten minutes of work.
+  const document = write === undefined ? undefined : withFigures(readFileSync(write, 'utf8'), '')
+  const rows = chooseRows(ROWS, { scenarios, qos })
+  const units = new Map(rows.map(({ title, unit }) => [title, unit]))
+  const directory = mkdtempSync(join(tmpdir(), 'fieldgate-bench-'))
+  let runs: readonly Run[]
+  try {
+    const workspace = { directory, certificate: await makeCertificate(directory) }
+    runs = await compare(rows, brokers, workspace, { runs: rounds, timing }, (done) =>
+      console.log(runLine(done, units.get(done.row) ?? '')),
+    )
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+  const text = report(runs, { rows, brokers, seconds: timing.measureMs / 1000, date: new Date() })
+  console.log(`\n${text}`)
+  const faults = faultsOf(runs)
+  if (faults > 0) console.error(`Fieldgate: ${faults} runs with a fault.`)
+  if (write !== undefined && document !== undefined) writeFileSync(write, withFigures(document, text))
+  return faults > 0 ? 1 : 0
+}
+
+/** Peers may fail, and the report says so; Fieldgate may not. */
+function faultsOf(runs: readonly Run[]): number {
+  return runs.filter(({ broker, outcome }) => broker.startsWith('fieldgate') && !outcome.ok).length
+}

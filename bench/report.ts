@@ -1,0 +1,146 @@
+/** The tables: for the terminal and for the document. */
+import { spawnSync } from 'node:child_process'
+import { cpus, release, totalmem } from 'node:os'
+import type { BrokerKind, BrokerName } from './brokers.ts'
+import { medianOf, standingOf } from './compare.ts'
+import type { Run } from './compare.ts'
+import type { FlowResult } from './load/job.ts'
+import type { Row } from './scenarios/scenario.ts'
+import { median } from './statistics.ts'
+
+/** The brokers whose figures are held against the bounds. */
+const BOUND_BROKERS: readonly BrokerName[] = ['fieldgate-service', 'fieldgate']
+const MARKERS = { begin: '<!-- figures: npm run bench -- --write -->', end: '<!-- end of figures -->' }
+
+/** What a comparison was run with. */
+export interface Circumstances {
+  readonly rows: readonly Row[]
+  readonly brokers: readonly BrokerKind[]
+  readonly seconds: number
+  readonly date: Date
+}
+
+/** Everything, as Markdown that can be read as it is. */
+export function report(runs: readonly Run[], circumstances: Circumstances): string {
+  const { rows, brokers } = circumstances
+  const sections = [
+    circumstancesText(circumstances),
+    'CPU time and memory, medians; the bounds hold for the service:',
+    table(
+      ['scenario', 'unit', ...brokers.map(({ title }) => title), ...boundTitles(brokers)],
+      figureRows(runs, rows, brokers),
+    ),
+  ]
+  const flows = flowRowsOf(runs, rows, brokers)
+  if (flows.length > 0) {
+    sections.push(
+      'Throughput in that window, and latency: at half of that throughput for what went flat out, else in the window itself:',
+      table(['scenario', 'broker', 'deliveries/s', 'broker’s CPUs', 'p50 ms', 'p99 ms', 'greatest ms'], flows),
+    )
+  }
+  const faults = faultLines(runs)
+  if (faults.length > 0) sections.push('Runs with a fault, which have no figure:', faults.join('\n'))
+  return `${sections.join('\n\n')}\n`
+}
+
+/** One run as a line for the terminal. */
+export function runLine({ row, broker, round, outcome }: Run, unit: string): string {
+  const what = `${row}  #${round + 1}  ${broker}`.padEnd(86)
+  return outcome.ok ? `${what} ${outcome.figure.toFixed(2)} ${unit}` : `${what} FAULT: ${outcome.fault}`
+}
+
+/** The document with these figures between its markers. Throws when it has no markers. */
+export function withFigures(document: string, figures: string): string {
+  const begin = document.indexOf(MARKERS.begin)
+  const end = document.indexOf(MARKERS.end)
+  if (begin < 0 || end < begin) throw new Error(`the document lacks ${MARKERS.begin} and ${MARKERS.end}`)
+  return `${document.slice(0, begin + MARKERS.begin.length)}\n\n${figures}\n${document.slice(end)}`
+}
+
+function circumstancesText({ brokers, seconds, date }: Circumstances): string {
+  const [cpu] = cpus()
+  const machine = `${cpus().length} × ${cpu?.model ?? 'unknown CPU'}, ${Math.round(totalmem() / 2 ** 30)} GB, Linux ${release()}`
+  const versions = brokers.map(({ title, version }) => `${title} ${version()}`).join(', ')
+  const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).stdout.trim()
+  return [
+    `- Date: ${date.toISOString().slice(0, 10)}${commit === '' ? '' : `, at commit ${commit}`}`,
+    `- Machine: ${machine}; brokers and load generator share it`,
+    `- Versions: ${versions}; Node ${process.versions.node} with OpenSSL ${process.versions.openssl}`,
+    `- Measured window: ${seconds} s of each run`,
+  ].join('\n')
+}
+
+function boundTitles(brokers: readonly BrokerKind[]): string[] {
+  return [...boundBrokers(brokers).map(({ title }) => `${title} stands at`), 'bound', 'runs']
+}
+
+function boundBrokers(brokers: readonly BrokerKind[]): BrokerKind[] {
+  return BOUND_BROKERS.flatMap((name) => brokers.filter((broker) => broker.name === name))
+}
+
+function figureRows(runs: readonly Run[], rows: readonly Row[], brokers: readonly BrokerKind[]): string[][] {
+  return rows.map((row) => {
+    const bounded = boundBrokers(brokers).map(({ name }) => standingOf(runs, row, name))
+    const standings = bounded.map((standing) =>
+      standing === undefined ? '' : `${standing.text}${mark(standing.isMet)}`,
+    )
+    const rounds = new Set(runs.filter((run) => run.row === row.title).map(({ round }) => round)).size
+    return [
+      row.title,
+      row.unit,
+      ...brokers.map(({ name }) => figure(medianOf(runs, row.title, name))),
+      ...standings,
+      bounded.find((standing) => standing !== undefined)?.bound ?? '',
+      String(rounds),
+    ]
+  })
+}
+
+function mark(isMet: boolean | undefined): string {
+  if (isMet === undefined) return ''
+  return isMet ? ' ✓' : ' ✗'
+}
+
+function flowRowsOf(runs: readonly Run[], rows: readonly Row[], brokers: readonly BrokerKind[]): string[][] {
+  return rows.flatMap((row) =>
+    brokers.flatMap(({ name, title }) => {
+      const flows = runs.flatMap(({ row: of, broker, outcome }) =>
+        of === row.title && broker === name && outcome.ok && outcome.result.kind === 'flow' ? [outcome.result] : [],
+      )
+      if (flows.length === 0) return []
+      const middle = (of: (flow: FlowResult) => number): number => median(flows.map(of))
+      return [
+        [
+          row.title,
+          title,
+          Math.round(middle((flow) => flow.deliveries / flow.seconds)).toLocaleString('en'),
+          figure(middle((flow) => flow.brokerCpuNs / 1e9 / flow.seconds)),
+          figure(middle((flow) => flow.latency.p50)),
+          figure(middle((flow) => flow.latency.p99)),
+          figure(middle((flow) => flow.latency.maximum)),
+        ],
+      ]
+    }),
+  )
+}
+
+function faultLines(runs: readonly Run[]): string[] {
+  return runs.flatMap(({ row, broker, round, outcome }) =>
+    outcome.ok ? [] : [`- ${row}, ${broker}, round ${round + 1}: ${outcome.fault.replaceAll(/\s+/g, ' ')}`],
+  )
+}
+
+/** Three significant digits are more than the machine is good for. */
+function figure(value: number): string {
+  if (Number.isNaN(value)) return '–'
+  if (value >= 100) return value.toFixed(0)
+  return value.toFixed(value >= 10 ? 1 : 2)
+}
+
+/** With columns as wide as their content, so that it reads well unrendered. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)))
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
+  return [line(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(line)].join('\n')
+}

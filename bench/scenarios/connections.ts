@@ -1,0 +1,65 @@
+/** S4 connections as fast as they come, S5 connections that do nothing. */
+import type { Deployment } from '../deployment.ts'
+import type { Client, JobResult } from '../load/job.ts'
+import type { Bound, Row } from './scenario.ts'
+
+const STORM_CONNECTIONS = 2_000
+/** Before them, so that a runtime that compiles has compiled. */
+const STORM_WARM_UP = 300
+const STORM_CONCURRENCY = 64
+const IDLE_CONNECTIONS = 10_000
+/** From here on the memory is counted. */
+const IDLE_FIRST = 500
+const IDLE_SETTLE_MS = 2_000
+
+/** The rows of S4 and S5. */
+export const connectionRows: readonly Row[] = [
+  stormRow('full handshakes', false, { kind: 'ratio', maximum: 1.2 }),
+  stormRow('resumed sessions', true, undefined),
+  {
+    title: 'S5 10,000 idle connections',
+    scenario: 's5',
+    qos: undefined,
+    unit: 'KB each',
+    bound: { kind: 'absolute', maximum: 46 },
+    // Memory hardly varies from run to run, and ten thousand handshakes take their time.
+    maximumRuns: 1,
+    job: (deployment) => ({
+      kind: 'idle',
+      connections: IDLE_CONNECTIONS,
+      firstConnections: IDLE_FIRST,
+      settleMs: IDLE_SETTLE_MS,
+      clients: integrators(deployment),
+    }),
+    figure: (result) => (result.kind === 'idle' ? result.bytesPerConnection / 1024 : NaN),
+  },
+]
+
+function stormRow(name: string, resumed: boolean, bound: Bound | undefined): Row {
+  return {
+    title: `S4 2,000 connections with a JWT, ${name}`,
+    scenario: 's4',
+    qos: undefined,
+    unit: 'ms/connection',
+    bound,
+    maximumRuns: Infinity,
+    job: ({ tokens }) => ({
+      kind: 'storm',
+      connections: STORM_CONNECTIONS,
+      warmUpConnections: STORM_WARM_UP,
+      concurrency: STORM_CONCURRENCY,
+      resumed,
+      clients: tokens.map((credentials) => ({ credentials })),
+    }),
+    figure: cpuPerConnection,
+  }
+}
+
+/** CPU time of the broker by connection, in ms. */
+function cpuPerConnection(result: JobResult): number {
+  return result.kind === 'storm' ? result.brokerCpuNs / result.connections / 1e6 : NaN
+}
+
+function integrators(deployment: Deployment): Client[] {
+  return deployment.integrators.map((credentials) => ({ credentials }))
+}

@@ -1,0 +1,11 @@
+// npm run bench: installs what is missing, then compares brokers. `npm run bench -- --help` tells the options.
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { ensureInstalled, pinnedNode, root } from './setup.mjs'
+
+ensureInstalled()
+const child = spawn(pinnedNode, [join(root, 'bench', 'main.ts'), ...process.argv.slice(2)], { stdio: 'inherit' })
+// The terminal sends Ctrl-C to the whole group; the child's exit ends this process.
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => child.kill('SIGTERM'))
+child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)))
