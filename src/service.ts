@@ -19,10 +19,13 @@ import { listenTls } from './listeners/tls.ts'
 import { serveWebSocket } from './listeners/websocket.ts'
 import type { Log } from './log.ts'
 import { createCommandGate } from './lorawan/command-gate.ts'
+import { DeviceSightings } from './lorawan/device-sightings.ts'
 import { createTelemetry } from './telemetry.ts'
 
 /** How often deadlines of connections and Sessions are looked at. */
 const TICK_MS = 1_000
+/** How often it is written when devices were last seen. */
+const SIGHTINGS_FLUSH_MS = 5_000
 /** How often what has expired is forgotten in the registry. */
 const PRUNE_MS = 3_600_000
 /** Stops handshake floods and reconnect storms of one address; a site behind one address has few hundred clients. */
@@ -92,7 +95,8 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
 
   const policy = new AccessPolicy(registry)
   cleanups.push(() => policy.close())
-  const broker = createBroker(settings, log, registry, policy)
+  const sightings = gatherSightings(registry, log, cleanups)
+  const broker = createBroker(settings, log, { registry, policy, sightings })
   await broker.start()
   cleanups.push(() => broker.close())
   const ticking = setInterval(() => broker.tick(), TICK_MS)
@@ -156,7 +160,28 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   }
 }
 
-function createBroker(settings: Settings, log: Log, registry: Registry, policy: AccessPolicy): Broker {
+/** What is gathered until the broker has closed is written before the registry closes. */
+function gatherSightings(registry: Registry, log: Log, cleanups: Cleanup[]): DeviceSightings {
+  const sightings = new DeviceSightings({
+    recordSeen: (seen) => registry.devices.recordSeen(seen),
+    clock: systemClock,
+    log: log.child({ room: 'lorawan' }),
+  })
+  const flushing = setInterval(() => void sightings.flush(), SIGHTINGS_FLUSH_MS)
+  cleanups.push(() => {
+    clearInterval(flushing)
+    return sightings.close()
+  })
+  return sightings
+}
+
+interface BrokerParts {
+  readonly registry: Registry
+  readonly policy: AccessPolicy
+  readonly sightings: DeviceSightings
+}
+
+function createBroker(settings: Settings, log: Log, { registry, policy, sightings }: BrokerParts): Broker {
   const commandGate = createCommandGate({
     payloadCodecOf: async (applicationId) => (await registry.applications.get(applicationId))?.payloadCodec,
     nowMs: () => systemClock.now(),
@@ -165,6 +190,7 @@ function createBroker(settings: Settings, log: Log, registry: Registry, policy: 
     policy,
     engine: new MemoryEngine(),
     consumers: [commandGate],
+    observer: sightings,
     clock: brokerClock,
     log: log.child({ room: 'broker' }),
     limits: {

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it } from 'node:test'
+import { silentLog } from '../broker/log.ts'
+import type { Log } from '../broker/log.ts'
+import { DeviceSightings } from './device-sightings.ts'
+import type { DeviceSighting } from './device-sightings.ts'
+import { commandTopic, eventTopic } from './topics.ts'
+import type { PublishedEventKind } from './topics.ts'
+
+const ONE = '0101010101010101'
+const TWO = '0202020202020202'
+
+let nowMs: number
+let written: (readonly DeviceSighting[])[]
+let logged: string[]
+let recordSeen: (sightings: readonly DeviceSighting[]) => Promise<void>
+let sightings: DeviceSightings
+
+beforeEach(() => {
+  nowMs = 1_700_000_000_000
+  written = []
+  logged = []
+  recordSeen = async (batch) => void written.push(batch)
+  const note = (fields: object, message: string) => void logged.push(`${message} ${JSON.stringify(fields)}`)
+  const log: Log = {
+    ...silentLog,
+    warn: note,
+    error: (fields, message) => note({ ...fields, error: undefined }, message),
+  }
+  sightings = new DeviceSightings({ recordSeen: (batch) => recordSeen(batch), clock: { now: () => nowMs }, log })
+})
+
+function see(devEui: string, kind: PublishedEventKind = 'up', payload: object = {}): void {
+  nowMs += 1
+  sightings.observe({ topicName: eventTopic('5', devEui, kind), payload: Buffer.from(JSON.stringify(payload)) })
+}
+
+const devEuiOf = (number: number): string => number.toString(16).padStart(16, '0')
+
+/** A write that ends when the test says so. */
+function heldWrite() {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  recordSeen = (batch) => {
+    written.push(batch)
+    begun.resolve()
+    return promise
+  }
+  return { begun: begun.promise, resolve, reject }
+}
+
+describe('the sightings of devices', () => {
+  it('are one write for all devices, each with its newest state', async () => {
+    see(ONE, 'status', { margin: 7, batteryLevel: 81.5, externalPowerSource: false, batteryLevelUnavailable: false })
+    see(TWO, 'join')
+    see(ONE, 'status', { margin: -3 })
+    see(ONE)
+    await sightings.flush()
+    assert.deepEqual(written, [
+      [
+        { devEui: ONE, lastSeenAtMs: nowMs, margin: -3, batteryLevel: 81.5, externalPowerSource: false },
+        { devEui: TWO, lastSeenAtMs: nowMs - 2 },
+      ],
+    ])
+  })
+
+  it('come from events alone that the device itself caused', async () => {
+    see(ONE, 'error')
+    see(ONE, 'txack')
+    see(ONE, 'ack', { acknowledged: false })
+    const payload = Buffer.from('{}')
+    for (const topicName of [commandTopic('5', ONE), 'anything', `application/5/device/${ONE}/event/other`]) {
+      sightings.observe({ topicName, payload })
+    }
+    await sightings.flush()
+    assert.deepEqual(written, [])
+  })
+
+  it('are not written again without a new event', async () => {
+    see(ONE)
+    await sightings.flush()
+    await sightings.flush()
+    assert.equal(written.length, 1)
+  })
+
+  it('have one write under way at most; those that come meanwhile wait for the next', async () => {
+    const write = heldWrite()
+    see(ONE)
+    const first = sightings.flush()
+    await write.begun
+    see(TWO)
+    const second = sightings.flush()
+    assert.equal(written.length, 1)
+    write.resolve()
+    await Promise.all([first, second])
+    assert.equal(written.length, 1)
+    await sightings.flush()
+    assert.deepEqual(
+      written.map((batch) => batch.map(({ devEui }) => devEui)),
+      [[ONE], [TWO]],
+    )
+  })
+
+  it('are tried once more after a failure, which is logged, and then given up', async () => {
+    recordSeen = async (batch) => {
+      written.push(batch)
+      throw new Error('the disk is full')
+    }
+    see(ONE)
+    await sightings.flush()
+    see(TWO)
+    await sightings.flush()
+    await sightings.flush()
+    await sightings.flush()
+    assert.deepEqual(
+      written.map((batch) => batch.map(({ devEui }) => devEui)),
+      [[ONE], [ONE], [TWO], [TWO]],
+    )
+    assert.deepEqual(logged, [
+      'device_sightings.write_failed {"devices":1,"isRetry":false}',
+      'device_sightings.write_failed {"devices":1,"isRetry":true}',
+      'device_sightings.write_failed {"devices":1,"isRetry":false}',
+      'device_sightings.write_failed {"devices":1,"isRetry":true}',
+    ])
+  })
+
+  it('are written early when 10,000 devices wait, and what a slow write leaves no room for is passed over', async () => {
+    const write = heldWrite()
+    for (let number = 0; number < 9999; number += 1) see(devEuiOf(number))
+    assert.equal(written.length, 0)
+    see(devEuiOf(9999))
+    await write.begun
+    assert.equal(written[0]?.length, 10_000)
+    for (let number = 10_000; number < 20_003; number += 1) see(devEuiOf(number))
+    // A device that waits already costs no room.
+    see(devEuiOf(10_000))
+    write.resolve()
+    await sightings.flush()
+    assert.deepEqual(
+      written.map((batch) => batch.length),
+      [10_000, 10_000],
+    )
+    assert.equal(written[1]?.[0]?.lastSeenAtMs, nowMs)
+    assert.deepEqual(logged, ['device_sightings.passed_over {"events":3}'])
+  })
+
+  it('are all written at the end, after the write that is under way, and with another try', async () => {
+    const write = heldWrite()
+    see(ONE)
+    void sightings.flush()
+    await write.begun
+    see(TWO)
+    const closed = sightings.close()
+    recordSeen = async (batch) => {
+      written.push(batch)
+      if (written.length === 2) throw new Error('busy')
+    }
+    write.resolve()
+    await closed
+    assert.deepEqual(
+      written.map((batch) => batch.map(({ devEui }) => devEui)),
+      [[ONE], [TWO], [TWO]],
+    )
+  })
+})
