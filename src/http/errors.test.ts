@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { accepted, answerFor, objectNotFound, RequestRefused } from './errors.ts'
 
@@ -49,16 +48,6 @@ test('the text that clients match on', () => {
   assert.equal(objectNotFound().message, 'object does not exist')
 })
 
-test('every reason that this interface can answer has its paragraph in docs/errors.md', () => {
-  const documented = new Set(readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8').match(/`[a-z_]+`/g))
-  const reasons = [...reasonsIn('.'), ...reasonsIn('../identity')]
-  assert.ok(reasons.length > 40)
-  assert.deepEqual(
-    reasons.filter((reason) => !documented.has(`\`${reason}\``)),
-    [],
-  )
-})
-
 function headersOf(code: 'unauthenticated' | 'resource_exhausted', reason: string): Record<string, string> {
   try {
     accepted({ ok: false, code, message: 'no', reason })
@@ -66,23 +55,4 @@ function headersOf(code: 'unauthenticated' | 'resource_exhausted', reason: strin
   } catch (error) {
     return { ...answerFor(error).headers }
   }
-}
-
-/** Reasons as the sources of a folder write them. */
-function reasonsIn(folder: string): string[] {
-  const directory = new URL(`${folder}/`, import.meta.url)
-  const patterns = [
-    /\b(?:refuse|RequestRefused)\(\s*'[a-z_]+',\s*'([a-z_]+)'/g,
-    /\b(?:notFound|alreadyExists)\('([a-z_]+)'/g,
-    /\bnew RequestRefused\([^)]*?'([a-z_]+)'(?:,\s*\{[^)]*)?\)/g,
-    /\binvalidArgument\([^)]*, '([a-z_]+)'\)/g,
-    /\breason: '([a-z_]+)'/g,
-  ]
-  return readdirSync(directory)
-    .filter((name) => name.endsWith('.ts') && !/\.(test|testing)\.ts$/.test(name))
-    .flatMap((name) => {
-      const source = readFileSync(new URL(name, directory), 'utf8')
-      return patterns.flatMap((pattern) => [...source.matchAll(pattern)].map((match) => match[1] ?? ''))
-    })
-    .filter((reason) => reason.includes('_'))
 }

@@ -1,0 +1,114 @@
+/** Every stable code that the service answers has its paragraph in docs/errors.md, and every paragraph its code. */
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { argumentsOfCalls } from './support/source-calls.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** A function that takes a code, and which of its arguments that is. */
+interface Refusing {
+  readonly files: string
+  readonly name: string
+  readonly argument: number
+}
+
+const HTTP: readonly Refusing[] = [
+  { files: 'src/http/*.ts', name: 'RequestRefused', argument: 2 },
+  { files: 'src/http/*.ts', name: 'invalidArgument', argument: 1 },
+  { files: 'src/http/import-devices.ts', name: 'refuse', argument: 2 },
+  { files: 'src/identity/*.ts', name: 'refuse', argument: 1 },
+  { files: 'src/identity/*.ts', name: 'notFound', argument: 0 },
+  { files: 'src/identity/*.ts', name: 'alreadyExists', argument: 0 },
+]
+
+const MQTT: readonly Refusing[] = [
+  { files: 'src/broker/*.ts', name: 'refuse', argument: 2 },
+  { files: 'src/broker/*.ts', name: 'refusal', argument: 2 },
+  { files: 'src/broker/*.ts', name: 'disconnect', argument: 2 },
+  { files: 'src/access/*-permit.ts', name: 'refusal', argument: 0 },
+  { files: 'src/access/policy.ts', name: 'refuse', argument: 1 },
+  { files: 'src/lorawan/command-gate.ts', name: 'refusal', argument: 1 },
+  { files: 'src/cli/bare-broker-policy.ts', name: 'refuse', argument: 1 },
+]
+
+/** What templates stand for. */
+const TEMPLATES: Readonly<Record<string, () => string[]>> = {
+  '`invalid_${kind}`': () => ['invalid_tags', 'invalid_variables'],
+  '`command_${result.code}`': () => commandFaultCodes().map((code) => `command_${code}`),
+}
+
+test('every reason of the HTTP interface has its paragraph, and every paragraph its reason', () => {
+  const reasons = codesOf(HTTP, 'src/{http,identity}/*.ts', /\breason(?:: | = )'([a-z_]+)'/g)
+  assert.ok(reasons.size > 60, `${reasons.size} reasons`)
+  const documented = paragraphsOf('HTTP')
+  assert.deepEqual(missing(reasons, documented), [], 'reasons without a paragraph')
+  assert.deepEqual(missing(documented, reasons), [], 'paragraphs of reasons that nothing answers')
+})
+
+test('every code of a refusal by the broker has its paragraph, and every paragraph its code', () => {
+  const own = codesOf(MQTT, 'src/{broker,access,lorawan}/*.ts', /\bcode: '([a-z_]+)'/g)
+  const codes = new Set([...own, ...tokenReasons()])
+  assert.ok(codes.size > 60, `${codes.size} codes`)
+  const documented = paragraphsOf('MQTT')
+  assert.deepEqual(missing(codes, documented), [], 'codes without a paragraph')
+  assert.deepEqual(missing(documented, codes), [], 'paragraphs of codes that nothing answers')
+})
+
+function codesOf(refusing: readonly Refusing[], propertiesIn: string, property: RegExp): Set<string> {
+  const codes = new Set<string>()
+  for (const { files, name, argument } of refusing) {
+    const calls = sourcesOf(files).flatMap((source) => argumentsOfCalls(source, name))
+    assert.ok(calls.length > 0, `${files} calls ${name}`)
+    for (const call of calls) for (const code of codesIn(call[argument] ?? '')) codes.add(code)
+  }
+  for (const source of sourcesOf(propertiesIn)) {
+    for (const [, code = ''] of source.matchAll(property)) codes.add(code)
+  }
+  return codes
+}
+
+/** The codes that an argument is or may be; none where it hands one on. */
+function codesIn(argument: string): string[] {
+  if (!argument.includes('`')) return Array.from(argument.matchAll(/'([a-z_]+)'/g), ([, code = '']) => code)
+  const codes = TEMPLATES[argument]?.()
+  assert.ok(codes !== undefined, `what does ${argument} stand for?`)
+  return codes
+}
+
+/** Why a token is refused: the reasons of its verification, which CONNECT hands on. */
+function tokenReasons(): string[] {
+  const calls = sourcesOf('src/identity/token{s,-verifier}.ts').flatMap((source) => argumentsOfCalls(source, 'refuse'))
+  const ofTokens = calls.filter(([kind]) => kind === "'unauthenticated'" || kind === "'permission_denied'")
+  assert.ok(ofTokens.length > 5)
+  return ofTokens.flatMap(([, reason = '']) => codesIn(reason))
+}
+
+function commandFaultCodes(): string[] {
+  const union = /type CommandFaultCode =([^]*?)\n\n/.exec(sourcesOf('src/lorawan/command.ts').join(''))?.[1] ?? ''
+  const codes = codesIn(union)
+  assert.ok(codes.length > 10)
+  return codes
+}
+
+function sourcesOf(files: string): string[] {
+  return globSync(files, { cwd: root })
+    .filter((file) => !/\.(?:test|testing)\.ts$/.test(file))
+    .map((file) => readFileSync(join(root, file), 'utf8'))
+}
+
+/** The codes at the heads of the items of a part of docs/errors.md: what stands in backticks before the colon. */
+function paragraphsOf(part: string): Set<string> {
+  const text = readFileSync(join(root, 'docs/errors.md'), 'utf8')
+  const [, body = ''] = text.split(new RegExp(`^## ${part}$`, 'm'))
+  const items = (body.split(/^## /m)[0] ?? '').matchAll(/^- (`[^]*?):(?:\s|$)/gm)
+  return new Set(
+    Array.from(items, ([, head = '']) => Array.from(head.matchAll(/`([a-z_]+)`/g), ([, code = '']) => code)).flat(),
+  )
+}
+
+function missing(wanted: ReadonlySet<string>, present: ReadonlySet<string>): string[] {
+  return [...wanted].filter((one) => !present.has(one))
+}
