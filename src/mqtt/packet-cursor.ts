@@ -3,10 +3,14 @@ import type { PacketType } from './malformed-packet.ts'
 import type { ProtocolVersion } from './packet.ts'
 import { ReasonCodes } from './reason-codes.ts'
 import type { ReasonCode } from './reason-codes.ts'
+import { TopicNameCache } from './topic-name-cache.ts'
 import { hasWildcard } from './topic-name.ts'
 import { decodeUtf8 } from './utf8.ts'
 
 const nothing = Buffer.alloc(0)
+
+/** One for all connections: a fleet's devices publish to the same topics over any of them. */
+const topicNames = new TopicNameCache()
 
 /**
  * A place in the bytes of one packet, from behind its fixed header to `end`. Reading past the end, and anything else that is wrong, throws
@@ -71,10 +75,7 @@ export class PacketCursor {
   }
 
   readUtf8(field: string): string {
-    const start = this.#readLength(field)
-    const text = decodeUtf8(this.bytes, start, this.position)
-    if (text === undefined) this.malformed(`${field} is not well-formed UTF-8`) // [MQTT-1.5.4-1] [MQTT-1.5.4-2] [MQTT311-1.5.3-1] [MQTT311-1.5.3-2]
-    return text
+    return this.#decodeUtf8(field, this.#readLength(field))
   }
 
   readBinary(field: string): Buffer {
@@ -91,9 +92,13 @@ export class PacketCursor {
 
   /** A Topic Name, which may be empty here: what that means depends on the packet. */
   readTopicName(field: string): string {
-    const topicName = this.readUtf8(field)
+    const start = this.#readLength(field)
+    const known = topicNames.find(this.bytes, start, this.position)
+    if (known !== undefined) return known
+    const topicName = this.#decodeUtf8(field, start)
     // [MQTT-3.3.2-2] [MQTT-4.7.0-1] [MQTT311-3.3.2-2] [MQTT311-4.7.1-1]
     if (hasWildcard(topicName)) this.fail(ReasonCodes.topicNameInvalid, `${field} holds a wildcard`)
+    topicNames.remember(topicName, this.bytes, start, this.position)
     return topicName
   }
 
@@ -105,6 +110,12 @@ export class PacketCursor {
 
   expectEnd(): void {
     if (this.position !== this.end) this.malformed(`${this.end - this.position} bytes are left over at the end`)
+  }
+
+  #decodeUtf8(field: string, start: number): string {
+    const text = decodeUtf8(this.bytes, start, this.position)
+    if (text === undefined) this.malformed(`${field} is not well-formed UTF-8`) // [MQTT-1.5.4-1] [MQTT-1.5.4-2] [MQTT311-1.5.3-1] [MQTT311-1.5.3-2]
+    return text
   }
 
   /** Reads the two bytes of a length, moves behind what they span, and returns where that starts. */
