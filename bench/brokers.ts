@@ -26,6 +26,8 @@ export type BrokerName = 'fieldgate' | 'fieldgate-service' | 'mosquitto' | 'aede
 
 export interface BrokerKind {
   readonly name: BrokerName
+  /** Whether it takes part when nobody says who does. */
+  readonly byDefault: boolean
   /** For people. */
   readonly title: string
   readonly version: () => string
@@ -41,6 +43,7 @@ export const BROKERS: readonly BrokerKind[] = [
   {
     name: 'fieldgate',
     title: 'Fieldgate’s core',
+    byDefault: false,
     version: fieldgateVersion,
     missing: () => undefined,
     prepare: anonymousDeployment,
@@ -52,6 +55,7 @@ export const BROKERS: readonly BrokerKind[] = [
   {
     name: 'fieldgate-service',
     title: 'Fieldgate’s service',
+    byDefault: true,
     version: fieldgateVersion,
     missing: () => undefined,
     prepare: prepareService,
@@ -64,6 +68,7 @@ export const BROKERS: readonly BrokerKind[] = [
   {
     name: 'mosquitto',
     title: 'mosquitto',
+    byDefault: true,
     version: () => /version (\S+)/.exec(spawnSync(MOSQUITTO, ['-h'], { encoding: 'utf8' }).stdout)?.[1] ?? '',
     missing: () =>
       existsSync(MOSQUITTO) ? undefined : `${MOSQUITTO} is not there; on Debian: apt-get install mosquitto`,
@@ -76,6 +81,7 @@ export const BROKERS: readonly BrokerKind[] = [
   {
     name: 'aedes',
     title: 'aedes',
+    byDefault: true,
     version: () => versionIn(join(root, 'node_modules', 'aedes', 'package.json')),
     missing: () => undefined,
     prepare: anonymousDeployment,

@@ -35,7 +35,10 @@ export function report(runs: readonly Run[], circumstances: Circumstances): stri
   if (flows.length > 0) {
     sections.push(
       'Throughput in that window, and latency: at half of that throughput for what went flat out, else in the window itself:',
-      table(['scenario', 'broker', 'deliveries/s', 'broker’s CPUs', 'p50 ms', 'p99 ms', 'greatest ms'], flows),
+      table(
+        ['scenario', 'broker', 'deliveries/s', 'broker’s CPUs', 'generator’s CPUs', 'p50 ms', 'p99 ms', 'greatest ms'],
+        flows,
+      ),
     )
   }
   const faults = faultLines(runs)
@@ -115,6 +118,7 @@ function flowRowsOf(runs: readonly Run[], rows: readonly Row[], brokers: readonl
           title,
           Math.round(middle((flow) => flow.deliveries / flow.seconds)).toLocaleString('en'),
           figure(middle((flow) => flow.brokerCpuNs / 1e9 / flow.seconds)),
+          figure(middle((flow) => flow.generatorCpuNs / 1e9 / flow.seconds)),
           figure(middle((flow) => flow.latency.p50)),
           figure(middle((flow) => flow.latency.p99)),
           figure(middle((flow) => flow.latency.maximum)),

@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts'
 import { PAYLOAD_BYTES } from './job.ts'
 import type { FlowJob, FlowResult, Target } from './job.ts'
 import { LatencyHistogram } from './latency-histogram.ts'
-import { MAXIMUM_WINDOW, PAYLOAD, Publisher } from './publisher.ts'
+import { PAYLOAD, Publisher } from './publisher.ts'
 import type { OutgoingStream } from './publisher.ts'
 import { SequenceCheck } from './sequence-check.ts'
 
@@ -84,7 +84,7 @@ class FlowRun {
   async measure(): Promise<FlowResult> {
     const { pace, measureMs, latencyMs } = this.#job
     await this.#connect()
-    this.#start(pace.kind === 'rate' ? pace.perSecond : undefined)
+    this.#start(pace.perSecond)
     await this.#warmUp()
     this.#latency = new LatencyHistogram()
     const begin = this.#sample()
@@ -152,7 +152,7 @@ class FlowRun {
       const credentials = publishers[index]?.credentials
       const connection = await this.#open(`publisher-${index}`, credentials, { ...nothing, acknowledged })
       const streams = this.#streams.filter((_, stream) => this.#publisherOfStream[stream] === index)
-      made[index] = new Publisher(connection, streams, qos)
+      made[index] = new Publisher(connection, streams, qos, this.#job.pace.window)
       return connection
     })
     this.#publishers = made
@@ -215,18 +215,13 @@ class FlowRun {
     const ready = this.#ready
     this.#ready = []
     this.#isRefillPlanned = false
-    const window = this.#window()
     for (const publisher of ready) {
       publisher.isListed = false
       if (!this.#isPublishing) continue
-      const sent = publisher.send(1, window)
+      const sent = publisher.send(1)
       this.#published += sent
       if (sent > 0) this.#list(publisher)
     }
-  }
-
-  #window(): number {
-    return this.#job.pace.kind === 'window' ? this.#job.pace.window : MAXIMUM_WINDOW
   }
 
   #start(perSecond: number | undefined): void {
@@ -242,11 +237,10 @@ class FlowRun {
     const due = Math.floor((performance.now() - startedAtMs) * perMs) - sent
     const late = Math.max(0, due - Math.ceil(perMs * LONGEST_BURST_MS))
     const { length } = this.#publishers
-    const window = this.#window()
     const now = due - late
     for (let index = 0; index < Math.min(now, length); index += 1) {
       const publisher = this.#publishers[(this.#nextPublisher + index) % length] as Publisher
-      this.#published += publisher.send(Math.ceil((now - index) / length), window)
+      this.#published += publisher.send(Math.ceil((now - index) / length))
     }
     this.#nextPublisher = (this.#nextPublisher + now) % length
     setTimeout(() => this.#keepRate(perMs, startedAtMs, sent + due), 1)

@@ -41,12 +41,13 @@ export interface Bystanders extends Client {
 }
 
 /**
- * How fast it goes: as fast as the receivers take it, with at most `window` messages of a publisher on their way, so that no broker has reason to drop one; or at a
- * fixed rate of published messages over all publishers.
+ * At most `window` messages of a publisher are on their way, so that no broker has reason to drop one: as fast as that allows, or at a fixed
+ * rate of published messages over all publishers. A broker that can't keep the rate gets fewer, which shows in its throughput.
  */
-export type Pace =
-  | { readonly kind: 'window'; readonly window: number }
-  | { readonly kind: 'rate'; readonly perSecond: number }
+export interface Pace {
+  readonly window: number
+  readonly perSecond: number | undefined
+}
 
 /** Publishers, receivers, and messages from the ones to the others. */
 export interface FlowJob {

@@ -1,11 +1,12 @@
 /** One publisher: its packets, numbered and stamped, and how many of its messages are on their way. */
+import assert from 'node:assert'
 import { encodePublish } from '../../src/mqtt/publish.ts'
 import type { Connection } from './connection.ts'
 import { PAYLOAD_BYTES } from './job.ts'
 import type { JobQoS } from './job.ts'
 
 /** Messages of a publisher that may be on their way at most: the room of its ring. */
-export const MAXIMUM_WINDOW = 1_024
+const MAXIMUM_WINDOW = 1_024
 /** Bytes that may wait in the generator's own socket: beyond, the broker is the one that does not read. */
 const MAXIMUM_WAITING_BYTES = 262_144
 const LAST_PACKET_ID = 65_535
@@ -34,6 +35,7 @@ export class Publisher {
   /** By number of the message: receivers that have not got it yet. */
   readonly #missing = new Uint16Array(MAXIMUM_WINDOW)
   readonly #qos: JobQoS
+  readonly #window: number
   #sent = 0
   /** All messages below have reached all of their receivers. */
   #arrived = 0
@@ -44,8 +46,10 @@ export class Publisher {
   /** True while it stands in the list of those that may send again. */
   isListed = false
 
-  constructor(connection: Connection, streams: readonly OutgoingStream[], qos: JobQoS) {
+  constructor(connection: Connection, streams: readonly OutgoingStream[], qos: JobQoS, window: number) {
+    assert(window <= MAXIMUM_WINDOW)
     this.#connection = connection
+    this.#window = window
     this.#qos = qos
     this.#templates = templatesOf(streams, qos)
   }
@@ -55,9 +59,9 @@ export class Publisher {
     return this.#sent - Math.min(this.#arrived, this.#qos === 0 ? this.#sent : this.#acknowledged)
   }
 
-  /** Sends up to so many messages in one write; fewer when `window` of them would be on their way. Answers how many. */
-  send(wanted: number, window: number): number {
-    const count = Math.min(wanted, window - this.onTheirWay)
+  /** Sends up to so many messages in one write; fewer when more than the window would be on their way. Answers how many. */
+  send(wanted: number): number {
+    const count = Math.min(wanted, this.#window - this.onTheirWay)
     if (count <= 0 || this.#connection.socket.writableLength > MAXIMUM_WAITING_BYTES) return 0
     const turns = this.#templates.length
     let size = 0

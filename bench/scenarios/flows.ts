@@ -15,6 +15,8 @@ import type { Bound, Row, ScenarioName, Timing } from './scenario.ts'
 /** Messages of one publisher on their way: a device's gateway sends a few at a time, a network server as many as fit. */
 const FEW = 8
 const MANY = 500
+/** At a fixed rate: what a broker may be behind by before it gets less than the rate. */
+const PACED = 64
 const FAN = 100
 const PAIRS = 200
 const PAIRS_PER_SECOND = 20_000
@@ -28,7 +30,7 @@ const FAN_IN_BOUNDS = [0.6, 0.55] as const
 export const flowRows: readonly Row[] = [
   ...QOS.map((qos) => row('s1', `fan-in ${FAN} → 1`, qos, ratio(FAN_IN_BOUNDS[qos]), fanIn)),
   ...QOS.map((qos) => row('s2', `fan-out 1 → ${FAN}`, qos, ratio(qos === 0 ? 0.1 : 0.12), fanOut)),
-  ...QOS.map((qos) => row('s2', `fan-out at 10,000 deliveries/s`, qos, undefined, pacedFanOut)),
+  ...QOS.map((qos) => row('s2', 'fan-out at 10,000 deliveries/s', qos, undefined, pacedFanOut)),
   ...QOS.map((qos) => row('s3', `${PAIRS} pairs at 20,000/s`, qos, ratio(qos === 0 ? 1.2 : 1.05), pairs)),
   ...QOS.map((qos) =>
     row('s7', '1 network server, 100,000 devices, 1,000 subscribers', qos, ratio(FAN_IN_BOUNDS[qos]), manyDevices),
@@ -56,7 +58,7 @@ function row(scenario: ScenarioName, name: string, qos: JobQoS, bound: Bound | u
 
 /** At a fixed rate the latency is that of the measured window; flat out it is taken afterwards. */
 export function flowJob(parts: FlowParts, qos: JobQoS, { warmUpMs, measureMs, latencyMs }: Timing): FlowJob {
-  const after = parts.pace.kind === 'rate' ? 0 : latencyMs
+  const after = parts.pace.perSecond === undefined ? latencyMs : 0
   return {
     kind: 'flow',
     qos,
@@ -86,16 +88,16 @@ function fanIn(deployment: Deployment): FlowParts {
       receivers: [0],
       topicNames: [eventTopic(deployment, 0, device)],
     })),
-    pace: { kind: 'window', window: FEW },
+    pace: { window: FEW, perSecond: undefined },
   }
 }
 
 function fanOut(deployment: Deployment): FlowParts {
-  return fanOutAt(deployment, { kind: 'window', window: MANY })
+  return fanOutAt(deployment, { window: MANY, perSecond: undefined })
 }
 
 function pacedFanOut(deployment: Deployment): FlowParts {
-  return fanOutAt(deployment, { kind: 'rate', perSecond: PACED_DELIVERIES_PER_SECOND / FAN })
+  return fanOutAt(deployment, { window: PACED, perSecond: PACED_DELIVERIES_PER_SECOND / FAN })
 }
 
 function fanOutAt(deployment: Deployment, pace: Pace): FlowParts {
@@ -122,7 +124,7 @@ function pairs(deployment: Deployment): FlowParts {
       receivers: [index],
       topicNames: [eventTopic(deployment, index, 0)],
     })),
-    pace: { kind: 'rate', perSecond: PAIRS_PER_SECOND },
+    pace: { window: PACED, perSecond: PAIRS_PER_SECOND },
   }
 }
 
@@ -138,7 +140,7 @@ function manyDevices(deployment: Deployment): FlowParts {
       receivers: [application],
       topicNames: upTo(DEVICES_OF_AN_APPLICATION, (device) => eventTopic(deployment, application, device)),
     })),
-    pace: { kind: 'window', window: MANY },
+    pace: { window: MANY, perSecond: undefined },
     warmUpMessages: APPLICATIONS * DEVICES_OF_AN_APPLICATION,
   }
 }

@@ -57,7 +57,7 @@ function matching(deployment: Deployment, size: number): FlowParts {
       },
     ],
     streams: [{ publisher: 0, receivers: [0], topicNames }],
-    pace: { kind: 'window', window: WINDOW },
+    pace: { window: WINDOW, perSecond: undefined },
     warmUpMessages: topicNames.length,
     bystanders,
   }
