@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
+import { accepted } from './errors.ts'
 import { responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
@@ -68,15 +69,14 @@ function rotation(app: HttpApp, registry: SigningKeyRegistry): void {
       summary: 'Sign with a new key',
       description:
         'For global admins. Tokens that were issued before stay good: the older key is among the public keys until the ' +
-        'last token that it signed has expired. To end tokens, revoke them.',
+        'last token that it signed has expired. To end tokens, revoke them. At most 100 keys are kept.',
       security: SESSION_SECURITY,
       response: responses(Type.Object({ kid: Type.String({ description: 'The new key’s id.' }) })),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
       demandGlobalAdmin(viewer)
-      const { kid } = await registry.signingKeys.rotate(viewer)
-      return { kid }
+      return accepted(await registry.signingKeys.rotate(viewer))
     },
   })
 }

@@ -4,7 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openRegistry } from './registry.ts'
-import { addOrganization, addUser, createQuickHasher, createTestClock, openTestRegistry } from './registry.testing.ts'
+import {
+  addOrganization,
+  addUser,
+  createQuickHasher,
+  createTestClock,
+  openTestRegistry,
+  valueOf,
+} from './registry.testing.ts'
 
 function scratch(): { readonly directory: string } & Disposable {
   const directory = mkdtempSync(join(tmpdir(), 'fieldgate-registry-'))
@@ -20,7 +27,7 @@ test('what was changed is there after the registry was closed and opened again',
   }
   const first = await openRegistry(options)
   const id = await addOrganization(first, 'acme')
-  const { kid } = await first.signingKeys.rotate({ userId: null })
+  const { kid } = valueOf(await first.signingKeys.rotate({ userId: null }))
   await first.close()
   const second = await openRegistry(options)
   assert.equal((await second.organizations.get(id))?.name, 'acme')

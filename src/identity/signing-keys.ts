@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import {
   calculateJwkThumbprint,
   type CryptoKey,
@@ -8,13 +9,16 @@ import {
   type JWTPayload,
   SignJWT,
 } from 'jose'
-import type { Actor } from './result.ts'
+import { type Actor, done, granted, type Refusal, refuse, type Result } from './result.ts'
 import type { Store } from './store.ts'
 
 /** The ES256 key pairs that tokens are signed with; `kid` is the thumbprint of RFC 7638. */
 export interface SigningKeys {
-  /** Signs with a new key from now on. Tokens of the older ones stay good until they expire. */
-  rotate(actor: Actor): Promise<{ readonly kid: string }>
+  /**
+   * Signs with a new key from now on. Tokens of the older ones stay good until they expire. Refusal:
+   * too_many_signing_keys.
+   */
+  rotate(actor: Actor): Promise<Result<{ readonly kid: string }>>
   /** The public keys (RFC 7517). */
   jwks(): { readonly keys: readonly JWK[] }
 }
@@ -40,6 +44,12 @@ interface Key {
   latestExpiryAtMs: number
 }
 
+/**
+ * Keys that are kept at most: the present one and those whose tokens live. Everybody may ask for all of them, some 25 KB
+ * then; a rotation every hour, beside tokens that live a year, would make it megabytes. At the bound none is made.
+ */
+const keysMaximum = 100
+
 /** A key's end is noted with so much to spare, so that it is written once a day instead of with each token. */
 const expirySlackMs = 86_400_000
 
@@ -47,40 +57,49 @@ const expirySlackMs = 86_400_000
 export async function openSigningKeys(store: Store): Promise<SigningKeyRing> {
   const { db, clock } = store
   const keys = new Map<string, Key>()
-  let newest: Key | undefined
+  let signing: Key | undefined
   for (const row of await db.selectFrom('signing_keys').selectAll().orderBy('created_at').execute()) {
     const key = await importKey(row)
     keys.set(key.kid, key)
-    if (row.is_current === 1) newest = key
+    if (row.is_current === 1) signing = key
   }
 
-  async function rotate(actor: Actor): Promise<Key> {
+  async function rotate(actor: Actor): Promise<Result<Key>> {
     const made = await makeKey()
-    await store.change(actor, async ({ trx, nowMs, audit }) => {
+    const outcome = await store.change(actor, async ({ trx, nowMs, audit }) => {
+      const { count } = await trx
+        .selectFrom('signing_keys')
+        .select((eb) => eb.fn.countAll().as('count'))
+        .executeTakeFirstOrThrow()
+      if (Number(count) >= keysMaximum) return tooManyKeys()
       await trx.updateTable('signing_keys').set({ is_current: 0 }).execute()
       await trx
         .insertInto('signing_keys')
         .values({ ...made, is_current: 1, latest_expiry_at: nowMs, created_at: nowMs })
         .execute()
       await audit('signing_key.rotated', made.kid, null)
+      return done
     })
+    if (!outcome.ok) return outcome
     const key = await importKey({ ...made, latest_expiry_at: clock.now() })
     keys.set(key.kid, key)
-    return key
+    signing = key
+    return granted(key)
   }
 
-  let signing = newest ?? (await rotate({ userId: null }))
+  if (signing === undefined) await rotate({ userId: null })
 
   return {
     async rotate(actor) {
-      signing = await rotate(actor)
-      return { kid: signing.kid }
+      const rotated = await rotate(actor)
+      return rotated.ok ? granted({ kid: rotated.value.kid }) : rotated
     },
 
     jwks: () => ({ keys: Array.from(keys.values(), ({ publicJwk }) => publicJwk) }),
 
     async sign(typ, claims) {
       const key = signing
+      assert(key !== undefined, 'there is a key from the first opening on')
       const expiresAtMs = claims.exp * 1000
       if (expiresAtMs > key.latestExpiryAtMs) {
         const latestExpiryAtMs = expiresAtMs + expirySlackMs
@@ -136,4 +155,9 @@ async function importKey(row: KeyRow & { readonly latest_expiry_at: number }): P
     privateKey: (await importJWK(JSON.parse(row.private_jwk) as JWK, signatureAlgorithm)) as CryptoKey,
     latestExpiryAtMs: row.latest_expiry_at,
   }
+}
+
+function tooManyKeys(): Refusal {
+  const rule = `there are ${keysMaximum} keys with living tokens: wait until those of one have expired`
+  return refuse('failed_precondition', 'too_many_signing_keys', rule)
 }

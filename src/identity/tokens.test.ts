@@ -303,12 +303,29 @@ test('broker-access tokens are listed newest first with their last use, until th
   assert.equal((await tokens.listBrokerAccess({ ...page, organizationId: '99' })).totalCount, 0)
 })
 
+test('no more than 100 keys are kept, and room comes back with the end of their tokens', async () => {
+  await using bench = await openBench()
+  const { registry, clock } = bench
+  const { signingKeys } = registry
+  for (let count = signingKeys.jwks().keys.length; count < 100; count += 1) valueOf(await signingKeys.rotate(nobody))
+  const current = signingKeys.jwks().keys.at(-1)?.kid
+  assert.equal(reasonOf(await signingKeys.rotate(nobody)), 'too_many_signing_keys')
+  assert.equal(signingKeys.jwks().keys.length, 100)
+  const session = await registry.tokens.issueSession({ id: bench.userId })
+  assert.equal(decode(partsOf(session)[0])['kid'], current)
+  clock.advance(1)
+  await registry.pruneExpired()
+  // What has signed living tokens stays: those of the bench, and the session's.
+  assert.equal(signingKeys.jwks().keys.length, 2)
+  valueOf(await signingKeys.rotate(nobody))
+})
+
 test('after a rotation older tokens stay good, and their key goes when the last of them has expired', async () => {
   await using bench = await openBench()
   const { registry, clock } = bench
   const { tokens, signingKeys } = registry
   const before = signingKeys.jwks().keys[0]?.kid
-  const { kid } = await signingKeys.rotate(nobody)
+  const { kid } = valueOf(await signingKeys.rotate(nobody))
   const session = await tokens.issueSession({ id: bench.userId })
   assert.equal(decode(partsOf(session)[0])['kid'], kid)
   assert.equal(reasonOf(await tokens.verifySession(bench.session)), 'ok')
