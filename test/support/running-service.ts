@@ -29,8 +29,10 @@ export interface RunningService {
   readonly adminSession: string
   /** What the service has logged, one JSON object a line, from `trace` up. */
   logText(): string
-  /** Stops the service and removes a data directory that it made. */
+  /** Stops the service and removes a data directory that it made. A second call does nothing. */
   stop(): Promise<void>
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** An empty folder that is the caller's to remove. */
@@ -98,15 +100,16 @@ async function open(
 ): Promise<RunningService> {
   const ca = await readFile(reached.caFile, 'utf8')
   const http = new HttpsClient(reached.https, ca)
-  const stop = async (): Promise<void> => {
+  let stopped: Promise<void> | undefined
+  const stop = (): Promise<void> => {
     http.close()
-    await stopService()
+    return (stopped ??= stopService())
   }
   try {
     const login = await http.must('POST', '/api/internal/login', {
       json: { username: 'admin', password: ADMIN_PASSWORD },
     })
-    return { ...reached, ca, http, adminSession: textIn(login, 'jwt'), logText, stop }
+    return { ...reached, ca, http, adminSession: textIn(login, 'jwt'), logText, stop, [Symbol.asyncDispose]: stop }
   } catch (error) {
     await stop()
     throw error
