@@ -64,8 +64,12 @@ describe('the Will Message goes out', () => {
   both('when the server ends the connection [MQTT-3.1.2-8] [MQTT311-3.1.2-8]', async (harness, version) => {
     const watcher = await watcherOf(harness)
     const client = await harness.connect({ protocolVersion: version, will })
-    harness.policy.permits[1]?.changed({ reasonCode: 0x98, reason: 'out', code: 'out' })
-    await expectEnd(client, 0x98)
+    await client.subscribe('a')
+    const permit = harness.policy.permits[1]
+    assert.ok(permit)
+    permit.subscribe = () => ({ allowed: false, reasonCode: 0x87, reason: '', code: 'no', untold: 'close' })
+    permit.changed()
+    await expectEnd(client, 0x87)
     assert.deepEqual(await payloads(watcher), ['gone'])
   })
 
