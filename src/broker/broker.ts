@@ -271,16 +271,8 @@ export class Broker {
       this.log.error({ err: error, clientId: session.clientId, topicName }, 'will.failed')
       return
     }
-    const receivedAtMs = this.clock.now()
-    const message = new Message({
-      topicName,
-      payload,
-      qos,
-      retain,
-      properties: will.properties,
-      publisherKey: session.key,
-      receivedAtMs,
-    })
+    const fields = { topicName, payload, qos, retain, properties: will.properties, publisherKey: session.key }
+    const message = new Message(fields, this.clock)
     if (qos === 0) this.router.pass(message)
     else {
       const failed = ({ reason }: { readonly reason: string }): void =>
@@ -293,6 +285,7 @@ export class Broker {
 function isWithin(text: string, maximumBytes: number, maximumLevels: number): boolean {
   // A UTF-16 unit is at most three bytes of UTF-8: most texts need not be measured.
   if (text.length * 3 > maximumBytes && Buffer.byteLength(text) > maximumBytes) return false
+  if (text.length < maximumLevels) return true
   let levels = 1
   for (let at = text.indexOf('/'); at !== -1; at = text.indexOf('/', at + 1)) levels += 1
   return levels <= maximumLevels

@@ -63,7 +63,11 @@ export class Connection {
   #waiting = false
   #paused = false
   #lastPacketAtMs: number
-  #window = { second: -1, publishes: 0, bytes: 0 }
+  /** Counted within one second of the broker. */
+  #windowSecond = -1
+  #windowPublishes = 0
+  #windowBytes = 0
+  #maximumPublishes = Infinity
   #throttled = false
   #whenSettled: (() => void) | undefined = undefined
   #incomingAliases: Map<number, string> | undefined = undefined
@@ -146,6 +150,7 @@ export class Connection {
     const { deadlines } = this.broker
     this.#unwatch?.()
     this.#permit = permit
+    this.#maximumPublishes = permit.maximumMessagesPerSecond
     this.#unwatch = permit.watch((end) => this.#permitChanged(end))
     deadlines.clear(this.#expiry)
     if (permit.expiresAtMs !== undefined) deadlines.set(this.#expiry, permit.expiresAtMs)
@@ -374,21 +379,19 @@ export class Connection {
 
   /** Counts against the bounds per second; at one of them reading waits for the next second. */
   #countWindow(publishes: number, bytes: number): void {
-    const { broker } = this
-    const window = this.#window
-    if (window.second !== broker.second) {
-      window.second = broker.second
-      window.publishes = 0
-      window.bytes = 0
+    const { second, limits } = this.broker
+    if (this.#windowSecond !== second) {
+      this.#windowSecond = second
+      this.#windowPublishes = 0
+      this.#windowBytes = 0
     }
-    window.publishes += publishes
-    window.bytes += bytes
-    const maximumPublishes = this.#permit?.maximumMessagesPerSecond ?? Infinity
-    if (window.publishes < maximumPublishes && window.bytes < broker.limits.maximumBytesPerSecond) return
+    this.#windowPublishes += publishes
+    this.#windowBytes += bytes
+    if (this.#windowPublishes < this.#maximumPublishes && this.#windowBytes < limits.maximumBytesPerSecond) return
     if (this.#throttled) return
     this.#throttled = true
     this.#pause()
-    broker.throttle(this)
+    this.broker.throttle(this)
   }
 
   #flushLater(): void {

@@ -225,7 +225,7 @@ export class Delivery {
   ): void {
     const connection = session.connection as Connection
     if (!mayReceive(session, message)) return
-    if (message.expiresAtMs <= this.#clock.now()) {
+    if (message.expiresAtMs !== Infinity && message.expiresAtMs <= this.#clock.now()) {
       this.#counters.publishesExpired += 1
       return
     }

@@ -6,7 +6,9 @@ import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
 import type { AppendFailure } from './engine.ts'
 import { Message } from './message.ts'
+import type { MessageFields } from './message.ts'
 import type { Decision, Refusal } from './policy.ts'
+import type { MessageOwnerCallbacks } from './router.ts'
 import type { ReceivedPublish, Session } from './session.ts'
 
 export function handlePublish(
@@ -148,55 +150,76 @@ function conclude(
     refuse(broker, connection, packet, decision)
     return
   }
-  const message = new Message({
+  const fields: MessageFields = {
     topicName,
     payload: packet.payload,
     qos: packet.qos,
     retain: packet.retain,
     properties: messageProperties(packet),
     publisherKey: connection.session.key,
-    receivedAtMs: broker.clock.now(),
-  })
+  }
+  const message = new Message(fields, broker.clock)
   if (packet.qos === 0) {
     broker.router.pass(message)
     return
   }
-  const { session } = connection
-  const { packetId } = packet
-  const acknowledgement = packet.qos === 1 ? 'puback' : 'pubrec'
-  const received: ReceivedPublish | undefined =
-    packet.qos === 2 ? { isOwned: false, connections: session.connections } : undefined
-  if (received !== undefined) session.received.set(packetId, received)
-  connection.pendingPublishes += 1
-  connection.unacknowledgedPublishes += 1
-  broker.router.own(message, {
-    owned: (reached) => {
-      connection.publishSettled()
-      if (received === undefined) connection.unacknowledgedPublishes -= 1
-      else received.isOwned = true
-      const answered = received === undefined ? connection : asking(session, packetId, received)
-      if (answered === undefined || answered.isClosed) return
-      answered.sendAcknowledgement(
-        acknowledgement,
-        packetId,
-        reached ? ReasonCodes.success : ReasonCodes.noMatchingSubscribers,
-      )
-    },
-    failed: (failure) => {
-      const answered = received === undefined ? connection : asking(session, packetId, received)
-      if (session.received.get(packetId) === received) session.received.delete(packetId)
-      connection.publishSettled()
-      if (answered === undefined || answered.isClosed) return
-      answered.unacknowledgedPublishes -= 1
-      refuse(broker, answered, packet, failureRefusal(failure))
-    },
-  })
+  const custody = new Custody(broker, connection, packet)
+  broker.router.own(message, custody)
 }
 
-/** Who waits for the answer to a QoS 2 PUBLISH: the client may have come back and asked again, or have given it up. */
-function asking(session: Session, packetId: number, received: ReceivedPublish): Connection | undefined {
-  const isAsked = received.connections === session.connections && session.received.get(packetId) === received
-  return isAsked ? session.connection : undefined
+/** A QoS 1 or 2 PUBLISH from its acceptance until its publisher has been told. */
+class Custody implements MessageOwnerCallbacks {
+  readonly #broker: Broker
+  readonly #connection: Connection
+  readonly #session: Session
+  readonly #packet: PublishPacket
+  /** For QoS 2. */
+  readonly #received: ReceivedPublish | undefined
+
+  constructor(broker: Broker, connection: Connection, packet: PublishPacket) {
+    const { session } = connection
+    this.#broker = broker
+    this.#connection = connection
+    this.#session = session
+    this.#packet = packet
+    this.#received = packet.qos === 2 ? { isOwned: false, connections: session.connections } : undefined
+    if (this.#received !== undefined) session.received.set(packet.packetId, this.#received)
+    connection.pendingPublishes += 1
+    connection.unacknowledgedPublishes += 1
+  }
+
+  owned(reached: boolean): void {
+    const { qos, packetId } = this.#packet
+    this.#connection.publishSettled()
+    if (this.#received === undefined) this.#connection.unacknowledgedPublishes -= 1
+    else this.#received.isOwned = true
+    const asking = this.#asking()
+    if (asking === undefined || asking.isClosed) return
+    const reasonCode = reached ? ReasonCodes.success : ReasonCodes.noMatchingSubscribers
+    asking.sendAcknowledgement(qos === 1 ? 'puback' : 'pubrec', packetId, reasonCode)
+  }
+
+  failed(failure: AppendFailure): void {
+    const { packetId } = this.#packet
+    const asking = this.#asking()
+    if (this.#received !== undefined && this.#session.received.get(packetId) === this.#received) {
+      this.#session.received.delete(packetId)
+    }
+    this.#connection.publishSettled()
+    if (asking === undefined || asking.isClosed) return
+    asking.unacknowledgedPublishes -= 1
+    refuse(this.#broker, asking, this.#packet, failureRefusal(failure))
+  }
+
+  /** Who waits for the answer: with QoS 2 the client may have come back and asked again, or have given it up. */
+  #asking(): Connection | undefined {
+    const received = this.#received
+    if (received === undefined) return this.#connection
+    const session = this.#session
+    const isAsked =
+      received.connections === session.connections && session.received.get(this.#packet.packetId) === received
+    return isAsked ? session.connection : undefined
+  }
 }
 
 function failureRefusal({ reasonCode, reason }: AppendFailure): Refusal {

@@ -2,6 +2,7 @@
 import type { MessageProperties, ProtocolVersion, QoS } from '../mqtt/packet.ts'
 import { propertiesSize } from '../mqtt/properties.ts'
 import { encodePublish } from '../mqtt/publish.ts'
+import type { Clock } from './clock.ts'
 
 /** A PUBLISH in bytes; the Packet Identifier, if any, is zero at its offset, and the first byte has no DUP, QoS or RETAIN. */
 export interface SharedPublish {
@@ -18,7 +19,6 @@ export interface MessageFields {
   readonly properties: MessageProperties | undefined
   /** The key of the Session that published it (No Local); empty for the service's own. */
   readonly publisherKey: string
-  readonly receivedAtMs: number
 }
 
 /** Bytes that a message takes beside its content: objects and places in maps, about. */
@@ -39,8 +39,6 @@ export class Message {
   readonly retain: boolean
   properties: MessageProperties | undefined
   readonly publisherKey: string
-  /** Bytes that the message holds on to, for the bounds of queues. */
-  readonly sizeBytes: number
   /** ms since 1970; Infinity when the message does not expire. */
   readonly expiresAtMs: number
   #plain4: SharedPublish | undefined = undefined
@@ -48,16 +46,21 @@ export class Message {
   #identified4: SharedPublish | undefined = undefined
   #identified5: SharedPublish | undefined = undefined
 
-  constructor(fields: MessageFields) {
+  /** Received now: its Message Expiry Interval begins. */
+  constructor(fields: MessageFields, clock: Clock) {
     this.topicName = fields.topicName
     this.payload = fields.payload
     this.qos = fields.qos
     this.retain = fields.retain
     this.properties = fields.properties
     this.publisherKey = fields.publisherKey
-    this.sizeBytes = sizeOfMessage(fields)
     const expiry = fields.properties?.messageExpiryIntervalSeconds
-    this.expiresAtMs = expiry === undefined ? Infinity : fields.receivedAtMs + expiry * 1000
+    this.expiresAtMs = expiry === undefined ? Infinity : clock.now() + expiry * 1000
+  }
+
+  /** Bytes that the message holds on to, for the bounds of queues. */
+  get sizeBytes(): number {
+    return sizeOfMessage(this)
   }
 
   /** Makes the message fit to outlive its turn: copies what is a small view and would keep a large chunk alive. */

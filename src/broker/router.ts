@@ -2,10 +2,10 @@
 import type { PublishObserver } from './consumer.ts'
 import type { Counters } from './counters.ts'
 import type { Delivery } from './delivery.ts'
-import type { AppendFailure, Engine } from './engine.ts'
+import type { AppendFailure, AppendRequest, Engine } from './engine.ts'
 import type { Message } from './message.ts'
 import type { RetainedMessages } from './retained-messages.ts'
-import type { SubscriptionIndex } from './subscription-index.ts'
+import type { Route, SubscriptionIndex } from './subscription-index.ts'
 
 /** Who wants to know what became of a message of QoS 1 or 2. */
 export interface MessageOwnerCallbacks {
@@ -47,21 +47,45 @@ export class Router {
 
   /** A QoS 1 or 2 message: owned first, then delivered, then its publisher is told. */
   own(message: Message, publisher: MessageOwnerCallbacks): void {
-    const { partition } = this.#index.route(message.topicName)
-    this.#engine.append(partition, {
-      message,
-      committed: (offset) => {
-        if (message.retain) this.#retained.set(message)
-        // Subscriptions may have changed while the engine was writing.
-        const route = this.#index.route(message.topicName)
-        this.#delivery.committed(route, message, offset)
-        this.#observer?.observe(message)
-        publisher.owned(route.targets.length > 0 || route.groups.length > 0 || route.asleep)
-      },
-      failed: (failure) => {
-        this.#counters.publishesRefused += 1
-        publisher.failed(failure)
-      },
-    })
+    const route = this.#index.route(message.topicName)
+    this.#engine.append(route.partition, new Append(this, message, route, publisher))
+  }
+
+  /** The engine owns the message; answers whether any subscription matches it. */
+  committed(message: Message, known: Route, offset: number): boolean {
+    if (message.retain) this.#retained.set(message)
+    // Subscriptions may have changed while the engine was writing.
+    const route = this.#index.isCurrent(known) ? known : this.#index.route(message.topicName)
+    this.#delivery.committed(route, message, offset)
+    this.#observer?.observe(message)
+    return route.targets.length > 0 || route.groups.length > 0 || route.asleep
+  }
+
+  refused(): void {
+    this.#counters.publishesRefused += 1
+  }
+}
+
+/** A message between its publisher and the engine. */
+class Append implements AppendRequest {
+  readonly message: Message
+  readonly #router: Router
+  readonly #route: Route
+  readonly #publisher: MessageOwnerCallbacks
+
+  constructor(router: Router, message: Message, route: Route, publisher: MessageOwnerCallbacks) {
+    this.message = message
+    this.#router = router
+    this.#route = route
+    this.#publisher = publisher
+  }
+
+  committed(offset: number): void {
+    this.#publisher.owned(this.#router.committed(this.message, this.#route, offset))
+  }
+
+  failed(failure: AppendFailure): void {
+    this.#router.refused()
+    this.#publisher.failed(failure)
   }
 }

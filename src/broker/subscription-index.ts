@@ -108,15 +108,14 @@ export class SubscriptionIndex {
     return Array.from({ length: this.#partitions }, (_, partition) => partition)
   }
 
+  /** True while no change of a subscription can have changed the route. */
+  isCurrent(route: Route): boolean {
+    return route.generation === this.#generation && route.branchGeneration === route.branch.generation
+  }
+
   route(topicName: string): Route {
     const known = this.#routes.get(topicName) ?? this.#olderRoutes.get(topicName)
-    if (
-      known !== undefined &&
-      known.generation === this.#generation &&
-      known.branchGeneration === known.branch.generation
-    ) {
-      return known
-    }
+    if (known !== undefined && this.isCurrent(known)) return known
     const route = this.#findRoute(topicName)
     if (this.#routes.size >= MAXIMUM_ROUTES / 2) this.#forgetOlderRoutes()
     this.#routes.set(topicName, route)
