@@ -41,6 +41,10 @@ export function handlePubrec(broker: Broker, connection: Connection, packet: Ack
 export function handlePubrel(connection: Connection, packet: AcknowledgementPacket): void {
   const { session } = connection
   const known = session.received.get(packet.packetId)
+  if (known?.isOwned === false) {
+    connection.disconnect(ReasonCodes.protocolError, 'PUBREL before PUBREC', 'wrong_acknowledgement')
+    return
+  }
   if (known !== undefined) {
     session.received.delete(packet.packetId)
     if (known.connections === session.connections) connection.unacknowledgedPublishes -= 1

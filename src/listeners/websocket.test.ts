@@ -58,7 +58,7 @@ test('MQTT.js publishes and subscribes over WebSocket, MQTT 3.1.1 and 5.0', asyn
   }
 })
 
-test('packets are split over frames and joined in one anyhow [MQTT-6.0.0-2]', async (context) => {
+test('packets are split over frames and joined in one anyhow [MQTT-6.0.0-2] [MQTT311-6.0.0-2]', async (context) => {
   const webSocket = new WebSocket(`${await serve(context)}/mqtt`, 'mqtt')
   await once(webSocket, 'open')
   const came = packets(webSocket, 3)
@@ -70,7 +70,7 @@ test('packets are split over frames and joined in one anyhow [MQTT-6.0.0-2]', as
   webSocket.terminate()
 })
 
-test('a text frame closes the connection [MQTT-6.0.0-1]', async (context) => {
+test('a text frame closes the connection [MQTT-6.0.0-1] [MQTT311-6.0.0-1]', async (context) => {
   const webSocket = new WebSocket(`${await serve(context)}/mqtt`, 'mqtt')
   await once(webSocket, 'open')
   webSocket.send('not binary')
@@ -78,7 +78,7 @@ test('a text frame closes the connection [MQTT-6.0.0-1]', async (context) => {
   assert.equal(code, 1003)
 })
 
-test('the subprotocol is mqtt; without it, or at another path, the upgrade is refused [MQTT-6.0.0-3], [MQTT-6.0.0-4]', async (context) => {
+test('the subprotocol is mqtt; without it, or at another path, the upgrade is refused [MQTT-6.0.0-3] [MQTT311-6.0.0-3], [MQTT-6.0.0-4] [MQTT311-6.0.0-4]', async (context) => {
   const url = await serve(context)
   const good = new WebSocket(`${url}/mqtt`, ['other', 'mqtt'])
   await once(good, 'open')

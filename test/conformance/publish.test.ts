@@ -93,6 +93,15 @@ describe('a PUBLISH from a client', () => {
     assert.deepEqual(await payloads(subscriber), ['x'])
   })
 
+  both('at QoS 2 can not be released before its PUBREC', async (_, version) => {
+    const engine = new SlowEngine()
+    const { connect } = await createHarness({ engine })
+    const client = await connect({ protocolVersion: version })
+    client.publish('a', 'x', { qos: 2, packetId: 7 })
+    client.acknowledge('pubrel', 7)
+    await expectEnd(client, 0x82)
+  })
+
   both(
     'that could not be owned is refused, or ends the connection where there is no word for it [MQTT-4.3.3-9] [MQTT-3.4.2-1] [MQTT-3.5.2-1] [MQTT311-4.8.0-2]',
     async (_, version) => {

@@ -146,10 +146,10 @@ export const statements311: readonly Statement[] = [
   server('4.8.0-1', 'A protocol violation ends the connection'),
   server('4.8.0-2', 'A passing fault of ours on a packet ends the connection'),
   // 6 and 7 WebSocket, conformance
-  leftOut('6.0.0-1', 'Packets come in binary frames; any other frame ends the connection', 'It is for the WebSocket listener, which has tests of its own.'),
-  leftOut('6.0.0-2', 'Packets and frames need not begin together', 'It is for the WebSocket listener, which has tests of its own.'),
+  server('6.0.0-1', 'Packets come in binary frames; any other frame ends the connection'),
+  server('6.0.0-2', 'Packets and frames need not begin together'),
   client('6.0.0-3', 'A client offers the subprotocol mqtt'),
-  leftOut('6.0.0-4', 'The server selects the subprotocol mqtt', 'It is for the WebSocket listener, which has tests of its own.'),
+  server('6.0.0-4', 'The server selects the subprotocol mqtt'),
   leftOut('7.0.0-1', 'A server that connects to others is a client as well', 'It connects to no other server.'),
   leftOut('7.0.0-2', 'Nothing beyond the specification is needed to talk to it', 'All tests of this table use packets of the specification alone.'),
   server('7.1.1-1', 'A transport brings bytes in order and whole, both ways'),

@@ -267,8 +267,8 @@ export const statements5: readonly Statement[] = [
   server('4.13.1-1', 'A malformed packet or protocol error ends the connection'),
   server('4.13.2-1', 'Reason Codes of 0x80 or above in CONNACK and DISCONNECT end the connection'),
   // 6 WebSocket
-  leftOut('6.0.0-1', 'Packets come in binary frames; any other frame ends the connection', 'It is for the WebSocket listener, which has tests of its own.'),
-  leftOut('6.0.0-2', 'Packets and frames need not begin together', 'It is for the WebSocket listener, which has tests of its own.'),
+  server('6.0.0-1', 'Packets come in binary frames; any other frame ends the connection'),
+  server('6.0.0-2', 'Packets and frames need not begin together'),
   client('6.0.0-3', 'A client offers the subprotocol mqtt'),
-  leftOut('6.0.0-4', 'The server selects the subprotocol mqtt', 'It is for the WebSocket listener, which has tests of its own.'),
+  server('6.0.0-4', 'The server selects the subprotocol mqtt'),
 ]
