@@ -12,6 +12,8 @@ import type { Deployment } from './deployment.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** From the sources: what is stripped of its types is what the build runs, and profiles name the lines that we read. */
 const fieldgateProgram = join(root, 'src', 'main.ts')
+/** The flags that `fieldgate` gives to Node. */
+const nodeFlags = JSON.parse(readFileSync(join(root, 'bin', 'node-flags.json'), 'utf8')) as string[]
 const aedesProgram = fileURLToPath(new URL('peers/aedes.ts', import.meta.url))
 const serviceProgram = fileURLToPath(new URL('peers/product-service.ts', import.meta.url))
 const MOSQUITTO = '/usr/sbin/mosquitto'
@@ -49,7 +51,17 @@ export const BROKERS: readonly BrokerKind[] = [
     prepare: anonymousDeployment,
     command: ({ certificate: { certFile, keyFile } }, port) => ({
       program: process.execPath,
-      arguments: [fieldgateProgram, 'bare-broker', '--tls-port', String(port), '--cert', certFile, '--key', keyFile],
+      arguments: [
+        ...nodeFlags,
+        fieldgateProgram,
+        'bare-broker',
+        '--tls-port',
+        String(port),
+        '--cert',
+        certFile,
+        '--key',
+        keyFile,
+      ],
     }),
   },
   {
@@ -61,7 +73,7 @@ export const BROKERS: readonly BrokerKind[] = [
     prepare: prepareService,
     command: (workspace, port) => ({
       program: process.execPath,
-      arguments: [serviceProgram, 'serve'],
+      arguments: [...nodeFlags, serviceProgram, 'serve'],
       environment: serviceEnvironment(workspace, port),
     }),
   },

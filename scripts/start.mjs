@@ -1,13 +1,19 @@
 // npm start: installs and builds what is missing, then serves the demonstration deployment.
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
 
 ensureInstalled()
 ensureBuilt()
-const child = spawn(pinnedNode, [join(root, 'dist', 'src', 'main.js'), 'demo', ...process.argv.slice(2)], {
-  stdio: 'inherit',
-})
+const nodeFlags = JSON.parse(readFileSync(join(root, 'bin', 'node-flags.json'), 'utf8'))
+const child = spawn(
+  pinnedNode,
+  [...nodeFlags, join(root, 'dist', 'src', 'main.js'), 'demo', ...process.argv.slice(2)],
+  {
+    stdio: 'inherit',
+  },
+)
 // The terminal sends Ctrl-C to the whole group; the child leaves in order, and this process waits for it.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => child.kill('SIGTERM'))
