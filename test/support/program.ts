@@ -91,6 +91,9 @@ export class Program {
       await within(this.#closed, 'SIGTERM', 5000)
     } catch {
       this.#child.kill('SIGKILL')
+      // A child of its own may hold the other end open.
+      this.#child.stdout?.destroy()
+      this.#child.stderr?.destroy()
       await this.#closed
     }
   }
