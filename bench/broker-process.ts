@@ -35,6 +35,10 @@ export async function startBroker(commandAt: (port: number) => BrokerCommand): P
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...environment },
   })
+  // A comparison that is broken off leaves no broker behind.
+  const kill = (): void => void child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(-REMEMBERED_CHARACTERS)

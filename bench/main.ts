@@ -8,8 +8,10 @@ import { chooseRows, compare } from './compare.ts'
 import type { Run } from './compare.ts'
 import { parseOptions, USAGE } from './options.ts'
 import type { BenchOptions } from './options.ts'
+import { openFilesLimit } from './process-accounting.ts'
 import { report, runLine, withFigures } from './report.ts'
 import { ROWS } from './scenarios/rows.ts'
+import type { Row } from './scenarios/scenario.ts'
 
 const options = parseOptions(process.argv.slice(2))
 if (options === undefined) console.log(USAGE)
@@ -21,31 +23,40 @@ else if ('fault' in options) {
 /** Answers the exit status: 1 when Fieldgate lost, doubled or misordered a message, or a broker could not be started. */
 async function run({ scenarios, qos, runs: rounds, timing, brokers: names, write }: BenchOptions): Promise<number> {
   const brokers = BROKERS.filter(({ name }) => names.includes(name))
-  const missing = brokers.map((broker) => broker.missing()).filter((reason) => reason !== undefined)
+  const rows = chooseRows(ROWS, { scenarios, qos })
+  const missing = [...brokers.map((broker) => broker.missing()), tooFewFiles(rows)].filter(
+    (reason) => reason !== undefined,
+  )
   if (missing.length > 0) {
     for (const reason of missing) console.error(reason)
     return 1
   }
   // Read first: a document without markers is better known before ten minutes of work.
   const document = write === undefined ? undefined : withFigures(readFileSync(write, 'utf8'), '')
-  const rows = chooseRows(ROWS, { scenarios, qos })
   const units = new Map(rows.map(({ title, unit }) => [title, unit]))
   const directory = mkdtempSync(join(tmpdir(), 'fieldgate-bench-'))
-  let runs: readonly Run[]
-  try {
-    const workspace = { directory, certificate: await makeCertificate(directory) }
-    runs = await compare(rows, brokers, workspace, { runs: rounds, timing }, (done) =>
-      console.log(runLine(done, units.get(done.row) ?? '')),
-    )
-  } finally {
-    rmSync(directory, { recursive: true, force: true })
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
+  for (const [signal, status] of Object.entries({ SIGINT: 130, SIGTERM: 143 })) {
+    process.once(signal, () => process.exit(status))
   }
+  const workspace = { directory, certificate: await makeCertificate(directory) }
+  const runs = await compare(rows, brokers, workspace, { runs: rounds, timing }, (done) =>
+    console.log(runLine(done, units.get(done.row) ?? '')),
+  )
   const text = report(runs, { rows, brokers, seconds: timing.measureMs / 1000, date: new Date() })
   console.log(`\n${text}`)
   const faults = faultsOf(runs)
   if (faults > 0) console.error(`Fieldgate: ${faults} runs with a fault.`)
   if (write !== undefined && document !== undefined) writeFileSync(write, withFigures(document, text))
   return faults > 0 ? 1 : 0
+}
+
+/** What the limit of open files does not allow, as a sentence. */
+function tooFewFiles(rows: readonly Row[]): string | undefined {
+  const limit = openFilesLimit()
+  const row = rows.find(({ openFiles }) => openFiles > limit)
+  if (row === undefined) return undefined
+  return `${row.title} needs ${row.openFiles} open files, the limit is ${limit}; raise it (ulimit -Hn) or leave ${row.scenario} out`
 }
 
 /** Peers may fail, and the report says so; Fieldgate may not. */

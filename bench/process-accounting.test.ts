@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { cpuNanoseconds, parseResident, parseSchedstat, parseStat, residentBytes } from './process-accounting.ts'
+import {
+  cpuNanoseconds,
+  parseOpenFilesLimit,
+  parseResident,
+  parseSchedstat,
+  parseStat,
+  residentBytes,
+} from './process-accounting.ts'
 
 test('CPU time is the first number of schedstat', () => {
   assert.equal(parseSchedstat('1022909265 11686831 78\n'), 1_022_909_265)
@@ -13,6 +20,14 @@ test('user and system ticks are found behind a name with blanks and parentheses'
 
 test('resident memory is told in bytes', () => {
   assert.equal(parseResident('Name:\tx\nVmHWM:\t  900 kB\nVmRSS:\t  640 kB\n'), 655_360)
+})
+
+test('the limit of open files is the soft one', () => {
+  assert.equal(parseOpenFilesLimit('Max processes  5  6  processes\nMax open files  20000  30000  files\n'), 20_000)
+  assert.equal(
+    parseOpenFilesLimit('Max open files            unlimited            unlimited            files'),
+    Infinity,
+  )
 })
 
 test('a file of another form is an error, not a zero', () => {

@@ -19,6 +19,17 @@ export function residentBytes(pid: number): number {
   return parseResident(readFileSync(`/proc/${pid}/status`, 'utf8'))
 }
 
+/** How many files and sockets this process and its children may have open; Node raises its soft limit to the hard one. */
+export function openFilesLimit(): number {
+  return parseOpenFilesLimit(readFileSync('/proc/self/limits', 'utf8'))
+}
+
+/** The soft limit of `Max open files`; Infinity for `unlimited`. */
+export function parseOpenFilesLimit(text: string): number {
+  const limit = /^Max open files\s+(\S+)/m.exec(text)?.[1]
+  return limit === 'unlimited' ? Infinity : wholeNumber(limit, 'limits')
+}
+
 /** Time on a CPU in ns, the first of the three numbers of `schedstat`. */
 export function parseSchedstat(text: string): number {
   return wholeNumber(text.split(' ', 1)[0], 'schedstat')

@@ -16,7 +16,7 @@ const FILTERS_OF_A_SUBSCRIBE = 100
 /** Time for what is on its way to arrive after the last message was sent. */
 const DRAIN_TIMEOUT_MS = 20_000
 /** Between two rates, for what the first has left behind. */
-const SETTLE_MS = 500
+const SETTLE_MS = 300
 /** At a fixed rate: a generator, or a broker, that is behind by more gives messages up instead of sending them in a burst. */
 const LONGEST_BURST_MS = 50
 

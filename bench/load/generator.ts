@@ -3,6 +3,8 @@ import { runIdle, runStorm } from './connections.ts'
 import { runFlow } from './flow.ts'
 import type { Answer, Job, JobResult, Target } from './job.ts'
 
+// A comparison that is broken off leaves no load behind.
+process.once('disconnect', () => process.exit(1))
 process.once('message', (message: { readonly target: Target; readonly job: Job }) => {
   run(message.target, message.job)
     .then(

@@ -24,6 +24,7 @@ export const connectionRows: readonly Row[] = [
     bound: { kind: 'absolute', maximum: 46 },
     // Memory hardly varies from run to run, and ten thousand handshakes take their time.
     maximumRuns: 1,
+    openFiles: IDLE_CONNECTIONS + 1_000,
     job: (deployment) => ({
       kind: 'idle',
       connections: IDLE_CONNECTIONS,
@@ -43,6 +44,7 @@ function stormRow(name: string, resumed: boolean, bound: Bound | undefined): Row
     unit: 'ms/connection',
     bound,
     maximumRuns: Infinity,
+    openFiles: STORM_CONNECTIONS + STORM_WARM_UP + 1_000,
     job: ({ tokens }) => ({
       kind: 'storm',
       connections: STORM_CONNECTIONS,

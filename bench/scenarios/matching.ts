@@ -11,7 +11,7 @@ import type { Deployment } from '../deployment.ts'
 import type { FlowJob } from '../load/job.ts'
 import { flowJob } from './flows.ts'
 import type { FlowParts } from './flows.ts'
-import { cpuPerDelivery } from './scenario.ts'
+import { cpuPerDelivery, USUAL_OPEN_FILES } from './scenario.ts'
 import type { Row } from './scenario.ts'
 
 /** So many a connection: the service allows no more. */
@@ -28,6 +28,7 @@ export const matchingRows: readonly Row[] = SIZES.map((size) => ({
   bound: size === 1_000_000 ? { kind: 'row', row: titleOf(1_000), shortName: 'with 1,000', maximum: 1.3 } : undefined,
   // A million subscriptions take half a minute to make.
   maximumRuns: 1,
+  openFiles: USUAL_OPEN_FILES,
   job: (deployment, timing) => flowJob(matching(deployment, size), 0, { ...timing, latencyMs: 0 }),
   figure: cpuPerDelivery,
 }))

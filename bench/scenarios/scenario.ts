@@ -29,9 +29,14 @@ export interface Row {
   readonly bound: Bound | undefined
   /** More runs would tell nothing: what is measured hardly varies, or takes long. */
   readonly maximumRuns: number
+  /** Open files that the broker, and the generator, need. */
+  readonly openFiles: number
   readonly job: (deployment: Deployment, timing: Timing) => Job
   readonly figure: (result: JobResult) => number
 }
+
+/** More than a process needs for itself and for a thousand connections, which is what most rows have. */
+export const USUAL_OPEN_FILES = 2_000
 
 /** CPU time of the broker by delivered message, in µs. */
 export function cpuPerDelivery(result: JobResult): number {
