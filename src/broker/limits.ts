@@ -2,7 +2,7 @@
 import type { QoS } from '../mqtt/packet.ts'
 
 export interface Limits {
-  /** Bytes of a CONNECT; a longer one is refused (0x95). Stops megabytes read before authentication. */
+  /** Bytes of a CONNECT; a longer one is closed unanswered once its fixed header is there. Stops megabytes read before authentication. */
   readonly maximumConnectPacketSizeBytes: number
   /** Time from accepted connection to CONNACK; then it is closed. Stops CONNECTs dripped byte by byte. */
   readonly connectTimeoutMs: number
@@ -23,7 +23,10 @@ export interface Limits {
   readonly maximumRetainedMessages: number
   /** Payload and topic bytes of all retained messages; more: 0x97. */
   readonly maximumRetainedBytes: number
-  /** QoS 1 and 2 messages that a client may have unacknowledged towards us (Receive Maximum); more: DISCONNECT 0x93. */
+  /**
+   * QoS 1 and 2 messages that a client may have unacknowledged towards us (Receive Maximum); more: DISCONNECT 0x93. MQTT 3.1.1 has no such bound:
+   * there reading waits while the engine does not own that many.
+   */
   readonly receiveMaximum: number
   /** QoS 1 and 2 messages that we have unacknowledged towards one client; the rest waits in the log. */
   readonly maximumInflight: number

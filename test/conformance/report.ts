@@ -27,9 +27,9 @@ export function taggedTitles(): TaggedTitle[] {
   for (const file of globSync('{src,test}/**/*.test.ts', { cwd: root }).toSorted()) {
     for (const line of readFileSync(join(root, file), 'utf8').split('\n')) {
       if (!line.includes('[MQTT') || /^\s*(?:\/\/|\*|\/\*)/.test(line)) continue
-      for (const [literal] of line.matchAll(literalPattern)) {
+      for (const { 0: literal, index } of line.matchAll(literalPattern)) {
         const tags = [...literal.matchAll(tagPattern)].map(([, tag]) => tag as string)
-        if (tags.length > 0) found.push({ file, title: titleOf(literal), tags })
+        if (tags.length > 0) found.push({ file, title: titleOf(literal) || rowOf(line.slice(0, index)), tags })
       }
     }
   }
@@ -44,6 +44,11 @@ function titleOf(literal: string): string {
     .replaceAll(/\\(.)/g, '$1')
     .replaceAll(/[\s,]+$/g, '')
     .replaceAll(/,\s*(?=,)/g, '')
+}
+
+/** Tags in a column of their own belong to the row of a table, which is named by what stands before them. */
+function rowOf(before: string): string {
+  return `row ${before.replaceAll(/^[\s[]+|[\s,[]+$/g, '')}`
 }
 
 /** Statements that concern a server and have neither a test nor a reason. */
