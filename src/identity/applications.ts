@@ -16,7 +16,7 @@ import {
 } from './result.ts'
 import type { Schema } from './schema.ts'
 import type { Store, Unit } from './store.ts'
-import { contains, foldText, isLine, isParagraph, parseId, parseSearch } from './text-rules.ts'
+import { contains, foldText, isLine, isName, isParagraph, parseId, parseSearch } from './text-rules.ts'
 
 /** How an application's payloads are decoded and encoded. */
 export type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
@@ -228,7 +228,7 @@ async function isNameTaken({ trx }: Unit, organizationId: number, name: string):
 }
 
 function refuseFields(fields: ApplicationFields): Refusal | undefined {
-  if (!isLine(fields.name, 1, nameMaximum)) {
+  if (!isName(fields.name, nameMaximum)) {
     const rule = `name must have 1 to ${nameMaximum} characters on one line`
     return refuse('invalid_argument', 'invalid_name', rule)
   }

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Device, DeviceFields } from './devices.ts'
 import { type Refusal, refuse } from './result.ts'
 import type { Schema } from './schema.ts'
-import { foldText, isLine, isParagraph } from './text-rules.ts'
+import { foldText, isLine, isName, isParagraph } from './text-rules.ts'
 
 /** A device as the table holds it. */
 export type DeviceRow = Selectable<Schema['devices']>
@@ -43,7 +43,7 @@ export function orderKeyOf(name: string, devEui: string): string {
 
 /** What is wrong with the fields, if anything. */
 export function checkDevice(fields: Omit<DeviceFields, 'applicationId'>): Refusal | undefined {
-  if (!isLine(fields.name, 1, nameMaximum)) {
+  if (!isName(fields.name, nameMaximum)) {
     const rule = `name must have 1 to ${nameMaximum} characters on one line`
     return refuse('invalid_argument', 'invalid_name', rule)
   }

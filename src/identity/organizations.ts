@@ -16,7 +16,7 @@ import {
 } from './result.ts'
 import type { Schema } from './schema.ts'
 import type { Store, Unit } from './store.ts'
-import { contains, foldText, isLine, parseId, parseSearch } from './text-rules.ts'
+import { contains, foldText, isLine, isName, parseId, parseSearch } from './text-rules.ts'
 
 /** A tenant: it owns applications and their devices, and has members. */
 export interface Organization {
@@ -206,7 +206,7 @@ function refuseFields(fields: OrganizationFields): Refusal | undefined {
     const rule = `name must have 1 to ${nameMaximum} letters (a to z), digits, "_" or "-"`
     return refuse('invalid_argument', 'invalid_name', rule)
   }
-  if (!isLine(fields.displayName, 1, nameMaximum)) {
+  if (!isName(fields.displayName, nameMaximum)) {
     const rule = `displayName must have 1 to ${nameMaximum} characters on one line`
     return refuse('invalid_argument', 'invalid_display_name', rule)
   }

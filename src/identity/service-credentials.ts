@@ -11,7 +11,7 @@ import {
   type Result,
 } from './result.ts'
 import type { Store } from './store.ts'
-import { contains, foldText, isLine, parseId, parseSearch } from './text-rules.ts'
+import { contains, foldText, isName, parseId, parseSearch } from './text-rules.ts'
 
 /** What a network server connects with. */
 export interface ServiceCredential {
@@ -54,7 +54,7 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
   return {
     create: ({ name, organizationId }, actor) =>
       store.change(actor, async ({ trx, nowMs, audit }) => {
-        if (!isLine(name, 1, nameMaximum)) {
+        if (!isName(name, nameMaximum)) {
           const rule = `name must have 1 to ${nameMaximum} characters on one line`
           return refuse('invalid_argument', 'invalid_name', rule)
         }

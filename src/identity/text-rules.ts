@@ -16,6 +16,11 @@ export function isLine(value: unknown, minimum: number, maximum: number): value 
   return isText(value, minimum, maximum) && !/[\p{Cc}\u2028\u2029]/u.test(value)
 }
 
+/** A name of a thing, for people: a line of 1 to so many characters that shows something. */
+export function isName(value: unknown, maximum: number): value is string {
+  return isLine(value, 1, maximum) && value.trim() !== ''
+}
+
 /** As `isLine`, but with line breaks and tabs. */
 export function isParagraph(value: unknown, maximum: number): value is string {
   return isText(value, 0, maximum) && !/(?![\t\n\r])\p{Cc}/u.test(value)
