@@ -130,7 +130,7 @@ function misspelt(application: string, device: string): string[] {
     `application/${application}/device/${device}/event/\uff55\uff50`,
     `${root}/${device}/command/down\u200b`,
     `${root}/${'a'.repeat(1100)}/event/up`,
-    `${root}/${device}/event/up${'/x'.repeat(40)}`,
+    `${root}/${device}/event/up${'/x'.repeat(150)}`,
   ]
 }
 

@@ -104,7 +104,7 @@ export class Administration {
 }
 
 /** The id by which a token is listed and revoked: its `jti`. */
-export function tokenIdOf(jwt: string): string {
+function tokenIdOf(jwt: string): string {
   const claims: unknown = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())
   assert.ok(typeof claims === 'object' && claims !== null && 'jti' in claims && typeof claims.jti === 'string')
   return claims.jti

@@ -41,7 +41,7 @@ export function makeFolder(): Promise<string> {
 }
 
 /** The environment of a service on free ports of the loopback interface. */
-export function serviceEnvironment(dataDirectory: string): Record<string, string> {
+function serviceEnvironment(dataDirectory: string): Record<string, string> {
   return {
     FIELDGATE_DATA_DIR: dataDirectory,
     FIELDGATE_HOST: '127.0.0.1',
