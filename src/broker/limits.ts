@@ -64,7 +64,7 @@ export const DEFAULT_LIMITS: Limits = {
   maximumPacketSizeBytes: 1_048_576,
   maximumClientIdBytes: 256,
   maximumTopicBytes: 1_024,
-  maximumTopicLevels: 128,
+  maximumTopicLevels: 32,
   maximumSubscriptionsPerSession: 1_000,
   maximumQoS: 2,
   retainAvailable: true,
