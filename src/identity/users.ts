@@ -224,6 +224,8 @@ async function updateUser(unit: Unit, id: string, fields: Partial<UserFields>): 
       is_admin: Number(after.isAdmin),
       is_active: Number(after.isActive),
       note: after.note,
+      // Sessions that deactivating has ended do not come back with the user: one of them may be why.
+      session_epoch: row.session_epoch + Number(before.isActive && !after.isActive),
       updated_at: nowMs,
     })
     .where('id', '=', row.id)

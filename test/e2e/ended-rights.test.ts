@@ -120,6 +120,15 @@ describe('a stored Session', () => {
   })
 })
 
+describe('a session of HTTP', () => {
+  it('of a user who was deactivated does not come back with the activation; a broker-access token does', async () => {
+    const { id, session, token } = await member()
+    for (const isActive of [false, true]) await administration.must('PUT', `/api/users/${id}`, { user: { isActive } })
+    assert.equal((await service.http.ask('GET', '/api/organizations', { token: session })).status, 401)
+    await assertLives(await live.integrator(5, token))
+  })
+})
+
 describe('a CONNECT in progress', () => {
   it('does not survive the revocation of its token, whichever is first', async () => {
     const { session } = await member()
