@@ -204,6 +204,24 @@ describe('on a connection that goes on', () => {
     assert.ok((await publish(integrator, commandTopic(freshDevice, fresh))) < 0x80)
   })
 
+  it('events of unknown devices and applications are counted, at each QoS', async () => {
+    for (const version of [4, 5] as const) {
+      const server = await live.networkServer(networkServer, version)
+      const amount = await publishesRefused()
+      for (const qos of [0, 1, 2] as const) {
+        server.send(server.publishPacket(eventTopic('fffffffffffffff1'), '{}', qos))
+        server.send(server.publishPacket(eventTopic(devEui, '999999'), '{}', qos))
+      }
+      const answers = await server.ping()
+      assert.ok(answers !== 'closed')
+      assert.deepEqual(
+        answers.map(({ cmd }) => cmd),
+        ['puback', 'puback', 'pubrec', 'pubrec'],
+      )
+      assert.equal((await publishesRefused()) - amount, 6)
+    }
+  })
+
   it('events of a removed organization’s devices are refused to the network server of the deployment', async () => {
     const doomed = await administration.organization()
     const application = await administration.application(doomed)
@@ -214,6 +232,11 @@ describe('on a connection that goes on', () => {
     assert.equal(await publish(server, eventTopic(device, application)), NOT_AUTHORIZED)
   })
 })
+
+async function publishesRefused(): Promise<number> {
+  const { text } = await service.http.ask('GET', '/metrics', { token: service.adminSession })
+  return Number(/^fieldgate_broker_publishes_refused_total (\d+)$/m.exec(text)?.[1])
+}
 
 function commandTopic(device: string, application = applicationId): string {
   return `application/${application}/device/${device}/command/down`
