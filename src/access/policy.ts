@@ -26,7 +26,7 @@ export interface AccessLimits {
   readonly networkServerMessagesPerSecond: number
 }
 
-export const DEFAULT_ACCESS_LIMITS: AccessLimits = {
+const DEFAULT_ACCESS_LIMITS: AccessLimits = {
   integratorMessagesPerSecond: 1_000,
   networkServerMessagesPerSecond: 100_000,
 }

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import type { Registry } from './registry.ts'
 
 /** The user name of the first global admin. */
-export const FIRST_ADMIN = 'admin'
+const firstAdmin = 'admin'
 
 /** 144 random bits, as a password. */
-const PASSWORD_BYTES = 18
+const passwordBytes = 18
 
 /**
  * Makes the global admin `admin` if the deployment has no user yet. Answers the password when it had to be made up, so that
@@ -19,8 +19,8 @@ export async function ensureFirstAdmin(
 ): Promise<string | undefined> {
   const { totalCount } = await registry.users.list({ limit: 0, offset: 0 })
   if (totalCount > 0) return undefined
-  const chosen = password ?? randomBytes(PASSWORD_BYTES).toString('base64url')
-  const admin = { email: FIRST_ADMIN, isAdmin: true, isActive: true, note: 'made at the first start', password: chosen }
+  const chosen = password ?? randomBytes(passwordBytes).toString('base64url')
+  const admin = { email: firstAdmin, isAdmin: true, isActive: true, note: 'made at the first start', password: chosen }
   const created = await registry.users.create(admin, { userId: null })
   if (!created.ok) throw new Error(`the first admin can't be made: ${created.message}`)
   return password === undefined ? chosen : undefined

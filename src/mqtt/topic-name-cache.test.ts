@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { TopicNameCache } from './topic-name-cache.ts'
 
 test('a remembered name is found by its bytes, wherever they stand, and no other is', () => {
