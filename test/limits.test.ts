@@ -167,6 +167,14 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
       }
       assert.deepEqual(answers, [0x10, 0x10, 0x97, 0x10, 0x10, 0x10, 0x10])
       assert.equal(broker.retained.count, 2)
+      // Together, before the first of them is owned: what is on its way counts.
+      for (const topicName of ['a', 'c']) client.publish(topicName, '', { retain: true })
+      for (const topicName of ['d', 'e', 'f']) client.publish(topicName, 'x', { qos: 1, retain: true })
+      const codes = (await everything(client)).map((packet) =>
+        'reasonCode' in packet ? packet.reasonCode : packet.type,
+      )
+      assert.deepEqual(codes, [0x97, 0x10, 0x10])
+      assert.equal(broker.retained.count, 2)
     },
   },
   maximumRetainedBytes: {

@@ -98,11 +98,13 @@ function faultOf(broker: Broker, packet: PublishPacket, topicName: string): Refu
   if (packet.properties?.payloadFormatIndicator === 1 && !isUtf8(packet.payload)) {
     return refusal(ReasonCodes.payloadFormatInvalid, 'the payload is not the UTF-8 that it says', 'payload_not_utf8')
   }
-  const { payload, properties } = packet
-  if (packet.retain && payload.length > 0 && !broker.retained.hasRoom({ topicName, payload, properties })) {
-    return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
-  }
-  return undefined
+  return retainedFaultOf(broker, packet, topicName)
+}
+
+function retainedFaultOf(broker: Broker, packet: PublishPacket, topicName: string): Refusal | undefined {
+  const { retain, payload, properties } = packet
+  if (!retain || payload.length === 0 || broker.retained.hasRoom({ topicName, payload, properties })) return undefined
+  return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
 }
 
 function refusal(reasonCode: number, reason: string, code: string): Refusal {
@@ -148,6 +150,12 @@ function conclude(
   if (connection.isClosed) return
   if (!decision.allowed) {
     refuse(broker, connection, packet, decision)
+    return
+  }
+  // Others may have taken the room while this one was judged.
+  const fault = retainedFaultOf(broker, packet, topicName)
+  if (fault !== undefined) {
+    refuse(broker, connection, packet, fault)
     return
   }
   const fields: MessageFields = {

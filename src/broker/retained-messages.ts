@@ -13,6 +13,9 @@ export class RetainedMessages {
   readonly #limits: Limits
   #count = 0
   #bytes = 0
+  /** Messages on their way into the log, for which there must be room when they are owned. */
+  #reserved = 0
+  #reservedBytes = 0
 
   constructor(limits: Limits) {
     this.#limits = limits
@@ -25,11 +28,24 @@ export class RetainedMessages {
   /** True when the bounds have room for this message in the place of its predecessor. */
   hasRoom(message: Pick<MessageFields, 'topicName' | 'payload' | 'properties'>): boolean {
     const known = this.#find(message.topicName)
-    const bytes = this.#bytes + sizeOfMessage(message) - (known?.sizeBytes ?? 0)
+    const bytes = this.#bytes + this.#reservedBytes + sizeOfMessage(message) - (known?.sizeBytes ?? 0)
     return (
-      (known !== undefined || this.#count < this.#limits.maximumRetainedMessages) &&
+      (known !== undefined || this.#count + this.#reserved < this.#limits.maximumRetainedMessages) &&
       bytes <= this.#limits.maximumRetainedBytes
     )
+  }
+
+  /** Keeps room for a message that is on its way into the log; each is followed by one `release`. */
+  reserve(message: Message): void {
+    if (!message.retain || message.payload.length === 0) return
+    this.#reserved += 1
+    this.#reservedBytes += message.sizeBytes
+  }
+
+  release(message: Message): void {
+    if (!message.retain || message.payload.length === 0) return
+    this.#reserved -= 1
+    this.#reservedBytes -= message.sizeBytes
   }
 
   /** Keeps the message in the place of an earlier one; an empty payload removes it [MQTT-3.3.1-6], [MQTT-3.3.1-7]. */

@@ -47,12 +47,14 @@ export class Router {
 
   /** A QoS 1 or 2 message: owned first, then delivered, then its publisher is told. */
   own(message: Message, publisher: MessageOwnerCallbacks): void {
+    this.#retained.reserve(message)
     const route = this.#index.route(message.topicName)
     this.#engine.append(route.partition, new Append(this, message, route, publisher))
   }
 
   /** The engine owns the message; answers whether any subscription matches it. */
   committed(message: Message, known: Route, offset: number): boolean {
+    this.#retained.release(message)
     if (message.retain) this.#retained.set(message)
     // Subscriptions may have changed while the engine was writing.
     const route = this.#index.isCurrent(known) ? known : this.#index.route(message.topicName)
@@ -61,7 +63,8 @@ export class Router {
     return route.targets.length > 0 || route.groups.length > 0 || route.asleep
   }
 
-  refused(): void {
+  refused(message: Message): void {
+    this.#retained.release(message)
     this.#counters.publishesRefused += 1
   }
 }
@@ -85,7 +88,7 @@ class Append implements AppendRequest {
   }
 
   failed(failure: AppendFailure): void {
-    this.#router.refused()
+    this.#router.refused(this.message)
     this.#publisher.failed(failure)
   }
 }

@@ -194,6 +194,8 @@ export class TestClient {
   sessionPresent = false
   /** What answered its CONNECT, once it is connected. */
   connack: ConnackPacket | undefined = undefined
+  /** For a client whose own bytes were garbage, so that it can't know in which version it is answered. */
+  readsNoMore = false
   /** The bytes of all that was received. */
   readonly receivedBytes: Buffer[] = []
   readonly #reader: PacketReader<'client'>
@@ -213,6 +215,16 @@ export class TestClient {
   /** Packets that were received and not asked for yet. */
   get unread(): number {
     return this.#packets.length
+  }
+
+  /** The next packet that was received and not asked for yet; nothing is waited for. */
+  takeOne(): ServerPacket | undefined {
+    return this.#packets.shift()
+  }
+
+  /** All packets that were received and not asked for yet; nothing is waited for. */
+  takeAll(): ServerPacket[] {
+    return this.#packets.splice(0)
   }
 
   send(packet: Packet): void {
@@ -317,6 +329,7 @@ export class TestClient {
   }
 
   #read(): void {
+    if (this.readsNoMore) return
     for (; this.#taken < this.transport.written.length; this.#taken += 1) {
       const bytes = this.transport.written[this.#taken] as Buffer
       this.receivedBytes.push(bytes)
