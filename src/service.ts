@@ -104,6 +104,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
 
   const telemetry = createTelemetry()
   telemetry.registerNumbers('broker', () => ({ ...broker.counters }), CURRENT_COUNTERS)
+  telemetry.registerCounts('broker', 'refusals', () => broker.refusals)
   const { certificates, onChange } = await openCertificates(settings, log, directory, cleanups)
 
   const http = await createHttpServer({

@@ -31,3 +31,13 @@ describe('the telemetry', () => {
     assert.match(await other.registry.metrics(), /^fieldgate_broker_connections 2$/m)
   })
 })
+
+test('counts by kind and code are one metric with two labels', async () => {
+  const telemetry = createTelemetry()
+  const counts = new Map([['publish:event_device_unknown', 2]])
+  telemetry.registerCounts('broker', 'refusals', () => counts)
+  counts.set('connect:password_invalid', 1)
+  const text = await telemetry.registry.metrics()
+  assert.match(text, /^fieldgate_broker_refusals_total\{kind="publish",code="event_device_unknown"\} 2$/m)
+  assert.match(text, /^fieldgate_broker_refusals_total\{kind="connect",code="password_invalid"\} 1$/m)
+})

@@ -14,6 +14,11 @@ export interface Telemetry {
    * `fieldgate_broker_connections`).
    */
   registerNumbers(room: string, read: ReadNumbers, currentKeys?: readonly string[]): void
+  /**
+   * Registers counts by kind and code, which come as `kind:code`: `refusals` of `broker` becomes
+   * `fieldgate_broker_refusals_total{kind="publish",code="event_device_unknown"}`. Codes are of a fixed set.
+   */
+  registerCounts(room: string, key: string, read: () => ReadonlyMap<string, number>): void
 }
 
 /** A registry of its own (two services of one process share nothing), with the metrics of the process in it. */
@@ -28,6 +33,7 @@ export function createTelemetry(): Telemetry {
         registry.registerMetric(metric)
       }
     },
+    registerCounts: (room, key, read) => registry.registerMetric(countsByCode(room, key, read)),
   }
 }
 
@@ -39,6 +45,22 @@ function counter(room: string, key: string, read: ReadNumbers): Counter {
     collect() {
       this.reset()
       this.inc(read()[key] ?? 0)
+    },
+  })
+}
+
+function countsByCode(room: string, key: string, read: () => ReadonlyMap<string, number>): Counter {
+  return new Counter({
+    name: `${metricName(room, key)}_total`,
+    help: sentence(room, key),
+    labelNames: ['kind', 'code'],
+    registers: [],
+    collect() {
+      this.reset()
+      for (const [name, times] of read()) {
+        const [kind = '', code = ''] = name.split(':')
+        this.inc({ kind, code }, times)
+      }
     },
   })
 }

@@ -157,7 +157,7 @@ export class Broker {
     }
   }
 
-  /** How often each kind of publish and subscribe was refused, by `kind:code`. */
+  /** How often what was refused and why, by `kind:code`. */
   get refusals(): RefusalCounts {
     return this.#refusals
   }
@@ -225,26 +225,15 @@ export class Broker {
 
   /** Counts a refusal and says so once in the log. */
   refused(kind: 'publish' | 'subscribe' | 'will', connection: Connection, code: string, fields: object): void {
-    count(this.#refusals, `${kind}:${code}`, 1)
+    this.countRefusal(kind, code)
     this.log.warn(
       { clientId: connection.clientId, tenant: connection.permit.tenant, code, ...fields },
       `${kind}.refused`,
     )
   }
 
-  /** What waits for somebody without access, and what such a one left to be sent, goes with the access. */
-  #endSessions({ tenant, identity, end }: LostAccess): void {
-    for (const session of this.sessions.all()) {
-      if (tenant !== undefined && session.tenant !== tenant) continue
-      if (identity !== undefined && session.identity !== identity) continue
-      const { connection } = session
-      if (connection !== undefined) {
-        connection.will = undefined
-        connection.disconnect(end.reasonCode, end.reason, end.code)
-      }
-      this.wills.forgive(session)
-      this.sessions.end(session)
-    }
+  countRefusal(kind: 'connect' | 'publish' | 'subscribe' | 'will', code: string): void {
+    count(this.#refusals, `${kind}:${code}`, 1)
   }
 
   /** A Will Message is judged again when it is due: rights may have changed since CONNECT. */

@@ -255,6 +255,7 @@ export class Connection {
   refuse(reasonCode: ReasonCode, reason: string, code: string): void {
     if (this.#state === 'closed') return
     this.broker.counters.connectionsRefused += 1
+    this.broker.countRefusal('connect', code)
     this.broker.log.warn({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
     const bytes = this.#encodeWithin({
       type: 'connack',
