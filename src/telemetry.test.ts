@@ -32,7 +32,7 @@ describe('the telemetry', () => {
   })
 })
 
-test('counts by kind and code are one metric with two labels', async () => {
+it('counts by kind and code are one metric with two labels', async () => {
   const telemetry = createTelemetry()
   const counts = new Map([['publish:event_device_unknown', 2]])
   telemetry.registerCounts('broker', 'refusals', () => counts)

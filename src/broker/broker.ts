@@ -236,6 +236,21 @@ export class Broker {
     count(this.#refusals, `${kind}:${code}`, 1)
   }
 
+  /** What waits for somebody without access, and what such a one left to be sent, goes with the access. */
+  #endSessions({ tenant, identity, end }: LostAccess): void {
+    for (const session of this.sessions.all()) {
+      if (tenant !== undefined && session.tenant !== tenant) continue
+      if (identity !== undefined && session.identity !== identity) continue
+      const { connection } = session
+      if (connection !== undefined) {
+        connection.will = undefined
+        connection.disconnect(end.reasonCode, end.reason, end.code)
+      }
+      this.wills.forgive(session)
+      this.sessions.end(session)
+    }
+  }
+
   /** A Will Message is judged again when it is due: rights may have changed since CONNECT. */
   async #publishWill(session: Session, will: WillMessage, permit: Permit): Promise<void> {
     const { topicName, payload, qos, retain } = will
