@@ -15,7 +15,7 @@ export type Standing =
 export type Decision = 'granted' | 'refused' | 'malformed' | 'beyond limits'
 
 const EVENT_KINDS = ['up', 'join', 'ack', 'error', 'status', 'location', 'txack', 'log', 'integration']
-const LIMITS = { bytes: 1024, levels: 128 }
+const LIMITS = { bytes: 1024, levels: 32 }
 
 export class Oracle {
   readonly #applications: Readonly<Record<'A' | 'B', readonly string[]>>
