@@ -3,8 +3,9 @@ import type { Decision, Permit, PermitEnd, Refusal } from '../broker/policy.ts'
 import { ALLOWED } from '../broker/policy.ts'
 import type { DevicePlace, Directory } from '../identity/directory.ts'
 import type { BrokerAccessClaims } from '../identity/tokens.ts'
-import { parseTopic, parseTopicFilter } from '../lorawan/topics.ts'
+import { applicationEventsTopic, parseTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import { covers } from '../mqtt/topic-filter.ts'
 import type { HeldPermit } from './permit-watch.ts'
 
 /** One answer for what is not there and what is another organization's, so that nobody learns which it is. */
@@ -59,11 +60,11 @@ export class IntegratorPermit implements Permit, HeldPermit {
     return commandDecision(place, topic.applicationId)
   }
 
-  /** Containment: every Topic Name that the filter matches is one that `application/<id>/device/+/event/+` matches. */
+  /** Containment: every Topic Name that the filter matches is one that the topic endpoint's own filter matches. */
   maySubscribe(topicFilter: string): Decision {
-    const filter = parseTopicFilter(topicFilter)
-    if (filter === undefined || !('event' in filter.tail)) return NOT_AN_EVENT_TOPIC
-    return this.#options.applications.has(filter.applicationId) ? ALLOWED : NOT_AN_EVENT_TOPIC
+    const applicationId = applicationIdOf(topicFilter)
+    const isOwn = applicationId !== undefined && this.#options.applications.has(applicationId)
+    return isOwn && covers(applicationEventsTopic(applicationId), topicFilter) ? ALLOWED : NOT_AN_EVENT_TOPIC
   }
 
   watch(listener: (end: PermitEnd | undefined) => void): () => void {
@@ -84,4 +85,10 @@ export class IntegratorPermit implements Permit, HeldPermit {
 function commandDecision(place: DevicePlace | undefined, applicationId: string): Decision {
   if (place?.applicationId !== applicationId) return NOT_A_COMMAND_TOPIC
   return place.isDisabled ? DEVICE_DISABLED : ALLOWED
+}
+
+/** The second level of a Topic Filter whose first is `application`. */
+function applicationIdOf(topicFilter: string): string | undefined {
+  const [first, second] = topicFilter.split('/', 2)
+  return first === 'application' ? second : undefined
 }
