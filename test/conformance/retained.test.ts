@@ -125,12 +125,29 @@ describe('a new subscription', () => {
     await client.subscribe('a/+', { qos: 1 })
     await publishFully(publisher, 'a/0', 'new', { qos: 1 })
     const received: string[] = []
-    for (let count = 0; count < 8; count += 1) {
+    for (let count = 0; count < 9; count += 1) {
       const message = await client.next('publish')
       received.push(message.payload.toString())
       client.acknowledge('puback', message.packetId)
+      // Room for one, and what comes in the same turn does not take it.
+      if (count === 0) publisher.publish('a/0', 'newer', { qos: 1 })
     }
-    assert.deepEqual(received, [...Array.from({ length: 7 }, () => 'kept'), 'new'])
+    assert.deepEqual(received, [...Array.from({ length: 7 }, () => 'kept'), 'new', 'newer'])
+  })
+
+  both('that goes takes along what it still waited for', async (_, version) => {
+    const { connect } = await createHarness({ limits: { maximumInflight: 1 } })
+    const publisher = await connect()
+    for (const topicName of ['a/1', 'a/2', 'b'])
+      await publishFully(publisher, topicName, topicName, { qos: 1, retain: true })
+    const client = await connect({ protocolVersion: version })
+    await client.subscribe('a/+', { qos: 1 })
+    await client.subscribe('b', { qos: 1 })
+    const first = await client.next('publish')
+    client.send({ type: 'unsubscribe', packetId: 9, topicFilters: ['a/+'] })
+    await client.next('unsuback')
+    client.acknowledge('puback', first.packetId)
+    assert.deepEqual(await payloads(client), ['b'])
   })
 })
 
