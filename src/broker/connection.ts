@@ -2,18 +2,20 @@
 import { encodePacket } from '../mqtt/encode-packet.ts'
 import { MalformedPacketError } from '../mqtt/malformed-packet.ts'
 import { PacketReader } from '../mqtt/packet-reader.ts'
-import type { ProtocolVersion, PublishProperties, QoS, ServerPacket, WillMessage } from '../mqtt/packet.ts'
-import { encodePublish } from '../mqtt/publish.ts'
+import type { ProtocolVersion, QoS, ServerPacket, WillMessage } from '../mqtt/packet.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import type { Broker } from './broker.ts'
 import { Deadline } from './deadlines.ts'
+import { encodeForReader } from './encode-for-reader.ts'
 import { handlePacket } from './handle-packet.ts'
 import type { Message } from './message.ts'
 import { Outgoing } from './outgoing.ts'
 import type { Peer, Permit, PermitEnd } from './policy.ts'
 import { reasonCodeFor, reasonString } from './reason-code-for.ts'
+import { RateWindow } from './rate-window.ts'
 import type { Session } from './session.ts'
+import { IncomingTopicAliases, OutgoingTopicAliases } from './topic-aliases.ts'
 import type { Transport } from './transport.ts'
 
 /** Bytes that may wait, parsed or not, while a packet before them is being judged; then reading stops. */
@@ -63,15 +65,11 @@ export class Connection {
   #waiting = false
   #paused = false
   #lastPacketAtMs: number
-  /** Counted within one second of the broker. */
-  #windowSecond = -1
-  #windowPublishes = 0
-  #windowBytes = 0
-  #maximumPublishes = Infinity
+  readonly #window: RateWindow
   #throttled = false
   #whenSettled: (() => void) | undefined = undefined
-  #incomingAliases: Map<number, string> | undefined = undefined
-  #outgoingAliases: Map<string, number> | undefined = undefined
+  #incomingAliases: IncomingTopicAliases | undefined = undefined
+  #outgoingAliases: OutgoingTopicAliases | undefined = undefined
 
   constructor(broker: Broker, transport: Transport, peer: Peer) {
     this.broker = broker
@@ -81,6 +79,7 @@ export class Connection {
       role: 'server',
       maximumPacketSizeBytes: broker.limits.maximumConnectPacketSizeBytes,
     })
+    this.#window = new RateWindow(broker.limits.maximumBytesPerSecond)
     this.#outgoing = new Outgoing((bytes) => this.#write(bytes))
     const now = broker.clock.now()
     this.openedAtMs = now
@@ -139,6 +138,8 @@ export class Connection {
     const { broker } = this
     this.#state = 'connected'
     this.#agreement = agreement
+    const maximum = agreement.outgoingTopicAliasMaximum
+    if (maximum > 0) this.#outgoingAliases = new OutgoingTopicAliases(maximum)
     this.will = agreement.will
     this.#reader.maximumPacketSizeBytes = broker.limits.maximumPacketSizeBytes
     this.holdPermit(agreement.permit)
@@ -150,7 +151,7 @@ export class Connection {
     const { deadlines } = this.broker
     this.#unwatch?.()
     this.#permit = permit
-    this.#maximumPublishes = permit.maximumMessagesPerSecond
+    this.#window.maximumPublishes = permit.maximumMessagesPerSecond
     this.#unwatch = permit.watch((end) => this.#permitChanged(end))
     deadlines.clear(this.#expiry)
     if (permit.expiresAtMs !== undefined) deadlines.set(this.#expiry, permit.expiresAtMs)
@@ -201,12 +202,18 @@ export class Connection {
     const { protocolVersion } = agreement
     const isShared =
       protocolVersion === 4 ||
-      (subscriptionIdentifiers === undefined &&
-        message.expiresAtMs === Infinity &&
-        agreement.outgoingTopicAliasMaximum === 0)
+      (subscriptionIdentifiers === undefined && message.expiresAtMs === Infinity && this.#outgoingAliases === undefined)
     const shared = isShared
       ? message.shared(protocolVersion, qos > 0)
-      : this.#encodeOwn(message, qos, retain, dup, subscriptionIdentifiers)
+      : encodeForReader(message, {
+          qos,
+          retain,
+          dup,
+          subscriptionIdentifiers,
+          aliases: this.#outgoingAliases,
+          maximumPacketSizeBytes: this.#clientMaximumPacketSizeBytes,
+          nowMs: this.broker.clock.now(),
+        })
     if (shared === undefined || shared.bytes.length > this.#clientMaximumPacketSizeBytes) {
       this.broker.counters.publishesDropped += 1
       return false
@@ -220,8 +227,8 @@ export class Connection {
   /** The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined when nothing is known by that alias. */
   resolveTopicName(topicName: string, topicAlias: number | undefined): string | undefined {
     if (topicAlias === undefined) return topicName
-    if (topicName === '') return this.#incomingAliases?.get(topicAlias)
-    this.#incomingAliases ??= new Map()
+    if (topicName === '') return this.#incomingAliases?.topicName(topicAlias)
+    this.#incomingAliases ??= new IncomingTopicAliases()
     // A name beyond the limits is refused, and not kept either.
     if (this.broker.isTopicNameWithinLimits(topicName)) this.#incomingAliases.set(topicAlias, topicName)
     else this.#incomingAliases.delete(topicAlias)
@@ -380,16 +387,7 @@ export class Connection {
 
   /** Counts against the bounds per second; at one of them reading waits for the next second. */
   #countWindow(publishes: number, bytes: number): void {
-    const { second, limits } = this.broker
-    if (this.#windowSecond !== second) {
-      this.#windowSecond = second
-      this.#windowPublishes = 0
-      this.#windowBytes = 0
-    }
-    this.#windowPublishes += publishes
-    this.#windowBytes += bytes
-    if (this.#windowPublishes < this.#maximumPublishes && this.#windowBytes < limits.maximumBytesPerSecond) return
-    if (this.#throttled) return
+    if (this.#window.count(this.broker.second, publishes, bytes) || this.#throttled) return
     this.#throttled = true
     this.#pause()
     this.broker.throttle(this)
@@ -478,48 +476,6 @@ export class Connection {
     const properties = { ...packet.properties, reasonString: undefined }
     const plain = encodePacket({ ...packet, properties }, this.protocolVersion)
     return plain.length <= this.#clientMaximumPacketSizeBytes ? plain : undefined
-  }
-
-  #encodeOwn(
-    message: Message,
-    qos: QoS,
-    retain: boolean,
-    dup: boolean,
-    subscriptionIdentifiers: readonly number[] | undefined,
-  ): { readonly bytes: Buffer; readonly packetIdOffset: number } | undefined {
-    const properties: { -readonly [Name in keyof PublishProperties]: PublishProperties[Name] } = {
-      ...message.properties,
-    }
-    if (message.expiresAtMs !== Infinity) {
-      // What is left of it [MQTT-3.3.2-6]; nothing is when it expired in flight and is sent again [MQTT-4.3.3-7].
-      const leftMs = Math.max(0, message.expiresAtMs - this.broker.clock.now())
-      properties.messageExpiryIntervalSeconds = Math.ceil(leftMs / 1000)
-    }
-    if (subscriptionIdentifiers !== undefined) properties.subscriptionIdentifiers = subscriptionIdentifiers
-    let { topicName } = message
-    const alias = this.#outgoingAlias(topicName)
-    if (alias !== undefined) {
-      properties.topicAlias = alias.topicAlias
-      if (alias.known) topicName = ''
-    }
-    const encoded = encodePublish({ topicName, payload: message.payload, qos, retain, dup, properties }, 5)
-    if (encoded.bytes.length > this.#clientMaximumPacketSizeBytes) {
-      // The client did not get to know the alias.
-      if (alias?.known === false) this.#outgoingAliases?.delete(topicName)
-      return undefined
-    }
-    return encoded
-  }
-
-  #outgoingAlias(topicName: string): { readonly topicAlias: number; readonly known: boolean } | undefined {
-    const maximum = this.#agreed().outgoingTopicAliasMaximum
-    if (maximum === 0) return undefined
-    this.#outgoingAliases ??= new Map()
-    const topicAlias = this.#outgoingAliases.get(topicName)
-    if (topicAlias !== undefined) return { topicAlias, known: true }
-    if (this.#outgoingAliases.size >= maximum) return undefined
-    this.#outgoingAliases.set(topicName, this.#outgoingAliases.size + 1)
-    return { topicAlias: this.#outgoingAliases.size, known: false }
   }
 
   #gone(error: Error | undefined): void {
