@@ -122,7 +122,7 @@ describe('a new subscription', () => {
     for (let index = 0; index < 7; index += 1)
       await publishFully(publisher, `a/${index}`, 'kept', { qos: 1, retain: true })
     const client = await connect({ protocolVersion: version })
-    await client.subscribe('a/+', { qos: 1 })
+    await client.subscribe('+/+', { qos: 1 })
     await publishFully(publisher, 'a/0', 'new', { qos: 1 })
     const received: string[] = []
     for (let count = 0; count < 9; count += 1) {
@@ -130,9 +130,13 @@ describe('a new subscription', () => {
       received.push(message.payload.toString())
       client.acknowledge('puback', message.packetId)
       // Room for one, and what comes in the same turn does not take it.
-      if (count === 0) publisher.publish('a/0', 'newer', { qos: 1 })
+      if (count === 0) publisher.publish('b/0', 'newer', { qos: 1 })
     }
-    assert.deepEqual(received, [...Array.from({ length: 7 }, () => 'kept'), 'new', 'newer'])
+    assert.deepEqual(
+      received.slice(0, 7),
+      Array.from({ length: 7 }, () => 'kept'),
+    )
+    assert.deepEqual(received.slice(7).toSorted(), ['new', 'newer'])
   })
 
   both('that goes takes along what it still waited for', async (_, version) => {
