@@ -80,7 +80,7 @@ export class Connection {
       maximumPacketSizeBytes: broker.limits.maximumConnectPacketSizeBytes,
     })
     this.#window = new RateWindow(broker.limits.maximumBytesPerSecond)
-    this.#outgoing = new Outgoing((bytes) => this.#write(bytes))
+    this.#outgoing = new Outgoing(broker.delivery.lastJoin, (bytes) => this.#write(bytes))
     const now = broker.clock.now()
     this.openedAtMs = now
     this.#lastPacketAtMs = now

@@ -13,6 +13,7 @@ import type { Message } from './message.ts'
 import type { Inflight, Session, Subscription, WaitingRetained } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { Limits } from './limits.ts'
+import { LastJoin } from './outgoing.ts'
 import { shedOldest } from './queue-bound.ts'
 import { mergeSubscriptions } from './subscription-index.ts'
 import type { Route, SubscriptionIndex, Target } from './subscription-index.ts'
@@ -36,6 +37,8 @@ export class Delivery {
   readonly #written: { messages: number; bytes: number }[]
   readonly #limits: Limits
   #awake = new Set<Reader>()
+  /** Shared by all connections of a turn. */
+  readonly lastJoin = new LastJoin()
   #flushing: Connection[] = []
   #turnPlanned = false
 
@@ -188,6 +191,7 @@ export class Delivery {
     const flushing = this.#flushing
     this.#flushing = []
     for (const connection of flushing) connection.flush()
+    this.lastJoin.forget()
   }
 
   /** Room in the window, and nothing older waits for it. */

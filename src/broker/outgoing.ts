@@ -8,15 +8,49 @@ import type { SharedPublish } from './message.ts'
 /** Written early past this, so that a burst to one reader does not become one giant buffer. */
 const FLUSH_BYTES = 65_536
 
+type Part = Buffer | number
+
+/**
+ * The parts that were joined last, by whichever connection. When one message goes to many, their connections have the same parts to write:
+ * the first joins them, the others write its bytes too.
+ */
+export class LastJoin {
+  #parts: readonly Part[] = []
+  #bytes: Buffer | undefined = undefined
+
+  /** The joined bytes of these very parts, if they were joined last. */
+  find(parts: readonly Part[]): Buffer | undefined {
+    const known = this.#parts
+    if (known.length !== parts.length) return undefined
+    for (let index = 0; index < parts.length; index += 1) if (known[index] !== parts[index]) return undefined
+    return this.#bytes
+  }
+
+  /** Takes the array over. */
+  remember(parts: readonly Part[], bytes: Buffer): void {
+    this.#parts = parts
+    this.#bytes = bytes
+  }
+
+  /** Lets go of the bytes, which are of no use in another turn. */
+  forget(): void {
+    this.#parts = []
+    this.#bytes = undefined
+  }
+}
+
 export class Outgoing {
   /** A packet in bytes, or one of four bytes as a number. */
-  #parts: (Buffer | number)[] = []
+  #parts: Part[] = []
   /** What to patch into the part at the same place: first byte, Packet Identifier and its offset; 0 for nothing. */
   #patches: number[] = []
+  #isPatched = false
   #bytes = 0
+  readonly #lastJoin: LastJoin
   readonly #write: (bytes: Buffer) => void
 
-  constructor(write: (bytes: Buffer) => void) {
+  constructor(lastJoin: LastJoin, write: (bytes: Buffer) => void) {
+    this.#lastJoin = lastJoin
     this.#write = write
   }
 
@@ -43,6 +77,7 @@ export class Outgoing {
     this.#parts.push(shared.bytes)
     if (qos === 0 && !retain) this.#patches.push(0)
     else {
+      this.#isPatched = true
       const flags = (dup ? 8 : 0) | (qos << 1) | (retain ? 1 : 0)
       // Up to 2^36: within a double's integers, beyond a bitwise operator's.
       this.#patches.push((shared.packetIdOffset * 65_536 + packetId) * 16 + flags)
@@ -65,9 +100,18 @@ export class Outgoing {
       this.#write(first)
       return
     }
-    const bytes = this.#join()
+    const bytes = this.#isPatched ? this.#join() : this.#joinShared()
     this.#clear()
     this.#write(bytes)
+  }
+
+  #joinShared(): Buffer {
+    const known = this.#lastJoin.find(this.#parts)
+    if (known !== undefined) return known
+    const bytes = this.#join()
+    this.#lastJoin.remember(this.#parts, bytes)
+    this.#parts = []
+    return bytes
   }
 
   #clear(): void {
@@ -79,13 +123,14 @@ export class Outgoing {
       this.#patches.length = 0
     }
     this.#bytes = 0
+    this.#isPatched = false
   }
 
   #join(): Buffer {
     const bytes = Buffer.allocUnsafe(this.#bytes)
     let position = 0
     for (let index = 0; index < this.#parts.length; index += 1) {
-      const part = this.#parts[index] as Buffer | number
+      const part = this.#parts[index] as Part
       if (typeof part === 'number') {
         bytes.writeUInt32BE(part, position)
         position += 4

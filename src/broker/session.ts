@@ -75,6 +75,8 @@ export class Session {
   pendingWill: PendingWill | undefined = undefined
   readonly expiry: Deadline
   #lastPacketId = 0
+  #oldPacketIds: readonly number[] = []
+  #oldPosition = 0
   #merged: Map<string, readonly Subscription[]> | undefined = undefined
 
   constructor(key: string, tenant: string, identity: string, clientId: string, expired: (session: Session) => void) {
@@ -87,10 +89,20 @@ export class Session {
 
   /** A Packet Identifier not in use [MQTT-2.2.1-4]; there is one, since fewer than 65,535 messages are in flight. */
   nextPacketId(): number {
-    do {
-      this.#lastPacketId = this.#lastPacketId === 65_535 ? 1 : this.#lastPacketId + 1
-    } while (this.inflight.has(this.#lastPacketId))
-    return this.#lastPacketId
+    for (;;) {
+      if (this.#lastPacketId === 65_535) this.#beginRound()
+      this.#lastPacketId += 1
+      if (this.#lastPacketId !== this.#oldPacketIds[this.#oldPosition]) return this.#lastPacketId
+      this.#oldPosition += 1
+      if (!this.inflight.has(this.#lastPacketId)) return this.#lastPacketId
+    }
+  }
+
+  /** Of the 65,535 identifiers of a round only those that were in flight when it began can be met: they alone are looked up. */
+  #beginRound(): void {
+    this.#lastPacketId = 0
+    this.#oldPacketIds = [...this.inflight.keys()].toSorted((a, b) => a - b)
+    this.#oldPosition = 0
   }
 
   /** The client has brought a message to its end: its Packet Identifier is free. */
