@@ -30,7 +30,7 @@ export const USAGE = `npm run bench -- [options]
 const MAXIMUM_RUNS = 100
 const MAXIMUM_SECONDS = 600
 /** A runtime that compiles has compiled the hot paths by then. */
-const WARM_UP_MS = 1_250
+const WARM_UP_MS = 3_000
 /** The latency takes as long as the window, within reason. */
 const MAXIMUM_LATENCY_MS = 5_000
 

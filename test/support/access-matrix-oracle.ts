@@ -14,7 +14,7 @@ export type Standing =
 
 export type Decision = 'granted' | 'refused' | 'malformed' | 'beyond limits'
 
-const EVENT_KINDS = ['up', 'join', 'ack', 'error', 'status', 'location', 'txack', 'log', 'integration']
+const EVENT_KINDS = new Set(['up', 'join', 'ack', 'error', 'status', 'location', 'txack', 'log', 'integration'])
 const LIMITS = { bytes: 1024, levels: 32 }
 
 export class Oracle {
@@ -67,7 +67,7 @@ export class Oracle {
     if (owner === undefined || owner.isDisabled || standing.kind === 'refused') return 'refused'
     const isTheirs = standing.organization === 'all' || standing.organization === owner.organization
     if (standing.kind === 'integrator') return granted(isTheirs && what === 'command' && last === 'down')
-    return granted(isTheirs && what === 'event' && EVENT_KINDS.includes(last ?? ''))
+    return granted(isTheirs && what === 'event' && EVENT_KINDS.has(last ?? ''))
   }
 }
 
