@@ -79,11 +79,30 @@ export function isDevEui(text: string): boolean {
   return text.length === DEV_EUI_LENGTH && hasDevEuiAt(text, 0)
 }
 
+/** Topics that are remembered, in two halves; the older goes when the newer is full. Bounds what ever new devices can fill. */
+const MAXIMUM_REMEMBERED = 131_072
+let remembered = new Map<string, ParsedTopic>()
+let rememberedBefore = new Map<string, ParsedTopic>()
+
 /**
  * Reads a Topic Name. Anything but exactly the shapes of this service is undefined: upper-case digits, wildcards,
- * empty levels, further levels, kinds of event that nobody publishes.
+ * empty levels, further levels, kinds of event that nobody publishes. What was read before is the same value again, so that the
+ * look-ups by its ids find strings that they know.
  */
 export function parseTopic(topicName: string): ParsedTopic | undefined {
+  const known = remembered.get(topicName) ?? rememberedBefore.get(topicName)
+  if (known !== undefined) return known
+  const parsed = readTopic(topicName)
+  if (parsed === undefined) return undefined
+  if (remembered.size >= MAXIMUM_REMEMBERED / 2) {
+    rememberedBefore = remembered
+    remembered = new Map()
+  }
+  remembered.set(topicName, parsed)
+  return parsed
+}
+
+function readTopic(topicName: string): ParsedTopic | undefined {
   if (!topicName.startsWith(APPLICATION_LEVEL)) return undefined
   const applicationEnd = endOfApplicationId(topicName, APPLICATION_LEVEL.length)
   if (applicationEnd === APPLICATION_LEVEL.length || !topicName.startsWith(DEVICE_LEVEL, applicationEnd)) {
