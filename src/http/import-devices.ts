@@ -1,6 +1,6 @@
 /** `POST /api/devices/import`: many devices at once, row by row, with a report of what was refused. */
 import type { Readable } from 'node:stream'
-import type { FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import { Type, type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { NewDevice } from '../identity/devices.ts'
@@ -104,7 +104,7 @@ export async function addImportRoute(
         body: Type.Unsafe<Readable>({ type: 'string', description: 'CSV or JSON lines.' }),
         response: responses(Report),
       },
-      handler: async (request) => {
+      handler: async (request, reply) => {
         if (Number(request.headers['content-length'] ?? 0) > MAXIMUM_IMPORT_BYTES) throw uploadTooLarge()
         if (running >= MAXIMUM_IMPORTS) {
           const headers = { 'retry-after': '10' }
@@ -112,7 +112,7 @@ export async function addImportRoute(
         }
         running += 1
         try {
-          return await importUpload(request, registry, parseJson)
+          return await importUpload(request, goneSignal(reply), registry, parseJson)
         } finally {
           // What an import that stopped early did not read: a client that is still sending would not see the answer.
           request.body.resume()
@@ -133,7 +133,8 @@ type ImportRequest = FastifyRequest & {
 }
 
 async function importUpload(
-  request: Pick<ImportRequest, 'query' | 'body' | 'headers' | 'signal'> & FastifyRequest,
+  request: Pick<ImportRequest, 'query' | 'body' | 'headers'> & FastifyRequest,
+  gone: AbortSignal,
   registry: OwnershipRegistry,
   parseJson: (text: string) => unknown,
 ) {
@@ -147,7 +148,7 @@ async function importUpload(
   const rows = isCsv ? csvRows(upload) : jsonLineRows(upload, parseJson)
   const check = createRowCheck(registry, viewer, applicationId)
   const write = dryRun ? createPreview(registry, viewer) : createWriter(registry, viewer)
-  const progress = await importRows(rows, check, write, request.signal)
+  const progress = await importRows(rows, check, write, gone)
   return {
     dryRun,
     isComplete: progress.stopped === '',
@@ -157,6 +158,18 @@ async function importUpload(
     refusedCount: String(progress.refused),
     errors: progress.errors,
   }
+}
+
+/**
+ * Aborted when the connection closes before the answer is out. Not the request's own signal: that is aborted as soon as the body has been
+ * read, while most of its rows are still to be written.
+ */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort()
+  })
+  return gone.signal
 }
 
 type RowCheck = (row: ImportRow) => Promise<NewDevice | Refusal>
