@@ -18,7 +18,7 @@ import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { silentLog } from './log.ts'
 import type { Log } from './log.ts'
-import { Message } from './message.ts'
+import { Message, expiryOf } from './message.ts'
 import type { LostAccess, Peer, Permit, Policy } from './policy.ts'
 import { RetainedMessages } from './retained-messages.ts'
 import { Router } from './router.ts'
@@ -276,7 +276,7 @@ export class Broker {
       return
     }
     const fields = { topicName, payload, qos, retain, properties: will.properties, publisherKey: session.key }
-    const message = new Message(fields, this.clock)
+    const message = new Message(fields, expiryOf(fields.properties, this.clock))
     if (qos === 0) this.router.pass(message)
     else {
       const failed = ({ reason }: { readonly reason: string }): void =>

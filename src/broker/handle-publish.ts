@@ -4,8 +4,8 @@ import type { MessageProperties, PublishPacket } from '../mqtt/packet.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
-import type { AppendFailure } from './engine.ts'
-import { Message } from './message.ts'
+import type { EngineFailure } from './engine.ts'
+import { Message, expiryOf } from './message.ts'
 import type { MessageFields } from './message.ts'
 import type { Decision, Refusal } from './policy.ts'
 import type { MessageOwnerCallbacks } from './router.ts'
@@ -166,7 +166,7 @@ function conclude(
     properties: messageProperties(packet),
     publisherKey: connection.session.key,
   }
-  const message = new Message(fields, broker.clock)
+  const message = new Message(fields, expiryOf(fields.properties, broker.clock))
   if (packet.qos === 0) {
     broker.router.pass(message)
     return
@@ -207,7 +207,7 @@ class Custody implements MessageOwnerCallbacks {
     asking.sendAcknowledgement(qos === 1 ? 'puback' : 'pubrec', packetId, reasonCode)
   }
 
-  failed(failure: AppendFailure): void {
+  failed(failure: EngineFailure): void {
     const { packetId } = this.#packet
     const asking = this.#asking()
     if (this.#received !== undefined && this.#session.received.get(packetId) === this.#received) {
@@ -230,7 +230,7 @@ class Custody implements MessageOwnerCallbacks {
   }
 }
 
-function failureRefusal({ reasonCode, reason }: AppendFailure): Refusal {
+function failureRefusal({ reasonCode, reason }: EngineFailure): Refusal {
   return refusal(reasonCode, reason, 'not_owned')
 }
 

@@ -30,6 +30,12 @@ export function sizeOfMessage(message: Pick<MessageFields, 'topicName' | 'payloa
   return payload.length + topicName.length + propertiesSize('publish', properties) + OVERHEAD_BYTES
 }
 
+/** When a message expires that is received now: its Message Expiry Interval begins. ms since 1970, or Infinity. */
+export function expiryOf(properties: MessageProperties | undefined, clock: Clock): number {
+  const expiry = properties?.messageExpiryIntervalSeconds
+  return expiry === undefined ? Infinity : clock.now() + expiry * 1000
+}
+
 export class Message {
   readonly topicName: string
   /** Not copied: `keep` the message before it outlives the turn that it came in. */
@@ -41,21 +47,25 @@ export class Message {
   readonly publisherKey: string
   /** ms since 1970; Infinity when the message does not expire. */
   readonly expiresAtMs: number
+  /** Its place in the log, set by the engine that owns it; -1 while nobody does. */
+  partition = -1
+  offset = -1
+  /** When the log took it, ms since 1970; 0 while it has not. */
+  ownedAtMs = 0
   #plain4: SharedPublish | undefined = undefined
   #plain5: SharedPublish | undefined = undefined
   #identified4: SharedPublish | undefined = undefined
   #identified5: SharedPublish | undefined = undefined
 
-  /** Received now: its Message Expiry Interval begins. */
-  constructor(fields: MessageFields, clock: Clock) {
+  /** `expiresAtMs` is absolute; `expiryOf` gives it for a message that is received now. */
+  constructor(fields: MessageFields, expiresAtMs: number) {
     this.topicName = fields.topicName
     this.payload = fields.payload
     this.qos = fields.qos
     this.retain = fields.retain
     this.properties = fields.properties
     this.publisherKey = fields.publisherKey
-    const expiry = fields.properties?.messageExpiryIntervalSeconds
-    this.expiresAtMs = expiry === undefined ? Infinity : clock.now() + expiry * 1000
+    this.expiresAtMs = expiresAtMs
   }
 
   /** Bytes that the message holds on to, for the bounds of queues. */

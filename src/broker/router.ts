@@ -2,7 +2,7 @@
 import type { PublishObserver } from './consumer.ts'
 import type { Counters } from './counters.ts'
 import type { Delivery } from './delivery.ts'
-import type { AppendFailure, AppendRequest, Engine } from './engine.ts'
+import type { EngineFailure, AppendRequest, Engine } from './engine.ts'
 import type { Message } from './message.ts'
 import type { RetainedMessages } from './retained-messages.ts'
 import type { Route, SubscriptionIndex } from './subscription-index.ts'
@@ -11,7 +11,7 @@ import type { Route, SubscriptionIndex } from './subscription-index.ts'
 export interface MessageOwnerCallbacks {
   /** The log owns it and it is on its way; `reached` is false when no subscription matches it. */
   owned(reached: boolean): void
-  failed(failure: AppendFailure): void
+  failed(failure: EngineFailure): void
 }
 
 export class Router {
@@ -87,7 +87,7 @@ class Append implements AppendRequest {
     this.#publisher.owned(this.#router.committed(this.message, this.#route, offset))
   }
 
-  failed(failure: AppendFailure): void {
+  failed(failure: EngineFailure): void {
     this.#router.refused(this.message)
     this.#publisher.failed(failure)
   }

@@ -2,13 +2,29 @@
  * The memory engine: a log that lives as long as the process, for tests, for the core alone and for deployments that accept
  * to lose what was in flight when the process ends. It keeps a message only while a reader still has to read it.
  */
-import type { AppendRequest, Engine, LogReaders, ReadResult } from '../broker/engine.ts'
+import type {
+  AppendRequest,
+  Engine,
+  EngineHealth,
+  LogReaders,
+  ReadResult,
+  ScanQuery,
+  ScanResult,
+  StateChange,
+  StateEntry,
+  StateRequest,
+} from '../broker/engine.ts'
 import type { Message } from '../broker/message.ts'
 
 export interface MemoryEngineOptions {
   readonly partitions?: number
   /** Bytes of messages kept for readers that are behind; the partition that holds most loses its oldest beyond. */
   readonly maximumBytes?: number
+}
+
+interface WaitingMessage {
+  readonly partition: number
+  readonly request: AppendRequest
 }
 
 interface Partition {
@@ -26,7 +42,8 @@ export class MemoryEngine implements Engine {
   readonly #maximumBytes: number
   readonly #partitions: Partition[]
   #readers: LogReaders = { lowestNeeded: () => Infinity }
-  #waiting: { readonly partition: number; readonly request: AppendRequest }[] = []
+  #waiting: (WaitingMessage | StateRequest)[] = []
+  readonly #state = new Map<string, Buffer>()
   #bytes = 0
 
   constructor(options: MemoryEngineOptions = {}) {
@@ -45,8 +62,17 @@ export class MemoryEngine implements Engine {
   }
 
   append(partition: number, request: AppendRequest): void {
-    if (this.#waiting.length === 0) queueMicrotask(() => this.#commit())
-    this.#waiting.push({ partition, request })
+    this.#wait({ partition, request })
+  }
+
+  write(request: StateRequest): void {
+    this.#wait(request)
+  }
+
+  async *load(prefix: string): AsyncGenerator<StateEntry> {
+    for (const key of [...this.#state.keys()].toSorted()) {
+      if (key.startsWith(prefix)) yield { key, value: this.#state.get(key) as Buffer }
+    }
   }
 
   read(partition: number, from: number, maximumMessages: number): ReadResult {
@@ -56,6 +82,33 @@ export class MemoryEngine implements Engine {
     const messages = log.messages.slice(start - log.first, start - log.first + maximumMessages)
     const offsets = messages.map((_, index) => start + index)
     return { messages, offsets, next: start + messages.length, lost: start - from }
+  }
+
+  offsetAt(partition: number, timeMs: number): Promise<number> {
+    const { messages, first, tail } = this.#partition(partition)
+    const index = messages.findIndex((message) => message.ownedAtMs >= timeMs)
+    return Promise.resolve(index === -1 ? tail : first + index)
+  }
+
+  scan(query: ScanQuery): Promise<ScanResult> {
+    const { topicPrefix, accepts, fromMs = 0, toMs = Infinity, afterOffset, direction, maximumMessages } = query
+    const isForward = direction === 'oldest first'
+    const { messages } = this.#partition(query.partition)
+    const found = (isForward ? messages : messages.toReversed()).filter(
+      ({ topicName, offset, ownedAtMs }) =>
+        topicName.startsWith(topicPrefix) &&
+        (accepts?.(topicName) ?? true) &&
+        ownedAtMs >= fromMs &&
+        ownedAtMs < toMs &&
+        (afterOffset === undefined || (isForward ? offset > afterOffset : offset < afterOffset)),
+    )
+    const more = found.length > maximumMessages
+    const page = found.slice(0, maximumMessages)
+    return Promise.resolve({ messages: page, more, nextAfterOffset: more ? page.at(-1)?.offset : undefined })
+  }
+
+  health(): EngineHealth {
+    return { canWrite: true, reason: '' }
   }
 
   close(): Promise<void> {
@@ -70,7 +123,14 @@ export class MemoryEngine implements Engine {
     const batch = this.#waiting
     this.#waiting = []
     const touched = new Set<number>()
-    for (const { partition, request } of batch) {
+    const now = Date.now()
+    for (const waiting of batch) {
+      if (!('partition' in waiting)) {
+        this.#change(waiting.changes)
+        waiting.committed()
+        continue
+      }
+      const { partition, request } = waiting
       const log = this.#partition(partition)
       const offset = log.tail
       log.messages.push(request.message)
@@ -78,10 +138,26 @@ export class MemoryEngine implements Engine {
       log.bytes += request.message.sizeBytes
       this.#bytes += request.message.sizeBytes
       touched.add(partition)
+      request.message.partition = partition
+      request.message.offset = offset
+      request.message.ownedAtMs = now
+      if (request.changes !== undefined) this.#change(request.changes)
       request.committed(offset)
     }
     for (const partition of touched) this.#trim(partition)
     while (this.#bytes > this.#maximumBytes) this.#shed()
+  }
+
+  #wait(request: WaitingMessage | StateRequest): void {
+    if (this.#waiting.length === 0) queueMicrotask(() => this.#commit())
+    this.#waiting.push(request)
+  }
+
+  #change(changes: readonly StateChange[]): void {
+    for (const { key, value } of changes) {
+      if (value === undefined) this.#state.delete(key)
+      else this.#state.set(key, value)
+    }
   }
 
   /** Lets go of what every reader has read. */
