@@ -263,7 +263,15 @@ export class Broker {
       let decision = await permit.mayPublish(topicName)
       const consumer = this.consumers.find((candidate) => candidate.wants(topicName))
       if (decision.allowed && consumer !== undefined)
-        decision = await consumer.consume({ topicName, payload, qos, retain })
+        decision = await consumer.consume({
+          topicName,
+          payload,
+          qos,
+          retain,
+          properties: will.properties,
+          sender: undefined,
+        })
+      if (decision.allowed && decision.taken === true) return
       const { properties } = will
       const hasRoom = !retain || payload.length === 0 || this.retained.hasRoom({ topicName, payload, properties })
       if (!decision.allowed || !hasRoom) {

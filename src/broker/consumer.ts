@@ -1,5 +1,5 @@
 /** Ports for rooms that take part in a PUBLISH: consumers judge it before it is owned and acknowledged, an observer sees it pass. */
-import type { QoS } from '../mqtt/packet.ts'
+import type { MessageProperties, QoS } from '../mqtt/packet.ts'
 import type { Decision } from './policy.ts'
 
 /** What a consumer sees of a PUBLISH. The payload is a view; copy what must outlive the call. */
@@ -8,12 +8,27 @@ export interface ConsumedMessage {
   readonly payload: Buffer
   readonly qos: QoS
   readonly retain: boolean
+  /** As the client sent them, without the Topic Alias. */
+  readonly properties: MessageProperties | undefined
+  /** Who sent it; undefined for a Will Message whose client is gone. */
+  readonly sender: Sender | undefined
 }
+
+/** The client behind a PUBLISH, as far as a consumer may know it. */
+export interface Sender {
+  readonly tenant: string
+  readonly identity: string
+  /** Whether the client may itself subscribe to a Topic Name: asked before an answer goes to its Response Topic. */
+  maySubscribe(topicName: string): boolean
+}
+
+/** Consent of a consumer that owns the message from here on: it is acknowledged, and not routed. */
+export const TAKEN: Decision = { allowed: true, taken: true }
 
 export interface PublishConsumer {
   /** True for the Topic Names that this consumer judges; asked for each PUBLISH, so it must be cheap. */
   wants(topicName: string): boolean
-  /** Consent lets the message be routed; a refusal is the sender's answer. */
+  /** ALLOWED lets the message be routed; TAKEN ends it here; a refusal is the sender's answer. */
   consume(message: ConsumedMessage): Decision | Promise<Decision>
 }
 
@@ -23,4 +38,44 @@ export type RoutedMessage = Pick<ConsumedMessage, 'topicName' | 'payload'>
 export interface PublishObserver {
   /** Told of each message right after it was routed, of QoS 1 and 2 once they are owned. Must not throw, nor take long. */
   observe(message: RoutedMessage): void
+}
+
+/** A message of the service's own. */
+export interface OwnMessage {
+  readonly topicName: string
+  readonly payload: Buffer
+  readonly qos: QoS
+  readonly properties?: MessageProperties
+}
+
+/** How other rooms publish: judged by nobody, routed like any other message. */
+export interface Publisher {
+  /** Resolves when the engine owns it (QoS 1 and 2) or at once (QoS 0); rejects when the engine can't own it. */
+  publish(message: OwnMessage): Promise<void>
+}
+
+/** What became of a message given to one reader. Told at most once, never within `dispatch` itself. */
+export interface DispatchWatcher {
+  /** The reader has acknowledged it (at QoS 0: it was written to its connection). */
+  acknowledged(): void
+  /** The reader's Session ended before it did; nobody holds the message any more. */
+  abandoned(): void
+}
+
+/**
+ * Hands a message that its caller owns to one reader: not by way of the log, and kept for nobody who is away. A reader that
+ * goes away with the message in flight and keeps its Session gets it again when it returns, like any message.
+ */
+export interface Dispatcher {
+  /**
+   * To one connected Session that subscribes to the Topic Name, that may receive it and that has room; at the QoS of its
+   * subscription. `no reader`: nobody is connected for it. `no room`: somebody is, and can't take more now.
+   */
+  dispatch(message: OwnMessage, watcher: DispatchWatcher): 'sent' | 'no reader' | 'no room'
+}
+
+/** Told when a Session is there to be dispatched to: it subscribed, came back, or has room again. */
+export interface ReaderListener {
+  /** The Topic Filters that it reads, without `$share/{ShareName}/`. Must not throw, nor take long. */
+  readerReady(topicFilters: readonly string[]): void
 }

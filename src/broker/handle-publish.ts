@@ -7,7 +7,8 @@ import type { Connection } from './connection.ts'
 import type { EngineFailure } from './engine.ts'
 import { Message, expiryOf } from './message.ts'
 import type { MessageFields } from './message.ts'
-import type { Decision, Refusal } from './policy.ts'
+import type { Sender } from './consumer.ts'
+import type { Decision, Permit, Refusal } from './policy.ts'
 import type { MessageOwnerCallbacks } from './router.ts'
 import type { ReceivedPublish, Session } from './session.ts'
 
@@ -120,13 +121,16 @@ function judge(
 ): Decision | Promise<Decision> {
   const permitted = connection.permit.mayPublish(topicName)
   if (permitted instanceof Promise) {
-    return permitted.then((decision) => (decision.allowed ? consult(broker, packet, topicName, decision) : decision))
+    return permitted.then((decision) =>
+      decision.allowed ? consult(broker, connection, packet, topicName, decision) : decision,
+    )
   }
-  return permitted.allowed ? consult(broker, packet, topicName, permitted) : permitted
+  return permitted.allowed ? consult(broker, connection, packet, topicName, permitted) : permitted
 }
 
 function consult(
   broker: Broker,
+  connection: Connection,
   packet: PublishPacket,
   topicName: string,
   permitted: Decision,
@@ -134,10 +138,22 @@ function consult(
   for (const consumer of broker.consumers) {
     // A topic has one consumer.
     if (consumer.wants(topicName)) {
-      return consumer.consume({ topicName, payload: packet.payload, qos: packet.qos, retain: packet.retain })
+      return consumer.consume({
+        topicName,
+        payload: packet.payload,
+        qos: packet.qos,
+        retain: packet.retain,
+        properties: messageProperties(packet),
+        sender: senderOf(connection.permit),
+      })
     }
   }
   return permitted
+}
+
+function senderOf(permit: Permit): Sender {
+  const { tenant, identity } = permit
+  return { tenant, identity, maySubscribe: (topicName) => permit.maySubscribe(topicName).allowed }
 }
 
 function conclude(
@@ -150,6 +166,10 @@ function conclude(
   if (connection.isClosed) return
   if (!decision.allowed) {
     refuse(broker, connection, packet, decision)
+    return
+  }
+  if (decision.taken === true) {
+    acknowledgeTaken(connection, packet)
     return
   }
   // Others may have taken the room while this one was judged.
@@ -173,6 +193,17 @@ function conclude(
   }
   const custody = new Custody(broker, connection, packet)
   broker.router.own(message, custody)
+}
+
+/** A consumer owns the message: its publisher is told, and nobody else. */
+function acknowledgeTaken(connection: Connection, packet: PublishPacket): void {
+  if (packet.qos === 0) return
+  if (packet.qos === 2) {
+    const { session } = connection
+    session.received.set(packet.packetId, { isOwned: true, connections: session.connections })
+    connection.unacknowledgedPublishes += 1
+  }
+  connection.sendAcknowledgement(packet.qos === 1 ? 'puback' : 'pubrec', packet.packetId)
 }
 
 /** A QoS 1 or 2 PUBLISH from its acceptance until its publisher has been told. */

@@ -33,7 +33,13 @@ export interface Refusal {
   readonly untold: 'close' | 'discard'
 }
 
-export type Decision = { readonly allowed: true } | Refusal
+export type Decision =
+  | {
+      readonly allowed: true
+      /** A consumer owns the message now: it is acknowledged and goes no further. */
+      readonly taken?: true
+    }
+  | Refusal
 
 /** The one value for consent, so that a check allocates nothing. */
 export const ALLOWED: Decision = { allowed: true }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { ConsumedMessage } from '../broker/consumer.ts'
 import type { Decision } from '../broker/policy.ts'
 import { createCommandGate } from './command-gate.ts'
 import type { PayloadCodec } from './command-gate.ts'
@@ -90,6 +91,7 @@ async function judge(codec: PayloadCodec | undefined, command: object): Promise<
   return await createGate(codec).consume(message(command))
 }
 
-function message(command: object): { topicName: string; payload: Buffer; qos: 1; retain: boolean } {
-  return { topicName: TOPIC_NAME, payload: Buffer.from(JSON.stringify(command)), qos: 1, retain: false }
+function message(command: object): ConsumedMessage {
+  const payload = Buffer.from(JSON.stringify(command))
+  return { topicName: TOPIC_NAME, payload, qos: 1, retain: false, properties: undefined, sender: undefined }
 }

@@ -1,0 +1,57 @@
+/**
+ * The network-server port: who takes downlinks for devices. Each adapter brings a network server's events in through
+ * `EventSink` and takes commands out through `NetworkServer`; one contract suite holds for all.
+ */
+
+/** A validated downlink, ready to be sent: a command after its codec. */
+export interface Downlink {
+  /** The command's id: unique in its device's queue, carried into every event about it. */
+  readonly id: string
+  readonly applicationId: string
+  /** 16 lower-case hexadecimal digits. */
+  readonly devEui: string
+  readonly confirmed: boolean
+  /** 1 to 255. */
+  readonly fPort: number
+  /** The payload in plaintext. */
+  readonly data: Buffer
+  /** ms since 1970; undefined when it does not expire. */
+  readonly expiresAtMs: number | undefined
+}
+
+/** What a network server said to a downlink. */
+export type HandOver =
+  /** It has the downlink: from here on it is not sent again. */
+  | { readonly outcome: 'taken' }
+  /** It can't be reached or has no room: the downlink stays queued and is offered again. */
+  | { readonly outcome: 'away'; readonly reason: string }
+  /** It has looked at the downlink and won't have it: the command has failed. */
+  | { readonly outcome: 'refused'; readonly reason: string }
+
+export interface NetworkServer {
+  /** Names it in logs and answers: `mqtt`, or the name in its settings. */
+  readonly name: string
+  /** True when downlinks of the application go to this network server. */
+  serves(applicationId: string): boolean
+  /** Offers a downlink. Downlinks of one device are offered one after the other, in order. Never rejects. */
+  handOver(downlink: Downlink): Promise<HandOver>
+  /** Asks it to forget what it has not sent to the device yet; absent where a network server has no such call. */
+  flush?(devEui: string): Promise<void>
+  close(): Promise<void>
+}
+
+/** What an adapter tells the service. */
+export interface EventSink {
+  /**
+   * An event of a device, in the payload of its family, on its way to the device's event topic. Resolves when it is owned:
+   * only then tell the network server so. Rejects when it could not be owned; then it has to come again.
+   */
+  event(event: {
+    readonly applicationId: string
+    readonly devEui: string
+    readonly kind: string
+    readonly payload: Buffer
+  }): Promise<void>
+  /** The network server can be reached (again): queued downlinks of its applications may be offered. */
+  ready(networkServer: NetworkServer): void
+}
