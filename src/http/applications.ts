@@ -5,9 +5,10 @@ import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, invalidArgument } from './errors.ts'
 import {
+  applicationId,
+  applicationIdInBody,
   Empty,
   givenId,
-  id,
   idInBody,
   idText,
   listOf,
@@ -22,7 +23,7 @@ import {
 } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
-import { applicationFor, demandIn, type OwnershipRegistry } from './ownership.ts'
+import { applicationFor, demandGlobalAdmin, demandIn, type OwnershipRegistry } from './ownership.ts'
 import { RULE } from './validate.ts'
 
 /** The parts of the registry that applications need. */
@@ -59,7 +60,7 @@ const Writable = {
 
 const Name = text(100, 'Name, unique within the organization.')
 
-const Parameters = Type.Object({ id: id('Application id.') })
+const Parameters = Type.Object({ id: applicationId('Application id.') })
 
 /** Registers the routes of applications. */
 export function addApplicationRoutes(app: HttpApp, registry: ApplicationRegistry): void {
@@ -105,9 +106,16 @@ function createApplication(app: HttpApp, registry: ApplicationRegistry): void {
     schema: {
       ...common,
       summary: 'Create an application',
-      description: 'For admins of the organization.',
+      description:
+        'For admins of the organization. A global admin may ask for an id, as a network server with ids of its own needs ' +
+        'it: a UUID in lower case, or digits up to 999999999. Nobody else may, for the events of an application go by its id.',
       body: Type.Object({
-        application: Type.Object({ name: Name, organizationID: idInBody('Organization id.'), ...Writable }),
+        application: Type.Object({
+          id: Type.Optional(applicationIdInBody('The id that it is to have, for global admins: see the description.')),
+          name: Name,
+          organizationID: idInBody('Organization id.'),
+          ...Writable,
+        }),
       }),
       response: responses(Type.Object({ id: Type.String() })),
     },
@@ -116,7 +124,9 @@ function createApplication(app: HttpApp, registry: ApplicationRegistry): void {
       const { application } = request.body
       const organizationId = idText(application.organizationID)
       await demandIn(registry, viewer, organizationId, 'application.write')
+      if (application.id !== undefined) demandGlobalAdmin(viewer)
       const created = {
+        ...(application.id === undefined ? {} : { id: idText(application.id) }),
         organizationId,
         name: application.name,
         description: application.description ?? '',

@@ -1,7 +1,7 @@
 /** What a device looks like in bodies and answers; shared by the routes of devices and their import. */
 import { Type, type Static } from 'typebox'
 import type { Device, DeviceFields } from '../identity/devices.ts'
-import { flag, idInBody, idText, text, timestamp, Timestamp, TimestampOrNull } from './fields.ts'
+import { applicationIdInBody, flag, idText, text, timestamp, Timestamp, TimestampOrNull } from './fields.ts'
 import { RULE } from './validate.ts'
 
 const Pairs = (description: string) =>
@@ -13,7 +13,7 @@ const Pairs = (description: string) =>
 /** Members of a device that a body may set, beyond its DevEUI. */
 export const WritableDevice = {
   name: Type.Optional(text(100, 'Name; the DevEUI when not given.')),
-  applicationID: Type.Optional(idInBody('Application id.')),
+  applicationID: Type.Optional(applicationIdInBody('Application id.')),
   description: Type.Optional(text(1000, 'For people.')),
   deviceProfileID: Type.Optional(text(64, 'Device profile of the network server.')),
   deviceProfileName: Type.Optional(text(100, 'Name of the device profile.')),

@@ -18,6 +18,7 @@ import {
   givenId,
   idText,
   listOf,
+  optionalApplicationId,
   optionalId,
   PagingQuery,
   pageOf,
@@ -55,7 +56,7 @@ function listDevices(app: HttpApp, registry: OwnershipRegistry): void {
         'by name. `search` looks into name and DevEUI.',
       querystring: Type.Object({
         ...PagingQuery,
-        applicationID: optionalId('Application id.'),
+        applicationID: optionalApplicationId('Application id.'),
         organizationID: optionalId('Organization id.'),
       }),
       response: responses(listOf(DeviceItem, 'Devices')),

@@ -32,6 +32,26 @@ export function idInBody(description: string) {
   return Type.Union([digits, number], { description, [RULE]: DIGITS_RULE })
 }
 
+const APPLICATION_ID = '[0-9]{1,19}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+const APPLICATION_ID_RULE = 'must be a string of digits, or a UUID in lower case'
+
+/** The id of an application, in a path or query: digits, or the UUID of a network server that has ids of its own. */
+export function applicationId(description: string) {
+  return Type.String({ pattern: `^(?:${APPLICATION_ID})$`, description, [RULE]: APPLICATION_ID_RULE })
+}
+
+/** The same in a body, where a number is taken as well. `idText` gives it one spelling. */
+export function applicationIdInBody(description: string) {
+  const text = Type.String({ pattern: `^(?:${APPLICATION_ID})$` })
+  const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+  return Type.Union([text, number], { description, [RULE]: APPLICATION_ID_RULE })
+}
+
+/** The same where it may stay away: `""` and `"0"` mean the same as leaving it out. */
+export function optionalApplicationId(description: string) {
+  return Type.Optional(Type.String({ pattern: `^(?:${APPLICATION_ID}|)$`, description, [RULE]: APPLICATION_ID_RULE }))
+}
+
 /** The one spelling of an id that came as a string or a number. */
 export function idText(value: string | number): string {
   return String(value)

@@ -9,7 +9,7 @@ import type { Viewer } from '../identity/result.ts'
 import { viewerOf } from './authenticate.ts'
 import { deviceChanges, type GivenDevice, WritableDevice } from './device-fields.ts'
 import { invalidArgument, RequestRefused } from './errors.ts'
-import { givenId, idText, optionalId, responses } from './fields.ts'
+import { givenId, idText, optionalApplicationId, responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { csvRows, type ImportRow, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
 import { SESSION_SECURITY } from './openapi.ts'
@@ -98,7 +98,7 @@ export async function addImportRoute(
         security: SESSION_SECURITY,
         consumes: ['text/csv', 'application/x-ndjson'],
         querystring: Type.Object({
-          applicationID: optionalId('Application of rows that name none.'),
+          applicationID: optionalApplicationId('Application of rows that name none.'),
           dryRun: Type.Optional(Type.Boolean({ description: 'Only report.', [RULE]: 'must be true or false' })),
         }),
         body: Type.Unsafe<Readable>({ type: 'string', description: 'CSV or JSON lines.' }),

@@ -4,7 +4,15 @@ import type { Registry } from '../identity/registry.ts'
 import { applicationEventsTopic, commandTopic, deviceEventsTopic, EVENT_KINDS, eventTopic } from '../lorawan/topics.ts'
 import { type Caller, viewerOf } from './authenticate.ts'
 import { accepted, invalidArgument, objectNotFound } from './errors.ts'
-import { devEuiOf, DevEuiInput, id, idInBody, idText, responses } from './fields.ts'
+import {
+  applicationId as applicationIdField,
+  devEuiOf,
+  DevEuiInput,
+  id,
+  idInBody,
+  idText,
+  responses,
+} from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_OR_BROKER_SECURITY, SESSION_SECURITY } from './openapi.ts'
 import { demandIn, type OwnershipRegistry } from './ownership.ts'
@@ -103,7 +111,10 @@ function applicationEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
       ...common,
       summary: 'Topic of all events of an application',
       description: 'One topic that covers all events of all devices of the application.',
-      querystring: Type.Object({ applicationId: id('Application id.'), organizationId: OrganizationQuery }),
+      querystring: Type.Object({
+        applicationId: applicationIdField('Application id.'),
+        organizationId: OrganizationQuery,
+      }),
       response: responses(Type.Object({ topic: Sentence })),
     },
     handler: async (request) => {

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { applicationIdOf, hasApplicationId, parseRequestedId } from './application-ids.ts'
 import type { DeviceRemoval } from './device-removal.ts'
 import {
   type Actor,
@@ -35,6 +36,11 @@ export interface ApplicationFields {
 /** An application to be. It stays with its organization for life. */
 export interface NewApplication extends ApplicationFields {
   readonly organizationId: string
+  /**
+   * The id that it is to have, for a network server that has ids of its own: a UUID in lower case, or digits up to
+   * 999,999,999. The caller makes sure that this is no tenant's to choose: events go by this id.
+   */
+  readonly id?: string
 }
 
 /** A group of devices that belong together. */
@@ -48,7 +54,7 @@ export interface Application extends NewApplication {
 export interface Applications {
   /**
    * The name is unique within the organization. Refusals: invalid_name, invalid_description, invalid_service_profile,
-   * invalid_payload_codec, invalid_payload_script, organization_not_found, application_exists.
+   * invalid_payload_codec, invalid_payload_script, invalid_application_id, organization_not_found, application_exists.
    */
   create(application: NewApplication, actor: Actor): Promise<Result<{ readonly id: string }>>
   get(id: string): Promise<Application | undefined>
@@ -110,7 +116,7 @@ type Row = Selectable<Schema['applications']>
 
 function applicationOf(row: Row): Application {
   return {
-    id: String(row.id),
+    id: applicationIdOf(row),
     organizationId: String(row.organization_id),
     name: row.name,
     description: row.description,
@@ -125,12 +131,10 @@ function applicationOf(row: Row): Application {
 }
 
 async function findRow(db: Store['db'], id: string): Promise<Row | undefined> {
-  const rowId = parseId(id)
-  if (rowId === undefined) return undefined
   return db
     .selectFrom('applications')
     .selectAll()
-    .where('id', '=', rowId)
+    .where(hasApplicationId(id))
     .where('removed_at', 'is', null)
     .executeTakeFirst()
 }
@@ -153,6 +157,11 @@ async function insertApplication(unit: Unit, fields: NewApplication): Promise<Re
   const { trx, nowMs, audit, emit } = unit
   const refusal = refuseFields(fields)
   if (refusal !== undefined) return refusal
+  const requested = fields.id === undefined ? {} : parseRequestedId(fields.id)
+  if (requested === undefined) {
+    const rule = 'id must be a UUID in lower case, or digits up to 999999999'
+    return refuse('invalid_argument', 'invalid_application_id', rule)
+  }
   const organization = await trx
     .selectFrom('organizations')
     .select('id')
@@ -161,19 +170,22 @@ async function insertApplication(unit: Unit, fields: NewApplication): Promise<Re
     .executeTakeFirst()
   if (organization === undefined) return notFound('organization_not_found')
   if (await isNameTaken(unit, organization.id, fields.name)) return alreadyExists('application_exists')
+  if (fields.id !== undefined && (await isIdTaken(unit, requested))) return alreadyExists('application_exists')
   const row = await trx
     .insertInto('applications')
     .values({
       ...columnsOf(fields),
+      ...requested,
+      uuid: requested.uuid ?? null,
       organization_id: organization.id,
       device_count: 0,
       removed_at: null,
       created_at: nowMs,
       updated_at: nowMs,
     })
-    .returning('id')
+    .returning(['id', 'uuid'])
     .executeTakeFirstOrThrow()
-  const id = String(row.id)
+  const id = applicationIdOf(row)
   await audit('application.created', id, fields.organizationId, { name: fields.name })
   emit({ kind: 'application_created', applicationId: id, organizationId: fields.organizationId })
   return granted({ id })
@@ -223,6 +235,17 @@ async function isNameTaken({ trx }: Unit, organizationId: number, name: string):
     .where('organization_id', '=', organizationId)
     .where('name', '=', name)
     .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Taken also by one whose devices are still being taken away, and by its row's number. */
+async function isIdTaken({ trx }: Unit, requested: Partial<Pick<Row, 'id' | 'uuid'>>): Promise<boolean> {
+  const { id = 0, uuid = '' } = requested
+  const row = await trx
+    .selectFrom('applications')
+    .select('id')
+    .where((eb) => eb.or([eb('id', '=', id), eb('uuid', '=', uuid)]))
     .executeTakeFirst()
   return row !== undefined
 }

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { hasApplicationId } from './application-ids.ts'
 import type { Changes } from './changes.ts'
 import type { DeviceRemoval } from './device-removal.ts'
-import { deviceOf, type DeviceRow } from './device-rows.ts'
+import { deviceOf, type PlacedDeviceRow } from './device-rows.ts'
 import type { Device, Devices } from './devices.ts'
 import { boundedPage, type Listed, type Viewer } from './result.ts'
 import type { Store } from './store.ts'
@@ -98,19 +99,20 @@ async function findScope(
   const userId = parseId(viewer.userId) ?? 0
   const memberships = sql<SqlBool>`organization_id in (select organization_id from members where user_id = ${userId})`
   if (asked.applicationId !== undefined) {
-    const id = parseId(asked.applicationId) ?? 0
     let query = db
       .selectFrom('applications')
-      .select('device_count')
-      .where('id', '=', id)
+      .select(['id', 'device_count'])
+      .where(hasApplicationId(asked.applicationId))
       .where('removed_at', 'is', null)
     if (!viewer.isAdmin) query = query.where(memberships)
     if (asked.organizationId !== undefined) {
       query = query.where('organization_id', '=', parseId(asked.organizationId) ?? 0)
     }
     const application = await query.executeTakeFirst()
-    const where = sql<SqlBool>`application_id = ${id}`
-    return application && { key: `application ${id}`, total: application.device_count, where, filter: undefined }
+    if (application === undefined) return undefined
+    const where = sql<SqlBool>`application_id = ${application.id}`
+    const key = `application ${application.id}`
+    return { key, total: application.device_count, where, filter: undefined }
   }
   let query = db.selectFrom('organizations').where('removed_at', 'is', null)
   if (!viewer.isAdmin) {
@@ -340,10 +342,11 @@ async function readDevices({ db }: Store, ids: readonly number[]): Promise<reado
     .selectFrom('devices')
     .innerJoin('applications', 'applications.id', 'devices.application_id')
     .selectAll('devices')
+    .select('applications.uuid as application_uuid')
     .where('devices.id', 'in', ids)
     .where('applications.removed_at', 'is', null)
     .execute()
-  const byId = new Map<number, DeviceRow>(rows.map((row) => [row.id, row]))
+  const byId = new Map<number, PlacedDeviceRow>(rows.map((row) => [row.id, row]))
   return ids.flatMap((id) => {
     const row = byId.get(id)
     return row === undefined ? [] : [deviceOf(row)]

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { applicationIdOf } from './application-ids.ts'
 import type { Device, DeviceFields } from './devices.ts'
 import { type Refusal, refuse } from './result.ts'
 import type { Schema } from './schema.ts'
@@ -6,6 +7,11 @@ import { foldText, isLine, isName, isParagraph } from './text-rules.ts'
 
 /** A device as the table holds it. */
 export type DeviceRow = Selectable<Schema['devices']>
+
+/** The same, with what the id of its application is made of. */
+export interface PlacedDeviceRow extends DeviceRow {
+  readonly application_uuid: string | null
+}
 
 const nameMaximum = 100
 const descriptionMaximum = 1000
@@ -15,11 +21,11 @@ const entryKeyMaximum = 100
 const entryValueMaximum = 1000
 
 /** The device that the row holds. */
-export function deviceOf(row: DeviceRow): Device {
+export function deviceOf(row: PlacedDeviceRow): Device {
   return {
     devEui: row.dev_eui,
     name: row.name,
-    applicationId: String(row.application_id),
+    applicationId: applicationIdOf({ id: row.application_id, uuid: row.application_uuid }),
     organizationId: String(row.organization_id),
     description: row.description,
     deviceProfileId: row.device_profile_id,

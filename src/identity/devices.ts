@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import { applicationIdOf, hasApplicationId } from './application-ids.ts'
 import type { Changes } from './changes.ts'
 import { createDeviceList } from './device-list.ts'
 import { adjustDeviceCounts, deleteDevices, type DeviceRemoval } from './device-removal.ts'
-import { checkDevice, deviceOf, type DeviceRow, orderKeyOf } from './device-rows.ts'
+import { checkDevice, deviceOf, type DeviceRow, orderKeyOf, type PlacedDeviceRow } from './device-rows.ts'
 import { parseDevEui } from './eui.ts'
 import {
   type Actor,
@@ -18,8 +19,8 @@ import {
   type Result,
   type Viewer,
 } from './result.ts'
+import type { Schema } from './schema.ts'
 import type { Store, Unit } from './store.ts'
-import { parseId } from './text-rules.ts'
 
 /** What may be changed of a device. */
 export interface DeviceFields {
@@ -129,7 +130,8 @@ export function createDevices(store: Store, changes: Changes, removal: DeviceRem
         if (row === undefined) return notFound('device_not_found')
         await deleteDevices(unit.trx, [row.id])
         await adjustDeviceCounts(unit.trx, [{ ...row, change: -1 }])
-        const place = { applicationId: String(row.application_id), organizationId: String(row.organization_id) }
+        const { applicationId, organizationId } = deviceOf(row)
+        const place = { applicationId, organizationId }
         await unit.audit('device.removed', row.dev_eui, place.organizationId, { name: row.name })
         unit.emit({ kind: 'device_removed', devEui: row.dev_eui, ...place })
         return done
@@ -159,13 +161,14 @@ function* batchesOf<T>(items: readonly T[]): Generator<readonly T[]> {
   for (let start = 0; start < items.length; start += batchMaximum) yield items.slice(start, start + batchMaximum)
 }
 
-async function findRow(db: Store['db'], devEuiText: string): Promise<DeviceRow | undefined> {
+async function findRow(db: Store['db'], devEuiText: string): Promise<PlacedDeviceRow | undefined> {
   const devEui = parseDevEui(devEuiText)
   if (devEui === undefined) return undefined
   return db
     .selectFrom('devices')
     .innerJoin('applications', 'applications.id', 'devices.application_id')
     .selectAll('devices')
+    .select('applications.uuid as application_uuid')
     .where('devices.dev_eui', '=', devEui)
     .where('applications.removed_at', 'is', null)
     .executeTakeFirst()
@@ -177,7 +180,7 @@ async function insertDevices(
   devices: readonly NewDevice[],
 ): Promise<readonly Result<{ readonly devEui: string }>[]> {
   const { trx, nowMs } = unit
-  const organizations = await organizationsOf(unit, devices)
+  const applications = await applicationsOf(unit, devices)
   const rows = new Map<string, Omit<DeviceRow, 'id'>>()
   const planned = devices.map((device): string | Refusal => {
     const devEui = parseDevEui(device.devEui)
@@ -186,13 +189,13 @@ async function insertDevices(
     const full = { ...noDetails, ...device }
     const refusal = checkDevice(full)
     if (refusal !== undefined) return refusal
-    const organizationId = organizations.get(device.applicationId)
-    if (organizationId === undefined) return notFound('application_not_found')
+    const application = applications.get(device.applicationId)
+    if (application === undefined) return notFound('application_not_found')
     if (rows.has(devEui)) return alreadyExists('device_exists')
     rows.set(devEui, {
       dev_eui: devEui,
-      application_id: Number(device.applicationId),
-      organization_id: organizationId,
+      application_id: application.id,
+      organization_id: application.organization_id,
       ...columnsOf(full, devEui),
       last_seen_at: null,
       battery_level: null,
@@ -219,7 +222,8 @@ async function insertDevices(
       trx,
       Array.from(added.values(), (row) => ({ ...row, change: 1 })),
     )
-    await tellOfAdded(unit, [...added.values()])
+    const idOf = new Map(Array.from(applications.values(), (one) => [one.id, applicationIdOf(one)]))
+    await tellOfAdded(unit, [...added.values()], (row) => idOf.get(row.application_id) ?? '')
   }
   return planned.map((devEui) => {
     if (typeof devEui !== 'string') return devEui
@@ -250,22 +254,31 @@ function columnsOf(fields: DeviceFields, devEui: string) {
   }
 }
 
-/** The organization's row id for each application that the devices name, as far as it exists. */
-async function organizationsOf({ trx }: Unit, devices: readonly NewDevice[]): Promise<ReadonlyMap<string, number>> {
-  const ids = new Set(devices.map(({ applicationId }) => parseId(applicationId) ?? 0))
+type ApplicationRow = Pick<Selectable<Schema['applications']>, 'id' | 'uuid' | 'organization_id'>
+
+/** The rows of the applications that the devices name, by id, as far as they exist. */
+async function applicationsOf(
+  { trx }: Unit,
+  devices: readonly NewDevice[],
+): Promise<ReadonlyMap<string, ApplicationRow>> {
+  const ids = new Set(devices.map(({ applicationId }) => applicationId))
   const rows = await trx
     .selectFrom('applications')
-    .select(['id', 'organization_id'])
-    .where('id', 'in', [...ids])
+    .select(['id', 'uuid', 'organization_id'])
+    .where((eb) => eb.or(Array.from(ids, hasApplicationId)))
     .where('removed_at', 'is', null)
     .execute()
-  return new Map(rows.map((row) => [String(row.id), row.organization_id]))
+  return new Map(rows.map((row) => [applicationIdOf(row), row]))
 }
 
-async function tellOfAdded({ audit, emit }: Unit, rows: readonly DeviceRow[]): Promise<void> {
+async function tellOfAdded(
+  { audit, emit }: Unit,
+  rows: readonly DeviceRow[],
+  applicationIdOfDevice: (row: DeviceRow) => string,
+): Promise<void> {
   const [first] = rows
   if (first !== undefined && rows.length === 1) {
-    const place = { applicationId: String(first.application_id), organizationId: String(first.organization_id) }
+    const place = { applicationId: applicationIdOfDevice(first), organizationId: String(first.organization_id) }
     await audit('device.created', first.dev_eui, place.organizationId, { name: first.name, ...place })
     emit({ kind: 'device_created', devEui: first.dev_eui, ...place })
     return
@@ -320,7 +333,7 @@ async function findSibling({ trx }: Unit, row: DeviceRow, applicationId: string)
   const application = await trx
     .selectFrom('applications')
     .select('id')
-    .where('id', '=', parseId(applicationId) ?? 0)
+    .where(hasApplicationId(applicationId))
     .where('organization_id', '=', row.organization_id)
     .where('removed_at', 'is', null)
     .executeTakeFirst()

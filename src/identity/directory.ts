@@ -1,3 +1,4 @@
+import { applicationIdOf, hasApplicationId } from './application-ids.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { Change, Changes } from './changes.ts'
 import type { Store } from './store.ts'
@@ -115,6 +116,10 @@ function createMemory(): Memory {
           applications.delete(change.organizationId)
           break
         case 'application_created':
+          applications.delete(change.organizationId)
+          // An id that was asked for may have been another application's before, whose devices must not come back.
+          if (removedApplications.delete(change.applicationId)) devices.clear()
+          break
         case 'application_changed':
           applications.delete(change.organizationId)
           break
@@ -125,7 +130,6 @@ function createMemory(): Memory {
             removedApplications.clear()
             devices.clear()
           }
-          // Ids are never given again, so that the mark never hides another.
           removedApplications.add(change.applicationId)
           break
         case 'device_created':
@@ -153,18 +157,18 @@ function createMemory(): Memory {
 async function findApplications(db: Store['db'], organizationId: string): Promise<ReadonlySet<string>> {
   const rows = await db
     .selectFrom('applications')
-    .select('id')
+    .select(['id', 'uuid'])
     .where('organization_id', '=', parseId(organizationId) ?? 0)
     .where('removed_at', 'is', null)
     .execute()
-  return new Set(rows.map(({ id }) => String(id)))
+  return new Set(rows.map(applicationIdOf))
 }
 
 async function findOrganization(db: Store['db'], applicationId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('applications')
     .select('organization_id')
-    .where('id', '=', parseId(applicationId) ?? 0)
+    .where(hasApplicationId(applicationId))
     .where('removed_at', 'is', null)
     .executeTakeFirst()
   return row && String(row.organization_id)
@@ -174,13 +178,13 @@ async function findDevice(db: Store['db'], devEui: string): Promise<DevicePlace 
   const row = await db
     .selectFrom('devices')
     .innerJoin('applications', 'applications.id', 'devices.application_id')
-    .select(['devices.application_id', 'devices.organization_id', 'devices.is_disabled'])
+    .select(['applications.id', 'applications.uuid', 'devices.organization_id', 'devices.is_disabled'])
     .where('devices.dev_eui', '=', devEui)
     .where('applications.removed_at', 'is', null)
     .executeTakeFirst()
   return (
     row && {
-      applicationId: String(row.application_id),
+      applicationId: applicationIdOf(row),
       organizationId: String(row.organization_id),
       isDisabled: row.is_disabled === 1,
     }

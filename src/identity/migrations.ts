@@ -124,6 +124,14 @@ const tablesOfAccess = [
   `create index audit_entries_at on audit_entries (at)`,
 ]
 
+/** Applications and organizations that a network server names. */
+const idsOfNetworkServers = [
+  `alter table applications add column uuid text`,
+  `create unique index applications_uuid on applications (uuid)`,
+  `alter table organizations add column external_id text`,
+  `create unique index organizations_external on organizations (external_id) where removed_at is null`,
+]
+
 const allMigrations: readonly Migration[] = [
   {
     version: 1,
@@ -131,6 +139,12 @@ const allMigrations: readonly Migration[] = [
       for (const statement of [...tablesOfTenants, ...tablesOfDevices, ...tablesOfAccess]) {
         await sql.raw(statement).execute(trx)
       }
+    },
+  },
+  {
+    version: 2,
+    async up(trx) {
+      for (const statement of idsOfNetworkServers) await sql.raw(statement).execute(trx)
     },
   },
 ]

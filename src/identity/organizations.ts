@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { applicationIdOf } from './application-ids.ts'
 import type { DeviceRemoval } from './device-removal.ts'
 import {
   type Actor,
@@ -36,11 +37,19 @@ export interface OrganizationFields {
   readonly canHaveGateways: boolean
 }
 
+/** An organization to be. */
+export interface NewOrganization extends OrganizationFields {
+  /** What the network server that it is synchronised from calls it, up to 200 visible ASCII characters; no tenant's to choose. */
+  readonly externalId?: string
+}
+
 /** The organizations of the deployment. */
 export interface Organizations {
-  /** Refusals: invalid_name, invalid_display_name, organization_exists. */
-  create(organization: OrganizationFields, actor: Actor): Promise<Result<{ readonly id: string }>>
+  /** Refusals: invalid_name, invalid_display_name, invalid_external_id, organization_exists. */
+  create(organization: NewOrganization, actor: Actor): Promise<Result<{ readonly id: string }>>
   get(id: string): Promise<Organization | undefined>
+  /** The organization that was created with this external id. */
+  findByExternalId(externalId: string): Promise<Organization | undefined>
   /** Changes the fields that are given. Refusals: organization_not_found and those of `create`. */
   update(id: string, fields: Partial<OrganizationFields>, actor: Actor): Promise<Result<void>>
   /** Removes it with its applications, devices, tokens and service credentials. Refusal: organization_not_found. */
@@ -59,6 +68,11 @@ export function createOrganizations(store: Store, removal: DeviceRemoval): Organ
 
     async get(id) {
       const row = await findRow(db, id)
+      return row && organizationOf(row)
+    },
+
+    async findByExternalId(externalId) {
+      const row = await findExternalRow(db, externalId)
       return row && organizationOf(row)
     },
 
@@ -113,6 +127,15 @@ async function findRow(db: Store['db'], id: string): Promise<Row | undefined> {
     .executeTakeFirst()
 }
 
+function findExternalRow(db: Store['db'], externalId: string): Promise<Row | undefined> {
+  return db
+    .selectFrom('organizations')
+    .selectAll()
+    .where('external_id', '=', externalId)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+}
+
 function columnsOf(
   fields: OrganizationFields,
 ): Pick<Row, 'name' | 'name_key' | 'display_name' | 'sort_key' | 'search_text' | 'can_have_gateways'> {
@@ -126,14 +149,29 @@ function columnsOf(
   }
 }
 
-async function insertOrganization(unit: Unit, fields: OrganizationFields): Promise<Result<{ readonly id: string }>> {
+async function insertOrganization(unit: Unit, fields: NewOrganization): Promise<Result<{ readonly id: string }>> {
   const { trx, nowMs, audit } = unit
   const refusal = refuseFields(fields)
   if (refusal !== undefined) return refusal
+  const { externalId } = fields
+  if (externalId !== undefined && !/^[!-~]{1,200}$/.test(externalId)) {
+    const rule = 'externalId must have 1 to 200 visible ASCII characters'
+    return refuse('invalid_argument', 'invalid_external_id', rule)
+  }
   if (await isNameTaken(unit, fields.name)) return alreadyExists('organization_exists')
+  if (externalId !== undefined && (await findExternalRow(trx, externalId)) !== undefined) {
+    return alreadyExists('organization_exists')
+  }
   const row = await trx
     .insertInto('organizations')
-    .values({ ...columnsOf(fields), device_count: 0, removed_at: null, created_at: nowMs, updated_at: nowMs })
+    .values({
+      ...columnsOf(fields),
+      external_id: externalId ?? null,
+      device_count: 0,
+      removed_at: null,
+      created_at: nowMs,
+      updated_at: nowMs,
+    })
     .returning('id')
     .executeTakeFirstOrThrow()
   const id = String(row.id)
@@ -171,7 +209,7 @@ async function removeOrganization(unit: Unit, id: string): Promise<Result<void>>
     .set({ removed_at: nowMs })
     .where('organization_id', '=', row.id)
     .where('removed_at', 'is', null)
-    .returning('id')
+    .returning(['id', 'uuid'])
     .execute()
   await trx.updateTable('organizations').set({ removed_at: nowMs }).where('id', '=', row.id).execute()
   await trx.deleteFrom('broker_tokens').where('organization_id', '=', row.id).execute()
@@ -185,7 +223,7 @@ async function removeOrganization(unit: Unit, id: string): Promise<Result<void>>
   emit({ kind: 'organization_removed', organizationId: id })
   for (const credential of credentials) emit({ kind: 'service_credential_revoked', id: credential.id })
   for (const application of applications) {
-    emit({ kind: 'application_removed', applicationId: String(application.id), organizationId: id })
+    emit({ kind: 'application_removed', applicationId: applicationIdOf(application), organizationId: id })
   }
   for (const { user_id } of members) emit({ kind: 'member_removed', organizationId: id, userId: String(user_id) })
   return done

@@ -43,6 +43,8 @@ interface UsersTable {
 
 interface OrganizationsTable {
   readonly id: Generated<number>
+  /** What a network server calls it that it was synchronised from: unique among those not removed. */
+  readonly external_id: string | null
   readonly name: string
   /** `name`, folded: unique among those not removed. */
   readonly name_key: string
@@ -72,6 +74,8 @@ interface MembersTable {
 
 interface ApplicationsTable {
   readonly id: Generated<number>
+  /** The id, where it is a UUID; otherwise `null`, and the id is the row's. */
+  readonly uuid: string | null
   readonly organization_id: number
   readonly name: string
   /** `name`, folded. */
