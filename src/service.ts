@@ -1,5 +1,7 @@
 /** The composition root: one running service out of its settings. The only place where all rooms meet. */
+import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { fileURLToPath } from 'node:url'
 import { AccessPolicy } from './access/policy.ts'
 import { Broker } from './broker/broker.ts'
 import { systemClock as brokerClock } from './broker/clock.ts'
@@ -22,6 +24,10 @@ import { createCommandGate } from './lorawan/command-gate.ts'
 import { DeviceSightings } from './lorawan/device-sightings.ts'
 import { createTelemetry } from './telemetry.ts'
 
+/** Where the build puts the console: beside this file's own build, or below `dist/` when this runs from its source. */
+const CONSOLE_DIRECTORY = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../dist/console/' : '../console/', import.meta.url),
+)
 /** How often deadlines of connections and Sessions are looked at. */
 const TICK_MS = 1_000
 /** How often it is written when devices were last seen. */
@@ -107,6 +113,8 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   telemetry.registerCounts('broker', 'refusals', () => broker.refusals)
   const { certificates, onChange } = await openCertificates(settings, log, directory, cleanups)
 
+  // Known for sure when the listener is open; a port of 0 becomes a real one then.
+  let { mqttsPort } = settings
   const http = await createHttpServer({
     registry,
     clock: systemClock,
@@ -121,6 +129,11 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
       health: () => (broker.isClosing ? { ready: false, reason: 'shutting down' } : { ready: true, reason: '' }),
     },
     metrics: telemetry.registry,
+    deployment: {
+      mqtts: () => ({ host: settings.publicHost, port: mqttsPort }),
+      certificateAuthority: certificates.caFile === undefined ? undefined : await readFile(certificates.caFile, 'utf8'),
+    },
+    consoleDirectory: CONSOLE_DIRECTORY,
   })
   cleanups.push(() => http.close())
   const limiter = new AddressLimiter(ADDRESS_LIMITS)
@@ -135,6 +148,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
       port: settings.mqttsPort,
     }),
   )
+  mqttsPort = mqtts.port
   cleanups.push(async () => {
     // No new connections, then none at all: the listeners are closed when the last one is.
     const closed = mqtts.close()

@@ -16,6 +16,10 @@ export async function createInProcessCarrier(registry: Registry, settings: Setti
       brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
       brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
     },
+    deployment: {
+      mqtts: () => ({ host: settings.publicHost, port: settings.mqttsPort }),
+      certificateAuthority: undefined,
+    },
   })
   return {
     send: async (method, path, body) => {

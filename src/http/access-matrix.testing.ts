@@ -95,6 +95,7 @@ const PUBLIC: readonly RouteCase[] = [
     '/api/internal/health',
     '/api/internal/health/live',
     '/api/internal/jwks',
+    '/api/internal/ca.pem',
     '/.well-known/jwks.json',
     '/api/openapi.json',
     '/api/docs',
@@ -142,6 +143,13 @@ const own = (
 const OTP = { 'grpc-metadata-x-otp': '123456' }
 
 const ACCOUNT: readonly RouteCase[] = [
+  own('GET', '/api/internal/deployment', undefined, 200),
+  own('POST', '/api/internal/console-session', undefined, 200),
+  ...(['GET', 'DELETE'] as const).map((method): RouteCase => {
+    const url = '/api/internal/console-session'
+    const request = () => ({ url, headers: { 'fieldgate-console': '1' } })
+    return { method, url, credential: 'none', request, people: EVERYBODY }
+  }),
   {
     method: 'POST',
     url: '/api/internal/login-2fa',

@@ -116,7 +116,8 @@ async function sessionOrBrokerAccess(jwt: string, registry: AuthenticationRegist
   return { kind: 'brokerAccess', userId: claims.userId, organizationId: claims.organizationId }
 }
 
-function bearerToken(headers: IncomingHttpHeaders): string {
+/** The bearer token of a request; refuses where it is missing or can't be one. */
+export function bearerToken(headers: IncomingHttpHeaders): string {
   const value = headers['grpc-metadata-authorization'] ?? headers.authorization
   if (value === undefined) {
     throw new RequestRefused('unauthenticated', 'a bearer token is missing', 'token_missing')

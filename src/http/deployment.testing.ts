@@ -78,6 +78,10 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
       brokerTokenDefaultTtlSeconds: 86_400,
       brokerTokenMaximumTtlSeconds: 31_557_600,
     },
+    deployment: {
+      mqtts: () => ({ host: 'localhost', port: 8883 }),
+      certificateAuthority: '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n',
+    },
     ...overrides,
   })
   return {

@@ -14,6 +14,9 @@ import { addLoginRoutes } from './login.ts'
 import { addMemberRoutes } from './members.ts'
 import { collectMethods } from './method-not-allowed.ts'
 import { addBrokerTokenRoutes } from './broker-tokens.ts'
+import { openConsoleFiles, type ConsoleFiles } from './console-files.ts'
+import { addConsoleSessionRoutes } from './console-session.ts'
+import { addDeploymentRoutes, type DeploymentView } from './deployment.ts'
 import { addDeviceRoutes } from './devices.ts'
 import { addBrokerAccessRoute, addTopicRoutes, type BrokerTokenSettings } from './mosquitto-auth.ts'
 import { answerClientError, createNodeServer, replaceCertificate, type TlsMaterial } from './node-server.ts'
@@ -47,6 +50,9 @@ export interface HttpServerOptions {
   readonly broker?: BrokerView
   /** Metrics of all rooms; served at /metrics. */
   readonly metrics?: MetricsRegistry
+  readonly deployment: DeploymentView
+  /** The folder of the built console; without it there is no console. */
+  readonly consoleDirectory?: string
 }
 
 declare module 'fastify' {
@@ -74,7 +80,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   app.setValidatorCompiler(compileValidator)
   readJsonStrictly(app)
   refuseWhileClosing(app)
-  answerErrors(app)
+  answerErrors(app, await filesOf(options))
   logRequests(app, options.metrics)
   addSecurityHeaders(app, options.settings)
   // The browsable reference adds routes of its own; all of them are public.
@@ -91,7 +97,12 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   return app
 }
 
-async function addRoutes(app: HttpApp, { registry, settings, broker, metrics }: HttpServerOptions): Promise<void> {
+function filesOf({ consoleDirectory }: HttpServerOptions): Promise<ConsoleFiles> | undefined {
+  return consoleDirectory === undefined ? undefined : openConsoleFiles(consoleDirectory)
+}
+
+async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void> {
+  const { registry, settings, broker, metrics, deployment } = options
   addLoginRoutes(app, registry)
   addAccountRoutes(app, registry)
   addSecondFactorRoutes(app, registry)
@@ -105,6 +116,8 @@ async function addRoutes(app: HttpApp, { registry, settings, broker, metrics }: 
   await addImportRoute(app, registry, strictJsonParser(app))
   addBrokerTokenRoutes(app, registry)
   addServiceCredentialRoutes(app, registry)
+  addConsoleSessionRoutes(app, registry)
+  addDeploymentRoutes(app, deployment, settings)
   addOperationRoutes(app, registry, { broker, metrics })
 }
 
@@ -191,13 +204,15 @@ function refuseWhileClosing(app: HttpApp): void {
   })
 }
 
-function answerErrors(app: HttpApp): void {
+/** The console's files are what nobody's path may still be: they need no routes, which are the API's. */
+function answerErrors(app: HttpApp, consoleFiles: ConsoleFiles | undefined): void {
   app.setErrorHandler((error, request, reply) => {
     const { status, headers, body, unexpected } = answerFor(error)
     if (unexpected) request.log.error({ err: error, route: request.routeOptions.url }, 'request.failed')
     return reply.code(status).headers(headers).send(body)
   })
-  app.setNotFoundHandler((request) => {
+  app.setNotFoundHandler((request, reply) => {
+    if (consoleFiles?.answer(request, reply) === true) return reply
     if (!app.supportedMethods.includes(request.method)) {
       throw new RequestRefused('unimplemented', `${request.method} is not supported`, 'method_not_supported')
     }
