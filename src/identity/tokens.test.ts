@@ -52,6 +52,14 @@ function decode(part: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>
 }
 
+/** The same bytes in base64url, with bits set that its last character has to spare. */
+function respelled(jwt: string): string {
+  const [header, payload, signature] = partsOf(jwt)
+  const other = signature.slice(0, -1) + String.fromCodePoint((signature.codePointAt(signature.length - 1) ?? 0) + 1)
+  assert.deepEqual(Buffer.from(signature, 'base64url'), Buffer.from(other, 'base64url'))
+  return `${header}.${payload}.${other}`
+}
+
 function encode(value: unknown): string {
   return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 }
@@ -161,6 +169,8 @@ test('forged tokens are refused', async () => {
     'a later end': [`${header}.${encode({ ...claims, exp: 9_999_999_999 })}.${signature}`, 'token_signature_invalid'],
     'a zero signature': [`${header}.${payload}.${encode('\0'.repeat(64))}`, 'token_signature_invalid'],
     'a short signature': [`${header}.${payload}.AAAA`, 'token_signature_invalid'],
+    'another spelling of the signature': [respelled(bench.broker), 'token_signature_invalid'],
+    'a DER signature': [`${header}.${payload}.${encode('0'.repeat(70))}`, 'token_signature_invalid'],
     'no signature': [`${header}.${payload}.`, 'token_signature_invalid'],
     'two parts': [`${header}.${payload}`, 'token_malformed'],
     'four parts': [`${bench.broker}.${signature}`, 'token_malformed'],

@@ -216,7 +216,7 @@ function createVerifying({
   accessLog,
 }: TokenParts): Pick<Tokens, 'verifySession' | 'verifySecondFactorStep' | 'verifyBrokerAccess'> {
   async function verifyOfUser(kind: TokenKind, jwt: string): Promise<Result<SessionClaims>> {
-    const verified = await verifier.verify(kind, jwt)
+    const verified = verifier.verify(kind, jwt)
     if (!verified.ok) return verified
     const { userId, tokenId, expiresAtMs, claims } = verified.value
     const standing = await standings.ofUser(userId)
@@ -236,7 +236,7 @@ function createVerifying({
     },
 
     async verifyBrokerAccess(jwt) {
-      const verified = await verifier.verify('brokerAccess', jwt)
+      const verified = verifier.verify('brokerAccess', jwt)
       if (!verified.ok) return verified
       const { userId, tokenId, expiresAtMs, claims } = verified.value
       const organizationId = claims['org']
