@@ -3,12 +3,19 @@
  * through its ports: policy, engine, consumers and observer.
  */
 import { randomUUID } from 'node:crypto'
-import type { WillMessage } from '../mqtt/packet.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import { systemClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { Connection } from './connection.ts'
-import type { PublishConsumer, PublishObserver } from './consumer.ts'
+import type {
+  DispatchWatcher,
+  Dispatcher,
+  OwnMessage,
+  PublishConsumer,
+  PublishObserver,
+  Publisher,
+  ReaderListener,
+} from './consumer.ts'
 import { createCounters } from './counters.ts'
 import type { Counters } from './counters.ts'
 import { Deadlines } from './deadlines.ts'
@@ -20,13 +27,16 @@ import { silentLog } from './log.ts'
 import type { Log } from './log.ts'
 import { Message, expiryOf } from './message.ts'
 import type { LostAccess, Peer, Permit, Policy } from './policy.ts'
+import { recover } from './recovery.ts'
 import { RetainedMessages } from './retained-messages.ts'
 import { Router } from './router.ts'
 import type { Session } from './session.ts'
+import { SessionStore } from './session-store.ts'
 import { Sessions } from './sessions.ts'
 import { SubscriptionIndex } from './subscription-index.ts'
 import type { Transport } from './transport.ts'
 import { WillMessages } from './will-messages.ts'
+import type { DueWill } from './will-messages.ts'
 
 export interface BrokerOptions {
   readonly policy: Policy
@@ -36,6 +46,12 @@ export interface BrokerOptions {
   readonly limits?: Partial<Limits>
   readonly clock?: Clock
   readonly log?: Log
+  /** Told when a Session is there to be dispatched to. */
+  readonly readerListener?: ReaderListener
+  /** Topic Names whose QoS 0 messages are kept in the log as well: readers that are behind get them, and they can be read later. */
+  readonly keepsQoS0?: (topicName: string) => boolean
+  /** The User Property by which MQTT 5 readers are told the id of each message of the log; absent: they are not. */
+  readonly idProperty?: string
   /** A fresh text of at least 128 random bits, for Client Identifiers that we assign. */
   readonly randomId?: () => string
 }
@@ -54,7 +70,7 @@ export interface ConnectionView {
 /** Kinds of refusal counted one by one; the codes come from a fixed set, so this is bounded by it. */
 export type RefusalCounts = ReadonlyMap<string, number>
 
-export class Broker {
+export class Broker implements Publisher, Dispatcher {
   readonly policy: Policy
   readonly consumers: readonly PublishConsumer[]
   readonly limits: Limits
@@ -66,12 +82,15 @@ export class Broker {
   readonly retained: RetainedMessages
   readonly router: Router
   readonly sessions: Sessions
+  /** Undefined where nothing outlives the process. */
+  readonly store: SessionStore | undefined
   readonly wills: WillMessages
   readonly randomId: () => string
   /** Grows with each tick; bounds per second are counted within one value of it. */
   second = 0
   isClosing = false
-  readonly #engine: Engine
+  readonly engine: Engine
+  readonly #readerListener: ReaderListener | undefined
   readonly #connections = new Set<Connection>()
   readonly #perTenant = new Map<string, number>()
   readonly #perIdentity = new Map<string, number>()
@@ -86,24 +105,30 @@ export class Broker {
     this.clock = options.clock ?? systemClock
     this.log = options.log ?? silentLog
     this.randomId = options.randomId ?? randomUUID
-    this.#engine = options.engine
-    const index = new SubscriptionIndex(options.engine.partitions)
+    const { engine, observer, readerListener, idProperty, keepsQoS0 = () => false } = options
+    this.engine = engine
+    this.#readerListener = readerListener
+    const index = new SubscriptionIndex(engine.partitions)
     this.deadlines = new Deadlines(this.clock.now())
-    this.delivery = new Delivery(options.engine, index, this.clock, this.limits, this.counters)
-    this.retained = new RetainedMessages(this.limits)
-    this.router = new Router(index, this.delivery, this.retained, options.engine, this.counters, options.observer)
-    this.wills = new WillMessages(
-      this.deadlines,
-      (session, will, permit) => void this.#publishWill(session, will, permit),
-    )
-    this.sessions = new Sessions(index, this.delivery, this.deadlines, this.wills, this.limits, this.counters)
+    this.store = engine.isDurable ? this.#createStore() : undefined
+    const ready = (session: Session): void => this.readerReady(session)
+    const { clock, limits, counters, store } = this
+    this.delivery = new Delivery(engine, index, clock, limits, counters, store, idProperty, ready)
+    this.retained = new RetainedMessages(limits)
+    this.router = new Router(index, this.delivery, this.retained, engine, counters, observer, keepsQoS0)
+    this.wills = new WillMessages(this.deadlines, (session, due) => void this.#publishWill(session, due))
+    this.sessions = new Sessions(index, this.delivery, this.deadlines, this.wills, limits, counters, store)
     options.policy.watchAccess?.((lost) => this.#endSessions(lost))
   }
 
-  /** Opens the engine. Call before the first `accept`. */
+  /** Opens the engine and takes up what it kept. Call before the first `accept`. */
   async start(): Promise<void> {
-    await this.#engine.open(this.delivery.readers)
+    await this.engine.open(this.delivery.readers)
     this.delivery.start()
+    if (this.store === undefined) return
+    this.store.discard(await recover(this))
+    // What is saved from now on counts from these tails.
+    void this.store.checkpoint()
   }
 
   /** Takes over a fresh duplex of bytes; closed at once when the broker has as many as it may. */
@@ -124,6 +149,32 @@ export class Broker {
     this.#throttled = new Set()
     for (const connection of throttled) connection.unthrottle()
     this.deadlines.advance(this.clock.now())
+    void this.store?.checkpoint()
+  }
+
+  /** A message of the service's own, judged by nobody. */
+  publish(message: OwnMessage): Promise<void> {
+    const own = this.#ownMessage(message)
+    if (own.qos === 0) {
+      this.router.pass(own)
+      return Promise.resolve()
+    }
+    return new Promise((resolve, reject) => {
+      this.router.own(own, { owned: () => resolve(), failed: ({ reason }) => reject(new Error(reason)) })
+    })
+  }
+
+  dispatch(message: OwnMessage, watcher: DispatchWatcher): 'sent' | 'no reader' | 'no room' {
+    return this.router.dispatch(this.#ownMessage(message), watcher)
+  }
+
+  /** The Session reads from now on, or has room again. */
+  readerReady(session: Session): void {
+    session.isAwaited = false
+    if (this.#readerListener === undefined || session.connection === undefined) return
+    this.#readerListener.readerReady(
+      [...session.subscriptions.values()].map(({ group, topicFilter }) => group?.topicFilter ?? topicFilter),
+    )
   }
 
   /** Ends all connections with 0x8B, so that their clients go elsewhere or come back; then closes the engine. A second call waits for the first. */
@@ -137,7 +188,8 @@ export class Broker {
     for (const connection of this.#connections) {
       connection.disconnect(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down')
     }
-    await this.#engine.close()
+    await this.store?.close()
+    await this.engine.close()
   }
 
   /** Live connections past CONNACK. */
@@ -236,6 +288,21 @@ export class Broker {
     count(this.#refusals, `${kind}:${code}`, 1)
   }
 
+  #createStore(): SessionStore {
+    return new SessionStore(
+      this.engine,
+      this.log,
+      () => this.delivery.tails,
+      () => this.clock.now(),
+      (run) => this.clock.afterTurn(run),
+    )
+  }
+
+  #ownMessage({ topicName, payload, qos, properties }: OwnMessage): Message {
+    const fields = { topicName, payload, qos, retain: false, properties, publisherKey: '' }
+    return new Message(fields, expiryOf(properties, this.clock))
+  }
+
   /** What waits for somebody without access, and what such a one left to be sent, goes with the access. */
   #endSessions({ tenant, identity, end }: LostAccess): void {
     for (const session of this.sessions.all()) {
@@ -252,9 +319,10 @@ export class Broker {
   }
 
   /** A Will Message is judged again when it is due: rights may have changed since CONNECT. */
-  async #publishWill(session: Session, will: WillMessage, permit: Permit): Promise<void> {
+  async #publishWill(session: Session, { will, permit: held, permitExpiresAtMs }: DueWill): Promise<void> {
     const { topicName, payload, qos, retain } = will
-    if (permit.expiresAtMs !== undefined && permit.expiresAtMs <= this.clock.now()) {
+    const permit = held ?? (await this.policy.permitOf?.(session).catch(() => undefined))
+    if (permit === undefined || (permitExpiresAtMs !== undefined && permitExpiresAtMs <= this.clock.now())) {
       this.counters.publishesRefused += 1
       this.log.warn({ clientId: session.clientId, tenant: session.tenant, code: 'token_expired' }, 'will.refused')
       return

@@ -11,7 +11,7 @@ export interface EngineFailure {
   readonly reason: string
 }
 
-/** A key of the state with its new value; undefined: the key is forgotten. Keys are at most 1,024 bytes of UTF-8. */
+/** A key of the state with its new value; undefined: the key is forgotten. Keys are at most 131,072 bytes of UTF-8. */
 export interface StateChange {
   readonly key: string
   readonly value: Buffer | undefined
@@ -94,6 +94,8 @@ export interface EngineHealth {
 export interface Engine {
   /** The number of partitions; fixed for the life of the data. */
   readonly partitions: number
+  /** True when what it owns is there again after `open` in another process: then Sessions are kept in its state. */
+  readonly isDurable: boolean
   /** Opens or recovers what is stored. Throws a sentence for people when the data is not this program's to read. */
   open(readers: LogReaders): Promise<void>
   /** The offset after the last committed message. */
@@ -104,7 +106,7 @@ export interface Engine {
   append(partition: number, request: AppendRequest): void
   /** Writes state, in one order with all other calls of `write` and `append`: what was called first is owned first. */
   write(request: StateRequest): void
-  /** The state whose keys begin so, by key. To be read to its end between `open` and the first `append` or `write`. */
+  /** The state whose keys begin so, by key: all that was owned when the call was made, at least. For the start; it may be slow. */
   load(prefix: string): AsyncIterable<StateEntry>
   /** Messages from `from` on, at least one if there is any before `tail`. */
   read(partition: number, from: number, maximumMessages: number): ReadResult | Promise<ReadResult>

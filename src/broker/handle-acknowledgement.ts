@@ -15,6 +15,8 @@ export function handlePuback(broker: Broker, connection: Connection, packet: Ack
   }
   // A failure ends it too: the client has it, and won't take it [MQTT-4.8.2-6].
   session.settle(packet.packetId)
+  broker.store?.settled(session, entry)
+  entry.watcher?.acknowledged()
   broker.delivery.wake(session)
 }
 
@@ -31,14 +33,21 @@ export function handlePubrec(broker: Broker, connection: Connection, packet: Ack
   }
   if (isFailure(packet.reasonCode)) {
     session.settle(packet.packetId) // [MQTT-4.4.0-2]
+    broker.store?.settled(session, entry)
+    entry.watcher?.acknowledged()
     broker.delivery.wake(session)
     return
   }
-  entry.awaiting = 'pubrel'
-  connection.sendAcknowledgement('pubrel', packet.packetId) // [MQTT-4.3.3-4]
+  const release = (): void => {
+    if (entry.awaiting === 'publish') entry.watcher?.acknowledged()
+    entry.awaiting = 'pubrel'
+    if (session.connection === connection) connection.sendAcknowledgement('pubrel', packet.packetId) // [MQTT-4.3.3-4]
+  }
+  if (entry.offset >= 0 && broker.store?.keeps(session) === true) broker.store.releasing(session, entry, release)
+  else release()
 }
 
-export function handlePubrel(connection: Connection, packet: AcknowledgementPacket): void {
+export function handlePubrel(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
   const { session } = connection
   const known = session.received.get(packet.packetId)
   if (known?.isOwned === false) {
@@ -49,11 +58,17 @@ export function handlePubrel(connection: Connection, packet: AcknowledgementPack
     session.received.delete(packet.packetId)
     if (known.connections === session.connections) connection.unacknowledgedPublishes -= 1
   }
-  connection.sendAcknowledgement(
-    'pubcomp',
-    packet.packetId,
-    known === undefined ? ReasonCodes.packetIdentifierNotFound : ReasonCodes.success,
-  ) // [MQTT-4.3.3-11]
+  const complete = (): void => {
+    if (connection.isClosed) return
+    connection.sendAcknowledgement(
+      'pubcomp',
+      packet.packetId,
+      known === undefined ? ReasonCodes.packetIdentifierNotFound : ReasonCodes.success,
+    ) // [MQTT-4.3.3-11]
+  }
+  if (known !== undefined && broker.store?.keeps(session) === true)
+    broker.store.released(session, packet.packetId, complete)
+  else complete()
 }
 
 export function handlePubcomp(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
@@ -65,5 +80,6 @@ export function handlePubcomp(broker: Broker, connection: Connection, packet: Ac
     return
   }
   session.settle(packet.packetId)
+  broker.store?.settled(session, entry)
   broker.delivery.wake(session)
 }

@@ -139,7 +139,11 @@ function accept(
     // What the permit no longer allows is not inherited.
     broker.dropRefusedSubscriptions(session, permit)
     broker.delivery.attach(session)
+    broker.readerReady(session)
   }
+  // From here on it is live: what it is sent may have reached it when it is read from the state again.
+  if (broker.store?.keeps(session) === true) broker.store.save(session, () => {})
+  else broker.store?.forget(session)
 }
 
 /** The Client Identifier, or one that we assign [MQTT-3.1.3-6]; undefined when it can't be accepted. */

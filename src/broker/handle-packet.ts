@@ -28,7 +28,7 @@ export function handlePacket(broker: Broker, connection: Connection, packet: Cli
       handlePubrec(broker, connection, packet)
       return undefined
     case 'pubrel':
-      handlePubrel(connection, packet)
+      handlePubrel(broker, connection, packet)
       return undefined
     case 'pubcomp':
       handlePubcomp(broker, connection, packet)
@@ -36,8 +36,7 @@ export function handlePacket(broker: Broker, connection: Connection, packet: Cli
     case 'subscribe':
       return handleSubscribe(broker, connection, packet)
     case 'unsubscribe':
-      handleUnsubscribe(broker, connection, packet)
-      return undefined
+      return handleUnsubscribe(broker, connection, packet)
     case 'pingreq':
       connection.send({ type: 'pingresp' }) // [MQTT-3.12.4-1]
       return undefined

@@ -169,7 +169,7 @@ function conclude(
     return
   }
   if (decision.taken === true) {
-    acknowledgeTaken(connection, packet)
+    acknowledgeTaken(broker, connection, packet)
     return
   }
   // Others may have taken the room while this one was judged.
@@ -192,18 +192,29 @@ function conclude(
     return
   }
   const custody = new Custody(broker, connection, packet)
-  broker.router.own(message, custody)
+  const { session } = connection
+  const isRemembered = packet.qos === 2 && broker.store?.keeps(session) === true
+  broker.router.own(message, custody, isRemembered ? broker.store?.received(session, packet.packetId) : undefined)
 }
 
 /** A consumer owns the message: its publisher is told, and nobody else. */
-function acknowledgeTaken(connection: Connection, packet: PublishPacket): void {
+function acknowledgeTaken(broker: Broker, connection: Connection, packet: PublishPacket): void {
+  const { session } = connection
+  const { packetId } = packet
   if (packet.qos === 0) return
-  if (packet.qos === 2) {
-    const { session } = connection
-    session.received.set(packet.packetId, { isOwned: true, connections: session.connections })
-    connection.unacknowledgedPublishes += 1
+  if (packet.qos === 1) {
+    connection.sendAcknowledgement('puback', packetId)
+    return
   }
-  connection.sendAcknowledgement(packet.qos === 1 ? 'puback' : 'pubrec', packet.packetId)
+  const received = { isOwned: false, connections: session.connections }
+  session.received.set(packetId, received)
+  connection.unacknowledgedPublishes += 1
+  const receive = (): void => {
+    received.isOwned = true
+    if (!connection.isClosed) connection.sendAcknowledgement('pubrec', packetId)
+  }
+  if (broker.store?.keeps(session) === true) broker.store.saveReceived(session, packetId, receive)
+  else receive()
 }
 
 /** A QoS 1 or 2 PUBLISH from its acceptance until its publisher has been told. */

@@ -6,6 +6,9 @@ import { isValidTopicFilter, parseSharedSubscription } from '../mqtt/topic-filte
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
 import { reasonCodeFor } from './reason-code-for.ts'
+import { findReplayStart, replayProperty, splitReplayFilter } from './replay.ts'
+import type { ReplayStart } from './replay.ts'
+import { saveSession } from './save-session.ts'
 import type { Subscription } from './session.ts'
 
 export function handleSubscribe(
@@ -13,10 +16,19 @@ export function handleSubscribe(
   connection: Connection,
   packet: SubscribePacket,
 ): Promise<void> | undefined {
+  const wishes = wishesOf(packet)
   // What the client published before is in the log, and its retained messages in place, before it subscribes.
-  if (connection.pendingPublishes > 0) return connection.settled().then(() => subscribeAll(broker, connection, packet))
-  subscribeAll(broker, connection, packet)
-  return undefined
+  const settled = connection.pendingPublishes > 0 ? connection.settled() : undefined
+  if (settled === undefined && !wishes.some(({ replayFrom }) => replayFrom !== undefined))
+    return subscribeAll(broker, connection, packet, wishes, [])
+  return prepareAndSubscribe(broker, connection, packet, wishes, settled)
+}
+
+/** One Topic Filter of a SUBSCRIBE, its replay prefix taken off. */
+interface Wish {
+  readonly request: SubscriptionRequest
+  readonly topicFilter: string
+  readonly replayFrom: string | undefined
 }
 
 interface Outcome {
@@ -26,31 +38,82 @@ interface Outcome {
   readonly subscription?: Subscription
 }
 
-function subscribeAll(broker: Broker, connection: Connection, packet: SubscribePacket): void {
-  if (connection.isClosed) return
-  const outcomes = packet.subscriptions.map((request) => subscribe(broker, connection, packet, request))
-  connection.send({
-    type: 'suback',
-    packetId: packet.packetId,
-    reasonCodes: outcomes.map(({ reasonCode }) => reasonCode), // [MQTT-3.8.4-6]
-    properties: connection.reasonProperties(outcomes.find(({ reason }) => reason !== undefined)?.reason),
+function wishesOf(packet: SubscribePacket): readonly Wish[] {
+  const property = replayProperty(packet)
+  return packet.subscriptions.map((request) => {
+    const { topicFilter, from } = splitReplayFilter(request.topicFilter)
+    return { request, topicFilter, replayFrom: from ?? property }
   })
-  for (const { subscription } of outcomes) {
-    if (subscription === undefined) continue
-    const messages = broker.retained.match(subscription.topicFilter, broker.clock.now())
-    if (messages.length > 0) broker.delivery.sendRetained(connection.session, messages, subscription)
+}
+
+async function prepareAndSubscribe(
+  broker: Broker,
+  connection: Connection,
+  packet: SubscribePacket,
+  wishes: readonly Wish[],
+  settled: Promise<void> | undefined,
+): Promise<void> {
+  await settled
+  const starts: (ReplayStart | undefined)[] = []
+  for (const wish of wishes) starts.push(await replayStart(broker, connection, wish))
+  await subscribeAll(broker, connection, packet, wishes, starts)
+}
+
+/** Where the log is to be read from; nothing is looked up for who may not subscribe, or is being caught up already. */
+async function replayStart(
+  broker: Broker,
+  connection: Connection,
+  { topicFilter, replayFrom }: Wish,
+): Promise<ReplayStart | undefined> {
+  if (connection.isClosed || replayFrom === undefined || !isValidTopicFilter(topicFilter)) return undefined
+  if (parseSharedSubscription(topicFilter) !== undefined) {
+    return {
+      reasonCode: ReasonCodes.implementationSpecificError,
+      reason: 'a shared subscription can not be caught up: it has one place in the log for all of its members',
+    }
   }
+  if (!connection.permit.maySubscribe(topicFilter).allowed) return undefined
+  // A client that comes back and subscribes again goes on where it was.
+  if (connection.session.subscriptions.get(topicFilter)?.replayFrom === replayFrom) return undefined
+  return findReplayStart(broker.engine, broker.delivery.partitionsOf(topicFilter), replayFrom)
+}
+
+function subscribeAll(
+  broker: Broker,
+  connection: Connection,
+  packet: SubscribePacket,
+  wishes: readonly Wish[],
+  starts: readonly (ReplayStart | undefined)[],
+): Promise<void> | undefined {
+  if (connection.isClosed) return undefined
+  const { session } = connection
+  const outcomes = wishes.map((wish, index) => subscribe(broker, connection, packet, wish, starts[index]))
+  return saveSession(broker, session, () => {
+    if (connection.isClosed) return
+    connection.send({
+      type: 'suback',
+      packetId: packet.packetId,
+      reasonCodes: outcomes.map(({ reasonCode }) => reasonCode), // [MQTT-3.8.4-6]
+      properties: connection.reasonProperties(outcomes.find(({ reason }) => reason !== undefined)?.reason),
+    })
+    for (const { subscription } of outcomes) {
+      if (subscription === undefined) continue
+      const messages = broker.retained.match(subscription.topicFilter, broker.clock.now())
+      if (messages.length > 0) broker.delivery.sendRetained(session, messages, subscription)
+    }
+    broker.readerReady(session)
+  })
 }
 
 function subscribe(
   broker: Broker,
   connection: Connection,
   packet: SubscribePacket,
-  request: SubscriptionRequest,
+  { request, topicFilter, replayFrom }: Wish,
+  start: ReplayStart | undefined,
 ): Outcome {
   const { session, permit } = connection
   const { limits } = broker
-  const { topicFilter } = request
   const refuse = (reasonCode: ReasonCode, reason: string, code: string): Outcome => {
     broker.counters.subscribesRefused += 1
     broker.refused('subscribe', connection, code, { topicFilter, reasonCode })
@@ -69,6 +132,7 @@ function subscribe(
   }
   const decision = permit.maySubscribe(shared?.topicFilter ?? topicFilter)
   if (!decision.allowed) return refuse(decision.reasonCode, decision.reason, decision.code)
+  if (start !== undefined && 'reason' in start) return refuse(start.reasonCode, start.reason, 'replay_invalid')
   const known = session.subscriptions.get(topicFilter)
   if (known === undefined && session.subscriptions.size >= limits.maximumSubscriptionsPerSession) {
     return refuse(ReasonCodes.quotaExceeded, 'too many subscriptions of this Session', 'too_many_subscriptions')
@@ -84,10 +148,15 @@ function subscribe(
       shared === undefined ? undefined : broker.sessions.group(permit.tenant, shared.shareName, shared.topicFilter),
     // What waits for the subscription that it replaces is not lost [MQTT-3.8.4-4].
     since: known !== undefined && known.qos > 0 ? known.since : broker.delivery.beginnings(session, topicFilter),
+    replayFrom,
   }
   const isNew = broker.sessions.subscribe(session, subscription)
-  // Shared subscriptions get no retained messages; Retain Handling decides for the others [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11].
+  if (start !== undefined) broker.delivery.replay(session, subscription, start.from)
+  // Shared subscriptions get no retained messages, nor who is sent what was before; Retain Handling decides for the
+  // others [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11].
   const wantsRetained =
-    shared === undefined && (request.retainHandling === 0 || (request.retainHandling === 1 && isNew))
+    shared === undefined &&
+    replayFrom === undefined &&
+    (request.retainHandling === 0 || (request.retainHandling === 1 && isNew))
   return wantsRetained ? { reasonCode: qos, subscription } : { reasonCode: qos }
 }

@@ -3,11 +3,21 @@ import type { UnsubscribePacket } from '../mqtt/packet.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
+import { splitReplayFilter } from './replay.ts'
+import { saveSession } from './save-session.ts'
 
-export function handleUnsubscribe(broker: Broker, connection: Connection, packet: UnsubscribePacket): void {
+export function handleUnsubscribe(
+  broker: Broker,
+  connection: Connection,
+  packet: UnsubscribePacket,
+): Promise<void> | undefined {
   const { session } = connection
   const reasonCodes = packet.topicFilters.map((topicFilter) =>
-    broker.sessions.unsubscribe(session, topicFilter) ? ReasonCodes.success : ReasonCodes.noSubscriptionExisted,
+    broker.sessions.unsubscribe(session, splitReplayFilter(topicFilter).topicFilter)
+      ? ReasonCodes.success
+      : ReasonCodes.noSubscriptionExisted,
   )
-  connection.send({ type: 'unsuback', packetId: packet.packetId, reasonCodes })
+  return saveSession(broker, session, () => {
+    if (!connection.isClosed) connection.send({ type: 'unsuback', packetId: packet.packetId, reasonCodes })
+  })
 }

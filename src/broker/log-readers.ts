@@ -4,7 +4,7 @@ import type { LogReaders } from './engine.ts'
 /** A reader's place in one partition; it belongs to the `Readers` that made it. */
 export interface Cursor {
   readonly partition: number
-  /** The next offset to read; moved by `Readers.advance` alone. */
+  /** The next offset to read; moved by `Readers.move` alone. */
   offset: number
   /**
    * What its reader is behind with, at the most: records and bytes written since it fell behind, less the ones that it took.
@@ -42,9 +42,11 @@ export class Readers implements LogReaders {
     return cursor
   }
 
-  advance(cursor: Cursor, offset: number): void {
+  /** Forward, or back for a replay. */
+  move(cursor: Cursor, offset: number): void {
     const place = this.#place(cursor.partition)
-    if (cursor.offset === place.lowest) place.exact = false
+    if (offset < place.lowest) place.lowest = offset
+    else if (cursor.offset === place.lowest) place.exact = false
     cursor.offset = offset
   }
 

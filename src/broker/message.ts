@@ -30,6 +30,23 @@ export function sizeOfMessage(message: Pick<MessageFields, 'topicName' | 'payloa
   return payload.length + topicName.length + propertiesSize('publish', properties) + OVERHEAD_BYTES
 }
 
+/** The id of the message at a place in the log; `placeOfId` reads it. */
+export function messageId(partition: number, offset: number): string {
+  return `${partition}-${offset}`
+}
+
+/** A message's place in the log. */
+export interface Place {
+  readonly partition: number
+  readonly offset: number
+}
+
+/** The place that an id names; undefined when the text is no id. */
+export function placeOfId(id: string): Place | undefined {
+  const match = /^(\d{1,5})-(\d{1,15})$/.exec(id)
+  return match === null ? undefined : { partition: Number(match[1]), offset: Number(match[2]) }
+}
+
 /** When a message expires that is received now: its Message Expiry Interval begins. ms since 1970, or Infinity. */
 export function expiryOf(properties: MessageProperties | undefined, clock: Clock): number {
   const expiry = properties?.messageExpiryIntervalSeconds
@@ -52,6 +69,8 @@ export class Message {
   offset = -1
   /** When the log took it, ms since 1970; 0 while it has not. */
   ownedAtMs = 0
+  #sizeBytes: number | undefined = undefined
+  #tellsId = false
   #plain4: SharedPublish | undefined = undefined
   #plain5: SharedPublish | undefined = undefined
   #identified4: SharedPublish | undefined = undefined
@@ -68,9 +87,26 @@ export class Message {
     this.expiresAtMs = expiresAtMs
   }
 
-  /** Bytes that the message holds on to, for the bounds of queues. */
+  /** Bytes that the message holds on to, for the bounds of queues; always the same number. */
   get sizeBytes(): number {
-    return sizeOfMessage(this)
+    return (this.#sizeBytes ??= sizeOfMessage(this))
+  }
+
+  /** Names the message's place in the log: the same id for as long as it is stored, and never another's. Empty while it has none. */
+  get id(): string {
+    return this.offset < 0 ? '' : messageId(this.partition, this.offset)
+  }
+
+  /** From here on its MQTT 5 readers get its id as the last User Property of this name. Nothing for a message without a place. */
+  tellId(userProperty: string): void {
+    if (this.#tellsId || this.offset < 0) return
+    this.#tellsId = true
+    // Its bytes count as they came.
+    this.#sizeBytes ??= sizeOfMessage(this)
+    const userProperties = [...(this.properties?.userProperties ?? []), [userProperty, this.id] as const]
+    this.properties = { ...this.properties, userProperties }
+    this.#plain5 = undefined
+    this.#identified5 = undefined
   }
 
   /** Makes the message fit to outlive its turn: copies what is a small view and would keep a large chunk alive. */

@@ -91,6 +91,11 @@ export interface Policy {
   /** Judges the Authentication Data of a re-authentication [MQTT-4.12.1-1]; the new permit must be of the same identity. */
   reauthenticate(permit: Permit, authenticationData: Buffer | undefined): Promise<Admission>
   /**
+   * The permit that the identity would get now, for a Will Message whose connection ended with an earlier process; undefined when
+   * it has no access. Absent: such Will Messages are not sent.
+   */
+  permitOf?(owner: { readonly tenant: string; readonly identity: string }): Promise<Permit | undefined>
+  /**
    * Calls the listener when access is lost for good, so that stored Sessions end as well: who gets it back later must not find
    * what came between. For as long as the policy lives.
    */

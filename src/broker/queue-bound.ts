@@ -41,7 +41,7 @@ export async function shedOldest(
     messages -= 1
     bytes -= message.sizeBytes
     lost += 1
-    readers.advance(cursor, offset + 1)
+    readers.move(cursor, offset + 1)
     return true
   })
   return { lost, messages, bytes }

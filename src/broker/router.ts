@@ -1,10 +1,11 @@
 /** From a judged message to its owners: the retained store, the log and the subscribers, in this order. */
-import type { PublishObserver } from './consumer.ts'
+import type { DispatchWatcher, PublishObserver } from './consumer.ts'
 import type { Counters } from './counters.ts'
 import type { Delivery } from './delivery.ts'
-import type { EngineFailure, AppendRequest, Engine } from './engine.ts'
+import type { AppendRequest, Engine, EngineFailure, StateChange } from './engine.ts'
 import type { Message } from './message.ts'
 import type { RetainedMessages } from './retained-messages.ts'
+import { retainedChange } from './retained-store.ts'
 import type { Route, SubscriptionIndex } from './subscription-index.ts'
 
 /** Who wants to know what became of a message of QoS 1 or 2. */
@@ -21,6 +22,7 @@ export class Router {
   readonly #engine: Engine
   readonly #counters: Counters
   readonly #observer: PublishObserver | undefined
+  readonly #keepsQoS0: (topicName: string) => boolean
 
   constructor(
     index: SubscriptionIndex,
@@ -29,7 +31,9 @@ export class Router {
     engine: Engine,
     counters: Counters,
     observer: PublishObserver | undefined,
+    keepsQoS0: (topicName: string) => boolean,
   ) {
+    this.#keepsQoS0 = keepsQoS0
     this.#index = index
     this.#delivery = delivery
     this.#retained = retained
@@ -38,18 +42,40 @@ export class Router {
     this.#observer = observer
   }
 
-  /** A QoS 0 message: nothing is kept but what is retained. */
+  /** A QoS 0 message: nothing is kept but what is retained, and what is kept as a part of the history. */
   pass(message: Message): void {
-    if (message.retain) this.#retained.set(message)
+    if (this.#keepsQoS0(message.topicName)) {
+      this.own(message, new Unacknowledged(this, message))
+      return
+    }
+    if (message.retain) {
+      this.#retained.set(message)
+      if (this.#engine.isDurable) this.#engine.write({ ...NOBODY_WAITS, changes: [retainedChange(message)] })
+    }
+    this.deliver(message)
+  }
+
+  /** To who is there now. */
+  deliver(message: Message): void {
     this.#delivery.passing(this.#index.route(message.topicName), message)
     this.#observer?.observe(message)
   }
 
-  /** A QoS 1 or 2 message: owned first, then delivered, then its publisher is told. */
-  own(message: Message, publisher: MessageOwnerCallbacks): void {
+  /** A QoS 1 or 2 message: owned first, `change` with it, then delivered, then its publisher is told. */
+  own(message: Message, publisher: MessageOwnerCallbacks, change?: StateChange): void {
     this.#retained.reserve(message)
     const route = this.#index.route(message.topicName)
-    this.#engine.append(route.partition, new Append(this, message, route, publisher))
+    this.#engine.append(route.partition, new Append(this, message, route, publisher, this.#changes(message, change)))
+  }
+
+  /** A message of the service's own to one reader, beside the log. */
+  dispatch(message: Message, watcher: DispatchWatcher): 'sent' | 'no reader' | 'no room' {
+    return this.#delivery.dispatch(this.#index.route(message.topicName), message, watcher)
+  }
+
+  #changes(message: Message, change: StateChange | undefined): readonly StateChange[] | undefined {
+    if (!message.retain || !this.#engine.isDurable) return change === undefined ? undefined : [change]
+    return change === undefined ? [retainedChange(message)] : [change, retainedChange(message)]
   }
 
   /** The engine owns the message; answers whether any subscription matches it. */
@@ -69,15 +95,43 @@ export class Router {
   }
 }
 
+/** For state whose loss is no loss of anything acknowledged. */
+const NOBODY_WAITS = { committed: (): void => {}, failed: (): void => {} }
+
+/** A QoS 0 message that is kept: nobody waits to hear of it, and where it can't be kept it still passes. */
+class Unacknowledged implements MessageOwnerCallbacks {
+  readonly #router: Router
+  readonly #message: Message
+
+  constructor(router: Router, message: Message) {
+    this.#router = router
+    this.#message = message
+  }
+
+  owned(): void {}
+
+  failed(): void {
+    this.#router.deliver(this.#message)
+  }
+}
+
 /** A message between its publisher and the engine. */
 class Append implements AppendRequest {
   readonly message: Message
+  readonly changes: readonly StateChange[] | undefined
   readonly #router: Router
   readonly #route: Route
   readonly #publisher: MessageOwnerCallbacks
 
-  constructor(router: Router, message: Message, route: Route, publisher: MessageOwnerCallbacks) {
+  constructor(
+    router: Router,
+    message: Message,
+    route: Route,
+    publisher: MessageOwnerCallbacks,
+    changes: readonly StateChange[] | undefined,
+  ) {
     this.message = message
+    this.changes = changes
     this.#router = router
     this.#route = route
     this.#publisher = publisher

@@ -1,5 +1,6 @@
 /** A Session: what the broker remembers of a client between and during its connections. State, and what is always true of it. */
 import type { QoS } from '../mqtt/packet.ts'
+import type { DispatchWatcher } from './consumer.ts'
 import { matches } from '../mqtt/topic-filter.ts'
 import type { Connection } from './connection.ts'
 import { Deadline } from './deadlines.ts'
@@ -17,14 +18,29 @@ export interface Subscription {
   readonly subscriptionIdentifier: number | undefined
   /** The group of a shared subscription. */
   readonly group: SharedGroup | undefined
-  /** Where the subscription begins in partitions that its Session was behind in when it subscribed. */
-  readonly since: ReadonlyMap<number, number> | undefined
+  /**
+   * Where the subscription begins in a partition, where its Session may read the log from before it: it was behind when it
+   * subscribed, or may be after a restart.
+   */
+  since: Map<number, number> | undefined
+  /** From where it asked to be sent what was before it; such a subscription reads the log at QoS 0 too. */
+  readonly replayFrom: string | undefined
+}
+
+/** A message that somebody is owed, by its place in the log. */
+export interface Owed {
+  /** Undefined until it has been read from the log again, after a restart. */
+  message: Message | undefined
+  /** -1 when it is not in the log: then it is `message`. */
+  readonly partition: number
+  readonly offset: number
+  /** Set when it was to be read again, and retention had taken it. */
+  isLost?: boolean
 }
 
 /** A QoS 1 or 2 message sent to the client and not yet acknowledged to the end. */
-export interface Inflight {
+export interface Inflight extends Owed {
   readonly packetId: number
-  readonly message: Message
   readonly qos: 1 | 2
   readonly retain: boolean
   readonly subscriptionIdentifiers: readonly number[] | undefined
@@ -32,6 +48,10 @@ export interface Inflight {
   readonly group: SharedGroup | undefined
   /** `publish` until PUBACK or PUBREC; `pubrel` until PUBCOMP. */
   awaiting: 'publish' | 'pubrel'
+  /** Grows with each message that the Session is sent, over restarts too. */
+  readonly order: number
+  /** Who dispatched it, of a message that is not in the log. */
+  readonly watcher: DispatchWatcher | undefined
 }
 
 /** A QoS 2 message on its way in, until the client releases it. */
@@ -40,6 +60,19 @@ export interface ReceivedPublish {
   isOwned: boolean
   /** Which of the Session's connections it came on last, by their count. */
   connections: number
+}
+
+/** What a reader of the log must know about its past after a restart of the broker. */
+export interface Recovery {
+  /** Places behind the saved cursors of messages that are in flight or were brought to their end: not sent once more. */
+  readonly handled: ReadonlySet<string>
+  /** By partition: messages before this offset may have been sent already, so they carry DUP. */
+  readonly sentBefore: ReadonlyMap<number, number>
+}
+
+/** A place in the log as a key. */
+export function placeKey(partition: number, offset: number): string {
+  return `${partition}:${offset}`
 }
 
 /** A retained message that a new subscription is still owed. */
@@ -74,6 +107,19 @@ export class Session {
   /** Set for as long as a Will Message waits for its delay. */
   pendingWill: PendingWill | undefined = undefined
   readonly expiry: Deadline
+  /** When its last connection ended, ms since 1970; undefined while it has one. */
+  restingSinceMs: number | undefined = undefined
+  /** True when it has changed since it was last saved. */
+  isUnsaved = false
+  /** True while the engine's state knows it. */
+  isSaved = false
+  /** True once it is over: nothing of it is saved any more. */
+  hasEnded = false
+  /** What a restart left to be sorted out; undefined once the Session has caught up. */
+  recovery: Recovery | undefined = undefined
+  /** A dispatcher was told that there is no room: it wants to know when there is. */
+  isAwaited = false
+  #lastOrder = 0
   #lastPacketId = 0
   #oldPacketIds: readonly number[] = []
   #oldPosition = 0
@@ -85,6 +131,26 @@ export class Session {
     this.identity = identity
     this.clientId = clientId
     this.expiry = new Deadline(() => expired(this))
+  }
+
+  /** A number above all that the Session gave before, in this process or an earlier one. */
+  nextOrder(nowMs: number): number {
+    this.#lastOrder = Math.max(this.#lastOrder + 1, nowMs * 1000)
+    return this.#lastOrder
+  }
+
+  get lastPacketId(): number {
+    return this.#lastPacketId
+  }
+
+  /**
+   * Goes on counting Packet Identifiers after a restart, far from those that the client may have seen since `last` was saved:
+   * a late acknowledgement of one of them must not end another message.
+   */
+  restorePacketIds(last: number): void {
+    this.#beginRound()
+    this.#lastPacketId = (last + 16_384) % 65_535
+    while ((this.#oldPacketIds[this.#oldPosition] ?? Infinity) <= this.#lastPacketId) this.#oldPosition += 1
   }
 
   /** A Packet Identifier not in use [MQTT-2.2.1-4]; there is one, since fewer than 65,535 messages are in flight. */

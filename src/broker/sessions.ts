@@ -5,6 +5,7 @@ import type { Delivery } from './delivery.ts'
 import type { Limits } from './limits.ts'
 import type { Permit } from './policy.ts'
 import { Session } from './session.ts'
+import type { SessionStore } from './session-store.ts'
 import type { Subscription } from './session.ts'
 import { SharedGroup } from './shared-group.ts'
 import type { SubscriptionIndex } from './subscription-index.ts'
@@ -20,6 +21,7 @@ export class Sessions {
   readonly #wills: WillMessages
   readonly #limits: Limits
   readonly #counters: Counters
+  readonly #store: SessionStore | undefined
 
   constructor(
     index: SubscriptionIndex,
@@ -28,7 +30,9 @@ export class Sessions {
     wills: WillMessages,
     limits: Limits,
     counters: Counters,
+    store: SessionStore | undefined,
   ) {
+    this.#store = store
     this.#index = index
     this.#delivery = delivery
     this.#deadlines = deadlines
@@ -42,13 +46,13 @@ export class Sessions {
   }
 
   /** A new, empty Session; undefined when the identity has as many as it may. */
-  create(permit: Permit, clientId: string): Session | undefined {
-    const identity = identityKey(permit)
+  create(owner: Owner, clientId: string): Session | undefined {
+    const identity = identityKey(owner)
     const count = this.#countByIdentity.get(identity) ?? 0
     if (count >= this.#limits.maximumSessionsPerIdentity) return undefined
     this.#countByIdentity.set(identity, count + 1)
-    const key = sessionKey(permit, clientId)
-    const session = new Session(key, permit.tenant, permit.identity, clientId, (expired) => this.end(expired))
+    const key = sessionKey(owner, clientId)
+    const session = new Session(key, owner.tenant, owner.identity, clientId, (expired) => this.end(expired))
     this.#byKey.set(key, session)
     this.#counters.sessions += 1
     return session
@@ -60,11 +64,20 @@ export class Sessions {
       this.end(session)
       return
     }
+    session.restingSinceMs = nowMs
     this.#delivery.detach(session)
     this.#deadlines.set(session.expiry, nowMs + session.expirySeconds * 1000)
+    this.#store?.changed(session)
+  }
+
+  /** After a restart: the Session has rested since. */
+  restore(session: Session, restingSinceMs: number): void {
+    session.restingSinceMs = restingSinceMs
+    this.#deadlines.set(session.expiry, restingSinceMs + session.expirySeconds * 1000)
   }
 
   wake(session: Session): void {
+    session.restingSinceMs = undefined
     this.#deadlines.clear(session.expiry)
   }
 
@@ -72,6 +85,8 @@ export class Sessions {
   end(session: Session): void {
     if (this.#byKey.get(session.key) !== session) return
     this.#byKey.delete(session.key)
+    this.#store?.forget(session)
+    session.hasEnded = true
     const identity = identityKey(session)
     const count = (this.#countByIdentity.get(identity) ?? 1) - 1
     if (count === 0) this.#countByIdentity.delete(identity)
@@ -119,9 +134,15 @@ export class Sessions {
         this.#groups.delete(group.key)
         this.#index.removeGroup(group)
         this.#delivery.forgetGroup(group)
+        this.#store?.forgetGroup(group)
       } else if (!group.hasConnectedMember) this.#delivery.rest(group)
     }
     return true
+  }
+
+  /** The group with this key, if it has members. */
+  findGroup(key: string): SharedGroup | undefined {
+    return this.#groups.get(key)
   }
 
   /** The group of a shared subscription, made if need be; it counts once a member has joined. */
@@ -140,10 +161,16 @@ export class Sessions {
   }
 }
 
-function identityKey(owner: { readonly tenant: string; readonly identity: string }): string {
+/** Whose a Session is. */
+interface Owner {
+  readonly tenant: string
+  readonly identity: string
+}
+
+function identityKey(owner: Owner): string {
   return `${owner.tenant}\0${owner.identity}`
 }
 
-function sessionKey(permit: Permit, clientId: string): string {
-  return `${identityKey(permit)}\0${clientId}`
+function sessionKey(owner: Owner, clientId: string): string {
+  return `${identityKey(owner)}\0${clientId}`
 }

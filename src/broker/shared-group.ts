@@ -1,7 +1,7 @@
 /** The members of one shared subscription: each message goes to one of them (MQTT 5.0 §4.8.2). */
+import { matches } from '../mqtt/topic-filter.ts'
 import type { Cursor } from './log-readers.ts'
-import type { Message } from './message.ts'
-import type { Session, Subscription } from './session.ts'
+import type { Owed, Recovery, Session, Subscription } from './session.ts'
 
 export class SharedGroup {
   readonly key: string
@@ -10,8 +10,12 @@ export class SharedGroup {
   /** The partitions in which the group is behind the tail: no member had room, or none was there. */
   readonly behind = new Map<number, Cursor>()
   /** Taken back from members that went away; goes out before what the log holds. Bounded by their windows. */
-  readonly returned: Message[] = []
+  readonly returned: Owed[] = []
   catchingUp = false
+  /** True when it has changed since it was last saved. */
+  isUnsaved = false
+  /** What a restart left to be sorted out; undefined once the group has caught up. */
+  recovery: Recovery | undefined = undefined
   #order: Session[] = []
   #next = 0
 
@@ -33,6 +37,11 @@ export class SharedGroup {
   leave(session: Session): void {
     this.members.delete(session)
     this.#order = this.#order.filter((member) => member !== session)
+  }
+
+  /** Whether messages of the Topic Name are for the group. */
+  matches(topicName: string): boolean {
+    return matches(this.topicFilter, topicName)
   }
 
   get hasConnectedMember(): boolean {

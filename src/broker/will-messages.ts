@@ -7,33 +7,44 @@ import type { Session } from './session.ts'
 
 export interface PendingWill {
   readonly will: WillMessage
-  readonly permit: Permit
+  /** Undefined after a restart: the policy is asked for one when the Will Message is due. */
+  readonly permit: Permit | undefined
+  /** ms since 1970; the right to send it ends then. */
+  readonly permitExpiresAtMs: number | undefined
+  /** ms since 1970. */
+  readonly dueAtMs: number
   readonly deadline: Deadline
   /** Stops watching the permit. */
   unwatch: () => void
 }
 
+/** A Will Message that goes out now, if it may. */
+export type DueWill = Pick<PendingWill, 'will' | 'permit' | 'permitExpiresAtMs'>
+
 export class WillMessages {
   readonly #deadlines: Deadlines
-  readonly #publish: (session: Session, will: WillMessage, permit: Permit) => void
+  readonly #publish: (session: Session, pending: DueWill) => void
 
-  constructor(deadlines: Deadlines, publish: (session: Session, will: WillMessage, permit: Permit) => void) {
+  constructor(deadlines: Deadlines, publish: (session: Session, due: DueWill) => void) {
     this.#deadlines = deadlines
     this.#publish = publish
   }
 
   /** The connection is over without a DISCONNECT that spares the Will Message [MQTT-3.1.2-8]. */
   owe(session: Session, will: WillMessage, permit: Permit, nowMs: number): void {
+    const permitExpiresAtMs = permit.expiresAtMs
     if (will.delayIntervalSeconds === 0 || session.expirySeconds === 0) {
-      this.#publish(session, will, permit)
+      this.#publish(session, { will, permit, permitExpiresAtMs })
       return
     }
-    const deadline = new Deadline(() => this.#due(session))
-    const pending: PendingWill = { will, permit, deadline, unwatch: () => {} }
-    session.pendingWill = pending
-    this.#deadlines.set(deadline, nowMs + will.delayIntervalSeconds * 1000)
+    const pending = this.#wait(session, will, permit, permitExpiresAtMs, nowMs + will.delayIntervalSeconds * 1000)
     // Watched, so that it learns of its end: it is asked when the Will Message is due.
     pending.unwatch = permit.watch(() => {})
+  }
+
+  /** After a restart: the Will Message of a Session that has no connection any more. */
+  restore(session: Session, will: WillMessage, permitExpiresAtMs: number | undefined, dueAtMs: number): void {
+    this.#wait(session, will, undefined, permitExpiresAtMs, dueAtMs)
   }
 
   /** Nothing is sent: the client is back within the delay [MQTT-3.1.3-9], or has no longer the right to send it. */
@@ -56,6 +67,20 @@ export class WillMessages {
     session.pendingWill = undefined
     if (pending === undefined) return
     pending.unwatch()
-    this.#publish(session, pending.will, pending.permit)
+    this.#publish(session, pending)
+  }
+
+  #wait(
+    session: Session,
+    will: WillMessage,
+    permit: Permit | undefined,
+    permitExpiresAtMs: number | undefined,
+    dueAtMs: number,
+  ): PendingWill {
+    const deadline = new Deadline(() => this.#due(session))
+    const pending: PendingWill = { will, permit, permitExpiresAtMs, dueAtMs, deadline, unwatch: () => {} }
+    session.pendingWill = pending
+    this.#deadlines.set(deadline, dueAtMs)
+    return pending
   }
 }

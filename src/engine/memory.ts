@@ -39,6 +39,7 @@ const EMPTY: ReadResult = { messages: [], offsets: [], next: 0, lost: 0 }
 
 export class MemoryEngine implements Engine {
   readonly partitions: number
+  readonly isDurable: boolean = false
   readonly #maximumBytes: number
   readonly #partitions: Partition[]
   #readers: LogReaders = { lowestNeeded: () => Infinity }

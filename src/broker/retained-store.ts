@@ -1,0 +1,29 @@
+/** Retained messages in the engine's state: set and removed together with the message that does so. */
+import type { StateChange, StateEntry } from './engine.ts'
+import { Message } from './message.ts'
+import { decode, encode } from './session-record.ts'
+import type { MessageRecord } from './session-record.ts'
+import { STATE_KEYS } from './state-keys.ts'
+
+/** What a message with RETAIN changes in the state; an empty payload removes what was retained [MQTT-3.3.1-6]. */
+export function retainedChange(message: Message): StateChange {
+  const { topicName, payload, qos, properties, publisherKey, expiresAtMs } = message
+  const key = STATE_KEYS.retained(topicName)
+  if (payload.length === 0) return { key, value: undefined }
+  const record: MessageRecord = {
+    topicName,
+    payload,
+    qos,
+    publisherKey,
+    ...(properties === undefined ? {} : { properties }),
+    ...(expiresAtMs === Infinity ? {} : { expiresAtMs }),
+  }
+  return { key, value: encode(record) }
+}
+
+/** The retained message of an entry. Throws UnreadableRecordError. */
+export function retainedMessage({ value }: StateEntry): Message {
+  const { topicName, payload, qos, properties, publisherKey, expiresAtMs } = decode(value) as MessageRecord
+  const fields = { topicName, payload, qos, retain: true, properties, publisherKey }
+  return new Message(fields, expiresAtMs ?? Infinity)
+}

@@ -1,0 +1,254 @@
+/**
+ * Sessions in the engine's state, so that they outlive the process. What must not be done twice or be forgotten is saved before
+ * it is told (subscriptions, QoS 2); how far a Session has read is saved by checkpoints.
+ *
+ * A checkpoint writes every Session that changed since the last one, then the tails of the log as they were when it began. A live Session that
+ * has not changed since stands at these tails. So a crash repeats, at QoS 1, at most what was sent since the last
+ * checkpoint: a second, or `MESSAGES_BETWEEN_CHECKPOINTS`.
+ */
+import type { Engine, EngineFailure, StateChange } from './engine.ts'
+import type { Log } from './log.ts'
+import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession } from './session-record.ts'
+import type { Inflight, Session } from './session.ts'
+import type { SharedGroup } from './shared-group.ts'
+import { STATE_KEYS } from './state-keys.ts'
+import type { Reader } from './turns.ts'
+
+/** After so many messages a checkpoint does not wait for the second to pass. */
+const MESSAGES_BETWEEN_CHECKPOINTS = 10_000
+/** Sessions written in one turn of the event loop, so that a checkpoint of very many holds nobody up. */
+const SESSIONS_PER_TURN = 256
+const NOTHING = Buffer.alloc(0)
+
+/** A QoS 2 message brought to its end: kept in the state until no saved cursor is before it. */
+interface Completed {
+  readonly session: Session
+  readonly key: string
+}
+
+export class SessionStore {
+  readonly #engine: Engine
+  readonly #log: Log
+  readonly #tails: () => readonly number[]
+  readonly #nowMs: () => number
+  readonly #afterTurn: (run: () => void) => void
+  #unsaved: Reader[] = []
+  #completed: Completed[] = []
+  /** Writes that the engine refused and that must not be given up: they are tried again with the next checkpoint. */
+  #refused: { readonly changes: readonly StateChange[]; readonly done: () => void }[] = []
+  #running: Promise<void> | undefined = undefined
+  #savedTails = ''
+  /** Messages since the last checkpoint began. */
+  #routed = 0
+
+  constructor(
+    engine: Engine,
+    log: Log,
+    tails: () => readonly number[],
+    nowMs: () => number,
+    afterTurn: (run: () => void) => void,
+  ) {
+    this.#engine = engine
+    this.#log = log
+    this.#tails = tails
+    this.#nowMs = nowMs
+    this.#afterTurn = afterTurn
+  }
+
+  /** Sessions that end with their connection are not kept. */
+  keeps(session: Session): boolean {
+    return session.expirySeconds > 0
+  }
+
+  /** The Session or group is written with the next checkpoint. */
+  changed(reader: Reader): void {
+    if (reader.isUnsaved || (!('members' in reader) && !this.keeps(reader))) return
+    reader.isUnsaved = true
+    this.#unsaved.push(reader)
+  }
+
+  /** Writes the Session now; `done` when it is owned. */
+  save(session: Session, done: () => void): void {
+    this.#write([this.#sessionChange(session)], done)
+  }
+
+  /** A QoS 2 message is about to be sent; `done` when it will be known after a crash. */
+  sending(session: Session, entry: Inflight, done: () => void): void {
+    this.changed(session)
+    this.#write([inflightChange(session, entry, 'publish')], done)
+  }
+
+  /** The client has said PUBREC; `done` when a crash can't let the message be published again. */
+  releasing(session: Session, entry: Inflight, done: () => void): void {
+    this.#write([inflightChange(session, entry, 'pubrel')], done)
+  }
+
+  /** The message has come to its end. */
+  settled(session: Session, entry: Inflight): void {
+    if (!this.keeps(session)) return
+    this.changed(session)
+    if (entry.qos === 2 && entry.offset >= 0) {
+      this.#completed.push({ session, key: STATE_KEYS.sent(session.key, entry.partition, entry.offset) })
+    }
+  }
+
+  /** What remembers an incoming QoS 2 message; to be owned together with it [MQTT-4.3.3-10]. */
+  received(session: Session, packetId: number): StateChange {
+    return { key: STATE_KEYS.received(session.key, packetId), value: NOTHING }
+  }
+
+  /** Writes what remembers it by itself. */
+  saveReceived(session: Session, packetId: number, done: () => void): void {
+    this.#write([this.received(session, packetId)], done)
+  }
+
+  /** The client has released an incoming QoS 2 message; `done` when its Packet Identifier may mean another one. */
+  released(session: Session, packetId: number, done: () => void): void {
+    this.#write([{ key: STATE_KEYS.received(session.key, packetId), value: undefined }], done)
+  }
+
+  /** The Session has ended, or ends with its connection from now on. Nothing where it was never saved. */
+  forget(session: Session): void {
+    if (!session.isSaved) return
+    session.isSaved = false
+    const keys = [STATE_KEYS.session(session.key)]
+    for (const packetId of session.received.keys()) keys.push(STATE_KEYS.received(session.key, packetId))
+    for (const { qos, partition, offset } of session.inflight.values()) {
+      if (qos === 2 && offset >= 0) keys.push(STATE_KEYS.sent(session.key, partition, offset))
+    }
+    this.#completed = this.#completed.filter((completed) => {
+      if (completed.session !== session) return true
+      keys.push(completed.key)
+      return false
+    })
+    this.#write(
+      keys.map((key) => ({ key, value: undefined })),
+      () => {},
+    )
+  }
+
+  /** The group has lost its last member. */
+  forgetGroup(group: SharedGroup): void {
+    this.#write([{ key: STATE_KEYS.group(group.key), value: undefined }], () => {})
+  }
+
+  /** State that no Session needs: forgotten with the next checkpoint. */
+  discard(changes: readonly StateChange[]): void {
+    if (changes.length > 0) this.#refused.push({ changes, done: () => {} })
+  }
+
+  /** A message went to its readers. */
+  routed(): void {
+    this.#routed += 1
+    if (this.#routed === MESSAGES_BETWEEN_CHECKPOINTS) this.#afterTurn(() => void this.checkpoint())
+  }
+
+  /** Saves what has changed; resolves when it is owned or has failed (then the next one takes it along). */
+  checkpoint(): Promise<void> {
+    this.#running ??= this.#checkpoint().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  /** The last checkpoint: nothing is sent any more, so what was sent is known exactly. */
+  async close(): Promise<void> {
+    await this.#running
+    await this.#checkpoint(true)
+  }
+
+  async #checkpoint(isClean = false): Promise<void> {
+    this.#routed = 0
+    const refused = this.#refused
+    this.#refused = []
+    for (const { changes, done } of refused) this.#write(changes, done)
+    const tails = encodeCheckpoint({ tails: this.#tails(), isClean })
+    const text = tails.toString('latin1')
+    if (this.#unsaved.length === 0 && this.#completed.length === 0 && text === this.#savedTails) return
+    const completed = this.#completed
+    this.#completed = []
+    const unsaved = this.#unsaved
+    this.#unsaved = []
+    for (let first = 0; first < unsaved.length; first += SESSIONS_PER_TURN) {
+      const part = unsaved.slice(first, first + SESSIONS_PER_TURN)
+      // Not waited for: the order of writes is the order of commits.
+      this.#save(part)
+      if (first + SESSIONS_PER_TURN < unsaved.length) await this.#turn()
+    }
+    const changes: StateChange[] = [{ key: STATE_KEYS.checkpoint, value: tails }]
+    for (const { key } of completed) changes.push({ key, value: undefined })
+    await new Promise<void>((resolve) => {
+      this.#engine.write({
+        changes,
+        committed: () => {
+          this.#savedTails = text
+          resolve()
+        },
+        failed: (failure) => {
+          this.#completed.push(...completed)
+          this.#failed(failure)
+          resolve()
+        },
+      })
+    })
+  }
+
+  #save(readers: readonly Reader[]): void {
+    const changes: StateChange[] = []
+    for (const reader of readers) {
+      reader.isUnsaved = false
+      if ('members' in reader) changes.push(groupChange(reader))
+      else if (!reader.hasEnded) changes.push(this.#sessionChange(reader))
+    }
+    if (changes.length === 0) return
+    this.#engine.write({
+      changes,
+      committed: () => {},
+      failed: (failure) => {
+        for (const reader of readers) this.changed(reader)
+        this.#failed(failure)
+      },
+    })
+  }
+
+  #sessionChange(session: Session): StateChange {
+    session.isSaved = true
+    return { key: STATE_KEYS.session(session.key), value: encodeSession(session, this.#nowMs()) }
+  }
+
+  #write(changes: readonly StateChange[], done: () => void): void {
+    if (this.#refused.length > 0) {
+      // Behind what was refused before it, so that the order holds.
+      this.#refused.push({ changes, done })
+      return
+    }
+    this.#engine.write({
+      changes,
+      committed: done,
+      failed: (failure) => {
+        // Bounded by the windows of the Sessions that wait for it.
+        this.#refused.push({ changes, done })
+        this.#failed(failure)
+      },
+    })
+  }
+
+  #failed({ reason }: EngineFailure): void {
+    this.#log.warn({ reason }, 'session.save_refused')
+  }
+
+  #turn(): Promise<void> {
+    return new Promise((resolve) => this.#afterTurn(resolve))
+  }
+}
+
+function inflightChange(session: Session, entry: Inflight, awaiting: 'publish' | 'pubrel'): StateChange {
+  const { partition, offset } = entry
+  return { key: STATE_KEYS.sent(session.key, partition, offset), value: encodeInflight(entry, awaiting) }
+}
+
+/** A group that is at the tail everywhere needs no record. */
+function groupChange(group: SharedGroup): StateChange {
+  const isPlain = group.members.size === 0 || (group.behind.size === 0 && group.returned.length === 0)
+  return { key: STATE_KEYS.group(group.key), value: isPlain ? undefined : encodeGroup(group) }
+}

@@ -1,0 +1,59 @@
+/** What waits for the end of the current turn of the event loop: readers that may go on, and connections with bytes to write. */
+import type { Clock } from './clock.ts'
+import type { Connection } from './connection.ts'
+import { LastJoin } from './outgoing.ts'
+import type { Session } from './session.ts'
+import type { SharedGroup } from './shared-group.ts'
+
+/** Who reads the log: a Session for its own subscriptions, or a group for its members. */
+export type Reader = Session | SharedGroup
+
+export class Turns {
+  /** Shared by all connections of a turn. */
+  readonly lastJoin = new LastJoin()
+  readonly #clock: Clock
+  readonly #goOn: (reader: Reader) => void
+  #awake = new Set<Reader>()
+  #flushing: Connection[] = []
+  #isPlanned = false
+
+  constructor(clock: Clock, goOn: (reader: Reader) => void) {
+    this.#clock = clock
+    this.#goOn = goOn
+  }
+
+  /** Something has changed that may let the reader take more. */
+  wake(reader: Reader): void {
+    this.#awake.add(reader)
+    this.#plan()
+  }
+
+  forget(reader: Reader): void {
+    this.#awake.delete(reader)
+  }
+
+  /** The connection has something to flush after the turn. */
+  flushLater(connection: Connection): void {
+    this.#flushing.push(connection)
+    this.#plan()
+  }
+
+  #plan(): void {
+    if (this.#isPlanned) return
+    this.#isPlanned = true
+    this.#clock.afterTurn(() => this.#end())
+  }
+
+  #end(): void {
+    this.#isPlanned = false
+    if (this.#awake.size > 0) {
+      const awake = this.#awake
+      this.#awake = new Set()
+      for (const reader of awake) this.#goOn(reader)
+    }
+    const flushing = this.#flushing
+    this.#flushing = []
+    for (const connection of flushing) connection.flush()
+    this.lastJoin.forget()
+  }
+}
