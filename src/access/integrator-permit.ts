@@ -1,4 +1,5 @@
 /** The permit of a user's broker-access token: the events of its organization's applications, the commands of their devices. */
+import { MISSED_TOPIC_NAME } from '../broker/missed-notice.ts'
 import type { Decision, Permit, PermitEnd, Refusal } from '../broker/policy.ts'
 import { ALLOWED } from '../broker/policy.ts'
 import type { DevicePlace, Directory } from '../identity/directory.ts'
@@ -33,6 +34,7 @@ export interface IntegratorPermitOptions {
 export class IntegratorPermit implements Permit, HeldPermit {
   readonly tenant: string
   readonly identity: string
+  readonly ground: string
   readonly expiresAtMs: number
   readonly maximumMessagesPerSecond: number
   readonly mayReceive = undefined
@@ -45,9 +47,10 @@ export class IntegratorPermit implements Permit, HeldPermit {
     const { organizationId, userId, tokenId, expiresAtMs } = options.claims
     this.tenant = `organization:${organizationId}`
     this.identity = `user:${userId}`
+    this.ground = `token:${tokenId}`
     this.expiresAtMs = expiresAtMs
     this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
-    this.grounds = [this.tenant, this.identity, `token:${tokenId}`]
+    this.grounds = [this.tenant, this.identity, this.ground]
     this.#options = options
   }
 
@@ -62,6 +65,8 @@ export class IntegratorPermit implements Permit, HeldPermit {
 
   /** Containment: every Topic Name that the filter matches is one that the topic endpoint's own filter matches. */
   maySubscribe(topicFilter: string): Decision {
+    // Only its own Session is told on it.
+    if (topicFilter === MISSED_TOPIC_NAME) return ALLOWED
     const applicationId = applicationIdOf(topicFilter)
     const isOwn = applicationId !== undefined && this.#options.applications.has(applicationId)
     return isOwn && covers(applicationEventsTopic(applicationId), topicFilter) ? ALLOWED : NOT_AN_EVENT_TOPIC

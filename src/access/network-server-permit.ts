@@ -33,6 +33,7 @@ export interface NetworkServerPermitOptions {
 export class NetworkServerPermit implements Permit, HeldPermit {
   readonly tenant: string
   readonly identity: string
+  readonly ground: string
   readonly expiresAtMs = undefined
   readonly maximumMessagesPerSecond: number
   readonly mayReceive: ((topicName: string) => boolean) | undefined
@@ -46,7 +47,8 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     this.tenant = organizationId === null ? 'deployment' : `organization:${organizationId}`
     this.identity = `network-server:${id}`
     this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
-    this.grounds = [this.tenant, `credential:${id}`]
+    this.ground = `credential:${id}`
+    this.grounds = [this.tenant, this.ground]
     this.#options = options
     const { applications } = options
     // Network servers subscribe to the commands of all applications; one of an organization gets those of its own.

@@ -3,6 +3,8 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/policy.ts'
 import type { Change } from '../identity/changes.ts'
 import type { Registry } from '../identity/registry.ts'
+import type { ServiceCredential } from '../identity/service-credentials.ts'
+import type { BrokerAccessClaims } from '../identity/tokens.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import { IntegratorPermit } from './integrator-permit.ts'
@@ -92,18 +94,26 @@ export class AccessPolicy implements Policy {
     return this.#authenticateToken(authenticationData.toString('latin1'))
   }
 
+  async permitOn(ground: string): Promise<Permit | undefined> {
+    const [kind, id = ''] = ground.split(':', 2)
+    if (kind === 'credential') {
+      const credential = await this.#registry.serviceCredentials.get(id)
+      return credential && this.#networkServerPermit(credential)
+    }
+    // A revoked token is forgotten, an expired one is not found.
+    const access = kind === 'token' ? await this.#registry.tokens.getBrokerAccess(id) : undefined
+    const user = access && (await this.#registry.users.get(access.userId))
+    if (access === undefined || user?.isActive !== true) return undefined
+    const viewer = { userId: user.id, isAdmin: user.isAdmin }
+    const isMember = await this.#registry.members.isMember(viewer, access.organizationId)
+    return isMember ? this.#integratorPermit(access) : undefined
+  }
+
   async #authenticateToken(jwt: string): Promise<Admission> {
     const seenChanges = this.#changes
     const verified = await this.#registry.tokens.verifyBrokerAccess(jwt)
     if (!verified.ok) return refuse(tokenReasonCode(verified.code), verified.reason, verified.message)
-    const permit = new IntegratorPermit({
-      claims: verified.value,
-      applications: await this.#applications.of(verified.value.organizationId),
-      directory: this.#registry.directory,
-      maximumMessagesPerSecond: this.#limits.integratorMessagesPerSecond,
-      held: (held) => this.#held(held),
-      released: (held) => this.#watch.remove(held),
-    })
+    const permit = await this.#integratorPermit(verified.value)
     const recheck: Recheck = async () => {
       const again = await this.#registry.tokens.verifyBrokerAccess(jwt)
       return again.ok ? undefined : { reasonCode: ReasonCodes.notAuthorized, reason: again.message, code: again.reason }
@@ -122,8 +132,28 @@ export class AccessPolicy implements Policy {
     if (credential === undefined) {
       return refuse(ReasonCodes.badUserNameOrPassword, 'service_credential_invalid', 'no such service credential')
     }
+    const permit = await this.#networkServerPermit(credential)
+    const recheck: Recheck = async () => ((await verify()) === undefined ? CREDENTIAL_REVOKED : undefined)
+    this.#rechecks.set(permit, { recheck, seenChanges })
+    return { allowed: true, permit }
+  }
+
+  async #integratorPermit(claims: BrokerAccessClaims): Promise<IntegratorPermit> {
+    return new IntegratorPermit({
+      claims,
+      applications: await this.#applications.of(claims.organizationId),
+      directory: this.#registry.directory,
+      maximumMessagesPerSecond: this.#limits.integratorMessagesPerSecond,
+      held: (held) => this.#held(held),
+      released: (held) => this.#watch.remove(held),
+    })
+  }
+
+  async #networkServerPermit(
+    credential: Pick<ServiceCredential, 'id' | 'organizationId'>,
+  ): Promise<NetworkServerPermit> {
     const { organizationId } = credential
-    const permit = new NetworkServerPermit({
+    return new NetworkServerPermit({
       credential,
       applications: organizationId === null ? undefined : await this.#applications.of(organizationId),
       directory: this.#registry.directory,
@@ -131,9 +161,6 @@ export class AccessPolicy implements Policy {
       held: (held) => this.#held(held),
       released: (held) => this.#watch.remove(held),
     })
-    const recheck: Recheck = async () => ((await verify()) === undefined ? CREDENTIAL_REVOKED : undefined)
-    this.#rechecks.set(permit, { recheck, seenChanges })
-    return { allowed: true, permit }
   }
 
   #held(permit: HeldPermit): void {

@@ -319,9 +319,9 @@ export class Broker implements Publisher, Dispatcher {
   }
 
   /** A Will Message is judged again when it is due: rights may have changed since CONNECT. */
-  async #publishWill(session: Session, { will, permit: held, permitExpiresAtMs }: DueWill): Promise<void> {
+  async #publishWill(session: Session, { will, permit: held, ground, permitExpiresAtMs }: DueWill): Promise<void> {
     const { topicName, payload, qos, retain } = will
-    const permit = held ?? (await this.policy.permitOf?.(session).catch(() => undefined))
+    const permit = held ?? (await this.policy.permitOn?.(ground).catch(() => undefined))
     if (permit === undefined || (permitExpiresAtMs !== undefined && permitExpiresAtMs <= this.clock.now())) {
       this.counters.publishesRefused += 1
       this.log.warn({ clientId: session.clientId, tenant: session.tenant, code: 'token_expired' }, 'will.refused')

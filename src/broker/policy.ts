@@ -60,6 +60,8 @@ export interface Permit {
   readonly tenant: string
   /** The user or service within the tenant; a part of the Session's key. */
   readonly identity: string
+  /** What it rests on, in the policy's own words: after a restart the policy finds the permit again by it. */
+  readonly ground: string
   /** The permit ends by itself at this time (ms since 1970). */
   readonly expiresAtMs: number | undefined
   /** PUBLISH packets a second that this connection may send, on average over a second. */
@@ -91,10 +93,10 @@ export interface Policy {
   /** Judges the Authentication Data of a re-authentication [MQTT-4.12.1-1]; the new permit must be of the same identity. */
   reauthenticate(permit: Permit, authenticationData: Buffer | undefined): Promise<Admission>
   /**
-   * The permit that the identity would get now, for a Will Message whose connection ended with an earlier process; undefined when
-   * it has no access. Absent: such Will Messages are not sent.
+   * The permit that rests on the ground of an earlier one, for a Will Message whose connection ended with an earlier process;
+   * undefined when that ground is gone. Absent: such Will Messages are not sent.
    */
-  permitOf?(owner: { readonly tenant: string; readonly identity: string }): Promise<Permit | undefined>
+  permitOn?(ground: string): Promise<Permit | undefined>
   /**
    * Calls the listener when access is lost for good, so that stored Sessions end as well: who gets it back later must not find
    * what came between. For as long as the policy lives.

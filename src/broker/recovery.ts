@@ -89,8 +89,8 @@ function restoreSession(parts: Recovered, record: SessionRecord, nowMs: number):
   session.isSaved = true
   for (const saved of record.subscriptions) sessions.subscribe(session, restoreSubscription(sessions, record, saved))
   if (record.will !== undefined) {
-    const { will, dueAtMs, permitExpiresAtMs } = record.will
-    wills.restore(session, will, permitExpiresAtMs, dueAtMs ?? nowMs + will.delayIntervalSeconds * 1000)
+    const { will, ground, dueAtMs, permitExpiresAtMs } = record.will
+    wills.restore(session, { will, ground, permitExpiresAtMs }, dueAtMs ?? nowMs + will.delayIntervalSeconds * 1000)
   }
   // One that expired while nobody was there ends with the first tick, and its Will Message goes out.
   sessions.restore(session, restingSinceMs)

@@ -11,8 +11,8 @@ const TOPIC_NAME = 'application/5/device/0102030405060708/event/up'
 const TOPIC_FILTER = 'application/5/device/+/event/+'
 
 class RestartPolicy extends TestPolicy {
-  permitOf(owner: { readonly tenant: string; readonly identity: string }): Promise<TestPermit> {
-    return Promise.resolve(new TestPermit(owner.tenant, owner.identity))
+  permitOn(ground: string): Promise<TestPermit | undefined> {
+    return Promise.resolve(ground === 'a ground' ? new TestPermit() : undefined)
   }
 }
 

@@ -40,6 +40,8 @@ export interface WillRecord {
   readonly will: WillMessage
   /** When it is due, ms since 1970; absent while the connection lives. */
   readonly dueAtMs?: number
+  /** What the permit to send it rests on. */
+  readonly ground: string
   /** When the right to send it ends. */
   readonly permitExpiresAtMs?: number
 }
@@ -199,11 +201,13 @@ function willRecord(session: Session): { readonly will?: WillRecord } {
   const { connection, pendingWill } = session
   const will = connection?.will ?? pendingWill?.will
   if (will === undefined) return {}
-  const expiresAtMs = connection?.will === undefined ? pendingWill?.permitExpiresAtMs : connection.permit.expiresAtMs
+  const isLive = connection?.will !== undefined
+  const expiresAtMs = isLive ? connection.permit.expiresAtMs : pendingWill?.permitExpiresAtMs
   return {
     will: {
       will,
-      ...(connection?.will === undefined && pendingWill !== undefined ? { dueAtMs: pendingWill.dueAtMs } : {}),
+      ground: (isLive ? connection.permit.ground : pendingWill?.ground) ?? '',
+      ...(!isLive && pendingWill !== undefined ? { dueAtMs: pendingWill.dueAtMs } : {}),
       ...(expiresAtMs === undefined ? {} : { permitExpiresAtMs: expiresAtMs }),
     },
   }

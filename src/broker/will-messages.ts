@@ -9,6 +9,8 @@ export interface PendingWill {
   readonly will: WillMessage
   /** Undefined after a restart: the policy is asked for one when the Will Message is due. */
   readonly permit: Permit | undefined
+  /** What the permit rests on. */
+  readonly ground: string
   /** ms since 1970; the right to send it ends then. */
   readonly permitExpiresAtMs: number | undefined
   /** ms since 1970. */
@@ -19,7 +21,7 @@ export interface PendingWill {
 }
 
 /** A Will Message that goes out now, if it may. */
-export type DueWill = Pick<PendingWill, 'will' | 'permit' | 'permitExpiresAtMs'>
+export type DueWill = Pick<PendingWill, 'will' | 'permit' | 'ground' | 'permitExpiresAtMs'>
 
 export class WillMessages {
   readonly #deadlines: Deadlines
@@ -32,19 +34,23 @@ export class WillMessages {
 
   /** The connection is over without a DISCONNECT that spares the Will Message [MQTT-3.1.2-8]. */
   owe(session: Session, will: WillMessage, permit: Permit, nowMs: number): void {
-    const permitExpiresAtMs = permit.expiresAtMs
+    const { ground, expiresAtMs: permitExpiresAtMs } = permit
     if (will.delayIntervalSeconds === 0 || session.expirySeconds === 0) {
-      this.#publish(session, { will, permit, permitExpiresAtMs })
+      this.#publish(session, { will, permit, ground, permitExpiresAtMs })
       return
     }
-    const pending = this.#wait(session, will, permit, permitExpiresAtMs, nowMs + will.delayIntervalSeconds * 1000)
+    const pending = this.#wait(
+      session,
+      { will, permit, ground, permitExpiresAtMs },
+      nowMs + will.delayIntervalSeconds * 1000,
+    )
     // Watched, so that it learns of its end: it is asked when the Will Message is due.
     pending.unwatch = permit.watch(() => {})
   }
 
   /** After a restart: the Will Message of a Session that has no connection any more. */
-  restore(session: Session, will: WillMessage, permitExpiresAtMs: number | undefined, dueAtMs: number): void {
-    this.#wait(session, will, undefined, permitExpiresAtMs, dueAtMs)
+  restore(session: Session, due: Omit<DueWill, 'permit'>, dueAtMs: number): void {
+    this.#wait(session, { ...due, permit: undefined }, dueAtMs)
   }
 
   /** Nothing is sent: the client is back within the delay [MQTT-3.1.3-9], or has no longer the right to send it. */
@@ -70,15 +76,9 @@ export class WillMessages {
     this.#publish(session, pending)
   }
 
-  #wait(
-    session: Session,
-    will: WillMessage,
-    permit: Permit | undefined,
-    permitExpiresAtMs: number | undefined,
-    dueAtMs: number,
-  ): PendingWill {
+  #wait(session: Session, due: DueWill, dueAtMs: number): PendingWill {
     const deadline = new Deadline(() => this.#due(session))
-    const pending: PendingWill = { will, permit, permitExpiresAtMs, dueAtMs, deadline, unwatch: () => {} }
+    const pending: PendingWill = { ...due, dueAtMs, deadline, unwatch: () => {} }
     session.pendingWill = pending
     this.#deadlines.set(deadline, dueAtMs)
     return pending

@@ -23,6 +23,7 @@ export class BarePolicy implements Policy {
     this.#permit = {
       tenant: '',
       identity: '',
+      ground: '',
       expiresAtMs: undefined,
       maximumMessagesPerSecond: Infinity,
       mayPublish: () => ALLOWED,
@@ -44,6 +45,10 @@ export class BarePolicy implements Policy {
     const matches = user === undefined || (isSame(userName ?? '', user) && isSame(password ?? '', expected ?? ''))
     if (!matches) return refuse(ReasonCodes.badUserNameOrPassword, 'bad_credentials', 'wrong user name or password')
     return { allowed: true, permit: this.#permit }
+  }
+
+  async permitOn(): Promise<Permit> {
+    return this.#permit
   }
 
   async reauthenticate(): Promise<Admission> {

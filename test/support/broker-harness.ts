@@ -44,6 +44,7 @@ export class ManualClock implements Clock {
 export class TestPermit implements Permit {
   readonly tenant: string
   readonly identity: string
+  readonly ground = 'a ground'
   expiresAtMs: number | undefined = undefined
   maximumMessagesPerSecond = Infinity
   mayReceive: ((topicName: string) => boolean) | undefined = undefined
