@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
+import { FairQueue } from './fair-queue.ts'
+
+const limits = { total: 100, perApplication: 10, runningPerOrganization: 1 }
+
+/** Lets one worker do all jobs; what each one was, in order. */
+function order(queue: FairQueue<{ name: string; ms: number }>): string[] {
+  const names: string[] = []
+  for (let taken = queue.next(); taken !== undefined; taken = queue.next()) {
+    names.push(taken.job.name)
+    queue.finished(taken, taken.job.ms)
+  }
+  return names
+}
+
+describe('the queue of scripts', () => {
+  it('keeps the order of one application', () => {
+    const queue = new FairQueue<{ name: string; ms: number }>(limits)
+    for (const name of ['1', '2', '3']) queue.push('o', 'a', { name, ms: 5 })
+    assert.deepEqual(order(queue), ['1', '2', '3'])
+  })
+
+  it('gives an organization with slow scripts one turn for many of another', () => {
+    const queue = new FairQueue<{ name: string; ms: number }>(limits)
+    for (let n = 0; n < 3; n += 1) queue.push('slow', 's', { name: 'slow', ms: 100 })
+    for (let n = 0; n < 10; n += 1) queue.push('quick', 'q', { name: 'quick', ms: 1 })
+    assert.deepEqual(order(queue), ['slow', ...Array<string>(10).fill('quick'), 'slow', 'slow'])
+  })
+
+  it('gives an organization with a hundred applications no more than one with one', () => {
+    const queue = new FairQueue<{ name: string; ms: number }>(limits)
+    for (let n = 0; n < 90; n += 1) queue.push('many', `m${n}`, { name: 'many', ms: 1 })
+    for (let n = 0; n < 5; n += 1) queue.push('one', 'o', { name: 'one', ms: 1 })
+    const first = order(queue).slice(0, 10)
+    assert.equal(first.filter((name) => name === 'one').length, 5)
+  })
+
+  it('gives no credit for the time that somebody was away, and takes no debt off by being away', () => {
+    const queue = new FairQueue<{ name: string; ms: number }>(limits)
+    const serve = (): string => {
+      const taken = queue.next()
+      assert.ok(taken !== undefined)
+      queue.finished(taken, taken.job.ms)
+      return taken.job.name
+    }
+    for (let n = 0; n < 10; n += 1) queue.push('busy', 'b', { name: 'busy', ms: 10 })
+    queue.push('hostile', 'h', { name: 'hostile', ms: 100 })
+    assert.deepEqual([serve(), serve()], ['busy', 'hostile'])
+    // It has nothing waiting for a moment, and comes again.
+    queue.push('hostile', 'h', { name: 'hostile', ms: 100 })
+    queue.push('new', 'n', { name: 'new', ms: 10 })
+    assert.deepEqual([serve(), serve(), serve()].toSorted(), ['busy', 'busy', 'new'])
+  })
+
+  it('runs one job of an application, and of an organization as many as it may, at a time', () => {
+    const queue = new FairQueue<string>({ ...limits, runningPerOrganization: 2 })
+    for (const application of ['a', 'b', 'c'])
+      for (const n of [1, 2]) queue.push('o', application, `${application}${n}`)
+    const [first, second] = [queue.next(), queue.next()]
+    assert.deepEqual([first?.job, second?.job], ['a1', 'b1'])
+    assert.equal(queue.next(), undefined)
+    assert.ok(first !== undefined)
+    queue.finished(first, 1)
+    assert.equal(queue.next()?.job, 'c1')
+  })
+
+  it('refuses what is beyond its bounds, and takes again when there is room', () => {
+    const queue = new FairQueue<number>({ ...limits, total: 15 })
+    const taken = Array.from({ length: 12 }, (_, n) => queue.push('o', 'a', n))
+    assert.equal(taken.filter(Boolean).length, 10, 'of one application')
+    assert.equal(Array.from({ length: 12 }, (_, n) => queue.push('o', 'b', n)).filter(Boolean).length, 5, 'in all')
+    queue.next()
+    assert.equal(queue.push('o', 'a', 99), true)
+    assert.equal(queue.drain().length, 15)
+    assert.deepEqual([queue.size, queue.next()], [0, undefined])
+  })
+
+  it('loses and repeats nothing, whatever comes and goes', () => {
+    const step = fc.oneof(
+      fc.record({ push: fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 2 })) }),
+      fc.record({ finish: fc.integer({ min: 0, max: 200 }) }),
+      fc.constant({ next: true }),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const queue = new FairQueue<number>({ total: 20, perApplication: 5, runningPerOrganization: 2 })
+        const running: NonNullable<ReturnType<typeof queue.next>>[] = []
+        const expected = new Set<number>()
+        for (const [index, one] of steps.entries()) {
+          if ('push' in one && queue.push(`o${one.push[0]}`, `a${one.push[1]}`, index)) expected.add(index)
+          if ('next' in one) {
+            const taken = queue.next()
+            if (taken === undefined) continue
+            assert.ok(expected.delete(taken.job))
+            running.push(taken)
+            const ofSame = running.filter(({ organizationId }) => organizationId === taken.organizationId)
+            assert.ok(
+              ofSame.length <= 2 && new Set(ofSame.map(({ applicationKey }) => applicationKey)).size === ofSame.length,
+            )
+          }
+          const first = running[0]
+          if (!('finish' in one) || first === undefined) continue
+          queue.finished(first, one.finish)
+          running.shift()
+        }
+        for (const taken of running) queue.finished(taken, 1)
+        for (let taken = queue.next(); taken !== undefined; taken = queue.next()) {
+          assert.ok(expected.delete(taken.job))
+          queue.finished(taken, 1)
+        }
+        assert.equal(expected.size, 0)
+        assert.equal(queue.size, 0)
+      }),
+    )
+  })
+})

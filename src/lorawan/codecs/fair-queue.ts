@@ -1,0 +1,188 @@
+/**
+ * Who is next: jobs wait by organization and application, and the organization that has used the least time goes first, so
+ * that one with slow scripts, or with a thousand applications, waits for itself alone. Within an organization the same
+ * holds for its applications; within one application order is kept, and one job runs at a time.
+ */
+
+/** Bounds of the queue. */
+export interface FairQueueLimits {
+  /** Waiting jobs in all. */
+  readonly total: number
+  /** Waiting jobs of one application. */
+  readonly perApplication: number
+  /** Running jobs of one organization. */
+  readonly runningPerOrganization: number
+}
+
+/** A job that was taken out of the queue; `finished` is owed for it. */
+export interface TakenJob<Job> {
+  readonly job: Job
+  readonly organizationId: string
+  readonly applicationKey: string
+}
+
+interface Share {
+  /** Time used, in ms, counted from where the queue stood when this share began to wait. */
+  usedMs: number
+  running: number
+}
+
+interface ApplicationShare<Job> extends Share {
+  readonly jobs: Job[]
+}
+
+interface OrganizationShare<Job> extends Share {
+  waiting: number
+  readonly applications: Map<string, ApplicationShare<Job>>
+}
+
+/** Shares that have nothing waiting, kept because they used more than others; beyond it they are forgotten. */
+const MAXIMUM_IDLE_SHARES = 1_000
+
+/** A queue of jobs that is fair in time spent, not in their number. */
+export class FairQueue<Job> {
+  readonly #limits: FairQueueLimits
+  readonly #organizations = new Map<string, OrganizationShare<Job>>()
+  /** What the share that was served last had used: newcomers begin here, with no credit for the time they were away. */
+  #floorMs = 0
+  #waiting = 0
+  #running = 0
+
+  constructor(limits: FairQueueLimits) {
+    this.#limits = limits
+  }
+
+  /** Waiting jobs. */
+  get size(): number {
+    return this.#waiting
+  }
+
+  /** False at a bound; the job is not in the queue then. */
+  push(organizationId: string, applicationKey: string, job: Job): boolean {
+    if (this.#waiting >= this.#limits.total) return false
+    const organization = this.#organizationOf(organizationId)
+    const application = applicationOf(organization, applicationKey)
+    if (application.jobs.length >= this.#limits.perApplication) return false
+    if (organization.waiting === 0) organization.usedMs = Math.max(organization.usedMs, this.#floorMs)
+    if (application.jobs.length === 0) application.usedMs = Math.max(application.usedMs, leastUsed(organization))
+    application.jobs.push(job)
+    organization.waiting += 1
+    this.#waiting += 1
+    return true
+  }
+
+  /** True when there is a job that may run now. */
+  hasNext(): boolean {
+    return this.#choose() !== undefined
+  }
+
+  /** The next job that may run now. */
+  next(): TakenJob<Job> | undefined {
+    const chosen = this.#choose()
+    if (chosen === undefined) return undefined
+    const { organizationId, organization, applicationKey } = chosen
+    const application = applicationOf(organization, applicationKey)
+    const job = application.jobs.shift() as Job
+    this.#floorMs = Math.max(this.#floorMs, organization.usedMs)
+    application.running += 1
+    organization.running += 1
+    organization.waiting -= 1
+    this.#running += 1
+    this.#waiting -= 1
+    return { job, organizationId, applicationKey }
+  }
+
+  /** The job is over and has used so much time. */
+  finished({ organizationId, applicationKey }: TakenJob<Job>, usedMs: number): void {
+    const organization = this.#organizationOf(organizationId)
+    const application = applicationOf(organization, applicationKey)
+    application.running -= 1
+    application.usedMs += usedMs
+    organization.running -= 1
+    organization.usedMs += usedMs
+    this.#running -= 1
+    this.#forget()
+  }
+
+  /** Takes all waiting jobs out; none of them runs. */
+  drain(): Job[] {
+    const jobs: Job[] = []
+    for (const organization of this.#organizations.values()) {
+      for (const application of organization.applications.values()) jobs.push(...application.jobs.splice(0))
+      organization.waiting = 0
+    }
+    this.#waiting = 0
+    return jobs
+  }
+
+  #choose() {
+    let chosen: { organizationId: string; organization: OrganizationShare<Job>; applicationKey: string } | undefined
+    for (const [organizationId, organization] of this.#organizations) {
+      if (organization.waiting === 0 || organization.running >= this.#limits.runningPerOrganization) continue
+      if (chosen !== undefined && chosen.organization.usedMs <= organization.usedMs) continue
+      const applicationKey = nextApplication(organization)
+      if (applicationKey !== undefined) chosen = { organizationId, organization, applicationKey }
+    }
+    return chosen
+  }
+
+  #organizationOf(organizationId: string): OrganizationShare<Job> {
+    const known = this.#organizations.get(organizationId)
+    if (known !== undefined) return known
+    const organization = { usedMs: this.#floorMs, running: 0, waiting: 0, applications: new Map() }
+    this.#organizations.set(organizationId, organization)
+    return organization
+  }
+
+  /** Nobody waits: all begin anew. Otherwise shares are kept that would gain by being forgotten, up to a bound. */
+  #forget(): void {
+    if (this.#waiting === 0 && this.#running === 0) {
+      this.#organizations.clear()
+      this.#floorMs = 0
+      return
+    }
+    let idle = 0
+    for (const [organizationId, organization] of this.#organizations) {
+      if (organization.waiting > 0 || organization.running > 0) {
+        forgetApplications(organization)
+        continue
+      }
+      idle += 1
+      if (organization.usedMs <= this.#floorMs || idle > MAXIMUM_IDLE_SHARES) this.#organizations.delete(organizationId)
+    }
+  }
+}
+
+function applicationOf<Job>(organization: OrganizationShare<Job>, key: string): ApplicationShare<Job> {
+  const known = organization.applications.get(key)
+  if (known !== undefined) return known
+  const application: ApplicationShare<Job> = { usedMs: 0, running: 0, jobs: [] }
+  organization.applications.set(key, application)
+  return application
+}
+
+/** The application of least time that waits and does not run. */
+function nextApplication<Job>(organization: OrganizationShare<Job>): string | undefined {
+  let chosen: { readonly key: string; readonly usedMs: number } | undefined
+  for (const [key, { jobs, running, usedMs }] of organization.applications) {
+    if (jobs.length === 0 || running > 0) continue
+    if (chosen === undefined || usedMs < chosen.usedMs) chosen = { key, usedMs }
+  }
+  return chosen?.key
+}
+
+/** Where a newcomer among the applications begins. */
+function leastUsed<Job>(organization: OrganizationShare<Job>): number {
+  let least = Infinity
+  for (const { jobs, running, usedMs } of organization.applications.values()) {
+    if (jobs.length > 0 || running > 0) least = Math.min(least, usedMs)
+  }
+  return least === Infinity ? 0 : least
+}
+
+function forgetApplications<Job>(organization: OrganizationShare<Job>): void {
+  if (organization.applications.size <= MAXIMUM_IDLE_SHARES) return
+  for (const [key, { jobs, running }] of organization.applications) {
+    if (jobs.length === 0 && running === 0) organization.applications.delete(key)
+  }
+}

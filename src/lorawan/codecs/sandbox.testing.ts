@@ -1,0 +1,39 @@
+/** What the tests of tenants' scripts share. */
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { Sandbox } from './sandbox.ts'
+import type { SandboxClock, ScriptCall, ScriptOperation } from './sandbox.ts'
+import type { ScriptOutcome } from './script-outcome.ts'
+
+const wasm = readFile(fileURLToPath(import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm'))).then((bytes) =>
+  WebAssembly.compile(bytes),
+)
+
+/** The machine's clock. */
+const machineClock: SandboxClock = {
+  elapsedMs: () => performance.now(),
+  processorMs: () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1000
+  },
+}
+
+/** A call with members that do not matter to the test filled in. */
+export function callOf(operation: ScriptOperation, given: Partial<ScriptCall> = {}): ScriptCall {
+  return { operation, fPort: 2, bytes: [1, 2, 255], recvTimeMs: 1_700_000_000_000, variables: {}, object: {}, ...given }
+}
+
+/** Loads a script in this thread. */
+export async function load(script: string, clock: SandboxClock = machineClock) {
+  return Sandbox.load(await wasm, script, clock)
+}
+
+/** Loads a script in this thread and calls it once. */
+export async function run(
+  script: string,
+  operation: ScriptOperation = 'decodeUplink',
+  given: Partial<ScriptCall> = {},
+): Promise<ScriptOutcome> {
+  const loaded = await load(script)
+  return loaded.ok ? loaded.sandbox.call(callOf(operation, given)) : loaded
+}

@@ -1,0 +1,46 @@
+/** What comes back from a tenant's script. */
+
+/** Stable codes of what can go wrong with a script; docs/errors.md has a paragraph for each. */
+export type ScriptFaultCode =
+  | 'script_missing'
+  | 'script_too_long'
+  | 'script_exception'
+  | 'script_errors'
+  | 'function_missing'
+  | 'promise_returned'
+  | 'result_invalid'
+  | 'input_too_large'
+  | 'output_too_large'
+  | 'output_too_deep'
+  | 'time_exceeded'
+  | 'memory_exceeded'
+  | 'stack_exceeded'
+  | 'engine_failed'
+  | 'script_quarantined'
+  | 'codec_busy'
+  | 'shutting_down'
+
+export interface ScriptFault {
+  readonly ok: false
+  readonly code: ScriptFaultCode
+  /** A sentence; of an exception its own text. */
+  readonly message: string
+  /** Line of the script, from 1; undefined where none is known. */
+  readonly line: number | undefined
+  readonly console: readonly string[]
+}
+
+export interface ScriptSuccess {
+  readonly ok: true
+  /** The result as JSON. */
+  readonly json: string
+  readonly warnings: readonly string[]
+  readonly console: readonly string[]
+}
+
+export type ScriptOutcome = ScriptSuccess | ScriptFault
+
+/** A fault that the host found, or made, without a word of the script. */
+export function scriptFault(code: ScriptFaultCode, message: string): ScriptFault {
+  return { ok: false, code, message, line: undefined, console: [] }
+}

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { after, describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { silentLog } from '../../broker/log.ts'
+import { callOf } from './sandbox.testing.ts'
+import { HARD_TIME_MS, MAXIMUM_WAITING_JOBS_PER_APPLICATION } from './script-limits.ts'
+import { ScriptPool } from './script-pool.ts'
+import type { PoolClock, ScriptRun } from './script-pool.ts'
+
+const clock: PoolClock = {
+  now: () => performance.now(),
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
+const pools: ScriptPool[] = []
+
+function pool(workers = 2, ofClock = clock): ScriptPool {
+  const made = new ScriptPool({ workers, clock: ofClock, log: silentLog })
+  pools.push(made)
+  return made
+}
+
+after(async () => {
+  await Promise.all(pools.map((one) => one.close()))
+})
+
+const QUICK = 'function Decode(fPort) { return fPort }'
+const ENDLESS = 'function Decode() { for (;;); }'
+/** Loops inside one built-in function, where the engine never looks at its clock. */
+const UNSTOPPABLE = 'function Decode() { return Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1) }'
+
+function job(organizationId: string, script: string, fPort = 2, key = `application of ${organizationId}`) {
+  return { organizationId, key, script, call: callOf('decodeUplink', { fPort }) }
+}
+
+function summary({ outcome }: ScriptRun): string {
+  return outcome.ok ? outcome.json : outcome.code
+}
+
+describe('the pool of scripts', () => {
+  it('runs jobs of one application in order and gives each its own answer', async () => {
+    const ours = pool()
+    const runs = await Promise.all(Array.from({ length: 50 }, (_, n) => ours.run(job('o', QUICK, n))))
+    assert.deepEqual(
+      runs.map(summary),
+      Array.from({ length: 50 }, (_, n) => String(n)),
+    )
+    assert.ok(ours.counters.workers <= 1, 'an application needs one worker')
+  })
+
+  it('runs a script that was changed, not the one before', async () => {
+    const ours = pool()
+    assert.equal(summary(await ours.run(job('o', QUICK))), '2')
+    assert.equal(summary(await ours.run(job('o', 'function Decode() { return "new" }'))), '"new"')
+    assert.equal(summary(await ours.run(job('o', QUICK))), '2')
+  })
+
+  it('serves more applications than it keeps loaded', async () => {
+    const ours = pool()
+    for (let round = 0; round < 2; round += 1) {
+      for (let n = 0; n < 20; n += 1) {
+        const script = `function Decode() { return ${n} }`
+        assert.equal(summary(await ours.run(job('o', script, 2, `application ${n}`))), String(n))
+      }
+    }
+  })
+
+  it('fails a job whose script is not in time, and goes on', async () => {
+    const ours = pool()
+    assert.equal(summary(await ours.run(job('o', ENDLESS))), 'time_exceeded')
+    assert.equal(summary(await ours.run(job('p', QUICK))), '2')
+    assert.equal(ours.counters.kills, 0)
+  })
+
+  it('kills a worker that does not answer, replaces it, and holds the script back', async () => {
+    const ours = pool(1)
+    const startMs = performance.now()
+    const [stuck, waiting] = await Promise.all([ours.run(job('o', UNSTOPPABLE)), ours.run(job('p', QUICK))])
+    assert.equal(summary(stuck), 'time_exceeded')
+    assert.equal(summary(waiting), '2')
+    assert.ok(performance.now() - startMs < HARD_TIME_MS + 5_000)
+    assert.equal(ours.counters.kills, 1)
+    const again = await ours.run(job('o', UNSTOPPABLE))
+    assert.equal(summary(again), 'script_quarantined')
+    assert.equal(summary(await ours.run(job('o', QUICK))), '2', 'another script of the application runs')
+  })
+
+  it('lets other organizations decode in time while one is hostile', async () => {
+    const ours = pool(2)
+    assert.equal(summary(await ours.run(job('victim', QUICK))), '2')
+    const hostile = [0, 1, 2].flatMap((n) => [
+      ours.run(job('hostile', ENDLESS, 2, `endless ${n}`)),
+      ours.run(
+        job('hostile', 'function Decode() { var a = []; for (;;) a.push(new Array(99).fill({})) }', 2, `grows ${n}`),
+      ),
+      ours.run(job('hostile', UNSTOPPABLE, 2, `unstoppable ${n}`)),
+    ])
+    const hostility = { isOver: false }
+    const all = Promise.all(hostile).then((runs) => {
+      hostility.isOver = true
+      return runs.map(summary)
+    })
+    const waitedMs: number[] = []
+    while (!hostility.isOver) {
+      const startMs = performance.now()
+      assert.equal(summary(await ours.run(job('victim', QUICK))), '2')
+      waitedMs.push(performance.now() - startMs)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.deepEqual([...new Set(await all)].toSorted(), ['memory_exceeded', 'time_exceeded'])
+    const sorted = waitedMs.toSorted((left, right) => left - right)
+    const median = sorted[Math.floor(sorted.length / 2)] ?? Infinity
+    assert.ok(sorted.length > 50, `${sorted.length} decodes of the victim`)
+    assert.ok(median < 20, `the victim's median is ${median} ms`)
+    const late = sorted[Math.floor(sorted.length * 0.99)] ?? Infinity
+    assert.ok(late < HARD_TIME_MS, `the victim waited ${late} ms, as long as for a kill`)
+  })
+
+  it('refuses what is beyond the bound of an application, and serves the others', async () => {
+    const ours = pool(1)
+    const count = MAXIMUM_WAITING_JOBS_PER_APPLICATION + 5
+    const flood = Array.from({ length: count }, () => ours.run(job('flood', QUICK)))
+    const other = ours.run(job('other', QUICK))
+    const codes = (await Promise.all(flood)).map(summary)
+    assert.ok(codes.filter((code) => code === 'codec_busy').length >= 4)
+    assert.equal(
+      codes.filter((code) => code === '2').length + codes.filter((code) => code === 'codec_busy').length,
+      count,
+    )
+    assert.equal(summary(await other), '2')
+  })
+
+  it('ends what waits and runs when it is closed, and takes nothing more', async () => {
+    const ours = pool(1)
+    await ours.run(job('o', QUICK))
+    const running = ours.run(job('o', ENDLESS))
+    const waiting = ours.run(job('p', QUICK))
+    await ours.close()
+    assert.deepEqual([summary(await running), summary(await waiting)], ['shutting_down', 'shutting_down'])
+    assert.equal(summary(await ours.run(job('o', QUICK))), 'shutting_down')
+    assert.equal(ours.counters.workers, 0)
+  })
+
+  it('is closed without having started anything', async () => {
+    const ours = pool()
+    await ours.close()
+    assert.deepEqual([ours.counters.workers, ours.counters.runs], [0, 0])
+  })
+
+  it('fails what waits where no worker starts in time, and tries again with the next job', async () => {
+    const timers: { readonly ms: number; readonly run: () => void }[] = []
+    const mocked: PoolClock = { now: () => 0, after: (ms, run) => (timers.push({ ms, run }), () => {}) }
+    const ours = pool(1, mocked)
+    const waiting = ours.run(job('o', QUICK))
+    while (timers.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    timers[0]?.run()
+    assert.equal(summary(await waiting), 'engine_failed')
+    assert.equal(summary(await ours.run(job('o', QUICK))), '2')
+  })
+
+  it('does not keep the process alive', () => {
+    const source = `
+      import { ScriptPool } from ${JSON.stringify(fileURLToPath(new URL('./script-pool.ts', import.meta.url)))}
+      const clock = { now: () => 0, after: (ms, run) => { const t = setTimeout(run, ms); return () => clearTimeout(t) } }
+      const log = { debug() {}, info() {}, warn() {}, error() {} }
+      const call = { operation: 'decodeUplink', fPort: 1, bytes: [], recvTimeMs: 0, variables: {}, object: null }
+      const pool = new ScriptPool({ workers: 1, clock, log })
+      const { outcome } = await pool.run({ organizationId: 'o', key: 'k', script: 'function Decode() { return 5 }', call })
+      console.log(outcome.json)`
+    const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', source], {
+      encoding: 'utf8',
+      timeout: 20_000,
+    })
+    assert.deepEqual([status, stdout.trim()], [0, '5'])
+  })
+})

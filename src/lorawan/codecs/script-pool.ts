@@ -1,0 +1,305 @@
+/**
+ * The threads in which tenants' scripts run. They start when the first job comes, take one job at a time, and one that does
+ * not come to an end is killed and replaced. Who is next is decided by `FairQueue`.
+ */
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { Log } from '../../broker/log.ts'
+import { FairQueue } from './fair-queue.ts'
+import type { TakenJob } from './fair-queue.ts'
+import { Quarantine } from './quarantine.ts'
+import type { ScriptCall } from './sandbox.ts'
+import {
+  HARD_TIME_MS,
+  MAXIMUM_LOADED_SCRIPTS,
+  MAXIMUM_WAITING_JOBS,
+  MAXIMUM_WAITING_JOBS_PER_APPLICATION,
+  WORKER_START_MS,
+} from './script-limits.ts'
+import { scriptFault } from './script-outcome.ts'
+import type { ScriptOutcome } from './script-outcome.ts'
+import type { WorkerJob, WorkerMessage, WorkerStart } from './script-worker.ts'
+
+/** A script to be run for an application. */
+export interface ScriptJob {
+  /** Time is shared fairly between organizations first. */
+  readonly organizationId: string
+  /** The application, and what the script is for: each key has an engine of its own. */
+  readonly key: string
+  readonly script: string
+  readonly call: ScriptCall
+}
+
+/** What came of a job, and how long the worker was busy with it. */
+export interface ScriptRun {
+  readonly outcome: ScriptOutcome
+  readonly durationMs: number
+}
+
+/** Time, as the pool needs it. */
+export interface PoolClock {
+  /** Milliseconds, from any beginning. */
+  now(): number
+  /** Runs once, later; what it gives calls that off. */
+  after(ms: number, run: () => void): () => void
+}
+
+export interface ScriptPoolOptions {
+  /** Threads at most. An organization has all but one of them at a time, so that there is one for the others. */
+  readonly workers: number
+  readonly clock: PoolClock
+  readonly log: Log
+}
+
+interface WaitingJob extends ScriptJob {
+  readonly resolve: (run: ScriptRun) => void
+}
+
+/** A thread, and which scripts it has loaded. */
+interface Thread {
+  readonly worker: Worker
+  /** Slot of each key, used least lately first. */
+  readonly slots: Map<string, { readonly slot: number; readonly script: string }>
+  state: 'starting' | 'idle' | 'busy'
+  taken: TakenJob<WaitingJob> | undefined
+  startedMs: number
+  callOff: () => void
+}
+
+/** Beside this file; in a build both have another ending. */
+const WORKER_FILE = new URL(
+  import.meta.url.endsWith('.ts') ? './script-worker.ts' : './script-worker.js',
+  import.meta.url,
+)
+
+const ENGINE_FILE = fileURLToPath(import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm'))
+
+/** The JavaScript beside the engine needs little; the engine's memory is not part of it. */
+const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 }
+
+/** A bounded pool of threads. It does not keep the process alive but while a job runs. */
+export class ScriptPool {
+  /** For telemetry; `waiting` and `workers` are current. */
+  readonly counters = { runs: 0, failures: 0, timeouts: 0, kills: 0, refusals: 0, waiting: 0, workers: 0 }
+  readonly #maximum: number
+  readonly #clock: PoolClock
+  readonly #log: Log
+  readonly #queue: FairQueue<WaitingJob>
+  readonly #quarantine: Quarantine
+  readonly #threads = new Set<Thread>()
+  readonly #ending = new Set<Promise<unknown>>()
+  #wasm: Promise<WebAssembly.Module> | undefined
+  #isStarting = false
+  #isClosed = false
+
+  constructor({ workers, clock, log }: ScriptPoolOptions) {
+    this.#maximum = workers
+    this.#clock = clock
+    this.#log = log
+    this.#quarantine = new Quarantine(() => clock.now())
+    this.#queue = new FairQueue({
+      total: MAXIMUM_WAITING_JOBS,
+      perApplication: MAXIMUM_WAITING_JOBS_PER_APPLICATION,
+      runningPerOrganization: Math.max(1, workers - 1),
+    })
+  }
+
+  /** Runs a script when it is its turn. Never rejects: what goes wrong is in the outcome. */
+  run(job: ScriptJob): Promise<ScriptRun> {
+    if (this.#isClosed) return refused(scriptFault('shutting_down', 'the service is shutting down'))
+    const heldMs = this.#quarantine.heldMs(job.key, job.script)
+    if (heldMs > 0) {
+      this.counters.refusals += 1
+      const seconds = Math.ceil(heldMs / 1000)
+      const text = `the script took too long again and again; it is held back for ${seconds} s, or until it is changed`
+      return refused(scriptFault('script_quarantined', text))
+    }
+    const { promise, resolve } = Promise.withResolvers<ScriptRun>()
+    if (!this.#queue.push(job.organizationId, job.key, { ...job, resolve })) {
+      this.counters.refusals += 1
+      return refused(scriptFault('codec_busy', 'too many payloads wait for the scripts of this application, or of all'))
+    }
+    this.#dispatch()
+    return promise
+  }
+
+  /** Ends all threads. What waits or runs fails as `shutting_down`. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#failWaiting('shutting_down', 'the service is shutting down')
+    for (const thread of this.#threads) {
+      this.#end(thread, scriptFault('shutting_down', 'the service is shutting down'))
+    }
+    await Promise.allSettled(this.#ending)
+  }
+
+  #dispatch(): void {
+    for (;;) {
+      const idle = [...this.#threads].filter(({ state }) => state === 'idle')
+      const [first] = idle
+      if (first === undefined) break
+      const taken = this.#queue.next()
+      if (taken === undefined) break
+      this.#hand(idle.find(({ slots }) => slots.has(taken.applicationKey)) ?? first, taken)
+    }
+    this.counters.waiting = this.#queue.size
+    if (this.#isStarting || this.#threads.size >= this.#maximum || !this.#queue.hasNext()) return
+    void this.#start()
+  }
+
+  async #start(): Promise<void> {
+    this.#isStarting = true
+    try {
+      this.#wasm ??= readFile(ENGINE_FILE).then((bytes) => WebAssembly.compile(bytes))
+      const start: WorkerStart = { wasm: await this.#wasm }
+      if (this.#isClosed) return
+      // Nothing of the process is handed down but the engine's code.
+      const worker = new Worker(WORKER_FILE, {
+        name: 'codecs',
+        workerData: start,
+        env: {},
+        argv: [],
+        execArgv: [],
+        resourceLimits: RESOURCE_LIMITS,
+      })
+      this.#watch(worker)
+    } catch (error) {
+      this.#isStarting = false
+      this.#wasm = undefined
+      this.#log.error({ error }, 'codec_worker.start_failed')
+      this.#failWaiting('engine_failed', 'the engine for scripts could not be started')
+    }
+  }
+
+  #watch(worker: Worker): void {
+    const thread: Thread = {
+      worker,
+      slots: new Map(),
+      state: 'starting',
+      taken: undefined,
+      startedMs: 0,
+      callOff: () => {},
+    }
+    this.#threads.add(thread)
+    this.counters.workers = this.#threads.size
+    thread.callOff = this.#clock.after(WORKER_START_MS, () => this.#startFailed(thread, new Error('it took too long')))
+    worker.on('message', (message: WorkerMessage) => {
+      if (!this.#threads.has(thread)) return
+      if (message.kind === 'started') this.#started(thread)
+      else this.#finished(thread, message.outcome, message.durationMs)
+    })
+    worker.on('error', (error) => {
+      if (!this.#threads.has(thread)) return
+      if (thread.state === 'starting') this.#startFailed(thread, error)
+      else this.#end(thread, scriptFault('engine_failed', 'the script made its engine fail'))
+    })
+  }
+
+  #started(thread: Thread): void {
+    this.#isStarting = false
+    thread.callOff()
+    thread.state = 'idle'
+    thread.worker.unref()
+    this.#dispatch()
+  }
+
+  #startFailed(thread: Thread, error: unknown): void {
+    this.#isStarting = false
+    this.#log.error({ error }, 'codec_worker.start_failed')
+    this.#failWaiting('engine_failed', 'the engine for scripts could not be started')
+    this.#end(thread, undefined)
+  }
+
+  #hand(thread: Thread, taken: TakenJob<WaitingJob>): void {
+    thread.state = 'busy'
+    thread.taken = taken
+    thread.startedMs = this.#clock.now()
+    thread.callOff = this.#clock.after(HARD_TIME_MS, () => this.#kill(thread))
+    thread.worker.ref()
+    const { key, script, call } = taken.job
+    const job: WorkerJob = { ...slotFor(thread, key, script), call }
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    thread.worker.postMessage(job)
+  }
+
+  #finished(thread: Thread, outcome: ScriptOutcome, durationMs: number): void {
+    thread.callOff()
+    thread.state = 'idle'
+    thread.worker.unref()
+    const { taken } = thread
+    thread.taken = undefined
+    if (taken !== undefined) this.#settle(taken, outcome, durationMs)
+    this.#dispatch()
+  }
+
+  #settle(taken: TakenJob<WaitingJob>, outcome: ScriptOutcome, durationMs: number): void {
+    this.counters.runs += 1
+    if (!outcome.ok) this.counters.failures += 1
+    this.#queue.finished(taken, durationMs)
+    if (!outcome.ok && outcome.code === 'time_exceeded') {
+      this.counters.timeouts += 1
+      this.#quarantine.strike(taken.job.key, taken.job.script, 1)
+    }
+    taken.job.resolve({ outcome, durationMs })
+  }
+
+  #kill(thread: Thread): void {
+    const { taken } = thread
+    this.counters.kills += 1
+    if (taken !== undefined) {
+      const { organizationId, key, script } = taken.job
+      // With the one for its outcome these are three: replacing a worker costs some 50 ms more.
+      this.#quarantine.strike(key, script, 2)
+      this.#log.warn({ organizationId, codec: key, durationMs: HARD_TIME_MS }, 'codec_worker.killed')
+    }
+    this.#end(thread, scriptFault('time_exceeded', `the script did not stop within ${HARD_TIME_MS} ms`))
+  }
+
+  /** Takes the thread out; its job, if it has one, ends with the outcome. */
+  #end(thread: Thread, outcome: ScriptOutcome | undefined): void {
+    thread.callOff()
+    this.#threads.delete(thread)
+    this.counters.workers = this.#threads.size
+    if (thread.state === 'starting') this.#isStarting = false
+    const ended = thread.worker.terminate()
+    this.#ending.add(ended)
+    void ended.finally(() => this.#ending.delete(ended))
+    const { taken } = thread
+    thread.taken = undefined
+    if (taken !== undefined && outcome !== undefined) {
+      this.#settle(taken, outcome, this.#clock.now() - thread.startedMs)
+    }
+    if (!this.#isClosed) this.#dispatch()
+  }
+
+  #failWaiting(code: 'shutting_down' | 'engine_failed', message: string): void {
+    for (const { resolve } of this.#queue.drain()) resolve({ outcome: scriptFault(code, message), durationMs: 0 })
+    this.counters.waiting = 0
+  }
+}
+
+function refused(outcome: ScriptOutcome): Promise<ScriptRun> {
+  return Promise.resolve({ outcome, durationMs: 0 })
+}
+
+/** Where the script is in the thread, with its text if it has to be loaded. */
+function slotFor({ slots }: Thread, key: string, script: string): Pick<WorkerJob, 'slot' | 'script'> {
+  const known = slots.get(key)
+  // Written again, it is the one that was used last.
+  slots.delete(key)
+  if (known !== undefined) {
+    slots.set(key, { slot: known.slot, script })
+    return { slot: known.slot, script: known.script === script ? undefined : script }
+  }
+  let slot = slots.size
+  if (slots.size >= MAXIMUM_LOADED_SCRIPTS) {
+    for (const [oldest, { slot: freed }] of slots) {
+      slots.delete(oldest)
+      slot = freed
+      break
+    }
+  }
+  slots.set(key, { slot, script })
+  return { slot, script }
+}
