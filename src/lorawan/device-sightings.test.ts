@@ -50,7 +50,8 @@ function heldWrite() {
 }
 
 describe('the sightings of devices', () => {
-  it('are one write for all devices, each with its newest state', async () => {
+  it('are one write for all devices, in the order of their DevEUIs, each with its newest state', async () => {
+    see(TWO)
     see(ONE, 'status', { margin: 7, batteryLevel: 81.5, externalPowerSource: false, batteryLevelUnavailable: false })
     see(TWO, 'join')
     see(ONE, 'status', { margin: -3 })
@@ -81,6 +82,69 @@ describe('the sightings of devices', () => {
     await sightings.flush()
     await sightings.flush()
     assert.equal(written.length, 1)
+  })
+
+  it('of a device that keeps sending are one write a minute, with the newest', async () => {
+    see(ONE)
+    await sightings.flush()
+    const firstMs = nowMs
+    for (let second = 5; second < 60; second += 5) {
+      nowMs = firstMs + second * 1000 - 1
+      see(ONE)
+      await sightings.flush()
+    }
+    assert.equal(written.length, 1)
+    const lastMs = nowMs
+    nowMs = firstMs + 60_000
+    await sightings.flush()
+    assert.deepEqual(written[1], [{ devEui: ONE, lastSeenAtMs: lastMs }])
+  })
+
+  it('of a device that was silent for a minute are in the next write again', async () => {
+    see(ONE)
+    await sightings.flush()
+    nowMs += 60_000
+    await sightings.flush()
+    see(ONE)
+    await sightings.flush()
+    assert.deepEqual(written, [[{ devEui: ONE, lastSeenAtMs: nowMs - 60_001 }], [{ devEui: ONE, lastSeenAtMs: nowMs }]])
+  })
+
+  it('that somebody may have asked for are in the next write, with what came before them', async () => {
+    see(ONE)
+    await sightings.flush()
+    see(ONE)
+    await sightings.flush()
+    see(ONE, 'status', { margin: 7 })
+    see(ONE)
+    await sightings.flush()
+    assert.deepEqual(written[1], [{ devEui: ONE, lastSeenAtMs: nowMs, margin: 7 }])
+    see(ONE)
+    nowMs += 59_998
+    await sightings.flush()
+    assert.equal(written.length, 2)
+    nowMs += 1
+    await sightings.flush()
+    assert.equal(written.length, 3)
+  })
+
+  it('of no more than 200,000 devices rest: then the first of them make room', async () => {
+    const startMs = nowMs
+    for (let number = 0; number < 200_000; number += 1) {
+      nowMs = startMs
+      see(devEuiOf(number))
+      if (number % 10_000 === 9_999) await sightings.flush()
+    }
+    const before = written.length
+    see(devEuiOf(7))
+    see(devEuiOf(150_000))
+    see(devEuiOf(200_000))
+    await sightings.flush()
+    assert.deepEqual(
+      written.slice(before).map((batch) => batch.map(({ devEui }) => devEui)),
+      [[devEuiOf(7), devEuiOf(200_000)]],
+    )
+    assert.deepEqual(logged, [])
   })
 
   it('have one write under way at most; those that come meanwhile wait for the next', async () => {
@@ -149,6 +213,7 @@ describe('the sightings of devices', () => {
     see(ONE)
     void sightings.flush()
     await write.begun
+    see(ONE)
     see(TWO)
     const closed = sightings.close()
     recordSeen = async (batch) => {
@@ -159,7 +224,7 @@ describe('the sightings of devices', () => {
     await closed
     assert.deepEqual(
       written.map((batch) => batch.map(({ devEui }) => devEui)),
-      [[ONE], [TWO], [TWO]],
+      [[ONE], [ONE, TWO], [ONE, TWO]],
     )
   })
 })
