@@ -1,5 +1,23 @@
 /** The simulator's command line: options in, settings or faults out. */
 import { parseArgs } from 'node:util'
+import { isApplicationId } from '../src/lorawan/topics.ts'
+import type { Family } from './downlink.ts'
+import { DEFAULT_FIRST_DEV_EUI, MAXIMUM_GENERATED, isDevEuiRange } from './generated-devices.ts'
+import { HELP_OPTIONS, duration, oneOf, positive, share, wholeNumber } from './options.ts'
+import type { OptionName } from './options.ts'
+import type { RadioSettings } from './radio.ts'
+import { REGION_IDS, region } from './region.ts'
+
+/** Where the devices come from: a file, or so many that are made up. */
+export type DeviceSource =
+  | { readonly from: 'file'; readonly path: string }
+  | {
+      readonly from: 'generated'
+      readonly count: number
+      readonly applicationId: string
+      readonly applicationName: string
+      readonly firstDevEui: string
+    }
 
 /** What the simulator is told to do. */
 export interface SimulatorOptions {
@@ -8,148 +26,323 @@ export interface SimulatorOptions {
   readonly certificateAuthorityFile: string | undefined
   readonly userName: string | undefined
   readonly password: string | undefined
-  readonly devicesFile: string
+  readonly family: Family
+  /** 4 is MQTT 3.1.1. */
+  readonly protocolVersion: 4 | 5
+  readonly devices: DeviceSource
   /** Mean time between two uplinks of one device; undefined where `ratePerSecond` decides. */
   readonly intervalMs: number | undefined
   /** Uplinks a second of all devices together. */
   readonly ratePerSecond: number | undefined
+  /** The devices send for the first time within this time after the start. */
+  readonly startWindowMs: number
+  readonly radio: RadioSettings
+  /** Family A tells the ids of commands in their events. */
+  readonly carriesIds: boolean
   readonly seed: number
   readonly qos: 0 | 1 | 2
+  readonly commandQos: 0 | 1 | 2
   readonly clientId: string
+  readonly cleanSession: boolean
   readonly sessionExpirySeconds: number
   readonly isVerbose: boolean
 }
 
 export type CommandLine =
   | { readonly action: 'run'; readonly options: SimulatorOptions }
+  /** Prints the rows by which the generated devices are registered. */
+  | { readonly action: 'print-import'; readonly devices: DeviceSource; readonly seed: number }
   | { readonly action: 'help' }
   | { readonly action: 'refuse'; readonly faults: readonly string[] }
 
-export const HELP = `Usage: node simulator/main.ts --url URL --devices FILE [options]
+export const HELP = `Usage: node simulator/main.ts --url URL (--devices FILE | --generate N --application ID) [options]
 
-A LoRaWAN network server with simulated devices: publishes their events over MQTT 5 and sends the commands that
-come back. Needs nothing but a service credential of the broker.
+A LoRaWAN network server with simulated devices: publishes their events over MQTT and sends the commands that come
+back. Needs nothing but a service credential of the broker. Each option can be set in the environment instead:
+--user-name as SIMULATOR_USER_NAME, and so on.
 
-  --url URL              mqtts://host:port, or mqtt://host:port without TLS
-  --ca FILE              certificate authority of the broker in PEM (default: the system's)
-  --user-name NAME       user name of the service credential (or SIMULATOR_USER_NAME in the environment)
-  --password PASSWORD    its password; better SIMULATOR_PASSWORD in the environment, since others see a process's arguments
-  --client-id ID         client identifier, stable so that the Session is kept (default: fieldgate-simulator)
-  --session-expiry TIME  how long the broker keeps the Session (default: 1h)
-  --devices FILE         the devices, a JSON array of {applicationID, applicationName, deviceName, devEUI, model,
-                         deviceProfileName?, tags?, location: {latitude, longitude, altitude}}
-  --interval TIME        mean time between two uplinks of a device: 500ms, 10s, 5m, 1h (default: 10s)
-  --rate N               uplinks a second of all devices together, in the place of --interval
-  --qos 0|1|2            of the events (default: 1)
-  --seed N               the same seed gives the same devices and measurements (default: 1)
-  --verbose              a line for each event and command
-  --help                 this text
-
+${HELP_OPTIONS}
 Ends with statistics on SIGINT and SIGTERM. Exit codes: 0 ended by a signal, 1 unexpected fault, 2 wrong option or device file,
 3 credential refused, 4 certificate not trusted, 5 subscription refused.
 `
 
-const OPTIONS = {
-  url: { type: 'string' },
-  ca: { type: 'string' },
-  'user-name': { type: 'string' },
-  password: { type: 'string' },
-  'client-id': { type: 'string', default: 'fieldgate-simulator' },
-  'session-expiry': { type: 'string', default: '1h' },
-  devices: { type: 'string' },
-  interval: { type: 'string' },
-  rate: { type: 'string' },
-  qos: { type: 'string', default: '1' },
-  seed: { type: 'string', default: '1' },
-  verbose: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
-} as const
+const FLAGS = ['carry-ids', 'clean-session', 'print-import', 'verbose', 'help'] as const
 
-const DEFAULT_INTERVAL_MS = 10_000
+const TEXTS = [
+  'url',
+  'ca',
+  'user-name',
+  'password',
+  'family',
+  'mqtt',
+  'client-id',
+  'session-expiry',
+  'qos',
+  'command-qos',
+  'devices',
+  'generate',
+  'application',
+  'application-name',
+  'first-dev-eui',
+  'interval',
+  'rate',
+  'start-window',
+  'power-cut',
+  'region',
+  'loss',
+  'downlink-loss',
+  'repeat',
+  'confirmed',
+  'codec-errors',
+  'without-object',
+  'class-c',
+  'resumed',
+  'rejoin',
+  'counter-bits',
+  'retries',
+  'seed',
+] as const satisfies readonly OptionName[]
+
+type Text = (typeof TEXTS)[number]
+type Flag = (typeof FLAGS)[number]
+
+/** The texts of all options, from the arguments or else the environment, and the faults that reading them finds. */
+interface Reading {
+  readonly faults: string[]
+  has(flag: Flag): boolean
+  text(name: Text): string | undefined
+  /** The option's value, or the fallback's; where it is neither a fault is noted. */
+  read<T>(name: Text, fallback: string, parse: (text: string) => T | undefined, rule: string): T | undefined
+}
 
 /** Reads the arguments behind the script's name. All faults are told at once; none shows the password. */
 export function parseCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): CommandLine {
-  let values
+  const options = Object.fromEntries([
+    ...TEXTS.map((name) => [name, { type: 'string' }] as const),
+    ...FLAGS.map((name) => [name, { type: 'boolean' }] as const),
+  ])
+  let values: Readonly<Record<string, unknown>>
   try {
-    values = parseArgs({ args: [...args], options: OPTIONS, strict: true, allowPositionals: false }).values
+    values = parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
   } catch (error) {
     return { action: 'refuse', faults: [error instanceof Error ? error.message : String(error)] }
   }
-  if (values.help) return { action: 'help' }
-  const faults: string[] = []
-  const must = <T>(value: T | undefined, fault: string): T | undefined => {
-    if (value === undefined) faults.push(fault)
-    return value
+  const reading = createReading(values, environment)
+  if (reading.has('help')) return { action: 'help' }
+  const seed = reading.read('seed', '1', wholeNumber(0, 2 ** 32 - 1), 'a whole number from 0 to 4294967295')
+  const devices = readDevices(reading)
+  if (reading.has('print-import')) {
+    if (devices?.from === 'file') reading.faults.push('--print-import goes with --generate')
+    if (reading.faults.length > 0 || devices === undefined || seed === undefined) return refusal(reading)
+    return { action: 'print-import', devices, seed }
   }
-  const url = must(brokerUrl(values.url), '--url must be mqtts://host:port or mqtt://host:port')
-  const devicesFile = must(values.devices, '--devices is missing')
-  const qos = must(values.qos === '0' || values.qos === '1' || values.qos === '2' ? values.qos : undefined, QOS_FAULT)
-  const seed = must(wholeNumber(values.seed, 0, 2 ** 32 - 1), '--seed must be a whole number from 0 to 4294967295')
-  const sessionExpiryMs = must(duration(values['session-expiry']), '--session-expiry must be a time such as 1h')
-  const intervalMs =
-    values.interval === undefined
-      ? DEFAULT_INTERVAL_MS
-      : must(duration(values.interval), '--interval must be a time such as 500ms, 10s, 5m')
-  const rate =
-    values.rate === undefined ? 0 : must(positive(values.rate), '--rate must be a number of uplinks a second above 0')
-  if (values.rate !== undefined && values.interval !== undefined)
-    faults.push('--rate and --interval exclude each other')
+  const [carriesIds, isVerbose] = [reading.has('carry-ids'), reading.has('verbose')]
+  const connection = readConnection(reading)
+  const load = readLoad(reading)
+  const radio = readRadio(reading)
   if (
-    url === undefined ||
-    devicesFile === undefined ||
-    qos === undefined ||
+    reading.faults.length > 0 ||
     seed === undefined ||
-    sessionExpiryMs === undefined ||
-    intervalMs === undefined ||
-    rate === undefined ||
-    faults.length > 0
+    devices === undefined ||
+    connection === undefined ||
+    load === undefined ||
+    radio === undefined
   ) {
-    return { action: 'refuse', faults }
+    return refusal(reading)
+  }
+  return { action: 'run', options: { ...connection, ...load, radio, devices, seed, carriesIds, isVerbose } }
+}
+
+function refusal({ faults }: Reading): CommandLine {
+  return { action: 'refuse', faults }
+}
+
+function createReading(values: Readonly<Record<string, unknown>>, environment: NodeJS.ProcessEnv): Reading {
+  const faults: string[] = []
+  const variable = (name: string): string | undefined =>
+    environment[`SIMULATOR_${name.toUpperCase().replaceAll('-', '_')}`]
+  const text = (name: Text): string | undefined => {
+    const value = values[name]
+    return typeof value === 'string' ? value : variable(name)
   }
   return {
-    action: 'run',
-    options: {
-      url,
-      certificateAuthorityFile: values.ca,
-      userName: values['user-name'] ?? environment['SIMULATOR_USER_NAME'],
-      password: values.password ?? environment['SIMULATOR_PASSWORD'],
-      devicesFile,
-      intervalMs: rate > 0 ? undefined : intervalMs,
-      ratePerSecond: rate > 0 ? rate : undefined,
-      seed,
-      qos: Number(qos) as 0 | 1 | 2,
-      clientId: values['client-id'],
-      sessionExpirySeconds: Math.ceil(sessionExpiryMs / 1000),
-      isVerbose: values.verbose,
+    faults,
+    has(flag) {
+      const value = variable(flag)
+      if (values[flag] === true || value === '1' || value === 'true') return true
+      if (value !== undefined && value !== '0' && value !== 'false') faults.push(`--${flag} is true or false`)
+      return false
+    },
+    text,
+    read(name, fallback, parse, rule) {
+      const value = parse(text(name) ?? fallback)
+      if (value === undefined) faults.push(`--${name} must be ${rule}`)
+      return value
     },
   }
 }
 
-const QOS_FAULT = '--qos must be 0, 1 or 2'
+function readDevices(reading: Reading): DeviceSource | undefined {
+  const path = reading.text('devices')
+  const isGenerated = reading.text('generate') !== undefined
+  if (path !== undefined && isGenerated) reading.faults.push('--devices and --generate exclude each other')
+  if (path === undefined && !isGenerated) reading.faults.push('--devices is missing, and --generate as well')
+  if (!isGenerated) return path === undefined ? undefined : { from: 'file', path }
+  const count = reading.read(
+    'generate',
+    '',
+    wholeNumber(1, MAXIMUM_GENERATED),
+    `a number of devices from 1 to ${MAXIMUM_GENERATED}`,
+  )
+  const applicationId = reading.read(
+    'application',
+    '',
+    (text) => (isApplicationId(text) ? text : undefined),
+    'the id of the application that the generated devices are of',
+  )
+  const firstDevEui = reading.read(
+    'first-dev-eui',
+    DEFAULT_FIRST_DEV_EUI,
+    (text) => (isDevEuiRange(text.toLowerCase(), count ?? 1) ? text.toLowerCase() : undefined),
+    '16 hexadecimal digits, with room for all generated devices behind it',
+  )
+  const applicationName = reading.text('application-name') ?? 'simulated'
+  if (count === undefined || applicationId === undefined || firstDevEui === undefined) return undefined
+  return { from: 'generated', count, applicationId, applicationName, firstDevEui }
+}
 
-function brokerUrl(text: string | undefined): string | undefined {
-  if (text === undefined || !URL.canParse(text)) return undefined
+type Connection = Pick<
+  SimulatorOptions,
+  | 'url'
+  | 'certificateAuthorityFile'
+  | 'userName'
+  | 'password'
+  | 'family'
+  | 'protocolVersion'
+  | 'qos'
+  | 'commandQos'
+  | 'clientId'
+  | 'cleanSession'
+  | 'sessionExpirySeconds'
+>
+
+function readConnection(reading: Reading): Connection | undefined {
+  const url = reading.read('url', '', brokerUrl, 'mqtts://host:port or mqtt://host:port')
+  const family = reading.read('family', 'A', oneOf({ A: 'A', B: 'B' } as const), 'A or B')
+  const protocolVersion = reading.read(
+    'mqtt',
+    family === 'B' ? '5' : '3.1.1',
+    oneOf({ '3.1.1': 4, '5': 5 } as const),
+    '3.1.1 or 5',
+  )
+  if (family === 'B' && protocolVersion === 4)
+    reading.faults.push('--family B shares its subscription, which needs --mqtt 5')
+  const qos = reading.read('qos', '1', oneOf(QOS), '0, 1 or 2')
+  const commandQos = reading.read('command-qos', '1', oneOf(QOS), '0, 1 or 2')
+  const sessionExpiryMs = reading.read('session-expiry', '1h', duration, 'a time such as 1h')
+  if (
+    url === undefined ||
+    family === undefined ||
+    protocolVersion === undefined ||
+    qos === undefined ||
+    commandQos === undefined ||
+    sessionExpiryMs === undefined
+  ) {
+    return undefined
+  }
+  return {
+    url,
+    certificateAuthorityFile: reading.text('ca'),
+    userName: reading.text('user-name'),
+    password: reading.text('password'),
+    family,
+    protocolVersion,
+    qos,
+    commandQos,
+    clientId: reading.text('client-id') ?? `fieldgate-simulator-${family.toLowerCase()}`,
+    cleanSession: reading.has('clean-session'),
+    sessionExpirySeconds: Math.ceil(sessionExpiryMs / 1000),
+  }
+}
+
+function readLoad(
+  reading: Reading,
+): Pick<SimulatorOptions, 'intervalMs' | 'ratePerSecond' | 'startWindowMs'> | undefined {
+  const isRated = reading.text('rate') !== undefined
+  if (isRated && reading.text('interval') !== undefined) reading.faults.push('--rate and --interval exclude each other')
+  const intervalMs = isRated ? 0 : reading.read('interval', '10s', duration, 'a time such as 500ms, 10s, 5m')
+  const rate = isRated ? reading.read('rate', '', positive, 'a number of uplinks a second above 0') : 0
+  const startWindowMs = reading.read('start-window', '5s', duration, 'a time such as 5s')
+  if (intervalMs === undefined || rate === undefined || startWindowMs === undefined) return undefined
+  const isByRate = rate > 0
+  return {
+    intervalMs: isByRate ? undefined : intervalMs,
+    ratePerSecond: isByRate ? rate : undefined,
+    startWindowMs,
+  }
+}
+
+function readRadio(reading: Reading): RadioSettings | undefined {
+  const readShare = (name: Text, fallback: string): number | undefined =>
+    reading.read(name, fallback, share, 'a share from 0 to 1')
+  const regionId = reading.read(
+    'region',
+    'EU868',
+    (text) => REGION_IDS.find((id) => id === text),
+    REGION_IDS.join(', ').replace(/, ([^,]*)$/, ' or $1'),
+  )
+  const uplinkLossRate = readShare('loss', '0.02')
+  const downlinkLossRate = readShare('downlink-loss', reading.text('loss') ?? '0.02')
+  const repeatRate = readShare('repeat', '0.01')
+  const confirmedRate = readShare('confirmed', '0.05')
+  const codecErrorRate = readShare('codec-errors', '0.005')
+  const withoutObjectShare = readShare('without-object', '0')
+  const classCShare = readShare('class-c', '0')
+  const resumedShare = readShare('resumed', '0')
+  const rejoinRate = readShare('rejoin', '0.001')
+  const powerCutEveryMs =
+    reading.text('power-cut') === undefined ? undefined : reading.read('power-cut', '', duration, 'a time such as 1h')
+  const frameCounterBits = reading.read('counter-bits', '32', oneOf({ '16': 16, '32': 32 } as const), '16 or 32')
+  const downlinkRetries = reading.read('retries', '2', wholeNumber(0, 8), 'a whole number from 0 to 8')
+  if (
+    regionId === undefined ||
+    uplinkLossRate === undefined ||
+    downlinkLossRate === undefined ||
+    repeatRate === undefined ||
+    confirmedRate === undefined ||
+    codecErrorRate === undefined ||
+    withoutObjectShare === undefined ||
+    classCShare === undefined ||
+    resumedShare === undefined ||
+    rejoinRate === undefined ||
+    frameCounterBits === undefined ||
+    downlinkRetries === undefined
+  ) {
+    return undefined
+  }
+  return {
+    region: region(regionId),
+    uplinkLossRate,
+    downlinkLossRate,
+    repeatRate,
+    confirmedRate,
+    codecErrorRate,
+    withoutObjectShare,
+    classCShare,
+    resumedShare,
+    rejoinRate,
+    powerCutEveryMs,
+    frameCounterBits,
+    downlinkRetries,
+  }
+}
+
+const QOS = { '0': 0, '1': 1, '2': 2 } as const
+
+function brokerUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined
   const url = new URL(text)
   // A credential in the URL would be shown in messages.
   const isPlain = url.username === '' && url.password === '' && url.hostname !== ''
   return isPlain && (url.protocol === 'mqtts:' || url.protocol === 'mqtt:') ? text : undefined
-}
-
-/** A time such as `10s` in milliseconds: above 0, at most a year. */
-function duration(text: string): number | undefined {
-  const parts = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text)
-  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[parts?.[2] ?? '']
-  if (parts === null || unit === undefined) return undefined
-  const ms = Number(parts[1]) * unit
-  return ms > 0 && ms <= 366 * 86_400_000 ? ms : undefined
-}
-
-function wholeNumber(text: string, low: number, high: number): number | undefined {
-  const value = Number(text)
-  return /^\d+$/.test(text) && value >= low && value <= high ? value : undefined
-}
-
-function positive(text: string): number | undefined {
-  const value = Number(text)
-  return /^\d+(?:\.\d+)?$/.test(text) && value > 0 ? value : undefined
 }

@@ -13,11 +13,13 @@ const DEVICE = {
 
 describe('a device file', () => {
   it('is read, with DevEUIs in lower case and members that it may leave out', () => {
-    const file = parseDeviceFile(JSON.stringify([DEVICE, { ...DEVICE, devEUI: '00005eef10000002', tags: { a: 'b' } }]))
+    const file = parseDeviceFile(
+      JSON.stringify([DEVICE, { ...DEVICE, devEUI: '00005eef10000002', tags: { a: 'b' }, deviceClass: 'C' }]),
+    )
     assert.ok(file.ok)
     assert.deepEqual(file.devices, [
       { ...DEVICE, devEUI: '00005eef10000001' },
-      { ...DEVICE, devEUI: '00005eef10000002', tags: { a: 'b' } },
+      { ...DEVICE, devEUI: '00005eef10000002', tags: { a: 'b' }, deviceClass: 'C' },
     ])
   })
 
@@ -36,6 +38,7 @@ describe('a device file', () => {
       [JSON.stringify([{ ...DEVICE, model: 'toaster' }]), /model is not one of .*co2-sensor/],
       [JSON.stringify([{ ...DEVICE, deviceProfileName: 1 }]), /deviceProfileName/],
       [JSON.stringify([{ ...DEVICE, tags: { a: 1 } }]), /tags/],
+      [JSON.stringify([{ ...DEVICE, deviceClass: 'B' }]), /deviceClass is not "A" or "C"/],
       [JSON.stringify([{ ...DEVICE, location: { latitude: 91, longitude: 0, altitude: 0 } }]), /location/],
     ] as const) {
       const file = parseDeviceFile(text)

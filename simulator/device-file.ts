@@ -16,6 +16,8 @@ export interface DeviceRecord {
   readonly deviceProfileName?: string
   readonly tags?: Readonly<Record<string, string>>
   readonly location: Coordinates
+  /** LoRaWAN's class; one of the simulator's choice when it is left out. */
+  readonly deviceClass?: 'A' | 'C'
 }
 
 /** Either all devices of the file, or what is wrong with it: at most ten sentences, each naming the device by its place. */
@@ -55,7 +57,8 @@ export function parseDeviceFile(text: string): DeviceFile {
 /** The record, or what is wrong with it. */
 function parseRecord(entry: unknown): DeviceRecord | string {
   if (!isObject(entry)) return 'not an object'
-  const { applicationID, applicationName, deviceName, devEUI, model, deviceProfileName, tags, location } = entry
+  const { applicationID, applicationName, deviceName, devEUI, model, deviceProfileName, tags, location, deviceClass } =
+    entry
   if (typeof applicationID !== 'string' || !isApplicationId(applicationID)) {
     return 'applicationID is not 1 to 64 letters, digits and hyphens'
   }
@@ -67,6 +70,7 @@ function parseRecord(entry: unknown): DeviceRecord | string {
   if (deviceProfileName !== undefined && typeof deviceProfileName !== 'string')
     return 'deviceProfileName is not a string'
   if (tags !== undefined && !isTags(tags)) return 'tags is not an object of strings'
+  if (deviceClass !== undefined && deviceClass !== 'A' && deviceClass !== 'C') return 'deviceClass is not "A" or "C"'
   if (!isCoordinates(location)) return 'location is not {latitude, longitude, altitude} in numbers'
   return {
     applicationID,
@@ -76,6 +80,7 @@ function parseRecord(entry: unknown): DeviceRecord | string {
     model,
     ...(deviceProfileName === undefined ? {} : { deviceProfileName }),
     ...(tags === undefined ? {} : { tags }),
+    ...(deviceClass === undefined ? {} : { deviceClass }),
     location: { latitude: location.latitude, longitude: location.longitude, altitude: location.altitude },
   }
 }

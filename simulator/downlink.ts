@@ -1,8 +1,13 @@
-/** Downlink commands as a network server reads them from the broker. */
+/** Downlink commands as a network server of either family reads them from the broker. */
 import { encodeCayenne } from './cayenne.ts'
+
+/** The payload families: A as ChirpStack v3, B as ChirpStack v4 speaks it. */
+export type Family = 'A' | 'B'
 
 /** A command on its way to a device. */
 export interface Downlink {
+  /** The sender's; undefined where it gave none. */
+  readonly id: string | undefined
   readonly confirmed: boolean
   readonly fPort: number
   readonly bytes: Buffer
@@ -10,35 +15,53 @@ export interface Downlink {
   readonly expiresAtMs: number | undefined
 }
 
-/** `codec` tells an object that could not be encoded from a message that is no command at all. */
+/**
+ * `codec_failed` is an object that could not be encoded, which the sender is told by an event. What is `ignored` is no
+ * command: network servers write a line into their log, and nobody else learns of it.
+ */
 export type DownlinkResult =
-  | { readonly ok: true; readonly downlink: Downlink }
-  | { readonly ok: false; readonly codec: boolean; readonly message: string }
+  | { readonly outcome: 'taken'; readonly downlink: Downlink }
+  | { readonly outcome: 'codec_failed'; readonly id: string | undefined; readonly message: string }
+  | { readonly outcome: 'ignored'; readonly reason: string }
 
-/** Reads a command; an object without data is encoded as Cayenne LPP. Never throws. */
-export function parseDownlink(payload: Buffer): DownlinkResult {
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/**
+ * Reads a command for a device; an object is encoded as Cayenne LPP. Family B wants `devEui`, exactly as the topic has it,
+ * and an `id` that is a UUID. Family A takes `id`, `expiresAt` and `devEui` as they come. Never throws.
+ */
+export function parseDownlink(payload: Buffer, family: Family, devEui: string): DownlinkResult {
   let message: unknown
   try {
     message = JSON.parse(payload.toString('utf8'))
   } catch {
-    return refused('the command is not JSON')
+    return ignored('the command is not JSON')
   }
-  if (typeof message !== 'object' || message === null) return refused('the command is not a JSON object')
-  const { confirmed, fPort, data, object, expiresAt } = message as Record<string, unknown>
-  if (typeof confirmed !== 'boolean') return refused('confirmed is not a boolean')
+  if (typeof message !== 'object' || message === null) return ignored('the command is not a JSON object')
+  const { confirmed, fPort, data, object, id, expiresAt, devEui: named } = message as Record<string, unknown>
+  if (typeof confirmed !== 'boolean') return ignored('confirmed is not a boolean')
   if (typeof fPort !== 'number' || !Number.isInteger(fPort) || fPort < 1 || fPort > 255) {
-    return refused('fPort is not a whole number from 1 to 255')
+    return ignored('fPort is not a whole number from 1 to 255')
   }
+  if (family === 'B') {
+    if (named !== devEui) return ignored('devEui is not the one of the topic')
+    if (id !== undefined && (typeof id !== 'string' || !UUID.test(id))) return ignored('id is not a UUID')
+  }
+  const givenId = typeof id === 'string' && id !== '' ? id : undefined
   const expiresAtMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : undefined
-  if (object !== undefined) {
+  if (Number.isNaN(expiresAtMs)) return ignored('expiresAt is not a time')
+  const taken = (bytes: Buffer): DownlinkResult => ({
+    outcome: 'taken',
+    downlink: { id: givenId, confirmed, fPort, bytes, expiresAtMs },
+  })
+  if (object !== undefined && object !== null) {
     const encoding = encodeCayenne(object)
-    if (encoding.ok) return { ok: true, downlink: { confirmed, fPort, bytes: encoding.bytes, expiresAtMs } }
-    if (data === undefined) return { ok: false, codec: true, message: encoding.message }
+    if (encoding.ok) return taken(encoding.bytes)
+    if (typeof data !== 'string') return { outcome: 'codec_failed', id: givenId, message: encoding.message }
   }
-  if (typeof data !== 'string') return refused('there is neither data nor object')
-  return { ok: true, downlink: { confirmed, fPort, bytes: Buffer.from(data, 'base64'), expiresAtMs } }
+  return typeof data === 'string' ? taken(Buffer.from(data, 'base64')) : ignored('there is neither data nor object')
 }
 
-function refused(message: string): DownlinkResult {
-  return { ok: false, codec: false, message }
+function ignored(reason: string): DownlinkResult {
+  return { outcome: 'ignored', reason }
 }

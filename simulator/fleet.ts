@@ -1,6 +1,9 @@
 /** All simulated devices on one clock: runs each when it is due, and hands commands to the one they are for. */
 import { parseTopic } from '../src/lorawan/topics.ts'
-import type { DeviceEvent, SimulatedDevice } from './simulated-device.ts'
+import type { NetworkEvent } from './network-event.ts'
+import type { CommandFate } from './network-side.ts'
+import type { SimulatedDevice } from './simulated-device.ts'
+import { TimerWheel } from './timer-wheel.ts'
 
 /** Time as the simulator sees it; a parameter, so that hours can pass in a test at once. */
 export interface Timers {
@@ -14,107 +17,73 @@ export interface FleetSettings {
   readonly devices: readonly SimulatedDevice[]
   readonly timers: Timers
   /** Gets each event in order. */
-  readonly publish: (event: DeviceEvent) => void
+  readonly publish: (event: NetworkEvent) => void
 }
 
 export interface Fleet {
   start(): void
   /** Nothing is published after this. */
   stop(): void
-  /** Takes a message from the broker; false where it is no command for a device of this fleet. */
-  receive(topicName: string, payload: Buffer): boolean
+  /** Takes a message from the broker, and says what becomes of it. */
+  receive(topicName: string, payload: Buffer): CommandFate
 }
 
 /** How many devices run before the event loop has its turn, so that sockets are served at any rate of events. */
 const DEVICES_PER_TURN = 200
 
-/** A device and the time that it was put into the order with; out of date when the device is due at another time. */
-interface Entry {
-  readonly atMs: number
-  readonly device: SimulatedDevice
-}
-
 /** Creates the fleet; nothing happens before `start`. */
 export function createFleet(settings: FleetSettings): Fleet {
   const { devices, timers, publish } = settings
   const byDevEui = new Map(devices.map((device) => [device.record.devEUI, device]))
-  /** A binary heap: the earliest entry is the first. At most one entry for each device is not out of date. */
-  const heap: Entry[] = []
-  let callOff: (() => void) | undefined
+  let wheel = new TimerWheel<SimulatedDevice>(timers.nowMs())
+  /** The one timer that is set, and when it goes off. */
+  let alarm: { readonly atMs: number; readonly callOff: () => void } | undefined
   let isRunning = false
 
   const schedule = (): void => {
-    callOff?.()
-    const next = heap[0]
-    callOff = next === undefined || !isRunning ? undefined : timers.after(Math.max(0, next.atMs - timers.nowMs()), turn)
+    const nextMs = isRunning ? wheel.nextMs() : undefined
+    if (nextMs === alarm?.atMs) return
+    alarm?.callOff()
+    alarm = undefined
+    if (nextMs === undefined) return
+    alarm = { atMs: nextMs, callOff: timers.after(Math.max(0, nextMs - timers.nowMs()), turn) }
   }
 
   const turn = (): void => {
+    alarm = undefined
     const nowMs = timers.nowMs()
-    for (let count = 0; count < DEVICES_PER_TURN; count += 1) {
-      const entry = heap[0]
-      if (entry === undefined || entry.atMs > nowMs) break
-      takeFirst(heap)
-      if (entry.atMs !== entry.device.dueAtMs) continue
-      for (const event of entry.device.run(nowMs)) publish(event)
-      put(heap, { atMs: entry.device.dueAtMs, device: entry.device })
-    }
+    wheel.takeDue(nowMs, DEVICES_PER_TURN, (device) => {
+      for (const event of device.run(nowMs)) publish(event)
+      wheel.set(device, device.dueAtMs)
+    })
     schedule()
   }
 
   return {
     start() {
       isRunning = true
-      for (const device of devices) put(heap, { atMs: device.dueAtMs, device })
+      wheel = new TimerWheel(timers.nowMs())
+      for (const device of devices) wheel.set(device, device.dueAtMs)
       schedule()
     },
     stop() {
       isRunning = false
-      heap.length = 0
+      wheel.clear()
       schedule()
     },
     receive(topicName, payload) {
+      if (!isRunning) return { outcome: 'ignored', reason: 'the network server is not running' }
       const topic = parseTopic(topicName)
-      const device = topic?.kind === 'command' ? byDevEui.get(topic.devEui) : undefined
-      if (!isRunning || device === undefined || device.record.applicationID !== topic?.applicationId) return false
-      const dueAtMs = device.dueAtMs
-      for (const event of device.receive(payload, timers.nowMs())) publish(event)
-      if (device.dueAtMs !== dueAtMs) {
-        put(heap, { atMs: device.dueAtMs, device })
-        schedule()
+      if (topic?.kind !== 'command') return { outcome: 'ignored', reason: 'not the command topic of a device' }
+      const device = byDevEui.get(topic.devEui)
+      if (device === undefined || device.record.applicationID !== topic.applicationId) {
+        return { outcome: 'ignored', reason: 'no such device here' }
       }
-      return true
+      const fate = device.receive(payload, timers.nowMs())
+      if (fate.outcome === 'refused') publish(fate.event)
+      wheel.set(device, device.dueAtMs)
+      schedule()
+      return fate
     },
-  }
-}
-
-function put(heap: Entry[], entry: Entry): void {
-  let index = heap.length
-  heap.push(entry)
-  while (index > 0) {
-    const above = (index - 1) >> 1
-    const parent = heap[above]
-    if (parent === undefined || parent.atMs <= entry.atMs) break
-    heap[index] = parent
-    heap[above] = entry
-    index = above
-  }
-}
-
-function takeFirst(heap: Entry[]): void {
-  const last = heap.pop()
-  if (last === undefined || heap.length === 0) return
-  heap[0] = last
-  let index = 0
-  for (;;) {
-    const left = heap[2 * index + 1]
-    const right = heap[2 * index + 2]
-    const isRight = right !== undefined && left !== undefined && right.atMs < left.atMs
-    const smaller = isRight ? right : left
-    if (smaller === undefined || smaller.atMs >= last.atMs) return
-    const below = 2 * index + (isRight ? 2 : 1)
-    heap[index] = smaller
-    heap[below] = last
-    index = below
   }
 }

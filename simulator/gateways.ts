@@ -1,21 +1,54 @@
-/** The gateways that hear the simulated devices: placed where the devices are, hearing worse with distance. */
-import type { UplinkReception } from '../src/lorawan/events.ts'
-import { isAudible } from './eu868.ts'
+/**
+ * The gateways of the simulated network: placed where the devices are, hearing worse with distance, and sending one
+ * frame at a time.
+ */
 import type { Random } from './random.ts'
 import { rounded } from './sensor.ts'
 import type { Coordinates } from './sensor.ts'
 
 /** A gateway of the simulated network. */
-interface Gateway {
-  readonly gatewayID: string
+export interface Gateway {
+  /** 16 lower-case hexadecimal digits. */
+  readonly gatewayId: string
   readonly name: string
   readonly location: Coordinates
+  /** How far its clock is off: 0 with a GPS receiver; without one it is set over the network. */
+  readonly clockOffsetMs: number
+  readonly hasGps: boolean
+}
+
+/** The reception of an uplink by one gateway. */
+export interface Reception {
+  readonly gateway: Gateway
+  /** A UUID. */
+  readonly uplinkId: string
+  /** By the gateway's own clock, milliseconds since 1970. */
+  readonly gatewayTimeMs: number
+  /** dBm. */
+  readonly rssi: number
+  /** dB. */
+  readonly snr: number
 }
 
 export interface Gateways {
   readonly size: number
-  /** Who hears a device that sends from a place, the best first; at least one, at most four. */
-  receptions(from: Coordinates, random: Random, atMs: number): readonly [UplinkReception, ...UplinkReception[]]
+  /**
+   * Who hears a frame that is sent from a place and needs this Signal to Noise Ratio, the best first: at most four, and
+   * none where it is too far. What needs no more than `faintest` is always heard by the nearest.
+   */
+  receptions(frame: SentFrame, random: Random): readonly Reception[]
+  /** The first of these gateways that is free from now on for so long; it is not after that. Undefined where all send. */
+  send(by: readonly Gateway[], nowMs: number, airtimeMs: number): Gateway | undefined
+  /** When the first of these gateways is free. */
+  freeAtMs(of: readonly Gateway[]): number
+}
+
+export interface SentFrame {
+  readonly from: Coordinates
+  readonly atMs: number
+  readonly requiredSnr: number
+  /** The Signal to Noise Ratio below which the nearest gateway never hears a device, in dB. */
+  readonly faintest: number
 }
 
 /** A gateway for each square of this many degrees that has devices in it: some 3 km by 2. */
@@ -26,6 +59,10 @@ const MAXIMUM_GATEWAYS = 16
 
 /** How many gateways at most report one uplink. */
 const MAXIMUM_RECEPTIONS = 4
+
+/** One in four has no GPS receiver; its clock is off by up to this. */
+const GPS_SHARE = 0.75
+const MAXIMUM_CLOCK_OFFSET_MS = 400
 
 /** RFC 9542 §2.2.3: EUI-64 identifiers for documentation; gateways take the end of the block. */
 const GATEWAY_ID_PREFIX = '00005eef100000f'
@@ -46,9 +83,18 @@ export function createGateways(locations: readonly Coordinates[], random: Random
     .toSorted((one, other) => other.length - one.length)
     .slice(0, MAXIMUM_GATEWAYS)
     .map((square, index) => gatewayAmid(square, index, random))
+  if (gateways.length === 0) throw new RangeError('there are no locations to place gateways at')
+  /** By gateway, when what it sends is over. */
+  const busyUntilMs = new Map(gateways.map((gateway) => [gateway, 0]))
   return {
     size: gateways.length,
-    receptions: (from, deviceRandom, atMs) => receptions(gateways, from, deviceRandom, atMs),
+    receptions: (frame, deviceRandom) => receptions(gateways, frame, deviceRandom),
+    send(by, nowMs, airtimeMs) {
+      const free = by.find((gateway) => (busyUntilMs.get(gateway) ?? 0) <= nowMs)
+      if (free !== undefined) busyUntilMs.set(free, nowMs + airtimeMs)
+      return free
+    },
+    freeAtMs: (of) => Math.min(...of.map((gateway) => busyUntilMs.get(gateway) ?? 0)),
   }
 }
 
@@ -56,45 +102,50 @@ export function createGateways(locations: readonly Coordinates[], random: Random
 function gatewayAmid(square: readonly Coordinates[], index: number, random: Random): Gateway {
   const mean = (of: (each: Coordinates) => number): number =>
     square.reduce((sum, each) => sum + of(each), 0) / square.length
+  const hasGps = index === 0 || random.chance(GPS_SHARE)
   return {
-    gatewayID: GATEWAY_ID_PREFIX + index.toString(16),
+    gatewayId: GATEWAY_ID_PREFIX + index.toString(16),
     name: `gateway-${index + 1}`,
     location: {
       latitude: rounded(mean((each) => each.latitude) + random.between(-0.003, 0.003), 5),
       longitude: rounded(mean((each) => each.longitude) + random.between(-0.003, 0.003), 5),
       altitude: Math.round(mean((each) => each.altitude) + random.between(10, 40)),
     },
+    hasGps,
+    clockOffsetMs: hasGps ? 0 : random.integer(-MAXIMUM_CLOCK_OFFSET_MS, MAXIMUM_CLOCK_OFFSET_MS),
   }
 }
 
-function receptions(
-  gateways: readonly Gateway[],
-  from: Coordinates,
-  random: Random,
-  atMs: number,
-): readonly [UplinkReception, ...UplinkReception[]] {
-  const heard = gateways
-    .map((gateway) => receptionBy(gateway, from, random, atMs))
+function receptions(gateways: readonly Gateway[], frame: SentFrame, random: Random): readonly Reception[] {
+  const signals = gateways
+    .map((gateway) => signalAt(gateway, frame.from, random))
     .toSorted((one, other) => other.rssi - one.rssi)
-  const [best, ...others] = heard
-  if (best === undefined) throw new RangeError('there are no gateways')
-  return [best, ...others.filter((each) => isAudible(each.loRaSNR)).slice(0, MAXIMUM_RECEPTIONS - 1)]
+  const [nearest] = signals
+  if (nearest !== undefined) nearest.snr = Math.max(nearest.snr, frame.faintest)
+  return signals
+    .filter(({ snr }) => snr >= frame.requiredSnr)
+    .slice(0, MAXIMUM_RECEPTIONS)
+    .map(({ gateway, rssi, snr }) => ({
+      gateway,
+      uplinkId: random.uuid(),
+      gatewayTimeMs: frame.atMs + gateway.clockOffsetMs,
+      rssi: Math.max(-139, Math.min(-25, rssi)),
+      snr: rounded(snr, 1),
+    }))
 }
 
-function receptionBy(gateway: Gateway, from: Coordinates, random: Random, atMs: number): UplinkReception {
+function signalAt(gateway: Gateway, from: Coordinates, random: Random): Signal {
   // 14 dBm sent; the loss of a town by log distance, with shadows of some 4 dB.
   const km = Math.max(0.02, distanceKm(gateway.location, from))
   const rssi = Math.round(14 - (120 + 35 * Math.log10(km)) + random.normal(0, 4))
-  const snr = Math.min(12, Math.max(-20, rssi - NOISE_FLOOR + random.normal(0, 1)))
-  return {
-    gatewayID: gateway.gatewayID,
-    uplinkID: uuid(random),
-    name: gateway.name,
-    time: new Date(atMs).toISOString(),
-    rssi: Math.max(-139, Math.min(-25, rssi)),
-    loRaSNR: rounded(snr, 1),
-    location: gateway.location,
-  }
+  return { gateway, rssi, snr: Math.min(12, rssi - NOISE_FLOOR + random.normal(0, 1)) }
+}
+
+/** A frame's strength at a gateway, heard or not. */
+interface Signal {
+  readonly gateway: Gateway
+  readonly rssi: number
+  snr: number
 }
 
 /** On the small scale of a radio cell the earth is flat. */
@@ -102,10 +153,4 @@ function distanceKm(one: Coordinates, other: Coordinates): number {
   const north = (one.latitude - other.latitude) * 111.2
   const east = (one.longitude - other.longitude) * 111.2 * Math.cos((one.latitude * Math.PI) / 180)
   return Math.hypot(north, east)
-}
-
-/** A version 4 UUID (RFC 9562 §5.4) out of the seeded stream. */
-function uuid(random: Random): string {
-  const variant = random.integer(8, 11).toString(16)
-  return `${random.hex(4)}-${random.hex(2)}-4${random.hex(2).slice(1)}-${variant}${random.hex(2).slice(1)}-${random.hex(6)}`
 }

@@ -33,10 +33,23 @@ describe('the simulator as a program', () => {
   it('ends with 2 and the reason where an option or a file is wrong', async () => {
     const wrongOption = run(['--url', 'x'])
     assert.equal(await wrongOption.ended, 2)
-    assert.match(wrongOption.output(), /--url must be .*--devices is missing/s)
+    assert.match(wrongOption.output(), /--devices is missing.*--url must be /s)
     const noFile = run(['--url', NOBODY, '--devices', join(directory, 'none.json')])
     assert.equal(await noFile.ended, 2)
     assert.match(noFile.output(), /none\.json: ENOENT/)
+  })
+
+  it('prints the lines that generated devices are registered with', async () => {
+    const { output, ended } = run(['--print-import', '--generate', '3', '--application', '7'])
+    assert.equal(await ended, 0)
+    const rows = output()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { devEUI: string })
+    assert.deepEqual(
+      rows.map(({ devEUI }) => devEUI),
+      ['0200000000000001', '0200000000000002', '0200000000000003'],
+    )
   })
 
   it('ends with 0 and its statistics on SIGTERM, connected or not', async () => {

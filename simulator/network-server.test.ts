@@ -4,11 +4,11 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import * as mqtt from 'mqtt-packet'
-import { COMMAND_FILTER, createNetworkServer } from './network-server.ts'
-import type { ConnectionStatus, NetworkServer } from './network-server.ts'
-import type { DeviceEvent } from './simulated-device.ts'
+import type { BrokerEvent } from './broker-event.ts'
+import { COMMAND_FILTERS, createNetworkServer } from './network-server.ts'
+import type { ConnectionStatus, NetworkServer, NetworkServerSettings } from './network-server.ts'
 
-const EVENT: DeviceEvent = {
+const EVENT: BrokerEvent = {
   applicationId: '5',
   devEui: '00005eef10000001',
   kind: 'location',
@@ -37,8 +37,37 @@ describe("the network server's connection", () => {
     assert.ok(subscribe?.cmd === 'subscribe')
     assert.deepEqual(
       subscribe.subscriptions.map(({ topic, qos }) => ({ topic, qos })),
-      [{ topic: COMMAND_FILTER, qos: 1 }],
+      [{ topic: COMMAND_FILTERS.B, qos: 1 }],
     )
+  })
+
+  it('of family A speaks MQTT 3.1.1, at the QoS and with the Session that it is told', async () => {
+    await using broker = await startBroker({ protocolVersion: 4 })
+    await using server = start(broker, { family: 'A', protocolVersion: 4, qos: 0, commandQos: 0, cleanSession: true })
+    assert.deepEqual(await server.nextStatus(), { state: 'connected', sessionPresent: false })
+    const [connect, subscribe] = broker.received
+    assert.ok(connect?.cmd === 'connect' && subscribe?.cmd === 'subscribe')
+    assert.deepEqual([connect.protocolVersion, connect.clean, connect.properties], [4, true, undefined])
+    assert.deepEqual(
+      subscribe.subscriptions.map(({ topic, qos }) => ({ topic, qos })),
+      [{ topic: 'application/+/device/+/command/down', qos: 0 }],
+    )
+    server.publish(EVENT)
+    assert.equal((await broker.next('publish')).qos, 0)
+    await server.close()
+    assert.equal(server.statistics.published.location, 1)
+  })
+
+  it('of family A gives up where MQTT 3.1.1 refuses its credential or its subscription', async () => {
+    const version = { family: 'A', protocolVersion: 4 } as const
+    await using strict = await startBroker({ protocolVersion: 4, connackReasonCode: 5 })
+    await using refused = start(strict, version)
+    const credential = await refused.nextStatus()
+    assert.ok(credential.state === 'failed' && credential.because === 'credentials', JSON.stringify(credential))
+    await using closed = await startBroker({ protocolVersion: 4, subackReasonCode: 0x80 })
+    await using deaf = start(closed, version)
+    const subscription = await deaf.nextStatus()
+    assert.ok(subscription.state === 'failed' && subscription.because === 'subscription', JSON.stringify(subscription))
   })
 
   it('publishes events on the topics of their devices, and counts what is acknowledged', async () => {
@@ -130,6 +159,8 @@ describe("the network server's connection", () => {
 })
 
 interface Script {
+  /** 5 where it is left out. */
+  readonly protocolVersion?: 4 | 5
   readonly connackReasonCode?: number
   /** For each connection in turn; the last one again and again. */
   readonly sessionPresent?: readonly boolean[]
@@ -148,19 +179,21 @@ interface ScriptedBroker extends AsyncDisposable {
   hangUp(): void
 }
 
-/** An MQTT 5 server that answers by a script, out of a packet library that is not the service's. */
+/** An MQTT server that answers by a script, out of a packet library that is not the service's. */
 async function startBroker(script: Script = {}): Promise<ScriptedBroker> {
   const received: mqtt.Packet[] = []
   const unread: mqtt.Packet[] = []
   const waiting: (() => void)[] = []
   const sockets = new Set<Socket>()
   let connections = 0
+  const protocolVersion = script.protocolVersion ?? 5
   const answer = (packet: mqtt.Packet, socket: Socket): void => {
-    const send = (reply: mqtt.Packet): void => void socket.write(mqtt.generate(reply, { protocolVersion: 5 }))
+    const send = (reply: mqtt.Packet): void => void socket.write(mqtt.generate(reply, { protocolVersion }))
     if (packet.cmd === 'connect') {
       const sessionPresent = script.sessionPresent?.[connections] ?? script.sessionPresent?.at(-1) ?? false
       connections += 1
-      send({ cmd: 'connack', reasonCode: script.connackReasonCode ?? 0, sessionPresent })
+      const reasonCode = script.connackReasonCode ?? 0
+      send({ cmd: 'connack', reasonCode, returnCode: reasonCode, sessionPresent })
     } else if (packet.cmd === 'subscribe') {
       send({ cmd: 'suback', messageId: packet.messageId ?? 0, granted: [script.subackReasonCode ?? 1] })
     } else if (packet.cmd === 'publish') {
@@ -171,7 +204,7 @@ async function startBroker(script: Script = {}): Promise<ScriptedBroker> {
   }
   const listener = createServer((socket) => {
     sockets.add(socket)
-    const parser = mqtt.parser({ protocolVersion: 5 })
+    const parser = mqtt.parser({ protocolVersion })
     parser.on('packet', (packet: mqtt.Packet) => {
       received.push(packet)
       unread.push(packet)
@@ -195,7 +228,7 @@ async function startBroker(script: Script = {}): Promise<ScriptedBroker> {
       }
     },
     send(packet) {
-      for (const socket of sockets) socket.write(mqtt.generate(packet, { protocolVersion: 5 }))
+      for (const socket of sockets) socket.write(mqtt.generate(packet, { protocolVersion }))
     },
     hangUp() {
       for (const socket of sockets) socket.destroy()
@@ -214,7 +247,7 @@ interface StartedServer extends NetworkServer, AsyncDisposable {
   nextStatus(): Promise<ConnectionStatus>
 }
 
-function start(broker: ScriptedBroker): StartedServer {
+function start(broker: ScriptedBroker, settings: Partial<NetworkServerSettings> = {}): StartedServer {
   const commands: string[] = []
   const refusals: string[] = []
   const statuses: ConnectionStatus[] = []
@@ -226,9 +259,14 @@ function start(broker: ScriptedBroker): StartedServer {
     userName: 'name',
     password: 'secret',
     clientId: 'sim',
+    family: 'B',
+    protocolVersion: 5,
     qos: 1,
+    commandQos: 1,
+    cleanSession: false,
     sessionExpirySeconds: 3600,
     reconnectDelayMs: 5,
+    ...settings,
     onCommand: (topicName, payload) => commands.push(`${topicName} ${payload.toString()}`),
     onStatus(status) {
       statuses.push(status)

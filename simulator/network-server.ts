@@ -2,8 +2,8 @@
 import { connect } from 'mqtt'
 import type { IClientOptions, MqttClient, Packet } from 'mqtt'
 import { eventTopic } from '../src/lorawan/topics.ts'
-import type { EventKind } from '../src/lorawan/topics.ts'
-import type { DeviceEvent } from './simulated-device.ts'
+import type { BrokerEvent, SimulatedEventKind } from './broker-event.ts'
+import type { Family } from './downlink.ts'
 
 export interface NetworkServerSettings {
   /** `mqtts://host:port`, or `mqtt://` for a broker without TLS. */
@@ -13,15 +13,24 @@ export interface NetworkServerSettings {
   readonly userName: string | undefined
   readonly password: string | undefined
   readonly clientId: string
-  /** Of the events; commands are subscribed to at QoS 1. */
+  /** Decides the Topic Filter of commands. */
+  readonly family: Family
+  /** 4 is MQTT 3.1.1. */
+  readonly protocolVersion: 4 | 5
+  /** Of the events. */
   readonly qos: 0 | 1 | 2
+  /** Of the subscription to commands. */
+  readonly commandQos: 0 | 1 | 2
+  /** True for a new Session with each connection: commands that come meanwhile are not kept for it. */
+  readonly cleanSession: boolean
+  /** How long MQTT 5 brokers keep the Session; those of MQTT 3.1.1 decide it by themselves. */
   readonly sessionExpirySeconds: number
   /** The wait before the first new attempt to connect, in milliseconds; doubles up to 32 times this. */
   readonly reconnectDelayMs: number
   readonly onCommand: (topicName: string, payload: Buffer) => void
   readonly onStatus: (status: ConnectionStatus) => void
   /** The first refusal of its kind and reason; further ones are counted. */
-  readonly onRefused: (event: DeviceEvent, reasonCode: number, reason: string) => void
+  readonly onRefused: (event: BrokerEvent, reasonCode: number, reason: string) => void
 }
 
 /** `failed` is final: trying again would not help. */
@@ -36,7 +45,7 @@ export type ConnectionStatus =
 
 /** What was published since the start. */
 export interface PublishStatistics {
-  readonly published: Readonly<Record<EventKind, number>>
+  readonly published: Readonly<Record<SimulatedEventKind, number>>
   /** Acknowledged with a Reason Code of 0x80 and above, by "0x87 reason". */
   readonly refused: ReadonlyMap<string, number>
   /** Not handed to the connection, since too many were without an answer. */
@@ -45,14 +54,17 @@ export interface PublishStatistics {
 }
 
 export interface NetworkServer {
-  publish(event: DeviceEvent): void
+  publish(event: BrokerEvent): void
   readonly statistics: PublishStatistics
   /** Waits up to two seconds for answers, then disconnects; the Session stays with the broker. */
   close(): Promise<void>
 }
 
-/** The topics of commands to all devices that the credential allows. */
-export const COMMAND_FILTER = 'application/+/device/+/command/down'
+/** The topics of commands to all devices that the credential allows; servers of family B share them. */
+export const COMMAND_FILTERS: Readonly<Record<Family, string>> = {
+  A: 'application/+/device/+/command/down',
+  B: '$share/chirpstack/application/+/device/+/command/+',
+}
 
 /** Events without an answer; beyond it they are dropped and counted, so that a broker that is away takes no memory. */
 const MAXIMUM_UNANSWERED = 2000
@@ -62,8 +74,8 @@ const MAXIMUM_REFUSAL_KINDS = 50
 
 const CLOSE_TIMEOUT_MS = 2000
 
-/** CONNACK codes that a further attempt with the same settings would get again (MQTT 5.0 §3.2.2.2). */
-const FINAL_REASON_CODES: ReadonlySet<number> = new Set([0x84, 0x85, 0x86, 0x87, 0x8a, 0x8c])
+/** CONNACK codes that a further attempt with the same settings would get again (MQTT 3.1.1 §3.2.2.3, MQTT 5.0 §3.2.2.2). */
+const FINAL_REASON_CODES: ReadonlySet<number> = new Set([1, 2, 4, 5, 0x84, 0x85, 0x86, 0x87, 0x8a, 0x8c])
 
 /** Connects, and goes on trying until `close`, but for the faults that end in the state `failed`. */
 export function createNetworkServer(settings: NetworkServerSettings): NetworkServer {
@@ -81,9 +93,10 @@ export function createNetworkServer(settings: NetworkServerSettings): NetworkSer
 
   client.on('connect', ({ sessionPresent }) => {
     client.options.reconnectPeriod = settings.reconnectDelayMs
-    client.subscribe(COMMAND_FILTER, { qos: 1 }, (error) => {
+    const topicFilter = COMMAND_FILTERS[settings.family]
+    client.subscribe(topicFilter, { qos: settings.commandQos }, (error) => {
       if (error === null) settings.onStatus({ state: 'connected', sessionPresent })
-      else if (client.connected) fail('subscription', `${COMMAND_FILTER}: ${error.message}`)
+      else if (client.connected) fail('subscription', `${topicFilter}: ${error.message}`)
     })
   })
   client.on('reconnect', () => {
@@ -117,15 +130,16 @@ export function createNetworkServer(settings: NetworkServerSettings): NetworkSer
 }
 
 function clientOptions(settings: NetworkServerSettings): IClientOptions {
+  const keepsSession = settings.protocolVersion === 5 && !settings.cleanSession
   return {
-    protocolVersion: 5,
+    protocolVersion: settings.protocolVersion,
     clientId: settings.clientId,
     ...(settings.userName === undefined ? {} : { username: settings.userName }),
     ...(settings.password === undefined ? {} : { password: settings.password }),
     ...(settings.certificateAuthority === undefined ? {} : { ca: settings.certificateAuthority }),
     rejectUnauthorized: true,
-    clean: false,
-    properties: { sessionExpiryInterval: settings.sessionExpirySeconds },
+    clean: settings.cleanSession,
+    ...(keepsSession ? { properties: { sessionExpiryInterval: settings.sessionExpirySeconds } } : {}),
     keepalive: 30,
     connectTimeout: 10_000,
     reconnectPeriod: settings.reconnectDelayMs,
@@ -137,7 +151,7 @@ function clientOptions(settings: NetworkServerSettings): IClientOptions {
 }
 
 interface Outbox {
-  publish(event: DeviceEvent): void
+  publish(event: BrokerEvent): void
   statistics(): Omit<PublishStatistics, 'commands'>
   /** Resolved when every event has its answer. */
   drained(): Promise<void>
@@ -145,13 +159,22 @@ interface Outbox {
 
 /** Events between the devices and the connection, with what became of them. */
 function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outbox {
-  const published: Record<EventKind, number> = { up: 0, join: 0, ack: 0, error: 0, status: 0, location: 0, txack: 0 }
+  const published: Record<SimulatedEventKind, number> = {
+    up: 0,
+    join: 0,
+    ack: 0,
+    error: 0,
+    log: 0,
+    status: 0,
+    location: 0,
+    txack: 0,
+  }
   const refused = new Map<string, number>()
   let dropped = 0
   let unanswered = 0
   let whenDrained: (() => void) | undefined
 
-  const answered = (event: DeviceEvent, error: Error | undefined, packet: Packet | undefined): void => {
+  const answered = (event: BrokerEvent, error: Error | undefined, packet: Packet | undefined): void => {
     unanswered -= 1
     if (unanswered === 0) whenDrained?.()
     if (error === undefined) {

@@ -16,9 +16,13 @@ export interface Random {
   pick<T>(items: readonly [T, ...T[]]): T
   /** Lower-case hexadecimal digits, two for each byte. */
   hex(bytes: number): string
+  /** A version 4 UUID (RFC 9562 §5.4). */
+  uuid(): string
   /** A stream of its own, decided by this stream's seed and the label, however much of this stream has been used. */
   fork(label: string): Random
 }
+
+const HEX_BYTES = Array.from({ length: 256 }, (_byte, value) => value.toString(16).padStart(2, '0'))
 
 /** A stream by mulberry32; the seed is taken modulo 2³². */
 export function createRandom(seed: number): Random {
@@ -31,6 +35,11 @@ export function createRandom(seed: number): Random {
   }
   const between = (low: number, high: number): number => low + next() * (high - low)
   const integer = (low: number, high: number): number => low + Math.floor(next() * (high - low + 1))
+  const hex = (bytes: number): string => {
+    let digits = ''
+    for (let count = 0; count < bytes; count += 1) digits += HEX_BYTES[integer(0, 255)] ?? ''
+    return digits
+  }
   return {
     next,
     between,
@@ -40,7 +49,11 @@ export function createRandom(seed: number): Random {
       mean + deviation * Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next()),
     chance: (probability) => next() < probability,
     pick: (items) => items[integer(0, items.length - 1)] ?? items[0],
-    hex: (bytes) => Array.from({ length: bytes }, () => integer(0, 255).toString(16).padStart(2, '0')).join(''),
+    hex,
+    uuid: () => {
+      const variant = integer(8, 11).toString(16)
+      return `${hex(4)}-${hex(2)}-4${hex(2).slice(1)}-${variant}${hex(2).slice(1)}-${hex(6)}`
+    },
     fork: (label) => createRandom(hash(`${seed >>> 0}/${label}`)),
   }
 }

@@ -1,255 +1,219 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { EventPayloads } from '../src/lorawan/events.ts'
-import type { EventKind } from '../src/lorawan/topics.ts'
-import type { DeviceRecord } from './device-file.ts'
-import { DEVICE_MODEL_IDS, deviceModel } from './device-models.ts'
-import type { DeviceModelId } from './device-models.ts'
-import { createGateways } from './gateways.ts'
-import { createRandom } from './random.ts'
-import { SimulatedDevice } from './simulated-device.ts'
-import type { DeviceEvent } from './simulated-device.ts'
+import { DEVICE_MODEL_IDS } from './device-models.ts'
+import { FAR, START_MS, createDevice, eventsUntil, ofKind, untilEvent } from './device.testing.ts'
+import type { NetworkEvent } from './network-event.ts'
+import { region } from './region.ts'
 
-const START_MS = Date.UTC(2026, 0, 1, 12)
-const NEAR = { latitude: 46.6, longitude: 7.9, altitude: 800 }
-const COMMAND = { confirmed: true, fPort: 10, data: 'AA==' }
+const HOUR_MS = 3_600_000
 
-describe('a simulated device', () => {
-  it('joins first, with an address and what was received', () => {
+describe('a device that joins', () => {
+  it('is accepted five seconds after its request, and told with its first uplink', () => {
     const device = createDevice()
     assert.equal(device.dueAtMs, START_MS)
-    const [event] = device.run(START_MS)
-    const join = payloadOf(event, 'join')
+    assert.deepEqual(device.run(START_MS), [])
+    assert.equal(device.dueAtMs, START_MS + 5000)
+    assert.deepEqual(device.run(START_MS + 5000), [])
+    assert.ok(device.dueAtMs >= START_MS + 6000 && device.dueAtMs <= START_MS + 8000)
+    const [join, up] = device.run(device.dueAtMs)
+    assert.ok(join?.kind === 'join' && up?.kind === 'up')
     assert.match(join.devAddr, /^[0-9a-f]{8}$/)
-    assert.ok(join.rxInfo.length > 0)
-    assert.match(join.rxInfo[0]?.gatewayID ?? '', /^[0-9a-f]{16}$/)
-    assert.equal(join.rxInfo[0]?.time, '2026-01-01T12:00:00.000Z')
+    assert.equal(up.devAddr, join.devAddr)
+    assert.equal(up.fCnt, 0)
+    assert.ok(up.heard.receptions.length > 0)
   })
 
-  it('does nothing before it is due', () => {
-    const device = createDevice()
-    assert.deepEqual(device.run(START_MS - 1), [])
-    device.run(START_MS)
-    assert.deepEqual(device.run(device.dueAtMs - 1), [])
+  it('tries again, slower and slower, until a gateway hears it', () => {
+    const device = createDevice({ location: FAR })
+    const join = untilEvent(device, 'join')
+    assert.equal(join.heard.carrier.dataRate.dr, 0)
+    assert.ok(join.atMs > START_MS + 5 * 6500, 'five requests were not heard')
   })
 
-  it('sends uplinks with ascending frame counters, about once in each interval', () => {
-    const events = eventsOf(createDevice(), 3_600_000)
-    const ups = events.filter((event) => event.kind === 'up').map((event) => payloadOf(event, 'up'))
+  it('joins again after its accept was lost, with a new number', () => {
+    const deaf = createDevice({ radio: { downlinkLossRate: 1 } })
+    assert.deepEqual(eventsUntil(deaf, START_MS + HOUR_MS), [])
+    const lucky = createDevice({ radio: { downlinkLossRate: 0.5 }, seed: 4 })
+    const join = untilEvent(lucky, 'join')
+    assert.ok(join.atMs > START_MS + 5000 + 6500, 'the first accept was lost')
+  })
+
+  it('whose request comes twice is refused once, and accepted', () => {
+    const events = eventsUntil(createDevice({ radio: { repeatRate: 1 } }), START_MS + 10_000)
+    assert.deepEqual(
+      ofKind(events, 'fault').map(({ code }) => code),
+      ['OTAA'],
+    )
+    assert.equal(ofKind(events, 'join').length, 1)
+  })
+
+  it('begins each session with a new address and frame counter', () => {
+    const events = eventsUntil(createDevice({ intervalMs: 60_000, radio: { rejoinRate: 0.1 } }), START_MS + 5 * HOUR_MS)
+    const joins = ofKind(events, 'join')
+    assert.ok(joins.length > 5, `${joins.length} sessions`)
+    assert.equal(new Set(joins.map(({ devAddr }) => devAddr)).size, joins.length)
+    for (const [index, event] of events.entries()) {
+      const next = events[index + 1]
+      if (event.kind === 'join') assert.ok(next?.kind === 'up' && next.fCnt === 0)
+    }
+  })
+
+  it('goes on with the session that it has where it need not join', () => {
+    const [up] = createDevice({ radio: { resumedShare: 1 } }).run(START_MS)
+    assert.ok(up?.kind === 'up' && up.fCnt > 0)
+  })
+
+  it('joins again after each power cut', () => {
+    const events = eventsUntil(createDevice({ radio: { powerCutEveryMs: HOUR_MS } }), START_MS + 3.5 * HOUR_MS)
+    assert.deepEqual(
+      ofKind(events, 'join').map(({ atMs }) => Math.floor((atMs - START_MS) / HOUR_MS)),
+      [0, 1, 2, 3],
+    )
+  })
+
+  it('joins again when it has used all frame counters of 16 bits', () => {
+    const device = createDevice({ intervalMs: 1000, radio: { resumedShare: 1, frameCounterBits: 16 } })
+    const first = untilEvent(device, 'up').fCnt
+    const events = eventsUntil(device, START_MS + (65_536 - first) * 1100 + 60_000)
+    const ups = ofKind(events, 'up').map(({ fCnt }) => fCnt)
+    const last = ups.indexOf(65_535)
+    assert.ok(last > 0)
+    assert.equal(ups[last + 1], 0)
+    assert.equal(ofKind(events, 'join').length, 1)
+  })
+
+  it('counts on over 16 bits with a counter of 32', () => {
+    const device = createDevice({ intervalMs: 1000, radio: { resumedShare: 1 } })
+    const first = untilEvent(device, 'up').fCnt
+    const ups = ofKind(eventsUntil(device, START_MS + (65_540 - first) * 1100), 'up').map(({ fCnt }) => fCnt)
+    assert.ok(ups.includes(65_535) && ups.includes(65_536))
+    assert.deepEqual(
+      ups,
+      ups.map((_fCnt, index) => first + 1 + index),
+    )
+  })
+})
+
+describe('the uplinks of a device', () => {
+  it('come about once in each interval, with ascending frame counters', () => {
+    const ups = ofKind(eventsUntil(createDevice({ intervalMs: 60_000 }), START_MS + HOUR_MS), 'up')
     assert.ok(Math.abs(ups.length - 60) <= 6, `${ups.length} uplinks in an hour`)
     assert.deepEqual(
-      ups.map((up) => up.fCnt),
+      ups.map(({ fCnt }) => fCnt),
       ups.map((_up, index) => index),
     )
   })
 
-  it('writes every member of each kind of event, zeros and false among them', () => {
-    const members: Record<EventKind, string> = {
-      up: 'deviceProfileName deviceProfileID rxInfo txInfo adr fCnt fPort data object',
-      join: 'devAddr rxInfo txInfo',
-      ack: 'acknowledged fCnt',
-      error: 'type error fCnt',
-      status: 'margin externalPowerSource batteryLevel batteryLevelUnavailable',
-      location: 'location',
-      txack: 'fCnt gatewayID txInfo',
-    }
-    const seen = new Map<EventKind, object>()
-    for (const model of ['gps-tracker', 'energy-meter'] as const) {
-      const device = createDevice({ model })
-      const events = [...eventsOf(device, 120_000), ...device.receive(json(COMMAND), START_MS + 120_000)]
-      for (const event of [...events, ...eventsOf(device, 86_400_000)]) {
-        if (event.kind !== 'up' || 'object' in event.payload) seen.set(event.kind, event.payload)
+  it('leave gaps in the frame counter where they are lost', () => {
+    const ups = ofKind(
+      eventsUntil(createDevice({ intervalMs: 60_000, radio: { uplinkLossRate: 0.3 } }), START_MS + 10 * HOUR_MS),
+      'up',
+    )
+    const last = ups.at(-1)?.fCnt ?? 0
+    const share = ups.length / (last + 1)
+    assert.ok(share > 0.6 && share < 0.8, `${ups.length} of ${last + 1} heard`)
+  })
+
+  it('that come twice have the same frame counter, and are told as a retransmission', () => {
+    const events = eventsUntil(createDevice({ intervalMs: 60_000, radio: { repeatRate: 1 } }), START_MS + HOUR_MS / 2)
+    const counters = (kind: NetworkEvent['kind']): number[] =>
+      events.flatMap((event) =>
+        event.kind === kind && 'fCnt' in event && !('code' in event && event.code === 'OTAA') ? [event.fCnt] : [],
+      )
+    assert.ok(counters('up').length >= 25)
+    assert.deepEqual(counters('fault'), counters('up'))
+  })
+
+  it('that ask for an acknowledgement are sent once where it comes, and four times where it does not', () => {
+    const clear = eventsUntil(createDevice({ intervalMs: 60_000, radio: { confirmedRate: 1 } }), START_MS + HOUR_MS)
+    assert.ok(ofKind(clear, 'up').every(({ confirmed }) => confirmed))
+    assert.deepEqual(ofKind(clear, 'fault'), [])
+    const lossy = eventsUntil(
+      createDevice({
+        intervalMs: 60_000,
+        radio: { confirmedRate: 1, uplinkLossRate: 0.4, downlinkLossRate: 0.4, resumedShare: 1 },
+      }),
+      START_MS + 10 * HOUR_MS,
+    )
+    const retransmitted = ofKind(lossy, 'fault').filter(({ code }) => code === 'UPLINK_RETRANSMISSION')
+    assert.ok(retransmitted.length > 50, `${retransmitted.length} retransmissions`)
+    const heard = new Set(ofKind(lossy, 'up').map(({ fCnt }) => fCnt))
+    for (const { fCnt } of retransmitted) assert.ok(heard.has(fCnt))
+    // Four tries get through an air that loses four frames in ten: 1 - 0.4⁴ = 97 %.
+    const counters = ofKind(lossy, 'up').map(({ fCnt }) => fCnt)
+    const sent = (counters.at(-1) ?? 0) - (counters[0] ?? 0) + 1
+    assert.ok(counters.length / sent > 0.93, `${counters.length} of ${sent}`)
+  })
+
+  it('of every model in every region fit their data rate', () => {
+    for (const id of ['EU868', 'US915', 'AS923'] as const) {
+      for (const model of DEVICE_MODEL_IDS) {
+        const device = createDevice({ model, intervalMs: 60_000, radio: { region: region(id) } })
+        for (const { measurement, dataRate } of ofKind(eventsUntil(device, START_MS + HOUR_MS), 'up').map((up) => ({
+          measurement: up,
+          dataRate: up.heard.carrier.dataRate,
+        }))) {
+          assert.ok(measurement.bytes.length <= dataRate.maximumPayloadBytes, `${model} in ${id}`)
+          assert.ok(measurement.fPort >= 1 && measurement.fPort <= 223)
+          assert.ok(region(id).channels.includes(measurement.heard.carrier.frequency))
+        }
       }
-    }
-    for (const [kind, own] of Object.entries(members) as [EventKind, string][]) {
-      const expected = ['applicationID', 'applicationName', 'deviceName', 'devEUI', 'tags', ...own.split(' ')]
-      assert.deepEqual(Object.keys(seen.get(kind) ?? {}), expected, kind)
-      assert.ok(!JSON.stringify(seen.get(kind)).includes('null'), kind)
     }
   })
 
-  it('of every model sends payloads that fit and are decoded', () => {
-    for (const model of DEVICE_MODEL_IDS) {
-      for (const event of eventsOf(createDevice({ model }), 7_200_000)) {
-        if (event.kind !== 'up') continue
-        const up = payloadOf(event, 'up')
-        assert.ok(Buffer.from(up.data, 'base64').length <= 51, model)
-        assert.ok(up.fPort >= 1 && up.fPort <= 223, model)
-        assert.equal(up.deviceProfileName, deviceModel(model).deviceProfileName)
-      }
-    }
+  it('get faster where the signal allows it, by an answer of the network server', () => {
+    const device = createDevice({ intervalMs: 60_000, radio: { uplinkLossRate: 0.9 }, seed: 3 })
+    // In the bad air it joins slowly; then the air clears up for its frames by chance, and advice reaches it.
+    const ups = ofKind(eventsUntil(device, START_MS + 96 * HOUR_MS), 'up').map((up) => up.heard.carrier.dataRate.dr)
+    assert.ok(ups.length > 0 && Math.max(...ups) === 5, `${ups.length} uplinks at ${[...new Set(ups)].join()}`)
   })
 
-  it('repeats every event from its seed, and another seed gives others', () => {
+  it('get slower when nobody answers for 96 of them', () => {
+    const device = createDevice({ intervalMs: 60_000, radio: { resumedShare: 1 }, location: FAR })
+    const ups = ofKind(eventsUntil(device, START_MS + 6 * HOUR_MS), 'up')
+    assert.equal(ups[0]?.heard.carrier.dataRate.dr, 0)
+    // From DR5 to DR0: 96 unheard uplinks for the first step, 32 for each other.
+    assert.ok((ups[0]?.atMs ?? 0) > START_MS + (96 + 4 * 32 - 30) * 60_000)
+  })
+
+  it('have no object where the network server has no codec, or it fails', () => {
+    const without = ofKind(eventsUntil(createDevice({ radio: { withoutObjectShare: 1 } }), START_MS + HOUR_MS), 'up')
+    assert.deepEqual(
+      without.map(({ object }) => object),
+      [undefined],
+    )
+    const failed = eventsUntil(createDevice({ radio: { codecErrorRate: 1 } }), START_MS + HOUR_MS)
+    assert.equal(ofKind(failed, 'up')[0]?.object, undefined)
+    assert.deepEqual(
+      ofKind(failed, 'fault').map(({ code }) => code),
+      ['UPLINK_CODEC'],
+    )
+  })
+
+  it('bring a status at every tenth, with a battery that goes down', () => {
+    const levels = ofKind(eventsUntil(createDevice({ intervalMs: 60_000 }), START_MS + 24 * HOUR_MS), 'status').map(
+      ({ batteryLevel }) => batteryLevel,
+    )
+    assert.ok(levels.length > 130)
+    assert.ok((levels.at(-1) ?? 0) < (levels[0] ?? 0))
+    assert.deepEqual(
+      levels,
+      levels.toSorted((one, other) => other - one),
+    )
+  })
+
+  it('of a tracker bring its location, and keep their data rate', () => {
+    const events = eventsUntil(createDevice({ model: 'gps-tracker', intervalMs: 60_000 }), START_MS + HOUR_MS)
+    assert.equal(ofKind(events, 'location').length, ofKind(events, 'up').length)
+    assert.ok(ofKind(events, 'up').every(({ adr }) => !adr))
+  })
+
+  it('repeat from the seed, and another seed gives others', () => {
     assert.equal(anHourOf(1), anHourOf(1))
     assert.notEqual(anHourOf(1), anHourOf(2))
   })
 })
 
-describe('a command to a simulated device', () => {
-  it('is sent one second after the next uplink, which comes soon, and answered with txack, then ack', () => {
-    const { device, nowMs } = joinedDevice({ faultRate: 0 })
-    assert.deepEqual(device.receive(json(COMMAND), nowMs), [])
-    assert.ok(device.dueAtMs <= nowMs + 2000, 'the uplink is brought forward')
-    const uplinkAtMs = device.dueAtMs
-    assert.ok(device.run(uplinkAtMs).some((event) => event.kind === 'up'))
-    assert.equal(device.dueAtMs, uplinkAtMs + 1000)
-    const [event, ...others] = device.run(device.dueAtMs)
-    assert.deepEqual(others, [])
-    const txack = payloadOf(event, 'txack')
-    assert.equal(txack.fCnt, 0)
-    assert.match(txack.gatewayID, /^[0-9a-f]{16}$/)
-    const answer = device.run(device.dueAtMs).find((each) => each.kind === 'ack')
-    assert.deepEqual(
-      { acknowledged: payloadOf(answer, 'ack').acknowledged, fCnt: payloadOf(answer, 'ack').fCnt },
-      { acknowledged: true, fCnt: 0 },
-    )
-  })
-
-  it('gets no ack where it is unconfirmed', () => {
-    const { device, nowMs } = joinedDevice({ faultRate: 0 })
-    device.receive(json({ ...COMMAND, confirmed: false }), nowMs)
-    assert.deepEqual(countsOf(eventsOf(device, 600_000)), { txack: 1, ack: 0 })
-  })
-
-  it('is not acknowledged by a device that always fails', () => {
-    const { device, nowMs } = joinedDevice({ faultRate: 1 })
-    device.receive(json(COMMAND), nowMs)
-    const ack = eventsOf(device, 600_000).find((event) => event.kind === 'ack')
-    assert.equal(payloadOf(ack, 'ack').acknowledged, false)
-  })
-
-  it('waits its turn: one downlink after each uplink, with ascending counters, an ack for each', () => {
-    const { device, nowMs } = joinedDevice({ faultRate: 0 })
-    for (let count = 0; count < 5; count += 1) device.receive(json(COMMAND), nowMs)
-    const events = eventsOf(device, 600_000).filter(({ kind }) => kind === 'txack' || kind === 'ack')
-    assert.deepEqual(
-      events.map((event) => `${event.kind} ${(event.payload as EventPayloads['txack' | 'ack']).fCnt}`),
-      [0, 1, 2, 3, 4].flatMap((fCnt) => [`txack ${fCnt}`, `ack ${fCnt}`]),
-    )
-  })
-
-  it('that comes before the join is sent after the first uplink', () => {
-    const device = createDevice({ faultRate: 0 })
-    device.receive(json(COMMAND), START_MS)
-    assert.deepEqual(countsOf(eventsOf(device, 600_000)), { txack: 1, ack: 1 })
-  })
-
-  it('changes what the device measures', () => {
-    const { device, nowMs } = joinedDevice({ model: 'valve-actuator' })
-    device.receive(json({ ...COMMAND, data: 'AA==' }), nowMs)
-    const ups = eventsOf(device, 600_000).flatMap((event) => (event.kind === 'up' ? [payloadOf(event, 'up')] : []))
-    assert.deepEqual(
-      [ups[0]?.object?.['open'], ups.at(-1)?.object?.['open'], ups.at(-1)?.object?.['positionPercent']],
-      [true, false, 0],
-    )
-  })
-
-  it('may give an object of Cayenne LPP in the place of data', () => {
-    const { device, nowMs } = joinedDevice({ model: 'street-light' })
-    device.receive(json({ confirmed: false, fPort: 2, object: { digitalOutput: { 1: 0 } } }), nowMs)
-    const events = eventsOf(device, 600_000)
-    assert.equal(countsOf(events).txack, 1)
-    const last = events.findLast((event) => event.kind === 'up')
-    assert.deepEqual(payloadOf(last, 'up').object?.['switch'], { 1: 0 })
-  })
-
-  it('that is too long for the data rate becomes an error, and the next one is sent', () => {
-    const { device, nowMs } = joinedDevice({ location: { ...NEAR, latitude: NEAR.latitude + 0.2 } })
-    device.receive(json({ ...COMMAND, data: Buffer.alloc(52).toString('base64') }), nowMs)
-    device.receive(json({ ...COMMAND, data: Buffer.alloc(51).toString('base64') }), nowMs)
-    const events = eventsOf(device, 600_000)
-    const error = payloadOf(
-      events.find((event) => event.kind === 'error'),
-      'error',
-    )
-    assert.equal(error.type, 'DOWNLINK_PAYLOAD_SIZE')
-    assert.equal(error.error, 'payload of 52 bytes exceeds the maximum of 51 at DR0')
-    assert.equal(countsOf(events).txack, 1)
-  })
-
-  it('that expired, cannot be encoded, is none, or is one too many becomes an error', () => {
-    const { device, nowMs } = joinedDevice()
-    const expiresAt = new Date(nowMs + 1).toISOString()
-    device.receive(json({ ...COMMAND, expiresAt }), nowMs)
-    const late = eventsOf(device, 60_000).find((event) => event.kind === 'error')
-    assert.match(payloadOf(late, 'error').error, /expired/)
-    const laterMs = START_MS + 120_000
-    const refused = (command: object): string =>
-      device
-        .receive(json(command), laterMs)
-        .map((event) => `${payloadOf(event, 'error').type}: ${payloadOf(event, 'error').error}`)
-        .join()
-    assert.match(refused({ confirmed: true, fPort: 1, object: { led: { 1: 1 } } }), /^DOWNLINK_CODEC: .*"led"/)
-    assert.match(refused({ confirmed: true, fPort: 0, data: '' }), /^UNKNOWN: fPort/)
-    assert.match(refused({ confirmed: 'true', fPort: 1, data: '' }), /^UNKNOWN: confirmed/)
-    assert.match(refused({ confirmed: true, fPort: 1 }), /^UNKNOWN: there is neither/)
-    assert.match(refused([]), /^UNKNOWN: confirmed/)
-    for (let count = 0; count < 16; count += 1) assert.equal(refused(COMMAND), '')
-    assert.match(refused(COMMAND), /^UNKNOWN: the device's downlink queue is full/)
-  })
-})
-
-interface DeviceOptions {
-  readonly model?: DeviceModelId
-  readonly seed?: number
-  readonly faultRate?: number
-  readonly location?: DeviceRecord['location']
-}
-
-function createDevice(options: DeviceOptions = {}): SimulatedDevice {
-  const random = createRandom(options.seed ?? 1)
-  return new SimulatedDevice({
-    record: {
-      applicationID: '5',
-      applicationName: 'application',
-      deviceName: 'device',
-      devEUI: '00005eef10000001',
-      model: options.model ?? 'temperature-humidity',
-      tags: { site: 'here' },
-      location: options.location ?? NEAR,
-    },
-    gateways: createGateways([NEAR], random.fork('gateways')),
-    random: random.fork('device'),
-    intervalMs: 60_000,
-    joinAtMs: START_MS,
-    ...(options.faultRate === undefined ? {} : { faultRate: options.faultRate }),
-  })
-}
-
-/** A device that has joined and sent once; its next uplink is a minute away. */
-function joinedDevice(options: DeviceOptions = {}): { device: SimulatedDevice; nowMs: number } {
-  const device = createDevice(options)
-  device.run(device.dueAtMs)
-  const nowMs = device.dueAtMs
-  device.run(nowMs)
-  return { device, nowMs }
-}
-
 function anHourOf(seed: number): string {
-  return JSON.stringify(eventsOf(createDevice({ seed }), 3_600_000))
-}
-
-/** Lets time pass, and gives all events of it. */
-function eventsOf(device: SimulatedDevice, durationMs: number): DeviceEvent[] {
-  const endMs = device.dueAtMs + durationMs
-  const events: DeviceEvent[] = []
-  while (device.dueAtMs <= endMs) events.push(...device.run(device.dueAtMs))
-  return events
-}
-
-function countsOf(events: readonly DeviceEvent[]): { txack: number; ack: number } {
-  return {
-    txack: events.filter((event) => event.kind === 'txack').length,
-    ack: events.filter((event) => event.kind === 'ack').length,
-  }
-}
-
-function payloadOf<Kind extends EventKind>(event: DeviceEvent | undefined, kind: Kind): EventPayloads[Kind] {
-  assert.equal(event?.kind, kind)
-  return event?.payload as EventPayloads[Kind]
-}
-
-function json(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value))
+  return JSON.stringify(eventsUntil(createDevice({ seed, intervalMs: 60_000 }), START_MS + HOUR_MS))
 }

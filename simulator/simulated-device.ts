@@ -1,256 +1,277 @@
 /**
- * One simulated class A device together with what its network server knows of it: joins, sends, and listens only
- * right after it has sent. It has no timer of its own; whoever runs it asks when something is due.
+ * One simulated device: joins by OTAA, measures, sends and listens, through an air that loses frames. Its network server's
+ * side is in `network-side.ts`. It has no timer of its own; whoever runs it asks when something is due.
  */
-import type { ErrorType, EventCommon, EventPayloads, TransmissionInfo, UplinkReception } from '../src/lorawan/events.ts'
-import type { EventKind } from '../src/lorawan/topics.ts'
+import { DeviceDataRate } from './adaptive-data-rate.ts'
 import type { DeviceRecord } from './device-file.ts'
 import { deviceModel } from './device-models.ts'
-import { parseDownlink } from './downlink.ts'
-import type { Downlink } from './downlink.ts'
-import { RECEIVE_DELAY_MS, dataRateFor, marginOf, maximumPayloadBytes, pickChannel } from './eu868.ts'
+import type { Family } from './downlink.ts'
+import { FrameCounter } from './frame-counter.ts'
 import type { Gateways } from './gateways.ts'
+import type { DeviceIdentity, Heard, NetworkEvent } from './network-event.ts'
+import { NetworkSide } from './network-side.ts'
+import type { CommandFate } from './network-side.ts'
+import type { DownlinkFrame, RadioSettings, UplinkFrame } from './radio.ts'
 import type { Random } from './random.ts'
+import { airtimeMs, dataRateThatCarries, marginOf, pickChannel, requiredSnr } from './region.ts'
+import type { DataRate } from './region.ts'
 import { rounded } from './sensor.ts'
-import type { DeviceModel, Measurement, Sensor } from './sensor.ts'
-
-/** An event for the broker; `payload` has the shape of family A for its kind. */
-export interface DeviceEvent<Kind extends EventKind = EventKind> {
-  readonly applicationId: string
-  readonly devEui: string
-  readonly kind: Kind
-  readonly payload: EventPayloads[Kind]
-}
+import type { DeviceModel, Sensor } from './sensor.ts'
 
 export interface SimulatedDeviceSettings {
   readonly record: DeviceRecord
+  readonly radio: RadioSettings
+  /** How commands are spelled. */
+  readonly family: Family
   readonly gateways: Gateways
   /** A stream of the device's own. */
   readonly random: Random
   /** Mean time between two uplinks, in milliseconds. */
   readonly intervalMs: number
-  /** When the device joins, in milliseconds since 1970. */
-  readonly joinAtMs: number
-  /** The part of confirmed downlinks that the device does not acknowledge, 0 to 1; by default one of its own. */
-  readonly faultRate?: number
+  /** When the device sends for the first time, in milliseconds since 1970. */
+  readonly startAtMs: number
 }
 
-/** Downlinks that wait for a device; one more is answered with an error event, so that a flood takes no memory. */
-const MAXIMUM_QUEUE = 16
+/** Between a downlink that asks for it and the uplink that acknowledges it or fetches the next. */
+const HASTENED_UPLINK_MS = [1000, 2000] as const
 
-/** A waiting downlink brings the next uplink forward to within this time, so that nobody waits minutes in a demonstration. */
-const HASTENED_UPLINK_MS = 2000
+/** Between the join accept and the first uplink. */
+const FIRST_UPLINK_MS = [1000, 3000] as const
 
-/** Every so many uplinks a status follows. */
+/** Between a frame and its repetition: after both receive windows. */
+const REPETITION_MS = [2200, 4000] as const
+
+/** How often a confirmed uplink is sent at most. */
+const MAXIMUM_TRANSMISSIONS = 4
+
+/** Between two join requests: after the windows of the first, doubled with each further one, at most 32 times. */
+const JOIN_RETRY_MS = [6500, 9000] as const
+const MAXIMUM_JOIN_DOUBLINGS = 5
+
+/** After a power cut the devices start within this time, all at once. */
+const POWER_RETURN_MS = 1000
+
+/** Every so many uplinks the network server asks for the status. */
 const UPLINKS_PER_STATUS = 10
 
-const RETRANSMISSION_RATE = 0.01
-const CODEC_ERROR_RATE = 0.005
+/** What a second on the air takes from a battery, in percent. Below 1 somebody puts a new one in. */
+const BATTERY_PER_SECOND = 0.02
 
-/** The last reception decides data rate and gateway of the downlinks. */
-interface Link {
-  readonly best: UplinkReception
-  readonly txInfo: TransmissionInfo
+/** An uplink that may be sent again as it is. */
+interface Repetition {
+  readonly frame: UplinkFrame
+  readonly atMs: number
+  readonly remaining: number
 }
 
 export class SimulatedDevice {
   readonly record: DeviceRecord
+  readonly #settings: SimulatedDeviceSettings
   readonly #model: DeviceModel
   readonly #sensor: Sensor
-  readonly #gateways: Gateways
-  readonly #random: Random
-  readonly #intervalMs: number
-  readonly #faultRate: number
-  readonly #common: EventCommon
-  readonly #queue: Downlink[] = []
-  #link: Link | undefined
-  #uplinkAtMs: number
-  /** When the receive window of the last uplink opens; undefined where nothing is to be sent in it. */
-  #transmitAtMs: number | undefined
-  /** The frame counter of the confirmed downlink that the next uplink answers. */
-  #unacknowledged: number | undefined
-  #fCntUp = 0
-  #fCntDown = 0
+  readonly #identity: DeviceIdentity
+  readonly #network: NetworkSide
+  readonly #dataRate: DeviceDataRate
+  #counter: FrameCounter | undefined
+  #devNonce = 0
+  #joinRequests = 0
+  /** When the device next sends of its own accord: a join request, or with a session an uplink. */
+  #sendAtMs: number
+  #repetition: Repetition | undefined
+  #powerCutAtMs: number
+  #hasConfirmedDownlink = false
+  #uplinks = 0
+  #lastHeard: Heard | undefined
   #batteryLevel: number
 
   constructor(settings: SimulatedDeviceSettings) {
-    const { record, random } = settings
+    const { record, radio, random, gateways, family } = settings
     this.record = record
+    this.#settings = settings
     this.#model = deviceModel(record.model)
     this.#sensor = this.#model.createSensor(random.fork('sensor'), record.location)
-    this.#gateways = settings.gateways
-    this.#random = random
-    this.#intervalMs = settings.intervalMs
-    // Most devices answer nearly always; some are in cellars.
-    this.#faultRate = settings.faultRate ?? (random.chance(0.1) ? 0.3 : 0.03)
-    this.#uplinkAtMs = settings.joinAtMs
-    this.#batteryLevel = random.between(55, 100)
-    this.#common = {
-      applicationID: record.applicationID,
-      applicationName: record.applicationName,
-      deviceName: record.deviceName,
-      devEUI: record.devEUI,
-      tags: record.tags ?? {},
+    this.#identity = {
+      record,
+      deviceProfileName: record.deviceProfileName ?? this.#model.deviceProfileName,
+      deviceProfileId: this.#model.deviceProfileId,
+      deviceClass: record.deviceClass ?? (random.chance(radio.classCShare) ? 'C' : 'A'),
+      regionId: radio.region.id,
     }
+    const hasCodec = !random.chance(radio.withoutObjectShare)
+    const resumedAfterFCnt = random.chance(radio.resumedShare) ? random.integer(0, 40_000) : undefined
+    if (resumedAfterFCnt !== undefined) {
+      this.#counter = new FrameCounter(radio.frameCounterBits, resumedAfterFCnt + 1)
+    }
+    const identity = this.#identity
+    this.#network = new NetworkSide({ identity, radio, family, gateways, random, hasCodec, resumedAfterFCnt })
+    this.#dataRate = new DeviceDataRate(radio.region, radio.region.dataRates.at(-1) ?? radio.region.dataRates[0])
+    this.#sendAtMs = settings.startAtMs
+    this.#powerCutAtMs = settings.startAtMs + (radio.powerCutEveryMs ?? Number.POSITIVE_INFINITY)
+    this.#batteryLevel = random.between(55, 100)
   }
 
   /** When `run` next has something to do, in milliseconds since 1970. */
   get dueAtMs(): number {
-    return Math.min(this.#uplinkAtMs, this.#transmitAtMs ?? Number.POSITIVE_INFINITY)
+    return Math.min(this.#ownDueAtMs, this.#network.dueAtMs)
   }
 
   /** Does the one thing that is due at this time, and gives the events of it in order; none where nothing is due. */
-  run(nowMs: number): DeviceEvent[] {
-    if (this.#transmitAtMs !== undefined && this.#transmitAtMs <= nowMs) return this.#transmit(nowMs)
-    if (this.#uplinkAtMs > nowMs) return []
-    return this.#link === undefined ? this.#join(nowMs) : this.#uplink(nowMs, this.#link)
+  run(nowMs: number): readonly NetworkEvent[] {
+    if (this.dueAtMs > nowMs) return []
+    if (this.#network.dueAtMs <= this.#ownDueAtMs) {
+      const { events, frame } = this.#network.run(nowMs)
+      const isReceived = frame !== undefined && !this.#settings.random.chance(this.#settings.radio.downlinkLossRate)
+      if (isReceived && frame.kind === 'join-accept') this.#beginSession(nowMs)
+      if (isReceived && frame.kind === 'downlink') this.#listen(frame, nowMs)
+      return events
+    }
+    if (this.#powerCutAtMs <= nowMs) return this.#losePower(nowMs)
+    const repetition = this.#repetition
+    if (repetition !== undefined && repetition.atMs <= nowMs) return this.#repeat(repetition, nowMs)
+    return this.#counter === undefined ? this.#join(nowMs) : this.#uplink(this.#counter, nowMs)
   }
 
-  /** Takes a command from the broker. What cannot be sent is answered with an error event at once. */
-  receive(payload: Buffer, nowMs: number): DeviceEvent[] {
-    const result = parseDownlink(payload)
-    if (!result.ok) return [this.#error(result.codec ? 'DOWNLINK_CODEC' : 'UNKNOWN', result.message, this.#fCntDown)]
-    if (this.#queue.length >= MAXIMUM_QUEUE) {
-      return [this.#error('UNKNOWN', `the device's downlink queue is full (${MAXIMUM_QUEUE})`, this.#fCntDown)]
-    }
-    this.#queue.push(result.downlink)
-    if (this.#link !== undefined) this.#hasten(nowMs)
+  /** Takes a command from the broker. */
+  receive(payload: Buffer, nowMs: number): CommandFate {
+    return this.#network.receive(payload, nowMs)
+  }
+
+  get #ownDueAtMs(): number {
+    return Math.min(this.#sendAtMs, this.#repetition?.atMs ?? Number.POSITIVE_INFINITY, this.#powerCutAtMs)
+  }
+
+  #losePower(nowMs: number): readonly NetworkEvent[] {
+    this.#powerCutAtMs += this.#settings.radio.powerCutEveryMs ?? Number.POSITIVE_INFINITY
+    this.#restart(nowMs + this.#between([0, POWER_RETURN_MS]))
     return []
   }
 
-  #join(nowMs: number): DeviceEvent[] {
-    const { rxInfo, txInfo } = this.#send(nowMs)
-    this.#uplinkAtMs = nowMs + this.#random.between(2000, 2000 + Math.min(this.#intervalMs, 30_000))
-    return [this.#event('join', { ...this.#common, devAddr: `01${this.#random.hex(3)}`, rxInfo, txInfo })]
+  /** Forgets the session; the device joins again. */
+  #restart(joinAtMs: number): void {
+    this.#counter = undefined
+    this.#repetition = undefined
+    this.#hasConfirmedDownlink = false
+    this.#joinRequests = 0
+    this.#sendAtMs = joinAtMs
   }
 
-  #uplink(nowMs: number, lastLink: Link): DeviceEvent[] {
-    const measurement = this.#sensor.measure(nowMs)
-    const { rxInfo, txInfo } = this.#send(nowMs)
-    const fCnt = this.#fCntUp
-    this.#fCntUp += 1
-    this.#uplinkAtMs = nowMs + this.#intervalMs * this.#random.between(0.9, 1.1)
-    if (this.#queue.length > 0) this.#transmitAtMs = nowMs + RECEIVE_DELAY_MS
+  #join(nowMs: number): readonly NetworkEvent[] {
+    const { radio, random } = this.#settings
+    const { heard } = this.#send(this.#dataRate.current, 23, nowMs)
+    const doublings = Math.min(this.#joinRequests, MAXIMUM_JOIN_DOUBLINGS)
+    this.#joinRequests += 1
+    this.#sendAtMs = nowMs + this.#between(JOIN_RETRY_MS) * 2 ** doublings
+    const request = { kind: 'join-request', devNonce: this.#devNonce } as const
+    this.#devNonce += 1
+    if (heard === undefined) {
+      this.#dataRate.slowDown()
+      return []
+    }
+    const events = this.#network.hearJoin(request, heard, nowMs)
+    // The air may carry the same frame twice, by another way.
+    return random.chance(radio.repeatRate) ? [...events, ...this.#network.hearJoin(request, heard, nowMs)] : events
+  }
 
-    const events: DeviceEvent[] = []
-    if (this.#random.chance(RETRANSMISSION_RATE) && fCnt > 0) {
-      const text = `frame-counter did not increment (devEUI ${this.record.devEUI}, fCnt ${fCnt - 1})`
-      events.push(this.#error('UPLINK_FCNT_RETRANSMISSION', text, fCnt - 1))
+  #beginSession(nowMs: number): void {
+    this.#counter = new FrameCounter(this.#settings.radio.frameCounterBits)
+    this.#dataRate.answered(undefined)
+    this.#joinRequests = 0
+    this.#sendAtMs = nowMs + this.#between(FIRST_UPLINK_MS)
+  }
+
+  #uplink(counter: FrameCounter, nowMs: number): readonly NetworkEvent[] {
+    const { radio, random, intervalMs } = this.#settings
+    const fCnt = counter.take()
+    if (fCnt === undefined || random.chance(radio.rejoinRate)) {
+      this.#restart(nowMs)
+      return this.#join(nowMs)
     }
-    const isDecoded = !this.#random.chance(CODEC_ERROR_RATE)
-    if (!isDecoded) events.push(this.#error('UPLINK_CODEC', 'decode payload: unexpected end of the payload', fCnt))
-    events.push(this.#up(measurement, { rxInfo, txInfo }, fCnt, isDecoded))
-    if (this.#unacknowledged !== undefined) {
-      const acknowledged = !this.#random.chance(this.#faultRate)
-      events.push(this.#event('ack', { ...this.#common, acknowledged, fCnt: this.#unacknowledged }))
-      this.#unacknowledged = undefined
+    this.#dataRate.countUplink()
+    const frame: UplinkFrame = {
+      kind: 'uplink',
+      counter16: fCnt & 0xffff,
+      measurement: this.#sensor.measure(nowMs),
+      confirmed: random.chance(radio.confirmedRate),
+      // What moves keeps its data rate: advice of the last place is none for the next.
+      adr: this.#sensor.position === undefined,
+      acknowledges: this.#hasConfirmedDownlink,
+      asksForAnswer: this.#dataRate.asksForAnswer,
     }
+    this.#hasConfirmedDownlink = false
+    this.#sendAtMs = nowMs + intervalMs * random.between(0.9, 1.1)
+    const remaining = frame.confirmed ? MAXIMUM_TRANSMISSIONS - 1 : Number(random.chance(radio.repeatRate))
+    return this.#transmit(frame, remaining, nowMs)
+  }
+
+  #repeat({ frame, remaining }: Repetition, nowMs: number): readonly NetworkEvent[] {
+    return this.#transmit(frame, remaining - 1, nowMs)
+  }
+
+  /** Sends a frame that may be sent so many times more, unless a downlink answers it. */
+  #transmit(frame: UplinkFrame, remaining: number, nowMs: number): readonly NetworkEvent[] {
+    const { bytes } = frame.measurement
+    const dataRate = dataRateThatCarries(this.#settings.radio.region, this.#dataRate.current, bytes.length)
+    this.#repetition = remaining > 0 ? { frame, remaining, atMs: nowMs + this.#between(REPETITION_MS) } : undefined
+    const { heard } = this.#send(dataRate, bytes.length, nowMs)
+    if (heard === undefined) return []
+    const events = this.#network.hearUplink(frame, heard, nowMs)
+    const isNew = events.some(({ kind }) => kind === 'up')
+    return isNew ? [...events, ...this.#afterUplink(heard, nowMs)] : events
+  }
+
+  /** What comes with uplinks: the place of what moves, and the status now and then. */
+  #afterUplink(heard: Heard, nowMs: number): NetworkEvent[] {
+    const { random } = this.#settings
+    const base = { device: this.#identity, atMs: nowMs, deduplicationId: random.uuid() }
+    const events: NetworkEvent[] = []
     const position = this.#sensor.position?.()
     if (position !== undefined) {
       const { latitude, longitude, altitude } = position
       const location = { latitude: rounded(latitude, 5), longitude: rounded(longitude, 5), altitude }
-      events.push(this.#event('location', { ...this.#common, location }))
+      events.push({ ...base, kind: 'location', location })
     }
-    if (fCnt % UPLINKS_PER_STATUS === 0) events.push(this.#status(lastLink))
+    if (this.#uplinks % UPLINKS_PER_STATUS === 0) {
+      const { externalPowerSource } = this.#model
+      const margin = marginOf((this.#lastHeard ?? heard).receptions[0].snr, heard.carrier.dataRate)
+      const batteryLevel = externalPowerSource ? 0 : rounded(this.#batteryLevel, 2)
+      events.push({ ...base, kind: 'status', margin, externalPowerSource, batteryLevel })
+    }
+    this.#uplinks += 1
+    this.#lastHeard = heard
     return events
   }
 
-  #up(
-    measurement: Measurement,
-    radio: { rxInfo: readonly UplinkReception[]; txInfo: TransmissionInfo },
-    fCnt: number,
-    isDecoded: boolean,
-  ): DeviceEvent<'up'> {
-    return this.#event('up', {
-      ...this.#common,
-      deviceProfileName: this.record.deviceProfileName ?? this.#model.deviceProfileName,
-      deviceProfileID: this.#model.deviceProfileId,
-      ...radio,
-      adr: true,
-      fCnt,
-      fPort: measurement.fPort,
-      data: measurement.bytes.toString('base64'),
-      ...(isDecoded ? { object: measurement.object } : {}),
-    })
-  }
-
-  #status(link: Link): DeviceEvent {
-    const externalPowerSource = this.#model.externalPowerSource
-    this.#batteryLevel = Math.max(1, this.#batteryLevel - this.#random.between(0, 0.05))
-    return this.#event('status', {
-      ...this.#common,
-      margin: marginOf(link.best.loRaSNR, link.txInfo.dr),
-      externalPowerSource,
-      batteryLevel: externalPowerSource ? 0 : rounded(this.#batteryLevel, 2),
-      batteryLevelUnavailable: false,
-    })
-  }
-
-  /** Sends the first downlink that can be sent in the receive window that opens now. */
-  #transmit(nowMs: number): DeviceEvent[] {
-    this.#transmitAtMs = undefined
-    const events: DeviceEvent[] = []
-    const link = this.#link
-    if (link === undefined) return events
-    for (;;) {
-      const downlink = this.#queue.shift()
-      if (downlink === undefined) break
-      const fault = downlinkFault(downlink, link, nowMs)
-      if (fault !== undefined) {
-        events.push(this.#error(fault.type, fault.message, this.#fCntDown))
-        continue
-      }
-      const fCnt = this.#fCntDown
-      this.#fCntDown += 1
-      this.#sensor.command?.(downlink.fPort, downlink.bytes)
-      const { gatewayID } = link.best
-      events.push(this.#event('txack', { ...this.#common, fCnt, gatewayID, txInfo: link.txInfo }))
-      if (downlink.confirmed) this.#unacknowledged = fCnt
-      break
+  /** A frame goes on the air: who hears it, or undefined where it is lost. */
+  #send(dataRate: DataRate, bytes: number, nowMs: number): { heard: Heard | undefined } {
+    const { radio, random, gateways } = this.#settings
+    this.#batteryLevel -= (airtimeMs(dataRate, bytes) / 1000) * BATTERY_PER_SECOND
+    if (this.#batteryLevel < 1) this.#batteryLevel = 100
+    const frame = {
+      from: this.#sensor.position?.() ?? this.record.location,
+      atMs: nowMs,
+      requiredSnr: requiredSnr(dataRate),
+      faintest: requiredSnr(radio.region.dataRates[0]),
     }
-    if (this.#unacknowledged !== undefined || this.#queue.length > 0) this.#hasten(nowMs)
-    return events
+    const carrier = { frequency: pickChannel(radio.region, random), dataRate }
+    const [best, ...others] = gateways.receptions(frame, random)
+    if (best === undefined || random.chance(radio.uplinkLossRate)) return { heard: undefined }
+    return { heard: { carrier, receptions: [best, ...others] } }
   }
 
-  /** An uplink's radio side: who heard it, and the data rate that follows from that. */
-  #send(nowMs: number): { rxInfo: readonly UplinkReception[]; txInfo: TransmissionInfo } {
-    const from = this.#sensor.position?.() ?? this.record.location
-    const rxInfo = this.#gateways.receptions(from, this.#random, nowMs)
-    const txInfo = { frequency: pickChannel(this.#random), dr: dataRateFor(this.#link?.best.loRaSNR ?? 0) }
-    this.#link = { best: rxInfo[0], txInfo }
-    return { rxInfo, txInfo }
+  /** A frame from the network server came through. */
+  #listen({ downlink, dataRate, hasMore }: DownlinkFrame, nowMs: number): void {
+    // A device that has started anew has no keys for it.
+    if (this.#counter === undefined) return
+    this.#dataRate.answered(dataRate)
+    this.#repetition = undefined
+    if (downlink !== undefined) this.#sensor.command?.(downlink.fPort, downlink.bytes)
+    this.#hasConfirmedDownlink ||= downlink?.confirmed === true
+    if (this.#hasConfirmedDownlink || hasMore) {
+      this.#sendAtMs = Math.min(this.#sendAtMs, nowMs + this.#between(HASTENED_UPLINK_MS))
+    }
   }
 
-  #hasten(nowMs: number): void {
-    this.#uplinkAtMs = Math.min(
-      this.#uplinkAtMs,
-      nowMs + this.#random.between(HASTENED_UPLINK_MS / 2, HASTENED_UPLINK_MS),
-    )
-  }
-
-  #error(type: ErrorType, error: string, fCnt: number): DeviceEvent<'error'> {
-    return this.#event('error', { ...this.#common, type, error, fCnt })
-  }
-
-  #event<Kind extends EventKind>(kind: Kind, payload: EventPayloads[Kind]): DeviceEvent<Kind> {
-    return { applicationId: this.record.applicationID, devEui: this.record.devEUI, kind, payload }
-  }
-}
-
-/** Why a downlink cannot be sent over this link now. */
-function downlinkFault(
-  downlink: Downlink,
-  link: Link,
-  nowMs: number,
-): { type: ErrorType; message: string } | undefined {
-  if (downlink.expiresAtMs !== undefined && downlink.expiresAtMs <= nowMs) {
-    return { type: 'UNKNOWN', message: 'the downlink expired before it could be sent' }
-  }
-  const { dr } = link.txInfo
-  const maximum = maximumPayloadBytes(dr)
-  if (downlink.bytes.length <= maximum) return undefined
-  return {
-    type: 'DOWNLINK_PAYLOAD_SIZE',
-    message: `payload of ${downlink.bytes.length} bytes exceeds the maximum of ${maximum} at DR${dr}`,
+  #between([low, high]: readonly [number, number]): number {
+    return this.#settings.random.between(low, high)
   }
 }

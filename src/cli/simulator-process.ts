@@ -13,6 +13,8 @@ const HEALTHY_MS = 60_000
 const STOP_TIMEOUT_MS = 5000
 /** Between two uplinks of a device: often enough that a command, which waits for one, is answered while somebody watches. */
 const INTERVAL = '5s'
+/** Most devices have joined before, so that events come at once; MQTT 5 says why an event was refused. */
+const DEVICES_IN_SERVICE = ['--resumed', '0.7', '--mqtt', '5']
 /** The simulator's exit codes that starting it again would not help: options, credential, certificate, subscription. */
 const HOPELESS = new Set([2, 3, 4, 5])
 
@@ -85,7 +87,8 @@ function spawnSimulator({ url, caFile, devicesFile, userName, password }: Simula
   const script = fileURLToPath(new URL(`../../simulator/main.${isSource ? 'ts' : 'js'}`, import.meta.url))
   const trust = caFile === undefined ? [] : ['--ca', caFile]
   const { PATH, HOME, TZ, NODE_EXTRA_CA_CERTS } = process.env
-  return spawn(process.execPath, [script, '--url', url, '--devices', devicesFile, '--interval', INTERVAL, ...trust], {
+  const args = ['--url', url, '--devices', devicesFile, '--interval', INTERVAL, ...trust, ...DEVICES_IN_SERVICE]
+  return spawn(process.execPath, [script, ...args], {
     // Nothing of the service's own settings and secrets.
     env: { PATH, HOME, TZ, NODE_EXTRA_CA_CERTS, SIMULATOR_USER_NAME: userName, SIMULATOR_PASSWORD: password },
     // The channel ends the simulator when this process is killed. A group of its own keeps a terminal's Ctrl-C away from it: it is

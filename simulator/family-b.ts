@@ -1,0 +1,159 @@
+/** The events of family B (ChirpStack v4, JSON): `deviceInfo` in front, ids of commands carried, `log` in the place of `error`. */
+import type { PublishedEventKind } from '../src/lorawan/topics.ts'
+import type { Reception } from './gateways.ts'
+import type { DeviceIdentity, FaultCode, NetworkEvent, TxackEvent, UplinkEvent } from './network-event.ts'
+import { region } from './region.ts'
+import type { DataRate, RegionId } from './region.ts'
+
+interface FamilyBEvent {
+  readonly kind: Exclude<PublishedEventKind, 'error' | 'integration'>
+  readonly payload: Readonly<Record<string, unknown>>
+}
+
+/** The one tenant that all simulated devices belong to. */
+const TENANT = { tenantId: '5f1d9a3e-6c1b-4b1f-9d58-1a4f0e7c2b90', tenantName: 'Simulated tenant' }
+
+/** GPS time counts from 1980-01-06, without the leap seconds, of which there have been 18 since. */
+const GPS_EPOCH_MS = Date.UTC(1980, 0, 6)
+const LEAP_SECONDS_MS = 18_000
+
+const LOG_CODES: Readonly<Record<FaultCode, string>> = {
+  DOWNLINK_PAYLOAD_SIZE: 'DOWNLINK_PAYLOAD_SIZE',
+  DOWNLINK_CODEC: 'DOWNLINK_CODEC',
+  DOWNLINK_GATEWAY: 'DOWNLINK_GATEWAY',
+  DOWNLINK_EXPIRED: 'EXPIRED',
+  DOWNLINK_QUEUE_FULL: 'UNKNOWN',
+  UPLINK_CODEC: 'UPLINK_CODEC',
+  UPLINK_RETRANSMISSION: 'UPLINK_F_CNT_RETRANSMISSION',
+  OTAA: 'OTAA',
+}
+
+/** The topic's kind and the payload of an event. */
+export function familyBEvent(event: NetworkEvent): FamilyBEvent {
+  const { deduplicationId, atMs } = event
+  const own = { time: timeOf(atMs), deviceInfo: deviceInfoOf(event.device) }
+  const common = { deduplicationId, ...own }
+  switch (event.kind) {
+    case 'up':
+      return { kind: 'up', payload: { ...common, ...uplinkMembers(event) } }
+    case 'join':
+      return {
+        kind: 'join',
+        payload: { ...common, devAddr: event.devAddr, regionConfigId: regionConfigId(event.device.regionId) },
+      }
+    case 'ack': {
+      const { acknowledged, fCntDown } = event
+      return { kind: 'ack', payload: { ...common, queueItemId: event.queueItemId.id, acknowledged, fCntDown } }
+    }
+    case 'txack': {
+      const { downlinkId, fCntDown, gatewayId } = event
+      const ids = { queueItemId: event.queueItemId.id, fCntDown, gatewayId }
+      return { kind: 'txack', payload: { downlinkId, ...own, ...ids, txInfo: downlinkInfoOf(event) } }
+    }
+    case 'fault': {
+      const item = event.queueItemId === undefined ? {} : { queue_item_id: event.queueItemId.id }
+      const context = { ...event.context, ...item }
+      const { level, description } = event
+      return { kind: 'log', payload: { ...own, level, code: LOG_CODES[event.code], description, context } }
+    }
+    case 'status': {
+      const { margin, externalPowerSource, batteryLevel } = event
+      return {
+        kind: 'status',
+        payload: { ...common, margin, externalPowerSource, batteryLevelUnavailable: false, batteryLevel },
+      }
+    }
+    case 'location':
+      return {
+        kind: 'location',
+        payload: { ...common, location: { ...event.location, source: 'UNKNOWN', accuracy: 0 } },
+      }
+    default:
+      return event satisfies never
+  }
+}
+
+function uplinkMembers(event: UplinkEvent): Record<string, unknown> {
+  const { carrier, receptions } = event.heard
+  return {
+    devAddr: event.devAddr,
+    adr: event.adr,
+    dr: carrier.dataRate.dr,
+    fCnt: event.fCnt,
+    fPort: event.fPort,
+    confirmed: event.confirmed,
+    data: event.bytes.toString('base64'),
+    ...(event.object === undefined ? {} : { object: event.object }),
+    rxInfo: receptions.map((reception) => rxInfoOf(reception, event)),
+    txInfo: { frequency: carrier.frequency, modulation: { lora: modulationOf(carrier.dataRate) } },
+    regionConfigId: regionConfigId(event.device.regionId),
+  }
+}
+
+function rxInfoOf({ gateway, uplinkId, gatewayTimeMs, rssi, snr }: Reception, event: UplinkEvent): object {
+  const uplinkNumber = Number.parseInt(uplinkId.slice(0, 8), 16)
+  const context = Buffer.alloc(4)
+  context.writeUInt32BE(uplinkNumber)
+  return {
+    gatewayId: gateway.gatewayId,
+    uplinkId: uplinkNumber,
+    gwTime: timeOf(gatewayTimeMs),
+    nsTime: timeOf(event.atMs),
+    // A gateway without GPS does not know GPS time.
+    ...(gateway.hasGps ? { timeSinceGpsEpoch: gpsTime(gatewayTimeMs) } : {}),
+    rssi,
+    snr,
+    channel: region(event.device.regionId).channels.indexOf(event.heard.carrier.frequency),
+    location: gateway.location,
+    context: context.toString('base64'),
+    metadata: {
+      region_config_id: regionConfigId(event.device.regionId),
+      region_common_name: event.device.regionId,
+      gateway_name: gateway.name,
+    },
+    crcStatus: 'CRC_OK',
+  }
+}
+
+function downlinkInfoOf({ carrier, power, delaySeconds }: TxackEvent): object {
+  return {
+    frequency: carrier.frequency,
+    power,
+    modulation: { lora: { ...modulationOf(carrier.dataRate), polarizationInversion: true } },
+    board: 0,
+    antenna: 0,
+    timing: delaySeconds === undefined ? { immediately: {} } : { delay: { delay: `${delaySeconds}s` } },
+    context: '',
+  }
+}
+
+function deviceInfoOf({ record, deviceProfileId, deviceProfileName, deviceClass }: DeviceIdentity): object {
+  return {
+    ...TENANT,
+    applicationId: record.applicationID,
+    applicationName: record.applicationName,
+    deviceProfileId,
+    deviceProfileName,
+    deviceName: record.deviceName,
+    devEui: record.devEUI,
+    deviceClassEnabled: `CLASS_${deviceClass}`,
+    tags: record.tags ?? {},
+  }
+}
+
+function modulationOf({ bandwidth, spreadingFactor }: DataRate): object {
+  return { bandwidth, spreadingFactor, codeRate: 'CR_4_5' }
+}
+
+function regionConfigId(id: RegionId): string {
+  return id.toLowerCase()
+}
+
+/** This family writes the offset, not `Z`. */
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '+00:00')
+}
+
+function gpsTime(ms: number): string {
+  return `${((ms - GPS_EPOCH_MS + LEAP_SECONDS_MS) / 1000).toFixed(3)}s`
+}
