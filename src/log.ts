@@ -71,11 +71,15 @@ export function createLog(
   )
 }
 
+/** Lines gather for so long, or until there are so many bytes: each write goes by way of another thread, which costs 50 µs. */
+const gatherMs = 50
+const gatherBytes = 4096
+
 /** One for the process, whatever number of logs it has: one buffer, one bound. */
 let standardError: (LogDestination & { flushSync(): void }) | undefined
 
 function openStandardError(): LogDestination & { flushSync(): void } {
-  const stream = pino.destination({ dest: 2, sync: false, maxLength: 16 * 1024 * 1024 })
+  const stream = pino.destination({ dest: 2, sync: false, minLength: gatherBytes, maxLength: 16 * 1024 * 1024 })
   // Standard error is gone (a closed terminal, a dead pipe): there is nowhere left to say so.
   stream.on('error', () => {})
   const flushSync = () => {
@@ -86,7 +90,23 @@ function openStandardError(): LogDestination & { flushSync(): void } {
     }
   }
   process.on('exit', flushSync)
-  return { write: (line) => void stream.write(line), flushSync }
+  let isGathering = false
+  const flush = () => {
+    isGathering = false
+    try {
+      // With a callback it also writes what came while a write was under way.
+      stream.flush(() => {})
+    } catch {
+      // The same.
+    }
+  }
+  const write = (line: string) => {
+    stream.write(line)
+    if (isGathering) return
+    isGathering = true
+    setTimeout(flush, gatherMs).unref()
+  }
+  return { write, flushSync }
 }
 
 /** `2026-01-31T12:00:00.000Z WARN  connection.refused clientId=meter-7 reasonCode=135`. Control characters stay escaped. */
