@@ -10,21 +10,31 @@ export interface Command {
   readonly fPort: number
   /** At most 242 bytes, in plaintext; undefined where only `object` is given. */
   readonly data: Buffer | undefined
-  /** Sensor name to channel index to number; undefined where only `data` is given. */
+  /** For the application's codec, whose shape it must have (`objectFault`); undefined where only `data` is given. */
   readonly object: CommandObject | undefined
-  /** A UUID that the sender chose, in lower case. */
+  /** What the sender calls the command: 1 to 64 visible ASCII characters. */
   readonly id: string | undefined
   /** Milliseconds since 1970 after which the command must not be sent any more. */
   readonly expiresAtMs: number | undefined
   /** What newer network servers want in the message; lower case. It must agree with the topic. */
   readonly devEui: string | undefined
+  /** Of the commands that wait for one device those of a higher priority go first; 0 where the sender says nothing. */
+  readonly priority: number
+  /** The commands that wait for the device are cancelled in favour of this one. */
+  readonly replace: boolean
 }
 
-type CommandObject = Readonly<Record<string, Readonly<Record<string, number>>>>
+/** What a codec makes bytes of. Members as the sender wrote them; a name may be anything, `__proto__` among it. */
+export type CommandObject = Readonly<Record<string, unknown>>
+
+/** How an application's payloads are coded; empty for not at all. */
+export type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
 
 /** What is wrong with a command. `message` names the member and the fault; it repeats no text of the payload. */
-interface CommandFault {
+export interface CommandFault {
   readonly ok: false
+  /** The command's id, where it has one that can be read. */
+  readonly id?: string | undefined
   /** The member at fault; undefined where the payload as a whole is. */
   readonly member: string | undefined
   readonly code: CommandFaultCode
@@ -56,14 +66,17 @@ export type CommandResult = { readonly ok: true; readonly command: Command } | C
 export const MAXIMUM_COMMAND_BYTES = 65_536
 
 /** The most application data of one LoRaWAN frame at the best data rate, in bytes (RP002 §2, N). */
-const MAXIMUM_DATA_BYTES = 242
+export const MAXIMUM_DATA_BYTES = 242
 
 const MAXIMUM_FPORT = 255
 const MAXIMUM_CHANNEL = 255
+/** Either side of 0: more levels than anybody sorts commands into. */
+const MAXIMUM_PRIORITY = 1_000
 
 const NOT_A_TIME = 'is not a time by RFC 3339'
 const CHANNEL = /^(?:0|[1-9]\d{0,2})$/
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+/** Goes into topics' payloads, logs, keys and paths as it is: no space, no control character. */
+const ID = /^[!-~]{1,64}$/
 const DEV_EUI = /^[0-9a-f]{16}$/i
 /** RFC 3339 with seconds and an offset; the fraction is optional. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
@@ -105,7 +118,8 @@ export function parseCommand(payload: Buffer): CommandResult {
   return readCommand(message)
 }
 
-function readCommand(message: Record<string, unknown>): CommandResult {
+/** Reads a command that is a JSON object already: of the HTTP interface, in the same words. Never throws. */
+export function readCommand(message: Readonly<Record<string, unknown>>): CommandResult {
   const confirmed = own(message, 'confirmed')
   const fPort = own(message, 'fPort')
   const base64 = own(message, 'data')
@@ -114,16 +128,20 @@ function readCommand(message: Record<string, unknown>): CommandResult {
   const id = own(message, 'id')
   const expiresAt = own(message, 'expiresAt')
   const devEui = own(message, 'devEui')
+  const priority = own(message, 'priority')
+  const replace = own(message, 'replace')
   const found =
     confirmedFault(confirmed) ??
     fPortFault(fPort) ??
     dataFault(base64, data) ??
-    objectFault(object) ??
+    (object === undefined || isObject(object) ? undefined : wrongType('object', 'an object', object)) ??
     contentFault(base64, object) ??
-    textFault('id', id, UUID, 'invalid_id', 'is not a UUID') ??
+    textFault('id', id, ID, 'invalid_id', 'is not 1 to 64 visible ASCII characters') ??
     timeFault(expiresAt) ??
-    textFault('devEui', devEui, DEV_EUI, 'invalid_dev_eui', 'is not 16 hexadecimal digits')
-  if (found !== undefined) return found
+    textFault('devEui', devEui, DEV_EUI, 'invalid_dev_eui', 'is not 16 hexadecimal digits') ??
+    priorityFault(priority) ??
+    (replace === undefined || typeof replace === 'boolean' ? undefined : wrongType('replace', 'a boolean', replace))
+  if (found !== undefined) return typeof id === 'string' && ID.test(id) ? { ...found, id } : found
   return {
     ok: true,
     command: {
@@ -131,11 +149,61 @@ function readCommand(message: Record<string, unknown>): CommandResult {
       fPort: fPort as number,
       data,
       object: object as CommandObject | undefined,
-      id: (id as string | undefined)?.toLowerCase(),
+      id: id as string | undefined,
       expiresAtMs: expiresAt === undefined ? undefined : Date.parse(expiresAt as string),
       devEui: (devEui as string | undefined)?.toLowerCase(),
+      priority: (priority as number | undefined) ?? 0,
+      replace: replace === true,
     },
   }
+}
+
+/** The fault of data that has more bytes than LoRaWAN carries, whether they were sent or made by a codec. */
+export function dataLengthFault(data: Buffer): CommandFault | undefined {
+  if (data.length <= MAXIMUM_DATA_BYTES) return undefined
+  return fault('data', 'data_too_long', `${data.length} bytes are more than ${MAXIMUM_DATA_BYTES}`)
+}
+
+/**
+ * What is wrong with the shape of an object, by the codec of its application. A script takes any; elsewhere it is a map of
+ * sensor names to maps of channel indexes to numbers (specification §2.8), or to axes and the like where a sensor of
+ * Cayenne LPP has several.
+ */
+export function objectFault(object: CommandObject, codec: PayloadCodec): CommandFault | undefined {
+  if (codec === 'CUSTOM_JS') return undefined
+  for (const [name, channels] of Object.entries(object)) {
+    const path = SHOWABLE.test(name) ? `object.${name}` : 'object'
+    if (!isObject(channels)) return wrongType(path, 'a map of channel indexes', channels)
+    const found = channelsFault(path, channels, codec)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function channelsFault(path: string, channels: CommandObject, codec: PayloadCodec): CommandFault | undefined {
+  for (const [channel, value] of Object.entries(channels)) {
+    if (!CHANNEL.test(channel) || Number(channel) > MAXIMUM_CHANNEL) {
+      return fault(path, 'invalid_channel', `a channel index is a whole number from 0 to ${MAXIMUM_CHANNEL}`)
+    }
+    const hasAxes = codec === 'CAYENNE_LPP' && isObject(value)
+    const found = hasAxes ? axesFault(`${path}.${channel}`, value) : numberFault(`${path}.${channel}`, value)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function axesFault(path: string, axes: CommandObject): CommandFault | undefined {
+  for (const [name, value] of Object.entries(axes)) {
+    const found = numberFault(SHOWABLE.test(name) ? `${path}.${name}` : path, value)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function numberFault(path: string, value: unknown): CommandFault | undefined {
+  if (typeof value !== 'number') return wrongType(path, 'a number', value)
+  // JSON has no infinity, but 1e999 becomes one.
+  return Number.isFinite(value) ? undefined : fault(path, 'out_of_range', 'is too large a number')
 }
 
 function confirmedFault(value: unknown): CommandFault | undefined {
@@ -154,9 +222,9 @@ function fPortFault(value: unknown): CommandFault | undefined {
 function dataFault(value: unknown, decoded: Buffer | undefined): CommandFault | undefined {
   if (value === undefined) return undefined
   if (typeof value !== 'string') return wrongType('data', 'a string', value)
-  if (decoded === undefined) return fault('data', 'invalid_base64', 'is not base64 (RFC 4648 §4)')
-  if (decoded.length <= MAXIMUM_DATA_BYTES) return undefined
-  return fault('data', 'data_too_long', `${decoded.length} bytes are more than ${MAXIMUM_DATA_BYTES}`)
+  return decoded === undefined
+    ? fault('data', 'invalid_base64', 'is not base64 (RFC 4648 §4)')
+    : dataLengthFault(decoded)
 }
 
 function contentFault(data: unknown, object: unknown): CommandFault | undefined {
@@ -164,22 +232,12 @@ function contentFault(data: unknown, object: unknown): CommandFault | undefined 
   return fault('data', 'member_missing', 'is missing, and object as well')
 }
 
-function objectFault(value: unknown): CommandFault | undefined {
+function priorityFault(value: unknown): CommandFault | undefined {
   if (value === undefined) return undefined
-  if (!isObject(value)) return wrongType('object', 'an object', value)
-  for (const [name, channels] of Object.entries(value)) {
-    const path = SHOWABLE.test(name) ? `object.${name}` : 'object'
-    if (!isObject(channels)) return wrongType(path, 'a map of channel indexes', channels)
-    for (const [channel, number] of Object.entries(channels)) {
-      if (!CHANNEL.test(channel) || Number(channel) > MAXIMUM_CHANNEL) {
-        return fault(path, 'invalid_channel', `a channel index is a whole number from 0 to ${MAXIMUM_CHANNEL}`)
-      }
-      if (typeof number !== 'number') return wrongType(`${path}.${channel}`, 'a number', number)
-      // JSON has no infinity, but 1e999 becomes one.
-      if (!Number.isFinite(number)) return fault(`${path}.${channel}`, 'out_of_range', 'is too large a number')
-    }
-  }
-  return undefined
+  if (typeof value !== 'number') return wrongType('priority', 'a number', value)
+  if (value < -MAXIMUM_PRIORITY) return fault('priority', 'out_of_range', `${value} is below -${MAXIMUM_PRIORITY}`)
+  if (value > MAXIMUM_PRIORITY) return fault('priority', 'out_of_range', `${value} is above ${MAXIMUM_PRIORITY}`)
+  return Number.isInteger(value) ? undefined : fault('priority', 'not_an_integer', `${value} is not an integer`)
 }
 
 function timeFault(value: unknown): CommandFault | undefined {
@@ -223,7 +281,7 @@ function typeName(value: unknown): string {
 }
 
 /** An own member alone: what `__proto__` in a payload might bring is never seen. */
-function own(message: Record<string, unknown>, member: string): unknown {
+function own(message: Readonly<Record<string, unknown>>, member: string): unknown {
   return Object.hasOwn(message, member) ? message[member] : undefined
 }
 

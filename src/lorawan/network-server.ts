@@ -5,7 +5,7 @@
 
 /** A validated downlink, ready to be sent: a command after its codec. */
 export interface Downlink {
-  /** The command's id: unique in its device's queue, carried into every event about it. */
+  /** By which network servers know the command: a UUID in lower case, the same each time that it is offered. */
   readonly id: string
   readonly applicationId: string
   /** 16 lower-case hexadecimal digits. */
@@ -31,6 +31,8 @@ export type HandOver =
 export interface NetworkServer {
   /** Names it in logs and answers: `mqtt`, or the name in its settings. */
   readonly name: string
+  /** True when it looks at a downlink before it takes it: then the sender of a command waits a while for its word. */
+  readonly judges?: boolean
   /** True when downlinks of the application go to this network server. */
   serves(applicationId: string): boolean
   /** Offers a downlink. Downlinks of one device are offered one after the other, in order. Never rejects. */

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { ConsumedMessage } from '../broker/consumer.ts'
+import type { Decision } from '../broker/policy.ts'
+import { readCommand } from './command.ts'
+import { queueItemIdOf } from './downlink-item.ts'
+import { AWAY, DEVICE, openTestDownlinks } from './downlinks.testing.ts'
+import type { TestDownlinks } from './downlinks.testing.ts'
+
+const A = { applicationID: '5', applicationName: 'meters', deviceName: 'meter 1', devEUI: DEVICE, tags: {} }
+const B = {
+  deduplicationId: '8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4d',
+  deviceInfo: { applicationId: '5', devEui: DEVICE },
+}
+
+describe('an event about a command', () => {
+  it('of family B is matched by its queueItemId, and gets the sender’s id', async () => {
+    const downlinks = await sent(['first', 'second'])
+    const queueItemId = queueItemIdOf('second')
+    await tell(downlinks, 'txack', { ...B, queueItemId, fCntDown: 41 })
+    await tell(downlinks, 'ack', { ...B, queueItemId: queueItemId.toUpperCase(), acknowledged: true, fCntDown: 41 })
+    assert.deepEqual(downlinks.told('/event/txack'), [{ commandId: 'second', ...B, queueItemId, fCntDown: 41 }])
+    assert.equal(downlinks.told('/event/ack')[0]?.['commandId'], 'second')
+    assert.deepEqual(standing(downlinks), ['second acknowledged 41', 'first sent'])
+  })
+
+  it('of family A is matched by order, then by frame counter', async () => {
+    const downlinks = await sent(['first', 'second', 'third'])
+    await tell(downlinks, 'txack', { ...A, fCnt: 7 })
+    // Sent once more, for it is confirmed.
+    await tell(downlinks, 'txack', { ...A, fCnt: 7 })
+    await tell(downlinks, 'ack', { ...A, acknowledged: false, fCnt: 7 })
+    await tell(downlinks, 'txack', { ...A, fCnt: 8 })
+    await tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 8 })
+    assert.deepEqual(standing(downlinks), ['third sent', 'second acknowledged 8', 'first not_acknowledged 7'])
+    assert.deepEqual(
+      downlinks.published.map(({ payload }) => commandIdIn(payload)),
+      ['first', 'first', 'first', 'second', 'second'],
+    )
+  })
+
+  it('of family A is right after a join, when counters begin again', async () => {
+    const downlinks = await sent(['first', 'second'], false)
+    await tell(downlinks, 'txack', { ...A, fCnt: 0 })
+    await tell(downlinks, 'txack', { ...A, fCnt: 0 })
+    assert.deepEqual(standing(downlinks), ['second sent 0', 'first sent 0'])
+    assert.deepEqual(
+      downlinks.told('/event/txack').map(({ commandId }) => commandId),
+      ['first', 'second'],
+    )
+  })
+
+  it('of family A without a txack before it is about the first that was not acknowledged', async () => {
+    const downlinks = await sent(['first', 'second'])
+    await tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 3 })
+    assert.deepEqual(standing(downlinks), ['second sent', 'first acknowledged 3'])
+  })
+
+  it('that the network server has discarded has failed, and is told in its event alone', async () => {
+    const downlinks = await sent(['first', 'second', 'third'])
+    await tell(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too\nlong\u202e', fCnt: 7 })
+    const context = { queue_item_id: queueItemIdOf('second') }
+    await tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'EXPIRED', description: 'has expired', context })
+    const third = { queue_item_id: queueItemIdOf('third') }
+    await tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'F_CNT_DOWN', context: third })
+    await downlinks.settle()
+    assert.deepEqual(
+      downlinks.commands.list('1', DEVICE).map(({ state, failure }) => [state, failure?.code, failure?.reason]),
+      [
+        ['failed', 'command_discarded', 'the network server has discarded it'],
+        ['expired', 'command_discarded', 'the network server has discarded it: has expired'],
+        ['failed', 'command_discarded', 'the network server has discarded it: too long '],
+      ],
+    )
+    assert.deepEqual(
+      downlinks.published.map(({ payload }) => commandIdIn(payload)),
+      ['first', 'second', 'third'],
+    )
+  })
+
+  it('outweighs a failure when the device has acknowledged after all', async () => {
+    const downlinks = await sent(['first'])
+    const queueItemId = queueItemIdOf('first')
+    const context = { queue_item_id: queueItemId }
+    await tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'DOWNLINK_GATEWAY', context })
+    await tell(downlinks, 'ack', { ...B, queueItemId, acknowledged: true })
+    await tell(downlinks, 'ack', { ...B, queueItemId, acknowledged: false })
+    assert.deepEqual(standing(downlinks), ['first acknowledged'])
+  })
+
+  it('may come before the network server has acknowledged the command', async () => {
+    const downlinks = await openTestDownlinks()
+    const answer = Promise.withResolvers<{ outcome: 'taken' }>()
+    downlinks.server.answer = () => answer.promise
+    await send(downlinks, 'first', true)
+    await downlinks.settle()
+    await tell(downlinks, 'txack', { ...B, queueItemId: queueItemIdOf('first'), fCntDown: 1 })
+    assert.deepEqual(standing(downlinks), ['first sent 1'])
+    answer.resolve({ outcome: 'taken' })
+    await downlinks.settle()
+    assert.deepEqual([standing(downlinks), downlinks.numbers()['sent']], [['first sent 1'], 1])
+  })
+
+  it('keeps its other members as they are, to the byte', async () => {
+    const downlinks = await sent(['a"b\\'])
+    const text = ' {\n "devEUI": "0102030405060708", "fCnt": 7, "big": 12345678901234567890, "x": 1.50 }'
+    await tell(downlinks, 'txack', text)
+    const expected =
+      '{"commandId":"a\\"b\\\\","devEUI": "0102030405060708", "fCnt": 7, "big": 12345678901234567890, "x": 1.50 }'
+    assert.equal(downlinks.published[0]?.payload.toString(), expected)
+  })
+
+  it('goes on at its QoS, with its properties', async () => {
+    const downlinks = await sent(['first', 'second'])
+    const properties = { userProperties: [['k', 'v']] as const }
+    await tell(downlinks, 'txack', { ...A, fCnt: 1 }, { qos: 0, properties })
+    assert.deepEqual([downlinks.published[0]?.qos, downlinks.published[0]?.properties], [0, properties])
+  })
+
+  it('is not acknowledged when it can not be stored', async () => {
+    const downlinks = await openTestDownlinks({ publisher: { publish: () => Promise.reject(new Error('full')) } })
+    await send(downlinks, 'first', true)
+    await downlinks.settle()
+    const decision = await tell(downlinks, 'txack', { ...A, fCnt: 1 })
+    assert.ok(!decision.allowed)
+    assert.deepEqual([decision.reasonCode, decision.code], [0x97, 'event_not_stored'])
+  })
+
+  it('that comes another way than by a PUBLISH is told as well', async () => {
+    const downlinks = await sent(['first'])
+    const event = {
+      topicName: topicOf('txack'),
+      payload: Buffer.from(JSON.stringify({ ...A, fCnt: 1 })),
+      qos: 1,
+    } as const
+    await downlinks.eventPublisher.publish(event)
+    await downlinks.eventPublisher.publish({ ...event, topicName: topicOf('up') })
+    assert.deepEqual(
+      downlinks.published.map(({ payload }) => commandIdIn(payload)),
+      ['first', undefined],
+    )
+  })
+})
+
+describe('every other event', () => {
+  it('passes as it is: of a device without commands, about nothing that is known, or not to be read', async () => {
+    const downlinks = await sent(['first'], false)
+    const other = `application/5/device/1112131415161718/event/txack`
+    const cases: readonly [string, string | object, Partial<ConsumedMessage>?][] = [
+      ['txack', { ...A, fCnt: 1 }, { topicName: other }],
+      ['txack', { ...B, queueItemId: queueItemIdOf('nothing') }],
+      ['txack', { ...B, queueItemId: 5 }],
+      ['txack', '['],
+      ['txack', '[]'],
+      ['txack', 'null'],
+      ['txack', Buffer.alloc(70_000, ' ').toString()],
+      ['ack', { ...A, acknowledged: true, fCnt: 1 }],
+      ['error', { ...A, type: 'UPLINK_CODEC', error: 'no', fCnt: 1 }],
+      ['log', { ...B, code: 'OTAA', context: null }],
+    ]
+    for (const [kind, event, fields] of cases) {
+      assert.deepEqual(
+        await tell(downlinks, kind, event, fields),
+        { allowed: true },
+        `${kind} ${JSON.stringify(event)}`,
+      )
+    }
+    assert.deepEqual([downlinks.published, standing(downlinks)], [[], ['first sent']])
+  })
+
+  it('that has a commandId already keeps it', async () => {
+    const downlinks = await sent(['first'])
+    assert.deepEqual(await tell(downlinks, 'txack', { ...A, commandId: 'own', fCnt: 1 }), { allowed: true })
+    assert.deepEqual(standing(downlinks), ['first sent 1'])
+  })
+
+  it('of another kind is not looked at', async () => {
+    const downlinks = await openTestDownlinks()
+    for (const kind of ['up', 'join', 'status', 'location', 'integration']) {
+      assert.equal(
+        downlinks.consumers.some((consumer) => consumer.wants(topicOf(kind))),
+        false,
+        kind,
+      )
+    }
+  })
+
+  it('says nothing of a command that waits here', async () => {
+    const downlinks = await openTestDownlinks()
+    downlinks.server.answer = AWAY
+    await send(downlinks, 'first', true)
+    await downlinks.settle()
+    assert.deepEqual(await tell(downlinks, 'txack', { ...A, fCnt: 1 }), { allowed: true })
+    assert.deepEqual(standing(downlinks), ['first queued'])
+  })
+})
+
+async function sent(ids: readonly string[], confirmed = true): Promise<TestDownlinks> {
+  const downlinks = await openTestDownlinks()
+  for (const id of ids) await send(downlinks, id, confirmed)
+  await downlinks.settle()
+  return downlinks
+}
+
+async function send(downlinks: TestDownlinks, id: string, confirmed: boolean): Promise<void> {
+  const target = { applicationId: '5', devEui: DEVICE }
+  const answer = await downlinks.commands.submit(target, readCommand({ confirmed, fPort: 10, data: 'AQID', id }))
+  assert.ok(answer.ok)
+}
+
+async function tell(
+  downlinks: TestDownlinks,
+  kind: string,
+  event: string | object,
+  fields: Partial<ConsumedMessage> = {},
+): Promise<Decision> {
+  const message: ConsumedMessage = {
+    topicName: topicOf(kind),
+    payload: Buffer.from(typeof event === 'string' ? event : JSON.stringify(event)),
+    qos: 1,
+    retain: false,
+    properties: undefined,
+    sender: undefined,
+    ...fields,
+  }
+  const consumer = downlinks.consumers.find((candidate) => candidate.wants(message.topicName))
+  assert.ok(consumer)
+  return consumer.consume(message)
+}
+
+function topicOf(kind: string): string {
+  return `application/5/device/${DEVICE}/event/${kind}`
+}
+
+function commandIdIn(payload: Buffer): unknown {
+  return (JSON.parse(payload.toString()) as { commandId?: unknown }).commandId
+}
+
+function standing(downlinks: TestDownlinks): string[] {
+  const tell1 = (fCnt: number | undefined): string => (fCnt === undefined ? '' : ` ${fCnt}`)
+  return downlinks.commands.list('1', DEVICE).map(({ content, state, fCnt }) => `${content.id} ${state}${tell1(fCnt)}`)
+}

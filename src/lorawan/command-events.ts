@@ -1,0 +1,218 @@
+/**
+ * What network servers tell of commands: their txack, ack, error and log events are matched with the commands that they are
+ * about, which come to their fates by them, and get the command's id as a further member on their way through.
+ */
+import { TAKEN } from '../broker/consumer.ts'
+import type { ConsumedMessage, OwnMessage, PublishConsumer, Publisher } from '../broker/consumer.ts'
+import { ALLOWED } from '../broker/policy.ts'
+import type { Decision } from '../broker/policy.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { DownlinkItem } from './downlink-item.ts'
+import type { DownlinkQueue } from './downlink-queue.ts'
+import { parseTopic } from './topics.ts'
+
+/** An event of a device, as far as this file looks at it. */
+export interface CommandEvent {
+  readonly devEui: string
+  readonly kind: string
+  readonly payload: Buffer
+}
+
+export interface CommandEventsOptions {
+  readonly queue: DownlinkQueue
+  /** How an event goes on that has got an id. */
+  readonly publisher: Publisher
+  readonly clock: { now(): number }
+}
+
+/** The largest event that is read, in bytes; real ones have some 500. A larger one passes as it is. */
+const MAXIMUM_EVENT_BYTES = 65_536
+/** Of a network server's sentence, in characters. */
+const MAXIMUM_REASON_LENGTH = 200
+/** Codes of log events (family B) and types of error events (family A) by which a command is over. */
+const EXPIRED_CODES: ReadonlySet<unknown> = new Set(['EXPIRED'])
+const FAILED_CODES: ReadonlySet<unknown> = new Set([
+  'DOWNLINK_PAYLOAD_SIZE',
+  'DOWNLINK_FCNT',
+  'F_CNT_DOWN',
+  'DOWNLINK_CODEC',
+  'DOWNLINK_GATEWAY',
+])
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+const TAILS = ['/event/txack', '/event/ack', '/event/error', '/event/log']
+const OBJECT_START = /^\s*\{\s*/
+
+type Members = Readonly<Record<string, unknown>>
+
+export class CommandEvents implements PublishConsumer, Publisher {
+  /** Commands that a gateway has sent. */
+  transmitted = 0
+  readonly #queue: DownlinkQueue
+  readonly #publisher: Publisher
+  readonly #clock: CommandEventsOptions['clock']
+
+  constructor(options: CommandEventsOptions) {
+    this.#queue = options.queue
+    this.#publisher = options.publisher
+    this.#clock = options.clock
+  }
+
+  wants(topicName: string): boolean {
+    // `up`, which nearly all are, is told apart by one character.
+    if (topicName.endsWith('p')) return false
+    return TAILS.some((tail) => topicName.endsWith(tail))
+  }
+
+  /** An event about a command goes on with the command's id in it; every other one as it is. */
+  consume({ topicName, payload, qos, retain, properties }: ConsumedMessage): Decision | Promise<Decision> {
+    const topic = parseTopic(topicName)
+    if (topic?.kind !== 'event') return ALLOWED
+    const told = this.told({ devEui: topic.devEui, kind: topic.eventKind, payload })
+    // What is to be retained is the broker's to keep, as it came.
+    if (told === payload || retain) return ALLOWED
+    const message = { topicName, payload: told, qos, ...(properties === undefined ? {} : { properties }) }
+    return this.#publisher.publish(message).then(
+      () => TAKEN,
+      () => NOT_OWNED,
+    )
+  }
+
+  /** Publishes an event of a network server that is no client of this broker: told like those of one that is. */
+  publish(message: OwnMessage): Promise<void> {
+    const topic = this.wants(message.topicName) ? parseTopic(message.topicName) : undefined
+    if (topic?.kind !== 'event') return this.#publisher.publish(message)
+    const payload = this.told({ devEui: topic.devEui, kind: topic.eventKind, payload: message.payload })
+    return this.#publisher.publish({ ...message, payload })
+  }
+
+  /**
+   * Brings the command that the event is about to what the event says. Gives the event's payload with the command's id as
+   * its first member, `commandId`; the very same payload where it is about no command that is known.
+   */
+  told({ devEui, kind, payload }: CommandEvent): Buffer {
+    if (payload.length > MAXIMUM_EVENT_BYTES || !this.#queue.knows(devEui)) return payload
+    const members = membersOf(payload)
+    if (members === undefined) return payload
+    const item = this.#tell(devEui, kind, members)
+    if (item === undefined || Object.hasOwn(members, 'commandId')) return payload
+    return withCommandId(payload, item.content.id)
+  }
+
+  #tell(devEui: string, kind: string, members: Members): DownlinkItem | undefined {
+    switch (kind) {
+      case 'txack':
+        return this.#transmitted(devEui, members)
+      case 'ack':
+        return this.#answered(devEui, members)
+      case 'error':
+        return this.#failed(this.#itemOfError(devEui, members), members['type'], members['error'])
+      case 'log': {
+        const context = members['context']
+        const item = this.#named(devEui, isMembers(context) ? context['queue_item_id'] : undefined)
+        return this.#failed(item, members['code'], members['description'])
+      }
+      default:
+        return undefined
+    }
+  }
+
+  #transmitted(devEui: string, members: Members): DownlinkItem | undefined {
+    const { queueItemId } = members
+    const fCnt = frameCounter(queueItemId === undefined ? members['fCnt'] : members['fCntDown'])
+    const item = queueItemId === undefined ? this.#itemOfTxack(devEui, fCnt) : this.#named(devEui, queueItemId)
+    if (item === undefined) return undefined
+    if (item.transmittedAtMs === 0) this.transmitted += 1
+    this.#queue.transmitted(item, fCnt, this.#clock.now())
+    return item
+  }
+
+  #answered(devEui: string, members: Members): DownlinkItem | undefined {
+    const { queueItemId, acknowledged } = members
+    const fCnt = frameCounter(queueItemId === undefined ? members['fCnt'] : members['fCntDown'])
+    const item = queueItemId === undefined ? this.#itemOfAck(devEui, fCnt) : this.#named(devEui, queueItemId)
+    // Family B leaves false out when it is told to.
+    if (item !== undefined) this.#queue.answered(item, acknowledged === true, fCnt)
+    return item
+  }
+
+  #failed(item: DownlinkItem | undefined, code: unknown, said: unknown): DownlinkItem | undefined {
+    if (item === undefined) return undefined
+    const failure = { code: 'command_discarded', reason: sentence(said) }
+    if (EXPIRED_CODES.has(code)) this.#queue.expired(item, failure)
+    if (FAILED_CODES.has(code)) this.#queue.failed(item, failure)
+    return item
+  }
+
+  /** Family B names the command. */
+  #named(devEui: string, queueItemId: unknown): DownlinkItem | undefined {
+    return typeof queueItemId === 'string' ? this.#queue.find(devEui, queueItemId.toLowerCase()) : undefined
+  }
+
+  /**
+   * Family A knows frame counters alone. A network server sends a device's commands in order, so the first that was not
+   * known to be sent is; unless it is the last one again, confirmed and repeated.
+   */
+  #itemOfTxack(devEui: string, fCnt: number | undefined): DownlinkItem | undefined {
+    const left = this.#queue.left(devEui)
+    const last = left.findLast((item) => item.transmittedAtMs > 0)
+    if (fCnt !== undefined && last?.fCnt === fCnt && last.content.confirmed && last.state === 'sent') return last
+    return left.find(isOnItsWay)
+  }
+
+  /** The latest with this counter, for counters begin again with each join; or the first of which no counter is known. */
+  #itemOfAck(devEui: string, fCnt: number | undefined): DownlinkItem | undefined {
+    const open = this.#queue.left(devEui).filter(({ state, content }) => state === 'sent' && content.confirmed)
+    return open.findLast((item) => fCnt !== undefined && item.fCnt === fCnt) ?? open.find(isOnItsWay)
+  }
+
+  #itemOfError(devEui: string, { type, fCnt: counter }: Members): DownlinkItem | undefined {
+    if (!FAILED_CODES.has(type)) return undefined
+    const fCnt = frameCounter(counter)
+    const open = this.#queue.left(devEui).filter(({ state }) => state === 'sent')
+    return open.findLast((item) => fCnt !== undefined && item.fCnt === fCnt) ?? open.find(isOnItsWay)
+  }
+}
+
+const NOT_OWNED: Decision = {
+  allowed: false,
+  reasonCode: ReasonCodes.quotaExceeded,
+  reason: 'the event could not be stored; publish it again',
+  code: 'event_not_stored',
+  untold: 'discard',
+}
+
+function isOnItsWay({ state, transmittedAtMs }: DownlinkItem): boolean {
+  return state === 'sent' && transmittedAtMs === 0
+}
+
+function frameCounter(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined
+}
+
+function sentence(said: unknown): string {
+  const text = typeof said === 'string' ? said.replace(CONTROL_CHARACTERS, ' ').slice(0, MAXIMUM_REASON_LENGTH) : ''
+  return text === '' ? 'the network server has discarded it' : `the network server has discarded it: ${text}`
+}
+
+/** Written into the text, so that nothing else of the event changes: no number is rounded, no member moves. */
+function withCommandId(payload: Buffer, commandId: string): Buffer {
+  const text = payload.toString()
+  const start = OBJECT_START.exec(text)?.[0].length ?? 0
+  const comma = text[start] === '}' ? '' : ','
+  return Buffer.from(`{"commandId":${JSON.stringify(commandId)}${comma}${text.slice(start)}`)
+}
+
+/** The members of a JSON object in UTF-8; undefined where the payload is something else. */
+function membersOf(payload: Buffer): Members | undefined {
+  try {
+    const value: unknown = JSON.parse(payload.toString())
+    return isMembers(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,211 @@
+/**
+ * Commands, wherever they come from: each is judged, encoded and put into its device's queue, and has an answer. What
+ * brought it (MQTT, HTTP) gives the answer its form.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Log } from '../broker/log.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { ReasonCode } from '../mqtt/reason-codes.ts'
+import { dataLengthFault, objectFault } from './command.ts'
+import type { Command, CommandFault, CommandResult } from './command.ts'
+import type { CommandCodec, CommandRegistry, DownlinkEncoder } from './command-registry.ts'
+import type { DevicePlaces, DownlinkHandOver } from './downlink-hand-over.ts'
+import type { DownlinkItem, DownlinkState, EnqueueFault } from './downlink-item.ts'
+import type { Cancellation, DownlinkQueue } from './downlink-queue.ts'
+
+/** The device that a command is for, as its sender named it. */
+export interface CommandTarget {
+  readonly applicationId: string
+  readonly devEui: string
+}
+
+/** The answer to a command that is in the queue. */
+export interface CommandAccepted {
+  readonly ok: true
+  readonly id: string
+  readonly state: DownlinkState
+  /** True when the same command had come before: there is one of it still. */
+  readonly isRepeated: boolean
+}
+
+/** The answer to a command that is not. */
+export interface CommandRefused {
+  readonly ok: false
+  /** The command's id, where it has one. */
+  readonly id: string | undefined
+  readonly reasonCode: ReasonCode
+  /** Stable: docs/errors.md has a paragraph for each. */
+  readonly code: string
+  /** The member at fault; undefined where the command as a whole is. */
+  readonly member: string | undefined
+  /** For people; names the member and the fault, and repeats no text of the payload. */
+  readonly message: string
+}
+
+export type CommandAnswer = CommandAccepted | CommandRefused
+
+export interface CommandsOptions {
+  readonly queue: DownlinkQueue
+  readonly handOver: DownlinkHandOver
+  readonly places: DevicePlaces
+  readonly registry: CommandRegistry
+  readonly encoder: DownlinkEncoder
+  readonly clock: { now(): number }
+  readonly log: Log
+  /** Calls after so many ms, unless the function that it returns is called before. */
+  readonly after: (ms: number, run: () => void) => () => void
+}
+
+/**
+ * How long a sender waits for the word of a network server that looks at downlinks before it takes them. Longer than such a
+ * server needs, and short enough that a client's connection is not held up by one that hangs.
+ */
+const FIRST_WORD_MS = 2_000
+
+const REASON_CODE_OF: Readonly<Record<EnqueueFault, ReasonCode>> = {
+  command_id_taken: ReasonCodes.payloadFormatInvalid,
+  command_queue_full: ReasonCodes.quotaExceeded,
+  command_not_stored: ReasonCodes.quotaExceeded,
+}
+
+export class Commands {
+  readonly #options: CommandsOptions
+  /** Commands that were refused, by code. */
+  readonly refusals = new Map<string, number>()
+
+  constructor(options: CommandsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Judges a command that was read from the wire; resolves when it is refused, or is owned by the durable queue. The payload
+   * that it was read from is not looked at any more. Rejects only when the registry can't be read.
+   */
+  async submit(target: CommandTarget, read: CommandResult): Promise<CommandAnswer> {
+    const answer = read.ok ? await this.#judge(target, read.command) : refusedFor(read)
+    if (!answer.ok) this.#count(target, answer)
+    return answer
+  }
+
+  /** The device's commands, as `DownlinkQueue.list` gives them. */
+  list(organizationId: string, devEui: string): readonly DownlinkItem[] {
+    return this.#options.queue.list(organizationId, devEui)
+  }
+
+  /** Cancels one that waits. */
+  cancel(organizationId: string, devEui: string, id: string): Promise<Cancellation> {
+    return this.#options.queue.cancel(organizationId, devEui, id)
+  }
+
+  /** Cancels all that wait, also at a network server that can. False when that could not be stored. */
+  async flush(organizationId: string, { applicationId, devEui }: CommandTarget): Promise<boolean> {
+    const isStored = await this.#options.queue.flush(organizationId, devEui)
+    if (isStored) await this.#options.handOver.flush(applicationId, devEui)
+    return isStored
+  }
+
+  async #judge({ applicationId, devEui }: CommandTarget, command: Command): Promise<CommandAnswer> {
+    const { places, clock } = this.#options
+    const { id } = command
+    if (command.devEui !== undefined && command.devEui !== devEui) {
+      const message = 'devEui: is another device than the one that is addressed'
+      return refused(id, ReasonCodes.payloadFormatInvalid, 'command_device_mismatch', message, 'devEui')
+    }
+    if (command.expiresAtMs !== undefined && command.expiresAtMs <= clock.now()) {
+      return refused(id, ReasonCodes.payloadFormatInvalid, 'command_expired', 'expiresAt: is in the past', 'expiresAt')
+    }
+    const place = await places.device(devEui)
+    if (place?.applicationId !== applicationId) {
+      const message = 'there is no such device in the application'
+      return refused(id, ReasonCodes.notAuthorized, 'command_device_unknown', message)
+    }
+    if (place.isDisabled) {
+      return refused(id, ReasonCodes.notAuthorized, 'command_device_disabled', 'the device is disabled')
+    }
+    const data = await this.#dataOf(applicationId, devEui, command)
+    if (!Buffer.isBuffer(data)) return data
+    return this.#enqueue(command, data, { applicationId, devEui, organizationId: place.organizationId })
+  }
+
+  /** The bytes that are to be sent: where a codec is configured, those that it makes of the object. */
+  async #dataOf(applicationId: string, devEui: string, command: Command): Promise<Buffer | CommandRefused> {
+    const { object, data, id } = command
+    if (object === undefined) return data ?? Buffer.alloc(0)
+    const configured = (await this.#options.registry.codecOf(applicationId)) ?? { codec: '', encoderScript: '' }
+    const fault = objectFault(object, configured.codec)
+    if (fault !== undefined) return refusedFor({ ...fault, id })
+    if (configured.codec !== '') return this.#encode(configured, { ...command, object }, applicationId, devEui)
+    if (data !== undefined) return data
+    const message = 'object: the application has no codec configured'
+    return refused(id, ReasonCodes.payloadFormatInvalid, 'command_codec_missing', message, 'object')
+  }
+
+  async #encode(
+    { codec, encoderScript }: CommandCodec,
+    { object, fPort, id }: Command & { readonly object: NonNullable<Command['object']> },
+    applicationId: string,
+    devEui: string,
+  ): Promise<Buffer | CommandRefused> {
+    if (codec === '') return Buffer.alloc(0)
+    const { registry, encoder } = this.#options
+    const variables = codec === 'CUSTOM_JS' ? await registry.variablesOf(devEui) : {}
+    const encoding = { applicationId, codec, script: encoderScript, fPort, object, variables }
+    const encoded = await encoder.encodeDownlink(encoding)
+    if (!encoded.ok) {
+      const message = `object: ${encoded.message}`
+      return refused(id, ReasonCodes.payloadFormatInvalid, 'command_codec_failed', message, 'object')
+    }
+    const fault = dataLengthFault(encoded.data)
+    return fault === undefined ? encoded.data : refusedFor({ ...fault, id })
+  }
+
+  async #enqueue(
+    { id, confirmed, fPort, priority, expiresAtMs, replace }: Command,
+    data: Buffer,
+    whose: CommandTarget & { readonly organizationId: string },
+  ): Promise<CommandAnswer> {
+    const { queue, handOver } = this.#options
+    const content = { id: id ?? randomUUID(), confirmed, fPort, data, priority, expiresAtMs, replaces: replace }
+    const enqueued = await queue.enqueue({ ...content, ...whose })
+    if (!enqueued.ok) {
+      const { code, reason } = enqueued
+      return refused(id, REASON_CODE_OF[code], code, reason, code === 'command_id_taken' ? 'id' : undefined)
+    }
+    const { item, isRepeated } = enqueued
+    await this.#word(handOver.firstWord(item))
+    const { state, failure } = item
+    if (state === 'failed' && failure?.code === 'command_refused') {
+      return refused(item.content.id, ReasonCodes.implementationSpecificError, failure.code, failure.reason)
+    }
+    return { ok: true, id: item.content.id, state, isRepeated }
+  }
+
+  async #word(said: Promise<void> | undefined): Promise<void> {
+    if (said === undefined) return
+    const late = Promise.withResolvers<void>()
+    const stop = this.#options.after(FIRST_WORD_MS, late.resolve)
+    await Promise.race([said, late.promise])
+    stop()
+  }
+
+  #count({ devEui }: CommandTarget, { code, id }: CommandRefused): void {
+    const key = `command:${code}`
+    this.refusals.set(key, (this.refusals.get(key) ?? 0) + 1)
+    this.#options.log.warn({ devEui, commandId: id, code }, 'command.refused')
+  }
+}
+
+/** The answer to a command that could not be read. */
+export function refusedFor({ id, member, code, message }: CommandFault): CommandRefused {
+  return refused(id, ReasonCodes.payloadFormatInvalid, `command_${code}`, message, member)
+}
+
+function refused(
+  id: string | undefined,
+  reasonCode: ReasonCode,
+  code: string,
+  message: string,
+  member?: string,
+): CommandRefused {
+  return { ok: false, id, reasonCode, code, member, message }
+}

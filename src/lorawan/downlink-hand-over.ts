@@ -1,0 +1,283 @@
+/**
+ * Hands the commands of the downlink queue to network servers: of each device one after the other, of all devices side by
+ * side. A network server that is away has them offered again when it is ready.
+ */
+import type { Log } from '../broker/log.ts'
+import type { DownlinkItem } from './downlink-item.ts'
+import type { DownlinkQueue } from './downlink-queue.ts'
+import type { HandOver, NetworkServer } from './network-server.ts'
+
+/** Where a device belongs now. */
+export interface DevicePlace {
+  readonly applicationId: string
+  readonly organizationId: string
+  readonly isDisabled: boolean
+}
+
+/** Looks devices up; answers at once where it can. */
+export interface DevicePlaces {
+  device(devEui: string): DevicePlace | undefined | Promise<DevicePlace | undefined>
+}
+
+export interface DownlinkHandOverOptions {
+  readonly queue: DownlinkQueue
+  /** The first that serves an application gets its downlinks. */
+  readonly networkServers: readonly NetworkServer[]
+  readonly places: DevicePlaces
+  readonly clock: { now(): number }
+  readonly log: Log
+  /** Runs the function in another turn of the event loop. */
+  readonly defer: (run: () => void) => void
+}
+
+/** Devices of one application that are to be offered again. */
+interface Lane {
+  readonly organizationId: string
+  readonly waiting: Set<string>
+  /** Offers that found the network server away, in the generation. */
+  misses: number
+  generation: number
+}
+
+/**
+ * Hand-overs without an answer, of one organization: a tenant whose network server takes messages and acknowledges none holds up
+ * its own devices alone.
+ */
+const MAXIMUM_OFFERED_PER_ORGANIZATION = 2_000
+/** Offers of one turn of the event loop, so that a network server's return stalls nobody else. */
+const OFFERS_PER_TURN = 200
+/** After so many devices in vain an application's others wait for the network server: a subscription may be to single devices. */
+const MISSES_PER_LANE = 8
+/** What waits is offered again without a call, for a call may be missed. */
+const RETRY_MS = 10_000
+
+const AWAY_UNSERVED: HandOver = { outcome: 'away', reason: 'no network server serves the application' }
+const AWAY_DISABLED = { outcome: 'away', reason: 'the device is disabled' } as const
+const REFUSED_REMOVED: HandOver = { outcome: 'refused', reason: 'the device was removed' }
+
+export class DownlinkHandOver {
+  readonly #queue: DownlinkQueue
+  readonly #networkServers: readonly NetworkServer[]
+  readonly #places: DevicePlaces
+  readonly #clock: DownlinkHandOverOptions['clock']
+  readonly #log: Log
+  readonly #defer: DownlinkHandOverOptions['defer']
+  readonly #lanes = new Map<string, Lane>()
+  /** Devices with an item on offer. */
+  readonly #busy = new Set<string>()
+  readonly #offeredOf = new Map<string, number>()
+  /** Disabled devices, with their applications: their commands wait, and hold up nobody else's. */
+  readonly #disabled = new Map<string, string>()
+  readonly #awaited = new Map<DownlinkItem, () => void>()
+  /** Grows with each call of a network server: what found it away before is worth another try. */
+  #generation = 0
+  #isSweeping = false
+  #isClosed = false
+  #retriedAtMs: number
+
+  constructor(options: DownlinkHandOverOptions) {
+    this.#queue = options.queue
+    this.#networkServers = options.networkServers
+    this.#places = options.places
+    this.#clock = options.clock
+    this.#log = options.log
+    this.#defer = options.defer
+    this.#retriedAtMs = options.clock.now()
+  }
+
+  /** An item has come to wait: it is offered, unless others are before it or its network server is known to be away. */
+  offer({ content: { devEui, applicationId } }: DownlinkItem): void {
+    const lane = this.#lanes.get(applicationId)
+    if (lane !== undefined && this.#isBlocked(lane)) lane.waiting.add(devEui)
+    else this.#offerNext(devEui, applicationId)
+  }
+
+  /** A network server can take downlinks (again). */
+  ready(): void {
+    this.#generation += 1
+    this.#sweepSoon()
+  }
+
+  /** To be called every second or so. */
+  tick(): void {
+    const now = this.#clock.now()
+    if (now - this.#retriedAtMs < RETRY_MS) return
+    this.#retriedAtMs = now
+    const disabled = [...this.#disabled]
+    this.#disabled.clear()
+    for (const [devEui, applicationId] of disabled) this.#offerNext(devEui, applicationId)
+    this.ready()
+  }
+
+  /** Asks the application's network server to forget what it has for the device; a failure is logged. */
+  async flush(applicationId: string, devEui: string): Promise<void> {
+    const networkServer = this.#serverOf(applicationId)
+    try {
+      await networkServer?.flush?.(devEui)
+    } catch (error) {
+      this.#log.warn({ devEui, networkServer: networkServer?.name, error }, 'command.flush_failed')
+    }
+  }
+
+  /**
+   * Resolves with a network server's first word on the item; undefined when nobody is to be waited for: it waits behind others, or
+   * its network server takes what it is given.
+   */
+  firstWord(item: DownlinkItem): Promise<void> | undefined {
+    if (!item.isOffered || this.#serverOf(item.content.applicationId)?.judges !== true) return undefined
+    // The same command may have come twice.
+    const before = this.#awaited.get(item)
+    return new Promise((resolve) => {
+      this.#awaited.set(item, () => {
+        before?.()
+        resolve()
+      })
+    })
+  }
+
+  /** Offers nothing any more. What is on offer may still be taken. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #offerNext(devEui: string, applicationId: string): void {
+    if (this.#isClosed || this.#busy.has(devEui)) return
+    const item = this.#queue.next(devEui)
+    if (item === undefined) return
+    const { organizationId } = item.content
+    if (this.#isFull(organizationId)) {
+      this.#lane(applicationId, organizationId).waiting.add(devEui)
+      return
+    }
+    item.isOffered = true
+    this.#busy.add(devEui)
+    this.#offeredOf.set(organizationId, (this.#offeredOf.get(organizationId) ?? 0) + 1)
+    const generation = this.#generation
+    void this.#ask(item).then((answer) => {
+      this.#release(item)
+      if (answer.outcome === 'away') this.#waitFor(answer, item, generation)
+      else this.#settle(answer, item)
+      this.#awaited.get(item)?.()
+      this.#awaited.delete(item)
+      this.#goOn(applicationId)
+    })
+  }
+
+  async #ask(item: DownlinkItem): Promise<HandOver> {
+    const { content } = item
+    try {
+      const place = await this.#places.device(content.devEui)
+      if (place?.organizationId !== content.organizationId) {
+        this.#queue.forgetDevice(content.devEui)
+        return REFUSED_REMOVED
+      }
+      if (place.isDisabled) return AWAY_DISABLED
+      const networkServer = this.#serverOf(place.applicationId)
+      if (networkServer === undefined) return AWAY_UNSERVED
+      if (content.replaces) await networkServer.flush?.(content.devEui)
+      const { devEui, confirmed, fPort, data, expiresAtMs } = content
+      const { applicationId } = place
+      const downlink = { id: item.queueItemId, applicationId, devEui, confirmed, fPort, data, expiresAtMs }
+      return await networkServer.handOver(downlink)
+    } catch (error) {
+      this.#log.error({ devEui: content.devEui, error }, 'command.hand_over_failed')
+      return { outcome: 'away', reason: 'the hand-over failed' }
+    }
+  }
+
+  #release(item: DownlinkItem): void {
+    const { devEui, organizationId } = item.content
+    item.isOffered = false
+    this.#busy.delete(devEui)
+    const offered = (this.#offeredOf.get(organizationId) ?? 1) - 1
+    if (offered === 0) this.#offeredOf.delete(organizationId)
+    else this.#offeredOf.set(organizationId, offered)
+  }
+
+  /** The item has left the queue; the device's next one goes at once. */
+  #settle(answer: HandOver, item: DownlinkItem): void {
+    if (answer.outcome === 'refused') this.#queue.failed(item, { code: 'command_refused', reason: answer.reason })
+    else this.#queue.taken(item)
+    this.#offerNext(item.content.devEui, item.content.applicationId)
+  }
+
+  #waitFor(answer: HandOver & { readonly outcome: 'away' }, item: DownlinkItem, generation: number): void {
+    const { devEui, applicationId, organizationId, id: commandId } = item.content
+    this.#log.debug({ devEui, commandId, reason: answer.reason }, 'command.waits')
+    if (answer === AWAY_DISABLED) {
+      this.#disabled.set(devEui, applicationId)
+      return
+    }
+    const lane = this.#lane(applicationId, organizationId)
+    lane.waiting.add(devEui)
+    if (lane.generation !== generation) {
+      lane.generation = generation
+      lane.misses = 0
+    }
+    lane.misses += 1
+  }
+
+  /** A place has become free, or a network server has called meanwhile: others may go. */
+  #goOn(applicationId: string): void {
+    const lane = this.#lanes.get(applicationId)
+    if (lane === undefined || this.#isBlocked(lane)) return
+    if (lane.waiting.size > 0) this.#sweepSoon()
+    else this.#lanes.delete(applicationId)
+  }
+
+  #sweepSoon(): void {
+    if (this.#isSweeping || this.#isClosed) return
+    this.#isSweeping = true
+    this.#defer(() => this.#sweep())
+  }
+
+  /** One device of each application in turn, so that none waits for the length of another's queue. */
+  #sweep(): void {
+    this.#isSweeping = false
+    let offers = 0
+    let isMore = false
+    // A copy: lanes change their places on the way.
+    const lanes = Array.from(this.#lanes)
+    for (const [applicationId, lane] of lanes) {
+      if (this.#isBlocked(lane) || this.#isFull(lane.organizationId)) continue
+      if (offers >= OFFERS_PER_TURN) {
+        isMore = true
+        break
+      }
+      const [devEui] = lane.waiting
+      if (devEui === undefined) {
+        this.#lanes.delete(applicationId)
+        continue
+      }
+      lane.waiting.delete(devEui)
+      // Behind the others, for the next turn.
+      this.#lanes.delete(applicationId)
+      this.#lanes.set(applicationId, lane)
+      offers += 1
+      isMore ||= lane.waiting.size > 0
+      this.#offerNext(devEui, applicationId)
+    }
+    if (isMore) this.#sweepSoon()
+  }
+
+  #isBlocked(lane: Lane): boolean {
+    return lane.generation === this.#generation && lane.misses >= MISSES_PER_LANE
+  }
+
+  #isFull(organizationId: string): boolean {
+    return (this.#offeredOf.get(organizationId) ?? 0) >= MAXIMUM_OFFERED_PER_ORGANIZATION
+  }
+
+  #serverOf(applicationId: string): NetworkServer | undefined {
+    return this.#networkServers.find((networkServer) => networkServer.serves(applicationId))
+  }
+
+  #lane(applicationId: string, organizationId: string): Lane {
+    let lane = this.#lanes.get(applicationId)
+    if (lane === undefined) {
+      lane = { organizationId, waiting: new Set(), misses: 0, generation: this.#generation }
+      this.#lanes.set(applicationId, lane)
+    }
+    return lane
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * A command in its device's queue: what it says, where it stands, and its form in the durable state. An item lives from its
+ * acceptance until some time after its fate is known, so that the listing can tell it and its id stays taken.
+ */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import type { StateChange } from '../broker/engine.ts'
+
+/**
+ * Where a command stands. `queued`: it waits here. `sent`: its network server has it; it stays so for an unconfirmed command.
+ * The others are final, but for what a network server says later: an acknowledgement of the device outweighs a failure.
+ */
+export type DownlinkState = 'queued' | 'sent' | 'acknowledged' | 'not_acknowledged' | 'failed' | 'expired' | 'cancelled'
+
+const STATES: ReadonlySet<string> = new Set<DownlinkState>([
+  'queued',
+  'sent',
+  'acknowledged',
+  'not_acknowledged',
+  'failed',
+  'expired',
+  'cancelled',
+])
+
+/** What a command says: all that is told of it to a network server, and whose it is. Does not change. */
+export interface DownlinkContent {
+  /** The sender's text, or a UUID of ours. */
+  readonly id: string
+  readonly organizationId: string
+  /** Of the device when the command was accepted. */
+  readonly applicationId: string
+  readonly devEui: string
+  readonly confirmed: boolean
+  readonly fPort: number
+  readonly data: Buffer
+  readonly priority: number
+  readonly expiresAtMs: number | undefined
+  /** The network server is to forget what it has for the device before it gets this one. */
+  readonly replaces: boolean
+}
+
+/** Why a command failed or did not come to be sent: a stable code and a sentence. */
+export interface DownlinkFailure {
+  readonly code: string
+  readonly reason: string
+}
+
+/** The answer of the queue to a command; a refusal by its stable code. */
+export type Enqueued =
+  | { readonly ok: true; readonly item: DownlinkItem; readonly isRepeated: boolean }
+  | { readonly ok: false; readonly code: EnqueueFault; readonly reason: string }
+
+export type EnqueueFault = 'command_id_taken' | 'command_queue_full' | 'command_not_stored'
+
+/** What all keys of items in the durable state begin with. */
+export const QUEUE_PREFIX = 'queue/'
+
+/** Of the form of an item in the durable state; a newer one is not this program's to read. */
+const FORM_VERSION = 1
+
+/** The namespace of UUIDs that stand for senders' ids; made once for this purpose. */
+const NAMESPACE = Buffer.from('9f6a3f1c2f0f4f0aa6b3b9c4d7e81a52', 'hex')
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/**
+ * The UUID by which network servers know a command, for newer ones take nothing else: the id itself where it is one (in lower
+ * case), else a UUID made of it (RFC 9562 §5.5, version 5). Two ids with one UUID name one command.
+ */
+export function queueItemIdOf(id: string): string {
+  if (UUID.test(id)) return id.toLowerCase()
+  const hash = createHash('sha1').update(NAMESPACE).update(id, 'latin1').digest().subarray(0, 16)
+  hash[6] = ((hash[6] as number) & 0x0f) | 0x50
+  hash[8] = ((hash[8] as number) & 0x3f) | 0x80
+  const hex = hash.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+export class DownlinkItem {
+  readonly content: DownlinkContent
+  readonly queueItemId: string
+  /** Commands of one device and priority go in this order. */
+  readonly sequence: number
+  readonly createdAtMs: number
+  state: DownlinkState = 'queued'
+  /** False until the durable state owns it: nothing is handed over that a power cut could undo. */
+  isOwned = false
+  /** True when it is kept no longer, in memory or in the durable state. */
+  isForgotten = false
+  /** True while a network server is looking at it: it can't be cancelled then. */
+  isOffered = false
+  /** Settles with the answer to its sender, while the durable state is being asked. */
+  accepted: Promise<Enqueued> | undefined = undefined
+  /** When it left the queue, for whichever reason; 0 while it waits. */
+  leftAtMs = 0
+  /** When a gateway has sent it (txack); 0 where that is not known. */
+  transmittedAtMs = 0
+  /** The downlink frame counter, once the network server has told it. */
+  fCnt: number | undefined = undefined
+  failure: DownlinkFailure | undefined = undefined
+
+  constructor(content: DownlinkContent, sequence: number, createdAtMs: number) {
+    this.content = content
+    this.queueItemId = queueItemIdOf(content.id)
+    this.sequence = sequence
+    this.createdAtMs = createdAtMs
+  }
+
+  get key(): string {
+    return `${QUEUE_PREFIX}${this.content.devEui}/${this.queueItemId}`
+  }
+
+  /** True when another command with the same id is this one, sent again: it asks for the same bytes in the same way. */
+  isSameAs(other: DownlinkContent): boolean {
+    const { confirmed, fPort, data } = this.content
+    return confirmed === other.confirmed && fPort === other.fPort && data.equals(other.data)
+  }
+
+  /** The item as it is now, for the durable state. */
+  toChange(): StateChange {
+    if (this.isForgotten) return { key: this.key, value: undefined }
+    const { data, ...content } = this.content
+    const form = {
+      v: FORM_VERSION,
+      ...content,
+      data: data.toString('base64'),
+      sequence: this.sequence,
+      createdAtMs: this.createdAtMs,
+      state: this.state,
+      leftAtMs: this.leftAtMs,
+      transmittedAtMs: this.transmittedAtMs,
+      fCnt: this.fCnt,
+      failure: this.failure,
+    }
+    return { key: this.key, value: Buffer.from(JSON.stringify(form)) }
+  }
+
+  /** The item as it was stored. Throws when the value is none of this form. */
+  static fromState(value: Buffer): DownlinkItem {
+    const form = JSON.parse(value.toString()) as ItemForm
+    assert(form.v === FORM_VERSION, 'an item of the downlink queue is of another version')
+    assert(typeof form.id === 'string' && typeof form.devEui === 'string', 'an item has an id and a device')
+    assert(typeof form.data === 'string' && STATES.has(form.state), 'an item has data and a state')
+    const { id, organizationId, applicationId, devEui, confirmed, fPort, priority, expiresAtMs, replaces } = form
+    const data = Buffer.from(form.data, 'base64')
+    const content = {
+      id,
+      organizationId,
+      applicationId,
+      devEui,
+      confirmed,
+      fPort,
+      data,
+      priority,
+      expiresAtMs,
+      replaces,
+    }
+    const item = new DownlinkItem(content, form.sequence, form.createdAtMs)
+    item.state = form.state
+    item.isOwned = true
+    item.leftAtMs = form.leftAtMs
+    item.transmittedAtMs = form.transmittedAtMs
+    item.fCnt = form.fCnt
+    item.failure = form.failure
+    return item
+  }
+}
+
+interface ItemForm extends Omit<DownlinkContent, 'data'> {
+  readonly v: number
+  readonly data: string
+  readonly sequence: number
+  readonly createdAtMs: number
+  readonly state: DownlinkState
+  readonly leftAtMs: number
+  readonly transmittedAtMs: number
+  readonly fCnt: number | undefined
+  readonly failure: DownlinkFailure | undefined
+}

@@ -1,0 +1,131 @@
+/** Where the items of the downlink queue stand, device by device and organization by organization. Pure; all in memory. */
+import type { DownlinkItem } from './downlink-item.ts'
+
+/** The items of one device; all of one organization. */
+export interface DeviceShelf {
+  readonly devEui: string
+  readonly organizationId: string
+  /** In the order in which they are to be sent: by priority, then as they came. */
+  readonly waiting: DownlinkItem[]
+  /** In the order in which they left the queue. */
+  readonly left: DownlinkItem[]
+}
+
+interface OrganizationShelf {
+  waiting: number
+  /** In the order in which they left the queue. */
+  readonly left: Set<DownlinkItem>
+}
+
+export class DownlinkShelves {
+  waiting = 0
+  left = 0
+  readonly #devices = new Map<string, DeviceShelf>()
+  readonly #organizations = new Map<string, OrganizationShelf>()
+
+  device(devEui: string): DeviceShelf | undefined {
+    return this.#devices.get(devEui)
+  }
+
+  devices(): IterableIterator<DeviceShelf> {
+    return this.#devices.values()
+  }
+
+  waitingOf(organizationId: string): number {
+    return this.#organizations.get(organizationId)?.waiting ?? 0
+  }
+
+  find(devEui: string, queueItemId: string): DownlinkItem | undefined {
+    const shelf = this.#devices.get(devEui)
+    const isIt = (item: DownlinkItem): boolean => item.queueItemId === queueItemId
+    return shelf?.waiting.find(isIt) ?? shelf?.left.find(isIt)
+  }
+
+  addWaiting(item: DownlinkItem): void {
+    const { devEui, organizationId, priority } = item.content
+    const { waiting } = this.#deviceShelf(devEui, organizationId)
+    const before = (other: DownlinkItem): boolean =>
+      other.content.priority > priority || (other.content.priority === priority && other.sequence < item.sequence)
+    let place = waiting.length
+    while (place > 0 && !before(waiting[place - 1] as DownlinkItem)) place -= 1
+    waiting.splice(place, 0, item)
+    this.#organizationShelf(organizationId).waiting += 1
+    this.waiting += 1
+  }
+
+  removeWaiting(item: DownlinkItem): void {
+    const { devEui, organizationId } = item.content
+    const shelf = this.#devices.get(devEui)
+    const place = shelf?.waiting.indexOf(item) ?? -1
+    if (shelf === undefined || place < 0) return
+    shelf.waiting.splice(place, 1)
+    this.#organizationShelf(organizationId).waiting -= 1
+    this.waiting -= 1
+    this.#tidy(shelf)
+  }
+
+  addLeft(item: DownlinkItem): void {
+    const { devEui, organizationId } = item.content
+    this.#deviceShelf(devEui, organizationId).left.push(item)
+    this.#organizationShelf(organizationId).left.add(item)
+    this.left += 1
+  }
+
+  removeLeft(item: DownlinkItem): void {
+    const { devEui, organizationId } = item.content
+    const shelf = this.#devices.get(devEui)
+    const place = shelf?.left.indexOf(item) ?? -1
+    if (shelf === undefined || place < 0) return
+    shelf.left.splice(place, 1)
+    this.#organizationShelf(organizationId).left.delete(item)
+    this.left -= 1
+    this.#tidy(shelf)
+  }
+
+  /** The items of the organization that have left the queue, the earliest first. */
+  leftOf(organizationId: string): ReadonlySet<DownlinkItem> {
+    return this.#organizations.get(organizationId)?.left ?? new Set()
+  }
+
+  /** The organization that keeps the most items which have left the queue. */
+  largestOrganization(): ReadonlySet<DownlinkItem> | undefined {
+    let largest: Set<DownlinkItem> | undefined
+    for (const { left } of this.#organizations.values()) if (left.size > (largest?.size ?? 0)) largest = left
+    return largest
+  }
+
+  /** Each organization's earliest items that left before the time. */
+  *leftBefore(timeMs: number): Generator<DownlinkItem> {
+    for (const { left } of this.#organizations.values()) {
+      for (const item of left) {
+        if (item.leftAtMs >= timeMs) break
+        yield item
+      }
+    }
+  }
+
+  #deviceShelf(devEui: string, organizationId: string): DeviceShelf {
+    let shelf = this.#devices.get(devEui)
+    if (shelf === undefined) {
+      shelf = { devEui, organizationId, waiting: [], left: [] }
+      this.#devices.set(devEui, shelf)
+    }
+    return shelf
+  }
+
+  #organizationShelf(organizationId: string): OrganizationShelf {
+    let shelf = this.#organizations.get(organizationId)
+    if (shelf === undefined) {
+      shelf = { waiting: 0, left: new Set() }
+      this.#organizations.set(organizationId, shelf)
+    }
+    return shelf
+  }
+
+  /** A device without items takes no place; neither does an organization. */
+  #tidy({ devEui, organizationId, waiting, left }: DeviceShelf): void {
+    if (waiting.length === 0 && left.length === 0) this.#devices.delete(devEui)
+    const organization = this.#organizations.get(organizationId)
+    if (organization?.waiting === 0 && organization.left.size === 0) this.#organizations.delete(organizationId)
+  }
+}

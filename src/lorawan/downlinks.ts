@@ -1,0 +1,111 @@
+/** Everything about commands, put together: from the topics of commands to network servers, and back by their events. */
+import type { PublishConsumer, Publisher } from '../broker/consumer.ts'
+import type { Log } from '../broker/log.ts'
+import { CommandAnswers } from './command-answers.ts'
+import { createCommandConsumer } from './command-consumer.ts'
+import { CommandEvents } from './command-events.ts'
+import { CommandCodecs } from './command-registry.ts'
+import type { CommandRegistry, DownlinkEncoder } from './command-registry.ts'
+import { Commands } from './commands.ts'
+import { DownlinkHandOver } from './downlink-hand-over.ts'
+import type { DevicePlaces } from './downlink-hand-over.ts'
+import { DownlinkQueue } from './downlink-queue.ts'
+import type { DownlinkQueueLimits } from './downlink-queue.ts'
+import type { DurableState } from './durable-state.ts'
+import type { NetworkServer } from './network-server.ts'
+
+export interface DownlinksOptions {
+  readonly state: DurableState
+  readonly publisher: Publisher
+  /** The first that serves an application gets its downlinks; may grow until `load`. */
+  readonly networkServers: readonly NetworkServer[]
+  readonly places: DevicePlaces
+  readonly registry: CommandRegistry
+  readonly encoder: DownlinkEncoder
+  readonly clock: { now(): number }
+  readonly log: Log
+  /** Runs the function in another turn of the event loop. */
+  readonly defer: (run: () => void) => void
+  /** Calls after so many ms, unless the function that it returns is called before. */
+  readonly after: (ms: number, run: () => void) => () => void
+  readonly limits?: DownlinkQueueLimits
+}
+
+/** The commands of a running service. */
+export interface Downlinks {
+  readonly commands: Commands
+  /** Of the topics of commands, and of events that tell of them. */
+  readonly consumers: readonly PublishConsumer[]
+  /** For events that come another way than by a client's PUBLISH: they are told like those, then published. */
+  readonly eventPublisher: Publisher
+  /** Numbers for the metrics; `CURRENT_DOWNLINK_NUMBERS` are a current state. */
+  numbers(): Readonly<Record<string, number>>
+  /** Refused commands as `command:code`. */
+  readonly refusals: ReadonlyMap<string, number>
+  /** Reads the queue; once, before the first command comes. */
+  load(): Promise<void>
+  /** A network server can take downlinks (again). */
+  ready(): void
+  /** Looks at expiry and at what waits; to be called every second. */
+  tick(): void
+  /** The device is gone, and its commands with it. */
+  deviceRemoved(devEui: string): void
+  /** The codec may be another one. */
+  applicationChanged(applicationId: string): void
+  /** The application is gone, and its devices' commands with it. */
+  applicationRemoved(applicationId: string): void
+  /** Offers nothing any more; what waits is stored. */
+  close(): void
+}
+
+/** The keys of `Downlinks.numbers` that go up and down. */
+export const CURRENT_DOWNLINK_NUMBERS: readonly string[] = ['waiting', 'kept']
+
+/** Puts the parts together; nothing is read or offered before `load`. */
+export function createDownlinks(options: DownlinksOptions): Downlinks {
+  const { state, publisher, places, encoder, clock, log, after } = options
+  const codecs = new CommandCodecs((applicationId) => options.registry.codecOf(applicationId))
+  const registry: CommandRegistry = {
+    codecOf: (applicationId) => codecs.codecOf(applicationId),
+    variablesOf: (devEui) => options.registry.variablesOf(devEui),
+    namesOf: (devEui) => options.registry.namesOf(devEui),
+  }
+  const answers = new CommandAnswers({ publisher, registry, clock, log })
+  const queue: DownlinkQueue = new DownlinkQueue({
+    state,
+    clock,
+    log,
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    onWaiting: (item) => handOver.offer(item),
+    onFate: (item) => answers.fate(item),
+  })
+  const handOver = new DownlinkHandOver({ ...options, queue })
+  const commands = new Commands({ queue, handOver, places, registry, encoder, clock, log, after })
+  const events = new CommandEvents({ queue, publisher, clock })
+  return {
+    commands,
+    consumers: [createCommandConsumer(commands, answers), events],
+    eventPublisher: events,
+    numbers: () => ({
+      ...queue.counts,
+      transmitted: events.transmitted,
+      ...answers.counts,
+      waiting: queue.sizes.waiting,
+      kept: queue.sizes.left,
+    }),
+    refusals: commands.refusals,
+    load: () => queue.load(),
+    ready: () => handOver.ready(),
+    tick: () => {
+      queue.tick()
+      handOver.tick()
+    },
+    deviceRemoved: (devEui) => queue.forgetDevice(devEui),
+    applicationChanged: (applicationId) => codecs.forget(applicationId),
+    applicationRemoved: (applicationId) => {
+      codecs.forget(applicationId)
+      queue.forgetApplication(applicationId)
+    },
+    close: () => handOver.close(),
+  }
+}

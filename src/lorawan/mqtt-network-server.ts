@@ -1,0 +1,82 @@
+/**
+ * Network servers that are MQTT clients of this broker: ChirpStack v3 and v4 with this service in the place of their broker,
+ * and whatever else subscribes to commands by a service credential.
+ */
+import type { Dispatcher, ReaderListener } from '../broker/consumer.ts'
+import type { Downlink, EventSink, HandOver, NetworkServer } from './network-server.ts'
+import { commandTopic, parseTopicFilter } from './topics.ts'
+
+export interface MqttNetworkServerOptions {
+  readonly dispatcher: Dispatcher
+  readonly sink: Pick<EventSink, 'ready'>
+  /** True for applications whose downlinks another adapter takes. */
+  readonly isServedElsewhere: (applicationId: string) => boolean
+}
+
+const TAKEN: HandOver = { outcome: 'taken' }
+const NO_READER: HandOver = { outcome: 'away', reason: 'no network server is connected that subscribes to the command' }
+const NO_ROOM: HandOver = { outcome: 'away', reason: 'the network server has not acknowledged what it was sent before' }
+const ABANDONED: HandOver = { outcome: 'away', reason: 'the network server’s Session ended before it acknowledged' }
+
+/**
+ * The adapter. A downlink is taken when the network server has acknowledged its PUBLISH (at QoS 0: when it was written to its
+ * connection). Of several that share a subscription one gets it.
+ */
+export class MqttNetworkServer implements NetworkServer, ReaderListener {
+  readonly name = 'mqtt'
+  readonly #dispatcher: Dispatcher
+  readonly #sink: MqttNetworkServerOptions['sink']
+  readonly #isServedElsewhere: MqttNetworkServerOptions['isServedElsewhere']
+
+  constructor(options: MqttNetworkServerOptions) {
+    this.#dispatcher = options.dispatcher
+    this.#sink = options.sink
+    this.#isServedElsewhere = options.isServedElsewhere
+  }
+
+  serves(applicationId: string): boolean {
+    return !this.#isServedElsewhere(applicationId)
+  }
+
+  handOver(downlink: Downlink): Promise<HandOver> {
+    return new Promise((resolve) => {
+      const topicName = commandTopic(downlink.applicationId, downlink.devEui)
+      const message = { topicName, payload: payloadOf(downlink), qos: 1 } as const
+      const dispatched = this.#dispatcher.dispatch(message, {
+        acknowledged: () => resolve(TAKEN),
+        abandoned: () => resolve(ABANDONED),
+      })
+      if (dispatched === 'no reader') resolve(NO_READER)
+      if (dispatched === 'no room') resolve(NO_ROOM)
+    })
+  }
+
+  readerReady(topicFilters: readonly string[]): void {
+    if (topicFilters.some(isOfCommands)) this.#sink.ready(this)
+  }
+
+  /** Connections are the broker's to close. */
+  async close(): Promise<void> {}
+}
+
+/**
+ * One form for both families: ChirpStack v4 wants `devEui`, takes `id` and `expiresAt`, and ignores what it does not know;
+ * v3 ignores members that it does not know, and takes `devEui` for its `devEUI`. With the id in it no two payloads are alike:
+ * v3 drops one that equals another of the last 100 ms.
+ */
+function payloadOf({ id, devEui, confirmed, fPort, data, expiresAtMs }: Downlink): Buffer {
+  const message = {
+    devEui,
+    id,
+    confirmed,
+    fPort,
+    data: data.toString('base64'),
+    ...(expiresAtMs === undefined ? {} : { expiresAt: new Date(expiresAtMs).toISOString() }),
+  }
+  return Buffer.from(JSON.stringify(message))
+}
+
+function isOfCommands(topicFilter: string): boolean {
+  const filter = parseTopicFilter(topicFilter)
+  return filter !== undefined && 'command' in filter.tail
+}
