@@ -58,6 +58,16 @@ describe('a fleet of devices', () => {
     }
   })
 
+  it('keeps commands that come before the start, as a Session brings them', () => {
+    const { fleet, clock, events } = createDemonstration()
+    const topicName = commandTopic('5', RECORDS[0]?.devEUI ?? '')
+    assert.equal(fleet.receive(topicName, COMMAND).outcome, 'queued')
+    assert.equal(clock.waiting(), 0)
+    fleet.start()
+    clock.advance(60_000)
+    assert.equal(events.filter(({ kind }) => kind === 'ack').length, 1)
+  })
+
   it('sets one timer, whatever the number of devices', () => {
     const { fleet, clock } = createDemonstration()
     fleet.start()

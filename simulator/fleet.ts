@@ -24,7 +24,7 @@ export interface Fleet {
   start(): void
   /** Nothing is published after this. */
   stop(): void
-  /** Takes a message from the broker, and says what becomes of it. */
+  /** Takes a message from the broker, and says what becomes of it. Before the start it is kept for the device. */
   receive(topicName: string, payload: Buffer): CommandFate
 }
 
@@ -38,10 +38,10 @@ export function createFleet(settings: FleetSettings): Fleet {
   let wheel = new TimerWheel<SimulatedDevice>(timers.nowMs())
   /** The one timer that is set, and when it goes off. */
   let alarm: { readonly atMs: number; readonly callOff: () => void } | undefined
-  let isRunning = false
+  let state: 'waiting' | 'running' | 'stopped' = 'waiting'
 
   const schedule = (): void => {
-    const nextMs = isRunning ? wheel.nextMs() : undefined
+    const nextMs = state === 'running' ? wheel.nextMs() : undefined
     if (nextMs === alarm?.atMs) return
     alarm?.callOff()
     alarm = undefined
@@ -61,18 +61,18 @@ export function createFleet(settings: FleetSettings): Fleet {
 
   return {
     start() {
-      isRunning = true
+      state = 'running'
       wheel = new TimerWheel(timers.nowMs())
       for (const device of devices) wheel.set(device, device.dueAtMs)
       schedule()
     },
     stop() {
-      isRunning = false
+      state = 'stopped'
       wheel.clear()
       schedule()
     },
     receive(topicName, payload) {
-      if (!isRunning) return { outcome: 'ignored', reason: 'the network server is not running' }
+      if (state === 'stopped') return { outcome: 'ignored', reason: 'the network server has stopped' }
       const topic = parseTopic(topicName)
       if (topic?.kind !== 'command') return { outcome: 'ignored', reason: 'not the command topic of a device' }
       const device = byDevEui.get(topic.devEui)
@@ -81,8 +81,10 @@ export function createFleet(settings: FleetSettings): Fleet {
       }
       const fate = device.receive(payload, timers.nowMs())
       if (fate.outcome === 'refused') publish(fate.event)
-      wheel.set(device, device.dueAtMs)
-      schedule()
+      if (state === 'running') {
+        wheel.set(device, device.dueAtMs)
+        schedule()
+      }
       return fate
     },
   }

@@ -18,9 +18,8 @@ export const SCRIPT_FUNCTIONS = ['decodeUplink', 'Decode', 'encodeDownlink', 'En
 
 export type ScriptFunction = (typeof SCRIPT_FUNCTIONS)[number]
 
-/** One call, as it goes into the engine in JSON. */
-export interface GuestCall {
-  readonly name: ScriptFunction
+/** What a script is called with, as it goes into the engine in JSON. */
+export interface GuestInput {
   readonly fPort: number
   readonly bytes: readonly number[]
   readonly recvTimeMs: number
@@ -32,7 +31,7 @@ type AnyFunction = (...given: unknown[]) => unknown
 
 interface Guest {
   /** Calls the script's function; gives the outcome as JSON. */
-  readonly call: (run: AnyFunction, callText: string) => string
+  readonly call: (run: AnyFunction, name: ScriptFunction, input: string) => string
   /** What is to be told of an exception of the script, as JSON. */
   readonly describe: (thrown: unknown) => string
 }
@@ -138,8 +137,8 @@ export function guestDriver(limits: GuestLimits): Guest {
     return finish(data, notesOf(warnings))
   }
 
-  const call = (run: AnyFunction, callText: string): string => {
-    const { name, fPort, bytes, recvTimeMs, variables, object } = parse(callText) as GuestCall
+  const call = (run: AnyFunction, name: ScriptFunction, input: string): string => {
+    const { fPort, bytes, recvTimeMs, variables, object } = parse(input) as GuestInput
     try {
       const isOlder = name === 'Decode' || name === 'Encode'
       const result = isOlder

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Sandbox } from './sandbox.ts'
 import type { SandboxClock, ScriptCall, ScriptOperation } from './sandbox.ts'
+import type { GuestInput } from './guest.ts'
 import type { ScriptOutcome } from './script-outcome.ts'
 
 const wasm = readFile(fileURLToPath(import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm'))).then((bytes) =>
@@ -19,8 +20,9 @@ const machineClock: SandboxClock = {
 }
 
 /** A call with members that do not matter to the test filled in. */
-export function callOf(operation: ScriptOperation, given: Partial<ScriptCall> = {}): ScriptCall {
-  return { operation, fPort: 2, bytes: [1, 2, 255], recvTimeMs: 1_700_000_000_000, variables: {}, object: {}, ...given }
+export function callOf(operation: ScriptOperation, given: Partial<GuestInput> = {}): ScriptCall {
+  const usual = { fPort: 2, bytes: [1, 2, 255], recvTimeMs: 1_700_000_000_000, variables: {}, object: {} }
+  return { operation, input: JSON.stringify({ ...usual, ...given }) }
 }
 
 /** Loads a script in this thread. */
@@ -32,7 +34,7 @@ export async function load(script: string, clock: SandboxClock = machineClock) {
 export async function run(
   script: string,
   operation: ScriptOperation = 'decodeUplink',
-  given: Partial<ScriptCall> = {},
+  given: Partial<GuestInput> = {},
 ): Promise<ScriptOutcome> {
   const loaded = await load(script)
   return loaded.ok ? loaded.sandbox.call(callOf(operation, given)) : loaded

@@ -7,7 +7,7 @@ import quickJs from '@jitl/quickjs-ng-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant, newVariant } from 'quickjs-emscripten-core'
 import type { QuickJSContext, QuickJSHandle, QuickJSSyncVariant } from 'quickjs-emscripten-core'
 import { guestDriver, SCRIPT_FUNCTIONS } from './guest.ts'
-import type { GuestCall, GuestLimits, ScriptFunction } from './guest.ts'
+import type { GuestLimits, ScriptFunction } from './guest.ts'
 import { MemoryImage, unusedStack } from './memory-image.ts'
 import {
   ENGINE_MEMORY_PAGES,
@@ -29,8 +29,10 @@ import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outco
 export type ScriptOperation = 'decodeUplink' | 'encodeDownlink' | 'decodeDownlink'
 
 /** One call of a script. */
-export interface ScriptCall extends Omit<GuestCall, 'name'> {
+export interface ScriptCall {
   readonly operation: ScriptOperation
+  /** A `GuestInput` as JSON. */
+  readonly input: string
 }
 
 /** Milliseconds of this thread, from any beginning. */
@@ -109,15 +111,14 @@ export class Sandbox {
   }
 
   /** Calls the script. Never throws. */
-  call({ operation, ...given }: ScriptCall): ScriptOutcome {
+  call({ operation, input }: ScriptCall): ScriptOutcome {
     const name = FUNCTIONS_OF[operation].find((one) => this.#functions.has(one))
     const run = name === undefined ? undefined : this.#functions.get(name)
     if (name === undefined || run === undefined) {
       return scriptFault('function_missing', `the script has no function ${FUNCTIONS_OF[operation].join(' or ')}`)
     }
     this.#image.restore()
-    const callText = JSON.stringify({ ...given, name })
-    return this.#engine.guarded(() => this.#engine.call(run, callText))
+    return this.#engine.guarded(() => this.#engine.call(run, name, input))
   }
 }
 
@@ -180,9 +181,10 @@ class Engine {
     }
   }
 
-  call(run: QuickJSHandle, callText: string): ScriptOutcome {
+  call(run: QuickJSHandle, name: ScriptFunction, input: string): ScriptOutcome {
     const { context } = this
-    const called = context.callFunction(this.#call, context.undefined, run, context.newString(callText))
+    const given = [run, context.newString(name), context.newString(input)]
+    const called = context.callFunction(this.#call, context.undefined, given)
     if (called.error) return this.faultOf(called.error)
     return readOutcome(context.getString(called.value))
   }

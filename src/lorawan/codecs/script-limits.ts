@@ -43,7 +43,7 @@ export const MAXIMUM_OUTPUT_LENGTH = 32_768
 /** Of a result: objects within objects. Stops results that overflow the stack of whoever reads them recursively. */
 export const MAXIMUM_OUTPUT_DEPTH = 32
 
-/** Of what a script is given as JSON, in UTF-16 code units: an object to encode, or an application's variables. */
+/** Of what a script is given as JSON, in UTF-16 code units: the bytes or the object, and the device's variables. */
 export const MAXIMUM_INPUT_LENGTH = 65_536
 
 /** Of the sentences of an exception, an error or a warning that a script makes. */

@@ -167,7 +167,7 @@ describe('the pool of scripts', () => {
       import { ScriptPool } from ${JSON.stringify(fileURLToPath(new URL('./script-pool.ts', import.meta.url)))}
       const clock = { now: () => 0, after: (ms, run) => { const t = setTimeout(run, ms); return () => clearTimeout(t) } }
       const log = { debug() {}, info() {}, warn() {}, error() {} }
-      const call = { operation: 'decodeUplink', fPort: 1, bytes: [], recvTimeMs: 0, variables: {}, object: null }
+      const call = { operation: 'decodeUplink', input: '{}' }
       const pool = new ScriptPool({ workers: 1, clock, log })
       const { outcome } = await pool.run({ organizationId: 'o', key: 'k', script: 'function Decode() { return 5 }', call })
       console.log(outcome.json)`

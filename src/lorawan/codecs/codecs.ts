@@ -1,0 +1,232 @@
+/** Payload codecs: bytes of devices become objects and back, by Cayenne LPP or by an application's own scripts. */
+import { availableParallelism } from 'node:os'
+import type { Log } from '../../broker/log.ts'
+import { decodeCayenneLpp, encodeCayenneLpp } from './cayenne-lpp.ts'
+import type { CayenneFaultCode } from './cayenne-lpp.ts'
+import type { GuestInput } from './guest.ts'
+import type { ScriptOperation } from './sandbox.ts'
+import { MAXIMUM_INPUT_LENGTH, MAXIMUM_SCRIPT_LENGTH } from './script-limits.ts'
+import { scriptFault } from './script-outcome.ts'
+import type { ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
+import { ScriptPool } from './script-pool.ts'
+import type { PoolClock, ScriptRun } from './script-pool.ts'
+
+/** How an application's payloads are coded; empty for not at all. */
+type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
+
+/** Whose codec is asked for. */
+interface CodecRequest {
+  readonly applicationId: string
+  readonly codec: PayloadCodec
+  /** The decoder or encoder script; only looked at for CUSTOM_JS. */
+  readonly script: string
+  readonly fPort: number
+  /** Variables of the device, for scripts. */
+  readonly variables: Readonly<Record<string, string>>
+  /** A trial run has an engine of its own, so that a draft does not push out or hold back what is in use. */
+  readonly isTrial?: boolean
+}
+
+/** Bytes to be decoded. */
+export interface DecodeRequest extends CodecRequest {
+  readonly bytes: Buffer
+  /** When they were received, in ms since 1970. */
+  readonly recvTimeMs: number
+}
+
+/** An object to be encoded. */
+export interface EncodeRequest extends CodecRequest {
+  readonly object: unknown
+}
+
+/** Stable codes of what goes wrong with codecs; docs/errors.md has a paragraph for each. */
+export type CodecFaultCode = ScriptFaultCode | CayenneFaultCode | 'codec_missing' | 'data_too_long'
+
+/** What both outcomes tell of a run. */
+interface CodecRun {
+  /** Lines that the script wrote to its console. */
+  readonly console: readonly string[]
+  /** How long it took, loading included; the time in the queue is not part of it. */
+  readonly durationMs: number
+}
+
+export interface CodecFault extends CodecRun {
+  readonly ok: false
+  /** The type of the error event. */
+  readonly code: 'UPLINK_CODEC' | 'DOWNLINK_CODEC'
+  readonly reason: CodecFaultCode
+  readonly message: string
+  /** Line of the script, from 1. */
+  readonly line: number | undefined
+}
+
+export interface Decoded extends CodecRun {
+  readonly ok: true
+  /** The object as JSON: what is handed on need not be parsed and written again. */
+  readonly json: string
+  readonly warnings: readonly string[]
+}
+
+export interface Encoded extends CodecRun {
+  readonly ok: true
+  /** At most 242 bytes. */
+  readonly data: Buffer
+  /** 1 to 255, where the script chose one. */
+  readonly fPort?: number
+  readonly warnings: readonly string[]
+}
+
+export interface CodecsOptions {
+  /** The organization of an application, between which time is shared fairly; undefined for an unknown application. */
+  readonly organizationOf: (applicationId: string) => Promise<string | undefined>
+  readonly clock: PoolClock
+  readonly log: Log
+  /** Threads for scripts; by default one for each processor, and two at most. */
+  readonly workers?: number
+}
+
+/** The most application data of one LoRaWAN frame at the best data rate, in bytes (RP002 §2, N). */
+const MAXIMUM_DATA_BYTES = 242
+
+const NO_CODEC = 'the application has no codec'
+
+/** Applications whose organization is remembered; it never changes. Beyond it all are looked up again. */
+const MAXIMUM_REMEMBERED = 10_000
+
+/** The codecs of all applications. Threads start with the first script, and end with `close`. */
+export class Codecs {
+  readonly #pool: ScriptPool
+  readonly #organizationOf: CodecsOptions['organizationOf']
+  readonly #organizations = new Map<string, string>()
+
+  constructor({ organizationOf, clock, log, workers = Math.min(2, availableParallelism()) }: CodecsOptions) {
+    this.#organizationOf = organizationOf
+    this.#pool = new ScriptPool({ workers, clock, log })
+  }
+
+  /** Numbers for telemetry; `waiting` and `workers` are current. */
+  get counters(): Readonly<Record<string, number>> {
+    return this.#pool.counters
+  }
+
+  /** The object in an uplink's bytes. Rejects only when the organization can't be looked up. */
+  decodeUplink(request: DecodeRequest): Promise<Decoded | CodecFault> {
+    return this.#decode('decodeUplink', request)
+  }
+
+  /** The object in a downlink's bytes, where the encoder script can tell. */
+  decodeDownlink(request: DecodeRequest): Promise<Decoded | CodecFault> {
+    return this.#decode('decodeDownlink', request)
+  }
+
+  /** The bytes for an object. Rejects only when the organization can't be looked up. */
+  async encodeDownlink(request: EncodeRequest): Promise<Encoded | CodecFault> {
+    if (request.codec === '') return quickFault('DOWNLINK_CODEC', 'codec_missing', NO_CODEC)
+    if (request.codec === 'CUSTOM_JS') {
+      const input = {
+        fPort: request.fPort,
+        bytes: [],
+        recvTimeMs: 0,
+        variables: request.variables,
+        object: request.object,
+      }
+      const run = await this.#run('encodeDownlink', request, input)
+      return run.outcome.ok ? encodedBy(run.outcome, run.durationMs) : faultOf('DOWNLINK_CODEC', run)
+    }
+    const encoded = encodeCayenneLpp(request.object)
+    if (!encoded.ok) return quickFault('DOWNLINK_CODEC', encoded.code, encoded.message)
+    const { data } = encoded
+    if (data.length > MAXIMUM_DATA_BYTES) return quickFault('DOWNLINK_CODEC', 'data_too_long', tooLong(data.length))
+    return { ok: true, data, warnings: [], console: [], durationMs: 0 }
+  }
+
+  /** Ends the threads; what waits for a script fails. */
+  close(): Promise<void> {
+    return this.#pool.close()
+  }
+
+  async #decode(operation: 'decodeUplink' | 'decodeDownlink', request: DecodeRequest): Promise<Decoded | CodecFault> {
+    const code = operation === 'decodeUplink' ? 'UPLINK_CODEC' : 'DOWNLINK_CODEC'
+    if (request.codec === '') return quickFault(code, 'codec_missing', NO_CODEC)
+    if (request.codec === 'CUSTOM_JS') {
+      const { fPort, bytes, recvTimeMs, variables } = request
+      const run = await this.#run(operation, request, { fPort, bytes: [...bytes], recvTimeMs, variables, object: null })
+      return run.outcome.ok ? { ...run.outcome, durationMs: run.durationMs } : faultOf(code, run)
+    }
+    const decoded = decodeCayenneLpp(request.bytes)
+    if (!decoded.ok) return quickFault(code, decoded.code, decoded.message)
+    return { ok: true, json: JSON.stringify(decoded.object), warnings: [], console: [], durationMs: 0 }
+  }
+
+  async #run(operation: ScriptOperation, request: CodecRequest, given: GuestInput): Promise<ScriptRun> {
+    const { applicationId, script, isTrial = false } = request
+    if (script.trim() === '') return unrun('script_missing', 'the application has no script for this')
+    if (script.length > MAXIMUM_SCRIPT_LENGTH) {
+      const text = `the script has ${script.length} characters, more than ${MAXIMUM_SCRIPT_LENGTH}`
+      return unrun('script_too_long', text)
+    }
+    const input = JSON.stringify(given)
+    if (input.length > MAXIMUM_INPUT_LENGTH) {
+      const text = `what the script is to be given has ${input.length} characters, more than ${MAXIMUM_INPUT_LENGTH}`
+      return unrun('input_too_large', text)
+    }
+    const organizationId = await this.#organizationFor(applicationId)
+    const kind = operation === 'decodeUplink' ? 'decoder' : 'encoder'
+    const key = `${applicationId} ${kind}${isTrial ? ' trial' : ''}`
+    return this.#pool.run({ organizationId, key, script, call: { operation, input } })
+  }
+
+  async #organizationFor(applicationId: string): Promise<string> {
+    const known = this.#organizations.get(applicationId)
+    if (known !== undefined) return known
+    const organizationId = await this.#organizationOf(applicationId)
+    // One that is gone shares with nobody.
+    if (organizationId === undefined) return `of application ${applicationId}`
+    if (this.#organizations.size >= MAXIMUM_REMEMBERED) this.#organizations.clear()
+    this.#organizations.set(applicationId, organizationId)
+    return organizationId
+  }
+}
+
+/** The bytes out of a script's answer, of which nothing is believed. */
+function encodedBy(
+  { json, warnings, console }: Extract<ScriptOutcome, { ok: true }>,
+  durationMs: number,
+): Encoded | CodecFault {
+  const run = { console, durationMs }
+  const fault = (reason: CodecFaultCode, message: string): CodecFault => {
+    return { ok: false, code: 'DOWNLINK_CODEC', reason, message, line: undefined, ...run }
+  }
+  const answer: unknown = JSON.parse(json)
+  const { bytes, fPort } = (answer ?? {}) as Readonly<Record<string, unknown>>
+  if (!isBytes(bytes)) return fault('result_invalid', 'the script must give an array of bytes')
+  if (bytes.length > MAXIMUM_DATA_BYTES) return fault('data_too_long', tooLong(bytes.length))
+  const encoded: Encoded = { ok: true, data: Buffer.from(bytes), warnings, ...run }
+  if (fPort === undefined || fPort === null) return encoded
+  if (typeof fPort !== 'number' || !Number.isInteger(fPort) || fPort < 1 || fPort > 255) {
+    return fault('result_invalid', 'fPort: must be an integer from 1 to 255')
+  }
+  return { ...encoded, fPort }
+}
+
+function isBytes(value: unknown): value is number[] {
+  return Array.isArray(value) && value.every((byte) => Number.isInteger(byte) && byte >= 0 && byte <= 255)
+}
+
+function tooLong(length: number): string {
+  return `${length} bytes are more than ${MAXIMUM_DATA_BYTES}, the most that LoRaWAN carries`
+}
+
+function unrun(code: ScriptFaultCode, message: string): ScriptRun {
+  return { outcome: scriptFault(code, message), durationMs: 0 }
+}
+
+function quickFault(code: CodecFault['code'], reason: CodecFaultCode, message: string): CodecFault {
+  return { ok: false, code, reason, message, line: undefined, console: [], durationMs: 0 }
+}
+
+function faultOf(code: CodecFault['code'], { outcome, durationMs }: ScriptRun): CodecFault {
+  if (outcome.ok) return quickFault(code, 'engine_failed', 'the script gave no fault')
+  const { code: reason, message, line, console } = outcome
+  return { ok: false, code, reason, message, line, console, durationMs }
+}

@@ -1,0 +1,164 @@
+/**
+ * Adds `object` to uplinks whose network server sent none. The event's text stays as it was but for the member that is put
+ * in: numbers, their spelling and the order of members are the network server's.
+ */
+import type { Codecs, DecodeRequest } from './codecs.ts'
+
+/** How the uplinks of an application are decoded. */
+export interface UplinkCodec extends Pick<DecodeRequest, 'applicationId' | 'codec' | 'script' | 'variables'> {
+  /** When the event came in, in ms since 1970; used where the event tells no time. */
+  readonly receivedAtMs: number
+}
+
+/** An uplink on its way to its subscribers. */
+export interface UplinkWithObject {
+  /** The event, with `object` where it could be decoded; the very payload that was given where there is nothing to add. */
+  readonly payload: Buffer
+  /** To be published beside it where decoding failed: in family A as `error`, in B as `log`. */
+  readonly error: { readonly kind: 'error' | 'log'; readonly payload: Buffer } | undefined
+}
+
+/** The largest event that is looked into, in bytes; real ones have 1,000 to 2,000. A larger one passes as it is. */
+const MAXIMUM_EVENT_BYTES = 65_536
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** An event's text, and where the values of its members begin and end in it. */
+interface EventText {
+  readonly text: string
+  readonly members: ReadonlyMap<string, { readonly start: number; readonly end: number }>
+  readonly values: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Decodes an uplink of family A or B. Passed on as they are: events that have an `object` already, that carry no
+ * application data (no `data`, or fPort 0), or that are no JSON objects at all. Rejects only when the codecs do.
+ */
+export async function addObject(
+  payload: Buffer,
+  { receivedAtMs, ...codec }: UplinkCodec,
+  codecs: Pick<Codecs, 'decodeUplink'>,
+): Promise<UplinkWithObject> {
+  const event = codec.codec === '' ? undefined : eventTextOf(payload)
+  if (event === undefined || !lacksObject(event)) return { payload, error: undefined }
+  const { data, fPort } = event.values
+  const bytes = typeof data === 'string' ? bytesOf(data) : undefined
+  if (bytes === undefined) return { payload, error: errorEvent(event, 'data: is not base64') }
+  const recvTimeMs = receptionOf(event) ?? receivedAtMs
+  const decoded = await codecs.decodeUplink({ ...codec, fPort: Number(fPort), bytes, recvTimeMs })
+  if (decoded.ok) return { payload: withObject(event, decoded.json), error: undefined }
+  const place = decoded.line === undefined ? '' : ` (line ${decoded.line})`
+  return { payload, error: errorEvent(event, `${decoded.message}${place}`) }
+}
+
+function eventTextOf(payload: Buffer): EventText | undefined {
+  if (payload.length > MAXIMUM_EVENT_BYTES) return undefined
+  try {
+    // What is not UTF-8 would not come out as it went in.
+    const text = utf8.decode(payload)
+    const values: unknown = JSON.parse(text)
+    if (typeof values !== 'object' || values === null || Array.isArray(values)) return undefined
+    return { text, members: membersOf(text), values: values as Record<string, unknown> }
+  } catch {
+    return undefined
+  }
+}
+
+function lacksObject({ values }: EventText): boolean {
+  const { data, fPort, object } = values
+  const isApplicationData = typeof fPort === 'number' && Number.isInteger(fPort) && fPort > 0 && fPort <= 255
+  return isApplicationData && (object ?? null) === null && data !== undefined && data !== null && data !== ''
+}
+
+/** RFC 4648 §4, padding complete or left out. */
+function bytesOf(data: string): Buffer | undefined {
+  const bytes = Buffer.from(data, 'base64')
+  const canonical = bytes.toString('base64')
+  return data === canonical || data === canonical.replace(/=+$/, '') ? bytes : undefined
+}
+
+/** When a gateway heard it: `time` in family B, the first reception's in A. */
+function receptionOf({ values }: EventText): number | undefined {
+  const { time, rxInfo } = values
+  const first: unknown = Array.isArray(rxInfo) ? rxInfo[0] : undefined
+  const ofFirst: unknown = typeof first === 'object' && first !== null && 'time' in first ? first.time : undefined
+  const text = time ?? ofFirst
+  const ms = typeof text === 'string' ? Date.parse(text) : Number.NaN
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+/** In the place of a null, or behind `data`. */
+function withObject({ text, members }: EventText, json: string): Buffer {
+  const isNull = members.get('object')
+  const start = isNull?.start ?? members.get('data')?.end ?? 0
+  const end = isNull?.end ?? start
+  return Buffer.from(`${text.slice(0, start)}${isNull === undefined ? ',"object":' : ''}${json}${text.slice(end)}`)
+}
+
+function errorEvent(event: EventText, message: string): NonNullable<UplinkWithObject['error']> {
+  const raw = (name: string, absent: string): string => {
+    const span = event.members.get(name)
+    return span === undefined ? absent : event.text.slice(span.start, span.end)
+  }
+  const sentence = JSON.stringify(message)
+  if (event.members.has('deviceInfo')) {
+    const about = `"time":${raw('time', 'null')},"deviceInfo":${raw('deviceInfo', '{}')}`
+    const context = `{"deduplication_id":${raw('deduplicationId', '""')}}`
+    const told = `"level":"ERROR","code":"UPLINK_CODEC","description":${sentence},"context":${context}`
+    return { kind: 'log', payload: Buffer.from(`{${about},${told}}`) }
+  }
+  const about = ['applicationID', 'applicationName', 'deviceName', 'devEUI'].map(
+    (name) => `"${name}":${raw(name, '""')}`,
+  )
+  const told = `"tags":${raw('tags', '{}')},"type":"UPLINK_CODEC","error":${sentence},"fCnt":${raw('fCnt', '0')}`
+  return { kind: 'error', payload: Buffer.from(`{${about.join(',')},${told}}`) }
+}
+
+/** Where the values of a valid JSON object's own members are; of a name that is there twice, the last, as JSON.parse has it. */
+function membersOf(text: string): EventText['members'] {
+  const members = new Map<string, { readonly start: number; readonly end: number }>()
+  let index = text.indexOf('{') + 1
+  for (;;) {
+    const keyStart = skipSpace(text, index)
+    if (text[keyStart] !== '"') return members
+    const keyEnd = endOfText(text, keyStart)
+    const start = skipSpace(text, text.indexOf(':', keyEnd) + 1)
+    const end = endOfValue(text, start)
+    members.set(JSON.parse(text.slice(keyStart, keyEnd)) as string, { start, end })
+    index = skipSpace(text, end) + 1
+  }
+}
+
+function skipSpace(text: string, start: number): number {
+  let index = start
+  while (' \t\n\r'.includes(text.charAt(index)) && index < text.length) index += 1
+  return index
+}
+
+/** The index behind the closing quote. */
+function endOfText(text: string, start: number): number {
+  let index = start + 1
+  while (text[index] !== '"') index += text[index] === '\\' ? 2 : 1
+  return index + 1
+}
+
+function endOfValue(text: string, start: number): number {
+  if (text[start] === '"') return endOfText(text, start)
+  let depth = 0
+  let index = start
+  while (index < text.length) {
+    const character = text.charAt(index)
+    if (character === '"') {
+      index = endOfText(text, index)
+      continue
+    }
+    if (depth === 0 && ',} \t\n\r'.includes(character)) return index
+    if (character === '{' || character === '[') depth += 1
+    if (character === '}' || character === ']') {
+      depth -= 1
+      if (depth === 0) return index + 1
+    }
+    index += 1
+  }
+  return index
+}
