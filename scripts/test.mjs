@@ -31,6 +31,7 @@ if (wanted.length === 0) {
     ['format', 'oxfmt', '--check'],
     ['lint', 'oxlint', '--type-aware', '--deny-warnings'],
     ['types', 'tsc', '--noEmit'],
+    ['types of the console', 'tsc', '--noEmit', '-p', 'console'],
     ['dead code', 'knip'],
   ]) {
     const result = spawnSync(join(root, 'node_modules', '.bin', command), args, {
@@ -49,7 +50,7 @@ if (wanted.length === 0) {
   ensureDebianPackages()
 }
 
-const files = ['src', 'simulator', 'bench', 'test']
+const files = ['src', 'console', 'simulator', 'bench', 'test']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
@@ -87,9 +88,15 @@ rmSync(scratch, { recursive: true, force: true })
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
 process.exit(failed === 0 ? 0 : 1)
 
-/** The end-to-end tests drive clients that are not ours; as root on Debian they are installed, elsewhere named. */
+/** The end-to-end tests drive clients and a browser that are not ours; as root on Debian they are installed, elsewhere named. */
 function ensureDebianPackages() {
-  const needed = Object.entries({ mosquitto_sub: 'mosquitto-clients', curl: 'curl', openssl: 'openssl' })
+  const needed = Object.entries({
+    mosquitto_sub: 'mosquitto-clients',
+    '/usr/sbin/mosquitto': 'mosquitto',
+    curl: 'curl',
+    openssl: 'openssl',
+    chromium: 'chromium',
+  })
   const missing = needed.filter(([program]) => spawnSync('which', [program]).status !== 0).map(([, debian]) => debian)
   if (missing.length === 0) return
   if (process.getuid?.() === 0 && spawnSync('which', ['apt-get']).status === 0) {

@@ -42,9 +42,8 @@ export function applicationId(description: string) {
 
 /** The same in a body, where a number is taken as well. `idText` gives it one spelling. */
 export function applicationIdInBody(description: string) {
-  const text = Type.String({ pattern: `^(?:${APPLICATION_ID})$` })
   const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-  return Type.Union([text, number], { description, [RULE]: APPLICATION_ID_RULE })
+  return Type.Union([applicationId(description), number], { description, [RULE]: APPLICATION_ID_RULE })
 }
 
 /** The same where it may stay away: `""` and `"0"` mean the same as leaving it out. */

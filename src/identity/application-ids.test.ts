@@ -16,10 +16,16 @@ async function organization(registry: Registry, name: string): Promise<string> {
 
 function application(organizationId: string, name: string, id?: string): NewApplication {
   return {
-    ...{ organizationId, name, description: '', serviceProfileId: '', serviceProfileName: '', payloadCodec: '' },
-    ...{ payloadEncoderScript: '', payloadDecoderScript: '' },
+    organizationId,
+    name,
+    description: '',
+    serviceProfileId: '',
+    serviceProfileName: '',
+    payloadCodec: '',
+    payloadEncoderScript: '',
+    payloadDecoderScript: '',
     ...(id === undefined ? {} : { id }),
-  } as NewApplication
+  }
 }
 
 describe('the id of an application', () => {

@@ -1,0 +1,50 @@
+/** The way to somebody else's broker: TCP or TLS. */
+import { connect as connectTcp } from 'node:net'
+import type { Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+
+export interface BrokerAddress {
+  readonly host: string
+  readonly port: number
+  readonly tls: TlsSettings | undefined
+}
+
+export interface TlsSettings {
+  /** PEM of what to trust in the place of the system's authorities. */
+  readonly ca: string | undefined
+  /** PEM of this side's certificate and key, where the broker asks for one. */
+  readonly cert: string | undefined
+  readonly key: string | undefined
+}
+
+/** How long a TCP connection with its TLS handshake may take. */
+const OPEN_MS = 15_000
+
+/** An open socket; rejects with the reason in words. TLS certificates are always verified, with the name. */
+export function openBrokerSocket({ host, port, tls }: BrokerAddress): Promise<Socket> {
+  const socket =
+    tls === undefined
+      ? connectTcp({ host, port })
+      : connectTls({
+          host,
+          port,
+          ...(isIpAddress(host) ? {} : { servername: host }),
+          ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+          ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+          ...(tls.key === undefined ? {} : { key: tls.key }),
+        })
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  socket.setNoDelay(true)
+  socket.setTimeout(OPEN_MS, () => socket.destroy(new Error(`no connection within ${OPEN_MS / 1000} seconds`)))
+  socket.once(tls === undefined ? 'connect' : 'secureConnect', () => {
+    socket.setTimeout(0)
+    socket.off('error', reject)
+    resolve(socket)
+  })
+  socket.once('error', reject)
+  return promise
+}
+
+function isIpAddress(host: string): boolean {
+  return /^[\d.]+$/.test(host) || host.includes(':')
+}
