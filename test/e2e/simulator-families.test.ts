@@ -110,11 +110,11 @@ class Town implements AsyncDisposable {
     }
     this.#waiting.add(look)
     look()
-    const seen = (): string => JSON.stringify(Object.entries(Object.groupBy(this.#events, (event) => event.kind)))
     try {
       return await within(promise, `${count} events ${kind}`, LONGEST_WAIT_MS)
     } catch (error) {
-      throw new Error(`${String(error)}; there were ${seen().slice(0, 2000)}`, { cause: error })
+      const seen = this.#events.map((event) => `${event.kind} of ${event.devEui}`).join(', ')
+      throw new Error(`${String(error)}; there were ${seen}`, { cause: error })
     } finally {
       this.#waiting.delete(look)
     }
@@ -225,8 +225,14 @@ for (const family of ['A', 'B'] as const) {
     it('tells of a command that is too long for the data rate', async () => {
       await using town = await Town.create(1)
       await using simulator = await town.simulator(family, [
-        ...['--interval', '1s', '--resumed', '1', '--region', 'AS923'],
-        ...['--class-c', '1'],
+        '--interval',
+        '1s',
+        '--resumed',
+        '1',
+        '--region',
+        'AS923',
+        '--class-c',
+        '1',
       ])
       const [devEui = ''] = town.devEuis
       await town.events('up', 1)
