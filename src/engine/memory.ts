@@ -1,6 +1,6 @@
 /**
  * The memory engine: a log that lives as long as the process, for tests, for the core alone and for deployments that accept
- * to lose what was in flight when the process ends. It keeps a message only while a reader still has to read it.
+ * to lose what was in flight when the process ends. It keeps a message while a reader still has to read it, and, told so, a span of what was last.
  */
 import type {
   AppendRequest,
@@ -20,6 +20,9 @@ export interface MemoryEngineOptions {
   readonly partitions?: number
   /** Bytes of messages kept for readers that are behind; the partition that holds most loses its oldest beyond. */
   readonly maximumBytes?: number
+  /** Messages of each partition that are kept though all readers have read them, for history; within `maximumBytes`. Default: none. */
+  readonly retainedMessages?: number
+  readonly clock?: { now(): number }
 }
 
 interface WaitingMessage {
@@ -39,8 +42,10 @@ const EMPTY: ReadResult = { messages: [], offsets: [], next: 0, lost: 0 }
 
 export class MemoryEngine implements Engine {
   readonly partitions: number
-  readonly isDurable: boolean = false
+  readonly isDurable = false
   readonly #maximumBytes: number
+  readonly #retainedMessages: number
+  readonly #clock: { now(): number }
   readonly #partitions: Partition[]
   #readers: LogReaders = { lowestNeeded: () => Infinity }
   #waiting: (WaitingMessage | StateRequest)[] = []
@@ -50,6 +55,8 @@ export class MemoryEngine implements Engine {
   constructor(options: MemoryEngineOptions = {}) {
     this.partitions = options.partitions ?? 64
     this.#maximumBytes = options.maximumBytes ?? 1_073_741_824
+    this.#retainedMessages = options.retainedMessages ?? 0
+    this.#clock = options.clock ?? Date
     this.#partitions = Array.from({ length: this.partitions }, () => ({ messages: [], first: 0, tail: 0, bytes: 0 }))
   }
 
@@ -72,23 +79,24 @@ export class MemoryEngine implements Engine {
 
   async *load(prefix: string): AsyncGenerator<StateEntry> {
     for (const key of [...this.#state.keys()].toSorted()) {
-      if (key.startsWith(prefix)) yield { key, value: this.#state.get(key) as Buffer }
+      const value = this.#state.get(key)
+      if (value !== undefined && key.startsWith(prefix)) yield { key, value: Buffer.from(value) }
     }
   }
 
   read(partition: number, from: number, maximumMessages: number): ReadResult {
     const log = this.#partition(partition)
     const start = Math.max(from, log.first)
-    if (start >= log.tail) return { ...EMPTY, next: log.tail, lost: log.tail - from }
+    if (start >= log.tail) return { ...EMPTY, next: log.tail, lost: Math.max(0, log.tail - from) }
     const messages = log.messages.slice(start - log.first, start - log.first + maximumMessages)
     const offsets = messages.map((_, index) => start + index)
     return { messages, offsets, next: start + messages.length, lost: start - from }
   }
 
   offsetAt(partition: number, timeMs: number): Promise<number> {
-    const { messages, first, tail } = this.#partition(partition)
-    const index = messages.findIndex((message) => message.ownedAtMs >= timeMs)
-    return Promise.resolve(index === -1 ? tail : first + index)
+    const { messages, first } = this.#partition(partition)
+    const older = messages.findLastIndex((message) => message.ownedAtMs < timeMs)
+    return Promise.resolve(first + older + 1)
   }
 
   scan(query: ScanQuery): Promise<ScanResult> {
@@ -112,8 +120,9 @@ export class MemoryEngine implements Engine {
     return { canWrite: true, reason: '' }
   }
 
-  close(): Promise<void> {
-    return Promise.resolve()
+  /** What was asked of it before is committed by then: that takes one microtask, which is before this one's. */
+  async close(): Promise<void> {
+    await Promise.resolve()
   }
 
   #partition(partition: number): Partition {
@@ -124,7 +133,7 @@ export class MemoryEngine implements Engine {
     const batch = this.#waiting
     this.#waiting = []
     const touched = new Set<number>()
-    const now = Date.now()
+    const now = this.#clock.now()
     for (const waiting of batch) {
       if (!('partition' in waiting)) {
         this.#change(waiting.changes)
@@ -164,7 +173,8 @@ export class MemoryEngine implements Engine {
   /** Lets go of what every reader has read. */
   #trim(partition: number): void {
     const log = this.#partition(partition)
-    const needed = Math.min(this.#readers.lowestNeeded(partition), log.tail)
+    const retained = Math.max(log.first, log.tail - this.#retainedMessages)
+    const needed = Math.min(this.#readers.lowestNeeded(partition), retained)
     // What stays outlives the chunk that it was parsed from.
     for (let index = log.messages.length - 1; index >= 0 && index >= needed - log.first; index -= 1) {
       const message = log.messages[index] as Message

@@ -1,0 +1,114 @@
+/** What tests of engines say to them: messages by what matters of them, and promises in the place of callbacks. */
+import type { Engine, EngineFailure, ScanQuery, StateChange } from '../broker/engine.ts'
+import { Message } from '../broker/message.ts'
+import type { MessageFields } from '../broker/message.ts'
+
+/** What was refused. */
+export class RefusedError extends Error {
+  readonly failure: EngineFailure
+
+  constructor(failure: EngineFailure) {
+    super(failure.reason)
+    this.failure = failure
+  }
+}
+
+/** A message of QoS 1 whose payload is the text. */
+export function messageOf(
+  topicName: string,
+  text: string,
+  fields: Partial<MessageFields> = {},
+  expiresAtMs = Infinity,
+): Message {
+  return new Message(
+    {
+      topicName,
+      payload: Buffer.from(text),
+      qos: 1,
+      retain: false,
+      properties: undefined,
+      publisherKey: 'p',
+      ...fields,
+    },
+    expiresAtMs,
+  )
+}
+
+/** Resolved with the offset, or rejected with a `RefusedError`. */
+export function append(
+  engine: Engine,
+  partition: number,
+  message: Message,
+  changes?: readonly StateChange[],
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    engine.append(partition, {
+      message,
+      changes,
+      committed: resolve,
+      failed: (failure) => reject(new RefusedError(failure)),
+    })
+  })
+}
+
+export function write(engine: Engine, changes: Readonly<Record<string, string | undefined>>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    engine.write({
+      changes: changesOf(changes),
+      committed: resolve,
+      failed: (failure) => reject(new RefusedError(failure)),
+    })
+  })
+}
+
+export function changesOf(changes: Readonly<Record<string, string | undefined>>): StateChange[] {
+  return Object.entries(changes).map(([key, value]) => ({
+    key,
+    value: value === undefined ? undefined : Buffer.from(value),
+  }))
+}
+
+/** The state as text, in the order in which it is given. */
+export async function loadAll(engine: Engine, prefix = ''): Promise<[key: string, value: string][]> {
+  const entries: [string, string][] = []
+  for await (const { key, value } of engine.load(prefix)) entries.push([key, value.toString()])
+  return entries
+}
+
+/** Everything from an offset on, read in turns. */
+export async function readAll(
+  engine: Engine,
+  partition: number,
+  from = 0,
+  maximumMessages = 100,
+): Promise<{ readonly messages: Message[]; readonly offsets: number[]; readonly lost: number; readonly next: number }> {
+  const all = { messages: [] as Message[], offsets: [] as number[], lost: 0, next: from }
+  while (all.next < engine.tail(partition)) {
+    const { messages, offsets, lost, next } = await engine.read(partition, all.next, maximumMessages)
+    all.messages.push(...messages)
+    all.offsets.push(...offsets)
+    all.lost += lost
+    all.next = next
+  }
+  return all
+}
+
+/** All pages of a scan. */
+export async function scanAll(
+  engine: Engine,
+  query: Omit<ScanQuery, 'maximumMessages'>,
+  pageSize: number,
+): Promise<Message[]> {
+  const all: Message[] = []
+  let afterOffset = query.afterOffset
+  for (;;) {
+    const { messages, more, nextAfterOffset } = await engine.scan({ ...query, afterOffset, maximumMessages: pageSize })
+    all.push(...messages)
+    if (!more) return all
+    afterOffset = nextAfterOffset
+  }
+}
+
+export function texts(messages: readonly Message[]): string[] {
+  return messages.map(({ payload }) => payload.toString())
+}

@@ -1,0 +1,329 @@
+/** The behaviour that every engine has: one suite, which each of them passes. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Engine } from '../broker/engine.ts'
+import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
+import type { TestClock } from './test-clock.testing.ts'
+
+/** An engine, open, that keeps messages though nobody has to read them, for about so many bytes. */
+export interface EngineFixture {
+  readonly engine: Engine
+  readonly clock: TestClock
+  /** Lets retention do what is due. */
+  readonly retain: () => Promise<void>
+  /** Opens what the engine left when it was closed; undefined: it leaves nothing. */
+  readonly reopen: (() => Promise<Engine>) | undefined
+}
+
+export type MakeEngine = (options: { readonly retainedBytes: number }) => Promise<EngineFixture>
+
+const AMPLE = 64 * 1_048_576
+
+function isUp(topicName: string): boolean {
+  return topicName.endsWith('/up')
+}
+
+const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: MakeEngine) => Promise<void> }[] = [
+  {
+    title: 'messages are owned in the order of the calls, each partition with offsets of its own',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      const order: string[] = []
+      const all = [1, 2, 1, 1, 2].map((partition, number) =>
+        append(engine, partition, messageOf('a/b', `m${number}`)).then((offset) =>
+          order.push(`${partition}:${offset}`),
+        ),
+      )
+      assert.deepEqual(order, [], 'never within the call')
+      await Promise.all(all)
+      assert.deepEqual(order, ['1:0', '2:0', '1:1', '1:2', '2:1'])
+      assert.deepEqual(texts((await readAll(engine, 1)).messages), ['m0', 'm2', 'm3'])
+      assert.deepEqual([engine.tail(0), engine.tail(1), engine.tail(2)], [0, 3, 2])
+      await engine.close()
+    },
+  },
+  {
+    title:
+      'when a message is told to be owned, it knows its place, the tail is right behind it, and what comes after it is not there yet',
+    run: async (make) => {
+      const { engine, clock } = await make({ retainedBytes: AMPLE })
+      const seen: number[][] = []
+      const appended = (): Promise<void> =>
+        new Promise((resolve) => {
+          const message = messageOf('a', 'x')
+          const committed = (offset: number): void => {
+            assert.deepEqual([message.partition, message.offset, message.ownedAtMs], [3, offset, clock.now()])
+            seen.push([offset, engine.tail(3)])
+            resolve()
+          }
+          engine.append(3, { message, committed, failed: () => assert.fail() })
+        })
+      await Promise.all([appended(), appended(), appended()])
+      assert.deepEqual(seen, [
+        [0, 1],
+        [1, 2],
+        [2, 3],
+      ])
+      await engine.close()
+    },
+  },
+  {
+    title: 'a message is read as it was appended',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      const properties = {
+        payloadFormatIndicator: 1,
+        messageExpiryIntervalSeconds: 4_294_967_295,
+        contentType: 'text/plain; charset=ütf-8',
+        responseTopic: 'answers/日本',
+        correlationData: Buffer.from([0, 255, 10]),
+        userProperties: [
+          ['b', '2'],
+          ['a', ''],
+          ['b', '1'],
+          ['b', '1'],
+        ],
+      } as const
+      const sent = [
+        messageOf('/ä/', '', { qos: 2, retain: true, publisherKey: '' }),
+        messageOf(
+          't',
+          'x'.repeat(300_000),
+          { qos: 1, properties, publisherKey: 'org\u0000user\u0000client ☃' },
+          1_900_000_000_123,
+        ),
+        messageOf('t'.repeat(1_024), 'y', { qos: 0 }),
+      ]
+      for (const message of sent) await append(engine, 0, message)
+      const { messages, offsets } = await readAll(engine, 0)
+      assert.deepEqual(offsets, [0, 1, 2])
+      for (const [
+        index,
+        { topicName, payload, qos, retain, publisherKey, expiresAtMs, ...rest },
+      ] of messages.entries()) {
+        const original = sent[index] as (typeof sent)[number]
+        assert.equal(topicName, original.topicName)
+        assert.ok(payload.equals(original.payload))
+        assert.deepEqual([qos, retain, publisherKey], [original.qos, original.retain, original.publisherKey])
+        assert.equal(expiresAtMs, original.expiresAtMs)
+        assert.deepEqual(rest.properties, original.properties)
+        assert.deepEqual([rest.partition, rest.offset, rest.ownedAtMs], [0, index, original.ownedAtMs])
+      }
+      await engine.close()
+    },
+  },
+  {
+    title: 'a read gives so many messages at most, tells where the next one goes on, and nothing at the tail',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      await Promise.all(Array.from({ length: 10 }, (_, number) => append(engine, 0, messageOf('a', `${number}`))))
+      const first = await engine.read(0, 2, 3)
+      assert.deepEqual(
+        [texts(first.messages), first.offsets, first.next, first.lost],
+        [['2', '3', '4'], [2, 3, 4], 5, 0],
+      )
+      const last = await engine.read(0, 8, 100)
+      assert.deepEqual([texts(last.messages), last.next], [['8', '9'], 10])
+      const none = await engine.read(0, 10, 100)
+      assert.deepEqual([none.messages, none.offsets, none.next, none.lost], [[], [], 10, 0])
+      assert.deepEqual(await engine.read(1, 0, 100), { messages: [], offsets: [], next: 0, lost: 0 })
+      await engine.close()
+    },
+  },
+  {
+    title: 'a reader that retention overtook is told how many messages it lost, and no more than these',
+    run: async (make) => {
+      const { engine, retain } = await make({ retainedBytes: 40_000 })
+      const total = 1_000
+      for (let number = 0; number < total; number += 1) await append(engine, 0, messageOf('a', `${number}`.padEnd(150)))
+      await retain()
+      const { messages, offsets, lost, next } = await readAll(engine, 0)
+      assert.ok(lost > 0, 'something is lost')
+      assert.equal(lost + messages.length, total)
+      assert.equal(offsets[0], lost)
+      assert.equal(next, total)
+      assert.equal(messages.at(-1)?.payload.toString().trim(), `${total - 1}`)
+      const middle = await engine.read(0, lost - 2, 10)
+      assert.equal(middle.lost, 2)
+      assert.equal((await engine.read(0, lost, 10)).lost, 0)
+      await engine.close()
+    },
+  },
+  {
+    title: 'the state is what was written last, by key and prefix, without what was forgotten',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      await write(engine, { 'b/2': 'two', 'b/1': 'one', a: '', c: 'see' })
+      await Promise.all([write(engine, { 'b/1': 'uno' }), write(engine, { c: undefined, 'never there': undefined })])
+      assert.deepEqual(await loadAll(engine), [
+        ['a', ''],
+        ['b/1', 'uno'],
+        ['b/2', 'two'],
+      ])
+      assert.deepEqual(await loadAll(engine, 'b/'), [
+        ['b/1', 'uno'],
+        ['b/2', 'two'],
+      ])
+      assert.deepEqual(await loadAll(engine, 'x'), [])
+      await engine.close()
+    },
+  },
+  {
+    title:
+      'a key forgotten and written again in one group has its last value; a value that was read is the reader’s own',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      await write(engine, { k: '1' })
+      const changes = [...changesOf({ k: undefined }), ...changesOf({ k: '2' })]
+      await new Promise<void>((resolve) => {
+        engine.write({ changes, committed: resolve, failed: () => assert.fail() })
+      })
+      for await (const { value } of engine.load('k')) value.fill(0)
+      assert.deepEqual(await loadAll(engine), [['k', '2']])
+      await engine.close()
+    },
+  },
+  {
+    title:
+      'messages and state are owned in one order, and the changes of a message are there when it is told to be owned',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      const order: string[] = []
+      await Promise.all([
+        write(engine, { k: '1' }).then(() => order.push('write 1')),
+        append(engine, 0, messageOf('a', 'x'), changesOf({ k: '2', m: 'with it' })).then(() => order.push('append 2')),
+        write(engine, { l: '3' }).then(() => order.push('write 3')),
+        append(engine, 1, messageOf('a', 'x')).then(() => order.push('append 4')),
+      ])
+      assert.deepEqual(order, ['write 1', 'append 2', 'write 3', 'append 4'])
+      assert.deepEqual(await loadAll(engine), [
+        ['k', '2'],
+        ['l', '3'],
+        ['m', 'with it'],
+      ])
+      await engine.close()
+    },
+  },
+  {
+    title: 'a scan finds a branch of topics, oldest or newest first, in pages that leave out and double nothing',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      for (let number = 0; number < 300; number += 1) {
+        const topicName = `application/${number % 3}/device/d${number % 7}/event/${number % 2 === 0 ? 'up' : 'join'}`
+        await append(engine, 0, messageOf(topicName, `${number}`))
+      }
+      const ofApplication = Array.from({ length: 100 }, (_, number) => `${3 * number + 1}`)
+      const query = { partition: 0, topicPrefix: 'application/1/', direction: 'oldest first' } as const
+      assert.deepEqual(texts(await scanAll(engine, query, 7)), ofApplication)
+      assert.deepEqual(
+        texts(await scanAll(engine, { ...query, direction: 'newest first' }, 7)),
+        ofApplication.toReversed(),
+      )
+      const topicPrefix = 'application/2/device/d3/'
+      const ofDevice = Array.from({ length: 300 }, (_, number) => number)
+        .filter((number) => number % 3 === 2 && number % 7 === 3)
+        .map(String)
+      assert.deepEqual(texts(await scanAll(engine, { ...query, topicPrefix }, 2)), ofDevice)
+      const ups = ofDevice.filter((number) => Number(number) % 2 === 0)
+      assert.deepEqual(texts(await scanAll(engine, { ...query, topicPrefix, accepts: isUp }, 2)), ups)
+      assert.deepEqual(texts(await scanAll(engine, { ...query, topicPrefix: '' }, 50)).length, 300)
+      assert.deepEqual(
+        await scanAll(engine, { ...query, topicPrefix: 'application/1/device/d' }, 200).then(texts),
+        ofApplication,
+      )
+      assert.deepEqual(await scanAll(engine, { ...query, topicPrefix: 'application/9/' }, 10), [])
+      await engine.close()
+    },
+  },
+  {
+    title: 'a scan knows a page that is not the last from one that is, and where to go on',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      for (let number = 0; number < 5; number += 1) await append(engine, 0, messageOf('a/b', `${number}`))
+      const query = { partition: 0, topicPrefix: 'a/', maximumMessages: 4 } as const
+      const first = await engine.scan({ ...query, direction: 'oldest first' })
+      assert.deepEqual([texts(first.messages), first.more, first.nextAfterOffset], [['0', '1', '2', '3'], true, 3])
+      const rest = await engine.scan({ ...query, direction: 'oldest first', afterOffset: 3 })
+      assert.deepEqual([texts(rest.messages), rest.more, rest.nextAfterOffset], [['4'], false, undefined])
+      const newest = await engine.scan({ ...query, direction: 'newest first' })
+      assert.deepEqual([texts(newest.messages), newest.more, newest.nextAfterOffset], [['4', '3', '2', '1'], true, 1])
+      assert.deepEqual(newest.messages.map(({ partition, offset }) => [partition, offset])[0], [0, 4])
+      await engine.close()
+    },
+  },
+  {
+    title: 'time is looked up and scanned by when the log took a message, beginning included, end not',
+    run: async (make) => {
+      const { engine, clock } = await make({ retainedBytes: AMPLE })
+      const beginMs = clock.now()
+      for (let number = 0; number < 10; number += 1) {
+        await append(engine, 0, messageOf('a/b', `${number}`))
+        clock.advance(1_000)
+      }
+      assert.equal(await engine.offsetAt(0, 0), 0)
+      assert.equal(await engine.offsetAt(0, beginMs + 3_000), 3)
+      assert.equal(await engine.offsetAt(0, beginMs + 3_001), 4)
+      assert.equal(await engine.offsetAt(0, beginMs + 60_000), 10)
+      assert.equal(await engine.offsetAt(1, beginMs), 0)
+      const query = { partition: 0, topicPrefix: 'a/', fromMs: beginMs + 3_000, toMs: beginMs + 6_000 } as const
+      assert.deepEqual(texts(await scanAll(engine, { ...query, direction: 'oldest first' }, 2)), ['3', '4', '5'])
+      assert.deepEqual(texts(await scanAll(engine, { ...query, direction: 'newest first' }, 2)), ['5', '4', '3'])
+      await engine.close()
+    },
+  },
+  {
+    title: 'an engine that is well says so',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      assert.deepEqual(engine.health(), { canWrite: true, reason: '' })
+      await engine.close()
+    },
+  },
+  {
+    title: 'closing owns what was asked before',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      const owned: string[] = []
+      const all = [
+        append(engine, 0, messageOf('a', 'x')).then(() => owned.push('message')),
+        write(engine, { k: 'v' }).then(() => owned.push('state')),
+      ]
+      await engine.close()
+      assert.deepEqual(owned, ['message', 'state'])
+      await Promise.all(all)
+    },
+  },
+  {
+    title: 'what was owned is there again when it is opened again, and goes on where it ended',
+    run: async (make) => {
+      const { engine, reopen } = await make({ retainedBytes: AMPLE })
+      for (let number = 0; number < 5; number += 1) {
+        await append(engine, number % 2, messageOf('a/b', `${number}`), changesOf({ [`k${number}`]: `${number}` }))
+      }
+      await write(engine, { k0: undefined, k1: 'one' })
+      await engine.close()
+      const again = await reopen?.()
+      // An engine that leaves nothing behind has nothing to prove here.
+      if (again === undefined) return assert.equal(engine.isDurable, false)
+      assert.equal(engine.isDurable, true)
+      assert.deepEqual([again.tail(0), again.tail(1), again.tail(2)], [3, 2, 0])
+      assert.deepEqual(await loadAll(again), [
+        ['k1', 'one'],
+        ['k2', '2'],
+        ['k3', '3'],
+        ['k4', '4'],
+      ])
+      assert.deepEqual(texts((await readAll(again, 0)).messages), ['0', '2', '4'])
+      assert.equal(await append(again, 0, messageOf('a', '5')), 3)
+      assert.deepEqual(texts((await readAll(again, 0, 2)).messages), ['4', '5'])
+      await again.close()
+    },
+  },
+]
+
+/** Runs the suite against an engine. */
+export function describeEngine(name: string, make: MakeEngine): void {
+  describe(`${name} as an engine`, () => {
+    for (const { title, run } of ENGINE_CONTRACT) test(title, () => run(make))
+  })
+}
