@@ -1,0 +1,251 @@
+/**
+ * The embedded engine: messages and changes of state in one log of its own, in one directory of one process. What it says it owns survives a kill and
+ * a power cut: it is on disk, synced, before `committed` is called. docs/decisions/0005 says why it is not a database.
+ */
+import assert from 'node:assert'
+import type {
+  AppendRequest,
+  Engine,
+  EngineHealth,
+  LogReaders,
+  ReadResult,
+  ScanQuery,
+  ScanResult,
+  StateEntry,
+  StateRequest,
+} from '../broker/engine.ts'
+import type { Log } from '../broker/log.ts'
+import { silentLog } from '../broker/log.ts'
+import { NewSegments } from './active-segment.ts'
+import { BlockCache } from './block-cache.ts'
+import { DecodedMessages } from './decoded-messages.ts'
+import type { Disk } from './disk.ts'
+import { systemEngineClock } from './engine-clock.ts'
+import type { EngineClock } from './engine-clock.ts'
+import { logDirectoryOf, prepareLogDirectory, stateDirectoryOf } from './log-directory.ts'
+import { LogReader } from './log-reader.ts'
+import type { ReadableLog } from './log-reader.ts'
+import { offsetAtTime, scanLog } from './log-scan.ts'
+import { LogUpkeep } from './log-upkeep.ts'
+import { LogWriter } from './log-writer.ts'
+import { RecordSource } from './record-source.ts'
+import { recoverLog } from './recover-log.ts'
+import type { RecoveredLog } from './recover-log.ts'
+import { SegmentFiles } from './segment-files.ts'
+import { SegmentIndexes } from './segment-indexes.ts'
+import type { Segment } from './segment.ts'
+import type { StateStore } from './state-store.ts'
+import { TailMemory } from './tail-memory.ts'
+
+export interface EmbeddedEngineOptions {
+  readonly disk: Disk
+  /** The directory of the log, its own alone; made when it is missing. */
+  readonly directory: string
+  readonly partitions?: number
+  readonly clock?: EngineClock
+  readonly log?: Log
+  /** How long messages are kept, ms; a segment goes when its last message is older. Default: 7 days. */
+  readonly retentionMs?: number
+  /** Bytes of the log; beyond, its oldest segments go. Default: 16 GiB. */
+  readonly retentionBytes?: number
+  /** A segment is complete with so many bytes (default: 64 MiB), */
+  readonly segmentBytes?: number
+  /** or at this age (default: 1 h). */
+  readonly segmentMs?: number
+  /** Memory for what was written last, as it is on disk. Default: 16 MiB. */
+  readonly tailBytes?: number
+  /** Memory for what was read of the disk. Default: 32 MiB. */
+  readonly cacheBytes?: number
+  /** Memory for messages as their readers share them. Default: 16 MiB. */
+  readonly decodedBytes?: number
+  /** Memory for the indexes of complete segments. Default: 64 MiB. */
+  readonly indexBytes?: number
+  /** Memory for what waits for its commit; beyond, requests fail with 0x97. Default: 64 MiB. */
+  readonly waitingBytes?: number
+  /** ms from one batch to the next while several publishers are at work. Default: 2. */
+  readonly gatherMs?: number
+}
+
+const MIB = 1_048_576
+const DAY_MS = 86_400_000
+
+interface Opened {
+  readonly readable: ReadableLog
+  readonly reader: LogReader
+  readonly writer: LogWriter
+  readonly upkeep: LogUpkeep
+  readonly state: StateStore
+}
+
+/** What a copy of the log needs to know of it. */
+export interface LogCopySource {
+  readonly disk: Disk
+  readonly directory: string
+  readonly partitions: number
+  /** Segments with the bytes of them that are committed. */
+  readonly segments: readonly { readonly number: number; readonly length: number }[]
+  /** The file of the snapshot in the directory's `state/`. */
+  readonly snapshot: string | undefined
+}
+
+export class EmbeddedEngine implements Engine {
+  readonly partitions: number
+  readonly isDurable = true
+  readonly #options: EmbeddedEngineOptions
+  readonly #clock: EngineClock
+  readonly #log: Log
+  #opened: Opened | undefined
+  /** Indexes on their way to the disk. */
+  readonly #saving = new Set<Promise<void>>()
+
+  constructor(options: EmbeddedEngineOptions) {
+    this.partitions = options.partitions ?? 64
+    this.#options = options
+    this.#clock = options.clock ?? systemEngineClock
+    this.#log = options.log ?? silentLog
+  }
+
+  /** Readers are not asked what they need: retention is by age and size. Throws `LogDirectoryError`, `DamagedSnapshotError` and what the disk throws. */
+  async open(_readers?: LogReaders): Promise<void> {
+    assert(this.#opened === undefined, 'an engine is opened once')
+    const { disk, directory } = this.#options
+    const startedMs = this.#clock.now()
+    await prepareLogDirectory(disk, directory, this.partitions)
+    const recovered = await recoverLog(disk, directory, this.partitions, this.#log)
+    this.#opened = this.#assemble(recovered)
+    const { segments, cutBytes, damages, state } = recovered
+    const durationMs = this.#clock.now() - startedMs
+    this.#log.info({ segments: segments.length, stateKeys: state.size, cutBytes, damages, durationMs }, 'log.opened')
+    this.#opened.upkeep.start()
+  }
+
+  tail(partition: number): number {
+    return this.#open.readable.tails[partition] as number
+  }
+
+  async offsetAt(partition: number, timeMs: number): Promise<number> {
+    return await offsetAtTime(this.#open.readable, partition, timeMs)
+  }
+
+  append(partition: number, request: AppendRequest): void {
+    this.#open.writer.append(partition, request)
+  }
+
+  write(request: StateRequest): void {
+    this.#open.writer.write(request)
+  }
+
+  async *load(prefix: string): AsyncGenerator<StateEntry> {
+    yield* this.#open.state.load(prefix)
+  }
+
+  read(partition: number, from: number, maximumMessages: number): ReadResult | Promise<ReadResult> {
+    return this.#open.reader.read(partition, from, maximumMessages)
+  }
+
+  async scan(query: ScanQuery): Promise<ScanResult> {
+    const { readable, reader } = this.#open
+    return await scanLog(readable, reader, query)
+  }
+
+  health(): EngineHealth {
+    return this.#open.writer.health()
+  }
+
+  /** Does at once what is due now and then: retention, a snapshot of the state. */
+  async maintain(): Promise<void> {
+    await this.#open.upkeep.maintain()
+  }
+
+  /** Runs with the files of the log as they are now, none of which changes or goes before it has ended. */
+  async withFiles<Result>(run: (source: LogCopySource) => Promise<Result>): Promise<Result> {
+    const { readable, upkeep } = this.#open
+    const { disk, directory } = this.#options
+    const unpin = await upkeep.pin()
+    try {
+      const segments = readable.segments.map(({ number, length }) => ({ number, length }))
+      return await run({ disk, directory, partitions: this.partitions, segments, snapshot: upkeep.snapshot?.name })
+    } finally {
+      unpin()
+    }
+  }
+
+  async close(): Promise<void> {
+    const { writer, upkeep, readable } = this.#open
+    await writer.close()
+    await upkeep.close()
+    await Promise.all(this.#saving)
+    await readable.files.close()
+  }
+
+  get #open(): Opened {
+    assert(this.#opened !== undefined, 'the engine is open')
+    return this.#opened
+  }
+
+  #assemble(recovered: RecoveredLog): Opened {
+    const { disk, directory } = this.#options
+    const log = this.#log
+    const { segments, tails, state } = recovered
+    const logDirectory = logDirectoryOf(directory)
+    const files = new SegmentFiles(disk, logDirectory)
+    const maximumIndexBytes = this.#options.indexBytes ?? 64 * MIB
+    const indexes = new SegmentIndexes({ disk, directory: logDirectory, files, log, maximumBytes: maximumIndexBytes })
+    const cache = new BlockCache(this.#options.cacheBytes ?? 32 * MIB)
+    const tailMemory = new TailMemory(this.#options.tailBytes ?? 16 * MIB)
+    const decoded = new DecodedMessages(this.partitions, this.#options.decodedBytes ?? 16 * MIB)
+    const source = new RecordSource(tailMemory, cache)
+    const readable: ReadableLog = { segments, tails, indexes, files, cache, source, decoded, log }
+    const segmentBytes = this.#options.segmentBytes ?? 64 * MIB
+    const upkeep = new LogUpkeep({
+      disk,
+      logDirectory,
+      stateDirectory: stateDirectoryOf(directory),
+      clock: this.#clock,
+      log,
+      segments,
+      state,
+      snapshot: recovered.snapshot,
+      maximumAgeMs: this.#options.retentionMs ?? 7 * DAY_MS,
+      maximumBytes: this.#options.retentionBytes ?? 16_384 * MIB,
+      snapshotBytes: segmentBytes,
+      forget: async (segment) => {
+        indexes.forget(segment)
+        cache.forget(segment.number)
+        await files.forget(segment.number)
+      },
+    })
+    const newSegments = new NewSegments({
+      disk,
+      directory: logDirectory,
+      segments,
+      lastNumber: recovered.lastNumber,
+      gap: 0,
+      segmentBytes,
+      segmentMs: this.#options.segmentMs ?? 3_600_000,
+    })
+    const writer = new LogWriter({
+      clock: this.#clock,
+      log,
+      tailMemory,
+      state,
+      newSegments,
+      tails,
+      maximumWaitingBytes: this.#options.waitingBytes ?? 64 * MIB,
+      gatherMs: this.#options.gatherMs ?? 2,
+      sealed: (segment) => this.#sealed(segment, indexes, upkeep),
+    })
+    for (const segment of segments) if (segment.index !== undefined) this.#track(indexes.save(segment))
+    return { readable, reader: new LogReader(readable), writer, upkeep, state }
+  }
+
+  #sealed(segment: Segment, indexes: SegmentIndexes, upkeep: LogUpkeep): void {
+    this.#track(indexes.save(segment))
+    this.#track(upkeep.maintain())
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#saving.delete(tracked))
+    this.#saving.add(tracked)
+  }
+}

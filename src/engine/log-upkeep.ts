@@ -1,0 +1,160 @@
+/** What is done beside writing and reading: snapshots of the state, so that the log need not be kept for it, and retention. */
+import type { Log } from '../broker/log.ts'
+import { codeOf } from './disk.ts'
+import type { Disk } from './disk.ts'
+import type { EngineClock } from './engine-clock.ts'
+import { indexName, segmentName } from './segment-header.ts'
+import type { Segment } from './segment.ts'
+import type { Snapshot, StateStore } from './state-store.ts'
+
+/** How often retention looks, beside each time that a segment is complete. */
+const MAINTAIN_MS = 60_000
+
+export interface LogUpkeepOptions {
+  readonly disk: Disk
+  readonly logDirectory: string
+  readonly stateDirectory: string
+  readonly clock: EngineClock
+  readonly log: Log
+  /** Those of the log, ascending; the oldest are removed. */
+  readonly segments: Segment[]
+  readonly state: StateStore
+  readonly snapshot: Snapshot | undefined
+  /** Retention: a segment whose last message is older goes, */
+  readonly maximumAgeMs: number
+  /** and the oldest beyond so many bytes of all. */
+  readonly maximumBytes: number
+  /** A snapshot is made once so much has been written since the last, or as much as that one had. */
+  readonly snapshotBytes: number
+  /** A segment is no longer part of the log: its memory and open file can go. */
+  readonly forget: (segment: Segment) => Promise<void>
+}
+
+export class LogUpkeep {
+  readonly #options: LogUpkeepOptions
+  #snapshot: Snapshot | undefined
+  /** Serves one request at a time, in order. */
+  #work: Promise<void> = Promise.resolve()
+  #cancel: (() => void) | undefined
+  #isClosed = false
+  #pins = 0
+
+  constructor(options: LogUpkeepOptions) {
+    this.#options = options
+    this.#snapshot = options.snapshot
+  }
+
+  /** The snapshot that the state would be recovered from. */
+  get snapshot(): Snapshot | undefined {
+    return this.#snapshot
+  }
+
+  /** Begins to look at what is due every minute. */
+  start(): void {
+    this.#cancel = this.#options.clock.after(MAINTAIN_MS, () => {
+      void this.maintain().then(() => {
+        if (!this.#isClosed) this.start()
+      })
+    })
+  }
+
+  /** Does what is due: a snapshot, retention. Failures of the disk are logged; the next time tries again. */
+  maintain(): Promise<void> {
+    this.#work = this.#work.then(() => this.#maintain())
+    return this.#work
+  }
+
+  /** Keeps retention and snapshots from removing files while they are read by somebody else; until the returned function is called. */
+  async pin(): Promise<() => void> {
+    this.#pins += 1
+    await this.#work
+    return () => {
+      this.#pins -= 1
+    }
+  }
+
+  /** Ends when what is under way has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancel?.()
+    await this.#work
+  }
+
+  async #maintain(): Promise<void> {
+    if (this.#pins > 0 || this.#isClosed) return
+    const { log } = this.#options
+    try {
+      if (this.#isSnapshotDue()) await this.#writeSnapshot()
+      if (this.#expired() === 0) return
+      // Nothing goes that the state would be recovered from.
+      if (this.#removable() < this.#expired()) await this.#writeSnapshot()
+      await this.#remove(Math.min(this.#expired(), this.#removable()))
+    } catch (error) {
+      if (codeOf(error) === 'unknown') throw error
+      log.error({ code: codeOf(error) }, 'log.upkeep_failed')
+    }
+  }
+
+  #isSnapshotDue(): boolean {
+    const { segments, state, snapshotBytes } = this.#options
+    const at = this.#snapshot?.at
+    let bytes = 0
+    for (const { number, length } of segments) {
+      if (at === undefined || number > at.segment) bytes += length
+      else if (number === at.segment) bytes += length - at.position
+    }
+    // So that snapshots of a large state cost no more than what is written of the log itself.
+    return bytes >= Math.max(snapshotBytes, state.bytes)
+  }
+
+  async #writeSnapshot(): Promise<void> {
+    const { disk, stateDirectory, segments, state, clock, log } = this.#options
+    const last = segments.at(-1)
+    if (last === undefined) return
+    const startedMs = clock.now()
+    const at = { segment: last.number, position: last.length }
+    this.#snapshot = await state.writeSnapshot(disk, stateDirectory, at)
+    log.debug(
+      { entries: state.size, bytes: state.bytes, durationMs: clock.now() - startedMs },
+      'state.snapshot_written',
+    )
+  }
+
+  /** How many of the oldest segments retention lets go: sealed ones, and never the last, which knows the tails. */
+  #expired(): number {
+    const { segments, maximumAgeMs, maximumBytes, clock } = this.#options
+    const oldestMs = clock.now() - maximumAgeMs
+    let bytes = segments.reduce((sum, { length }) => sum + length, 0)
+    let count = 0
+    for (const { isSealed, lastMs, length } of segments.slice(0, -1)) {
+      if (!isSealed || (lastMs >= oldestMs && bytes <= maximumBytes)) break
+      bytes -= length
+      count += 1
+    }
+    return count
+  }
+
+  /** How many of the oldest segments the state does not need any more. */
+  #removable(): number {
+    const at = this.#snapshot?.at
+    if (at === undefined) return 0
+    const { segments } = this.#options
+    const needed = segments.findIndex(({ number }) => number >= at.segment)
+    return needed === -1 ? segments.length : needed
+  }
+
+  async #remove(count: number): Promise<void> {
+    const { disk, logDirectory, segments, forget, log } = this.#options
+    if (count === 0) return
+    const removed = segments.splice(0, count)
+    // The oldest first: what a power cut brings back is then older than all that is there.
+    for (const segment of removed) {
+      await forget(segment)
+      await disk.remove(`${logDirectory}/${segmentName(segment.number)}`)
+      await disk.remove(`${logDirectory}/${indexName(segment.number)}`)
+    }
+    await disk.syncDirectory(logDirectory)
+    const bytes = removed.reduce((sum, { length }) => sum + length, 0)
+    log.info({ segments: removed.length, bytes, first: segments[0]?.number }, 'log.retained')
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * Thirty-two bits for a Topic Name by which a branch of topics is found without reading the messages: the upper half for its first two levels
+ * (`application/<id>`), the lower half for the first four (`application/<id>/device/<DevEUI>`). Equal bits can mean unequal names.
+ */
+
+const SLASH = 0x2f
+
+/** The bits of a Topic Name. */
+export function branchOf(topicName: string): number {
+  let hash = 0x811c9dc5
+  let slashes = 0
+  let two = -1
+  for (let index = 0; index < topicName.length; index += 1) {
+    const unit = topicName.charCodeAt(index)
+    if (unit === SLASH) {
+      slashes += 1
+      if (slashes === 2) two = fold(hash)
+      else if (slashes === 4) break
+    }
+    // FNV-1a
+    hash = Math.imul(hash ^ unit, 0x01000193)
+  }
+  if (two === -1) two = fold(hash)
+  return ((two << 16) | fold(hash)) >>> 0
+}
+
+/** What the bits of all Topic Names with this prefix have in common: `(branchOf(name) & mask) >>> 0 === bits`. */
+export function branchesWithPrefix(topicPrefix: string): { readonly mask: number; readonly bits: number } {
+  let slashes = 0
+  for (let index = 0; index < topicPrefix.length; index += 1) if (topicPrefix.charCodeAt(index) === SLASH) slashes += 1
+  const mask = slashes >= 4 ? 0xffff_ffff : slashes >= 2 ? 0xffff_0000 : 0
+  return { mask, bits: (branchOf(topicPrefix) & mask) >>> 0 }
+}
+
+function fold(hash: number): number {
+  return (hash ^ (hash >>> 16)) & 0xffff
+}
