@@ -113,6 +113,8 @@ describe('the external id of an organization', () => {
     const { id } = valueOf(await organizations.create(fields, nobody))
     assert.equal((await organizations.findByExternalId('chirpstack/main/1'))?.id, id)
     assert.equal(await organizations.findByExternalId('chirpstack/main/2'), undefined)
+    assert.deepEqual(await organizations.listExternal('chirpstack/main/'), [id])
+    assert.deepEqual(await organizations.listExternal('chirpstack/mai/'), [])
     assert.equal(reasonOf(await organizations.create({ ...fields, name: 'two' }, nobody)), 'organization_exists')
     valueOf(await organizations.remove(id, nobody))
     assert.equal(await organizations.findByExternalId('chirpstack/main/1'), undefined)

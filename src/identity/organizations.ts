@@ -50,6 +50,8 @@ export interface Organizations {
   get(id: string): Promise<Organization | undefined>
   /** The organization that was created with this external id. */
   findByExternalId(externalId: string): Promise<Organization | undefined>
+  /** The ids of all organizations whose external id begins so. */
+  listExternal(prefix: string): Promise<readonly string[]>
   /** Changes the fields that are given. Refusals: organization_not_found and those of `create`. */
   update(id: string, fields: Partial<OrganizationFields>, actor: Actor): Promise<Result<void>>
   /** Removes it with its applications, devices, tokens and service credentials. Refusal: organization_not_found. */
@@ -74,6 +76,18 @@ export function createOrganizations(store: Store, removal: DeviceRemoval): Organ
     async findByExternalId(externalId) {
       const row = await findExternalRow(db, externalId)
       return row && organizationOf(row)
+    },
+
+    async listExternal(prefix) {
+      const rows = await db
+        .selectFrom('organizations')
+        .select('id')
+        .where('external_id', '>=', prefix)
+        // No visible ASCII character comes after the tilde.
+        .where('external_id', '<', `${prefix}~`)
+        .where('removed_at', 'is', null)
+        .execute()
+      return rows.map(({ id }) => String(id))
     },
 
     update: (id, fields, actor) => store.change(actor, (unit) => updateOrganization(unit, id, fields)),

@@ -1,0 +1,114 @@
+/** The registry, for a synchronisation with a network server. */
+import type { Device } from './identity/devices.ts'
+import type { Registry } from './identity/registry.ts'
+import type { Result } from './identity/result.ts'
+import type { SyncedRegistry } from './lorawan/network-servers/synced-registry.ts'
+
+/** The parts of the registry that are synchronised. */
+export type SynchronisableRegistry = Pick<Registry, 'organizations' | 'applications' | 'devices'>
+
+/** In the audit log: the service itself. */
+const ACTOR = { userId: null }
+const EVERYTHING = { userId: '0', isAdmin: true }
+const PAGE_SIZE = 1000
+
+/** The registry as `SyncedRegistry`: refusals are false, everything else that goes wrong rejects. */
+export function syncedRegistry({ organizations, applications, devices }: SynchronisableRegistry): SyncedRegistry {
+  return {
+    organizationFor: (tenant) => organizationFor(organizations, tenant),
+
+    async syncedApplications(externalIdPrefix, organizationIds) {
+      const ids: string[] = []
+      for (const organizationId of [...(await organizations.listExternal(externalIdPrefix)), ...organizationIds]) {
+        for await (const { id } of all((page) => applications.list(EVERYTHING, { ...page, organizationId }))) {
+          // The digits of other ids are the registry's own, for applications that were made here.
+          if (id.includes('-')) ids.push(id)
+        }
+      }
+      return ids
+    },
+
+    async applicationsOf(organizationId) {
+      const found = new Map<string, { readonly name: string; readonly description: string }>()
+      for await (const one of all((page) => applications.list(EVERYTHING, { ...page, organizationId }))) {
+        found.set(one.id, one)
+      }
+      return found
+    },
+
+    async createApplication(application) {
+      const noCodec = { payloadCodec: '', payloadEncoderScript: '', payloadDecoderScript: '' } as const
+      const full = { ...application, serviceProfileId: '', serviceProfileName: '', ...noCodec }
+      const first = await applications.create(full, ACTOR)
+      if (first.ok || first.reason !== 'application_exists') return first.ok
+      // Names are unique within an organization here, and are not there.
+      return isDone(await applications.create({ ...full, name: uniqueName(full.name, full.id) }, ACTOR))
+    },
+
+    async updateApplication(id, fields) {
+      const first = await applications.update(id, fields, ACTOR)
+      if (first.ok || first.reason !== 'application_exists') return first.ok
+      return isDone(await applications.update(id, { ...fields, name: uniqueName(fields.name, id) }, ACTOR))
+    },
+
+    async devicesOf(applicationId) {
+      const found = new Map<string, Device>()
+      for await (const device of all((page) => devices.list(EVERYTHING, { ...page, applicationId }))) {
+        found.set(device.devEui, device)
+      }
+      return found
+    },
+
+    createDevices: async (created) => (await devices.createMany(created, ACTOR)).map(isDone),
+
+    updateDevice: async (devEui, fields) => isDone(await devices.update(devEui, fields, ACTOR)),
+
+    async moveDevice(devEui, { applicationId, organizationId }) {
+      const device = await devices.get(devEui)
+      if (device === undefined || device.organizationId !== organizationId) return false
+      return isDone(await devices.update(devEui, { applicationId }, ACTOR))
+    },
+  }
+}
+
+async function organizationFor(
+  organizations: SynchronisableRegistry['organizations'],
+  { externalId, displayName }: { readonly externalId: string; readonly displayName: string },
+): Promise<string | undefined> {
+  const known = await organizations.findByExternalId(externalId)
+  if (known === undefined) {
+    const name = organizationName(displayName, externalId)
+    const created = await organizations.create({ name, displayName, canHaveGateways: false, externalId }, ACTOR)
+    return created.ok ? created.value.id : undefined
+  }
+  if (known.displayName !== displayName) await organizations.update(known.id, { displayName }, ACTOR)
+  return known.id
+}
+
+/** Letters, digits, `_` and `-`, and unique: a tenant's name is neither. */
+function organizationName(displayName: string, externalId: string): string {
+  const letters = displayName
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+  const id = externalId.slice(externalId.lastIndexOf('/') + 1)
+  return `${letters.slice(0, 60)}-${id.slice(0, 8)}`.replace(/^-/, '')
+}
+
+function uniqueName(name: string, id: string): string {
+  return `${Array.from(name).slice(0, 80).join('')} (${id.slice(0, 8)})`
+}
+
+async function* all<Item>(
+  list: (page: { readonly limit: number; readonly offset: number }) => Promise<{ readonly items: readonly Item[] }>,
+): AsyncGenerator<Item> {
+  for (let offset = 0; ; offset += PAGE_SIZE) {
+    const { items } = await list({ limit: PAGE_SIZE, offset })
+    yield* items
+    if (items.length < PAGE_SIZE) return
+  }
+}
+
+function isDone(result: Result<unknown>): boolean {
+  return result.ok
+}
