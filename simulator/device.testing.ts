@@ -72,7 +72,8 @@ export function createDevice(options: DeviceOptions = {}): SimulatedDevice {
     gateways: options.gateways ?? createGateways([NEAR], random.fork('gateways')),
     random: random.fork('device'),
     intervalMs: options.intervalMs ?? 3_600_000,
-    startAtMs: START_MS,
+    startMs: START_MS,
+    startWindowMs: 0,
   })
 }
 

@@ -129,7 +129,6 @@ function createDemonstration(): Demonstration {
   )
   const devices = RECORDS.map((record) => {
     const own = random.fork(record.devEUI)
-    const startAtMs = START_MS + own.between(0, 5000)
     const radio = {
       ...CLEAR_AIR,
       uplinkLossRate: 0.02,
@@ -138,7 +137,16 @@ function createDemonstration(): Demonstration {
       codecErrorRate: 0.01,
       downlinkRetries: 2,
     }
-    return new SimulatedDevice({ record, radio, family: 'A', gateways, random: own, intervalMs: 10_000, startAtMs })
+    return new SimulatedDevice({
+      record,
+      radio,
+      family: 'A',
+      gateways,
+      random: own,
+      intervalMs: 10_000,
+      startMs: START_MS,
+      startWindowMs: 5000,
+    })
   })
   const events: NetworkEvent[] = []
   const times: number[] = []

@@ -147,6 +147,32 @@ describe("the network server's connection", () => {
     assert.ok(status.state === 'failed' && status.because === 'subscription', JSON.stringify(status))
   })
 
+  it('has no more events under way than the broker takes, before and after it connects', async () => {
+    await using broker = await startBroker({ receiveMaximum: 2, isSilent: true })
+    await using server = start(broker)
+    for (let count = 0; count < 3; count += 1) server.publish(EVENT)
+    await server.nextStatus()
+    for (let count = 0; count < 3; count += 1) server.publish(EVENT)
+    const [first, second] = [await broker.next('publish'), await broker.next('publish')]
+    // Its acknowledgement comes behind whatever was sent before.
+    broker.send({
+      cmd: 'publish',
+      topic: COMMAND_TOPIC,
+      payload: '{}',
+      qos: 1,
+      messageId: 9,
+      dup: false,
+      retain: false,
+    })
+    await broker.next('puback')
+    assert.equal(broker.received.filter(({ cmd }) => cmd === 'publish').length, 2)
+    for (const { messageId } of [first, second])
+      broker.send({ cmd: 'puback', messageId: messageId ?? 0, reasonCode: 0 })
+    await broker.next('publish')
+    await broker.next('publish')
+    assert.equal(server.statistics.published.location, 2)
+  })
+
   it('drops and counts events when too many have no answer', async () => {
     await using broker = await startBroker()
     await using server = start(broker)
@@ -165,6 +191,9 @@ interface Script {
   /** For each connection in turn; the last one again and again. */
   readonly sessionPresent?: readonly boolean[]
   readonly subackReasonCode?: number
+  readonly receiveMaximum?: number
+  /** True where no PUBLISH is answered. */
+  readonly isSilent?: boolean
   /** How each PUBLISH is answered; with success where it is left out. */
   readonly puback?: { readonly reasonCode: number; readonly reasonString?: string }
 }
@@ -193,10 +222,12 @@ async function startBroker(script: Script = {}): Promise<ScriptedBroker> {
       const sessionPresent = script.sessionPresent?.[connections] ?? script.sessionPresent?.at(-1) ?? false
       connections += 1
       const reasonCode = script.connackReasonCode ?? 0
-      send({ cmd: 'connack', reasonCode, returnCode: reasonCode, sessionPresent })
+      const { receiveMaximum } = script
+      const limits = receiveMaximum === undefined ? {} : { properties: { receiveMaximum } }
+      send({ cmd: 'connack', reasonCode, returnCode: reasonCode, sessionPresent, ...limits })
     } else if (packet.cmd === 'subscribe') {
       send({ cmd: 'suback', messageId: packet.messageId ?? 0, granted: [script.subackReasonCode ?? 1] })
-    } else if (packet.cmd === 'publish') {
+    } else if (packet.cmd === 'publish' && script.isSilent !== true) {
       const { reasonCode, reasonString } = script.puback ?? { reasonCode: 0 }
       const properties = reasonString === undefined ? {} : { properties: { reasonString } }
       send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode, ...properties })

@@ -69,6 +69,9 @@ export const COMMAND_FILTERS: Readonly<Record<Family, string>> = {
 /** Events without an answer; beyond it they are dropped and counted, so that a broker that is away takes no memory. */
 const MAXIMUM_UNANSWERED = 2000
 
+/** What a broker that says nothing takes: as many as there are Packet Identifiers. */
+const MAXIMUM_RECEIVE_MAXIMUM = 65_535
+
 /** Kinds of refusal that are told apart; more are counted as others. */
 const MAXIMUM_REFUSAL_KINDS = 50
 
@@ -91,8 +94,9 @@ export function createNetworkServer(settings: NetworkServerSettings): NetworkSer
     settings.onStatus({ state: 'failed', because, reason })
   }
 
-  client.on('connect', ({ sessionPresent }) => {
+  client.on('connect', ({ sessionPresent, properties }) => {
     client.options.reconnectPeriod = settings.reconnectDelayMs
+    outbox.connected(properties?.receiveMaximum ?? MAXIMUM_RECEIVE_MAXIMUM)
     const topicFilter = COMMAND_FILTERS[settings.family]
     client.subscribe(topicFilter, { qos: settings.commandQos }, (error) => {
       if (error === null) settings.onStatus({ state: 'connected', sessionPresent })
@@ -152,6 +156,8 @@ function clientOptions(settings: NetworkServerSettings): IClientOptions {
 
 interface Outbox {
   publish(event: BrokerEvent): void
+  /** The broker takes so many events without an answer (MQTT 5.0 §3.3.4), which MQTT.js does not count. */
+  connected(receiveMaximum: number): void
   statistics(): Omit<PublishStatistics, 'commands'>
   /** Resolved when every event has its answer. */
   drained(): Promise<void>
@@ -170,13 +176,19 @@ function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outb
     txack: 0,
   }
   const refused = new Map<string, number>()
+  /** Events that the broker has no room for now, or that wait for a connection. */
+  let waiting: BrokerEvent[] = []
+  let receiveMaximum = MAXIMUM_RECEIVE_MAXIMUM
+  let underWay = 0
   let dropped = 0
   let unanswered = 0
   let whenDrained: (() => void) | undefined
 
   const answered = (event: BrokerEvent, error: Error | undefined, packet: Packet | undefined): void => {
     unanswered -= 1
+    underWay -= 1
     if (unanswered === 0) whenDrained?.()
+    if (waiting.length > 0) sendWaiting()
     if (error === undefined) {
       published[event.kind] += 1
       return
@@ -190,6 +202,21 @@ function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outb
     if (count === 0) settings.onRefused(event, reasonCode, reason)
   }
 
+  const send = (event: BrokerEvent): void => {
+    underWay += 1
+    const topicName = eventTopic(event.applicationId, event.devEui, event.kind)
+    client.publish(topicName, JSON.stringify(event.payload), { qos: settings.qos }, (error, packet) =>
+      answered(event, error ?? undefined, packet),
+    )
+  }
+
+  const sendWaiting = (): void => {
+    const room = client.connected ? Math.max(0, receiveMaximum - underWay) : 0
+    const next = waiting.slice(0, room)
+    waiting = waiting.slice(room)
+    for (const event of next) send(event)
+  }
+
   return {
     publish(event) {
       if (unanswered >= MAXIMUM_UNANSWERED) {
@@ -197,10 +224,12 @@ function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outb
         return
       }
       unanswered += 1
-      const topicName = eventTopic(event.applicationId, event.devEui, event.kind)
-      client.publish(topicName, JSON.stringify(event.payload), { qos: settings.qos }, (error, packet) =>
-        answered(event, error ?? undefined, packet),
-      )
+      if (client.connected && waiting.length === 0 && underWay < receiveMaximum) send(event)
+      else waiting.push(event)
+    },
+    connected(maximum) {
+      receiveMaximum = maximum
+      sendWaiting()
     },
     statistics: () => ({ published: { ...published }, refused: new Map(refused), dropped }),
     drained: () =>

@@ -33,17 +33,16 @@ describe('a device that joins', () => {
   it('joins again after its accept was lost, with a new number', () => {
     const deaf = createDevice({ radio: { downlinkLossRate: 1 } })
     assert.deepEqual(eventsUntil(deaf, START_MS + HOUR_MS), [])
-    const lucky = createDevice({ radio: { downlinkLossRate: 0.5 }, seed: 4 })
-    const join = untilEvent(lucky, 'join')
-    assert.ok(join.atMs > START_MS + 5000 + 6500, 'the first accept was lost')
+    const joins = Array.from({ length: 20 }, (_device, seed) =>
+      untilEvent(createDevice({ radio: { downlinkLossRate: 0.5 }, seed }), 'join'),
+    )
+    const late = joins.filter(({ atMs }) => atMs > START_MS + 5000 + 6500).length
+    assert.ok(late >= 4 && late <= 16, `the first accept of ${late} was lost`)
   })
 
   it('whose request comes twice is refused once, and accepted', () => {
     const events = eventsUntil(createDevice({ radio: { repeatRate: 1 } }), START_MS + 10_000)
-    assert.deepEqual(
-      ofKind(events, 'fault').map(({ code }) => code),
-      ['OTAA'],
-    )
+    assert.equal(ofKind(events, 'fault').filter(({ code }) => code === 'OTAA').length, 1)
     assert.equal(ofKind(events, 'join').length, 1)
   })
 
@@ -59,8 +58,10 @@ describe('a device that joins', () => {
   })
 
   it('goes on with the session that it has where it need not join', () => {
-    const [up] = createDevice({ radio: { resumedShare: 1 } }).run(START_MS)
+    const events = eventsUntil(createDevice({ radio: { resumedShare: 1 } }), START_MS + HOUR_MS)
+    const [up] = events
     assert.ok(up?.kind === 'up' && up.fCnt > 0)
+    assert.deepEqual(ofKind(events, 'join'), [])
   })
 
   it('joins again after each power cut', () => {

@@ -28,8 +28,10 @@ export interface SimulatedDeviceSettings {
   readonly random: Random
   /** Mean time between two uplinks, in milliseconds. */
   readonly intervalMs: number
-  /** When the device sends for the first time, in milliseconds since 1970. */
-  readonly startAtMs: number
+  /** When the simulation starts, in milliseconds since 1970. */
+  readonly startMs: number
+  /** The device begins to join within this time after it; one that has a session sends within an interval. */
+  readonly startWindowMs: number
 }
 
 /** Between a downlink that asks for it and the uplink that acknowledges it or fetches the next. */
@@ -80,7 +82,7 @@ export class SimulatedDevice {
   #repetition: Repetition | undefined
   #powerCutAtMs: number
   #hasConfirmedDownlink = false
-  #uplinks = 0
+  #uplinks: number
   #lastHeard: Heard | undefined
   #batteryLevel: number
 
@@ -105,8 +107,11 @@ export class SimulatedDevice {
     const identity = this.#identity
     this.#network = new NetworkSide({ identity, radio, family, gateways, random, hasCodec, resumedAfterFCnt })
     this.#dataRate = new DeviceDataRate(radio.region, radio.region.dataRates.at(-1) ?? radio.region.dataRates[0])
-    this.#sendAtMs = settings.startAtMs
-    this.#powerCutAtMs = settings.startAtMs + (radio.powerCutEveryMs ?? Number.POSITIVE_INFINITY)
+    const isResumed = resumedAfterFCnt !== undefined
+    this.#sendAtMs = settings.startMs + random.between(0, isResumed ? settings.intervalMs : settings.startWindowMs)
+    // Those that were there before are each at another place between two statuses.
+    this.#uplinks = isResumed ? random.integer(0, UPLINKS_PER_STATUS - 1) : 0
+    this.#powerCutAtMs = settings.startMs + (radio.powerCutEveryMs ?? Number.POSITIVE_INFINITY)
     this.#batteryLevel = random.between(55, 100)
   }
 

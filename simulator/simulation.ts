@@ -79,15 +79,14 @@ function createDevices(
   records: readonly DeviceRecord[],
   startMs: number,
 ): SimulatedDevice[] {
-  const { radio, family } = options
+  const { radio, family, startWindowMs } = options
   const random = createRandom(options.seed)
   const locations = records.map((record) => record.location)
   const gateways = createGateways(locations, random.fork('gateways'))
   const intervalMs = options.intervalMs ?? (records.length * 1000) / (options.ratePerSecond ?? 1)
   return records.map((record) => {
     const own = random.fork(record.devEUI)
-    const startAtMs = startMs + own.between(0, options.startWindowMs)
-    return new SimulatedDevice({ record, radio, family, gateways, random: own, intervalMs, startAtMs })
+    return new SimulatedDevice({ record, radio, family, gateways, random: own, intervalMs, startMs, startWindowMs })
   })
 }
 

@@ -162,7 +162,8 @@ for (const family of ['A', 'B'] as const) {
       }
       const [, , tracker = ''] = town.devEuis
       const [location] = await town.events('location', 1, tracker)
-      assert.equal(typeof (location?.['location'] as { latitude: unknown }).latitude, 'number')
+      const place = location?.['location'] as { latitude: unknown } | undefined
+      assert.equal(typeof place?.latitude, 'number')
       await town.events('status', 5)
       simulator.signal('SIGTERM')
       const { code, stderr } = await simulator.ended()
