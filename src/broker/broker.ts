@@ -126,7 +126,8 @@ export class Broker implements Publisher, Dispatcher {
     await this.engine.open(this.delivery.readers)
     this.delivery.start()
     if (this.store === undefined) return
-    this.store.discard(await recover(this))
+    const { orphans, completed } = await recover(this)
+    this.store.discard(orphans, completed)
     // What is saved from now on counts from these tails.
     void this.store.checkpoint()
   }

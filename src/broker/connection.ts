@@ -16,7 +16,7 @@ import { reasonCodeFor, reasonString } from './reason-code-for.ts'
 import { RateWindow } from './rate-window.ts'
 import type { Session } from './session.ts'
 import { IncomingTopicAliases, OutgoingTopicAliases } from './topic-aliases.ts'
-import type { Transport } from './transport.ts'
+import type { Transport, TransportHandlers } from './transport.ts'
 
 /** Bytes that may wait, parsed or not, while a packet before them is being judged; then reading stops. */
 const MAXIMUM_WAITING_BYTES = 65_536
@@ -38,7 +38,7 @@ export interface Agreement {
 
 type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
 
-export class Connection {
+export class Connection implements TransportHandlers {
   readonly broker: Broker
   readonly peer: Peer
   readonly openedAtMs: number
@@ -85,11 +85,7 @@ export class Connection {
     this.openedAtMs = now
     this.#lastPacketAtMs = now
     broker.deadlines.set(this.#deadline, now + broker.limits.connectTimeoutMs)
-    transport.attach({
-      data: (chunk) => this.#data(chunk),
-      drained: () => this.#drained(),
-      closed: (error) => this.#gone(error),
-    })
+    transport.attach(this)
   }
 
   get isConnected(): boolean {
@@ -315,7 +311,8 @@ export class Connection {
     return this.#agreement as Agreement
   }
 
-  #data(chunk: Buffer): void {
+  /** For the transport. */
+  data(chunk: Buffer): void {
     if (this.#state === 'closed') return
     const { broker } = this
     broker.counters.bytesReceived += chunk.length
@@ -411,7 +408,8 @@ export class Connection {
     broker.deadlines.set(this.#deadline, this.#congestedSinceMs + broker.limits.slowReaderTimeoutMs)
   }
 
-  #drained(): void {
+  /** For the transport. */
+  drained(): void {
     if (!this.congested || this.#state === 'closed') return
     this.congested = false
     // Its packets could not be read meanwhile: its silence counts from now.
@@ -478,7 +476,8 @@ export class Connection {
     return plain.length <= this.#clientMaximumPacketSizeBytes ? plain : undefined
   }
 
-  #gone(error: Error | undefined): void {
+  /** For the transport. */
+  closed(error: Error | undefined): void {
     if (this.#state === 'closed') return
     this.broker.log.debug({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.lost')
     this.#ended()

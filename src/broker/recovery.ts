@@ -20,6 +20,7 @@ import type {
 } from './session-record.ts'
 import { placeKey } from './session.ts'
 import type { Inflight, Session, Subscription } from './session.ts'
+import type { Completed } from './session-store.ts'
 import type { Sessions } from './sessions.ts'
 import type { SharedGroup } from './shared-group.ts'
 import { STATE_KEYS, splitKey } from './state-keys.ts'
@@ -38,12 +39,20 @@ export interface Recovered {
   readonly log: Log
 }
 
-/** Call once when the engine is open, before anything is written. Returns what the state may
- * forget: what belongs to Sessions that are over. Throws UnreadableRecordError for a newer program's state. */
-export async function recover(parts: Recovered): Promise<readonly StateChange[]> {
+/** What the state may forget. */
+export interface Leftovers {
+  /** What belongs to Sessions that are over. */
+  readonly orphans: readonly StateChange[]
+  /** QoS 2 messages whose Packet Identifier is another's by now. */
+  readonly completed: readonly Completed[]
+}
+
+/** Call once when the engine is open, before anything is written. Throws UnreadableRecordError for a newer program's state. */
+export async function recover(parts: Recovered): Promise<Leftovers> {
   const { engine, sessions, log } = parts
   const startedAtMs = parts.clock.now()
   const orphans: StateChange[] = []
+  const completed: Completed[] = []
   const checkpoint = await loadCheckpoint(engine)
   const restored = new Map<string, { readonly session: Session; readonly record: SessionRecord }>()
   for await (const { key, value } of engine.load(STATE_KEYS.sessions)) {
@@ -53,7 +62,7 @@ export async function recover(parts: Recovered): Promise<readonly StateChange[]>
     else restored.set(session.key, { session, record })
   }
   const handled = new Map<Session | SharedGroup, Set<string>>()
-  await restoreSent(parts, restored, handled, orphans)
+  await restoreSent(parts, restored, handled, orphans, completed)
   await restoreReceived(parts, restored, orphans)
   for (const { session, record } of restored.values()) {
     resumeSession(parts, session, record, checkpoint, handled)
@@ -63,7 +72,7 @@ export async function recover(parts: Recovered): Promise<readonly StateChange[]>
   const count = [...sessions.all()].length
   if (count > 0)
     log.info({ sessions: count, retained: parts.retained.count, clean: checkpoint.isClean }, 'broker.recovered')
-  return orphans
+  return { orphans, completed }
 }
 
 /** Where nothing was saved yet, everything begins at the tail. */
@@ -121,6 +130,7 @@ async function restoreSent(
   restored: ReadonlyMap<string, { readonly session: Session; readonly record: SessionRecord }>,
   handled: Map<Session | SharedGroup, Set<string>>,
   orphans: StateChange[],
+  completed: Completed[],
 ): Promise<void> {
   for await (const { key, value } of engine.load(STATE_KEYS.sentMessages)) {
     const entry = decodeInflight(value)
@@ -134,7 +144,12 @@ async function restoreSent(
     place(handled, group ?? session).add(placeKey(entry.partition, entry.offset))
     const other = session.inflight.get(entry.packetId)
     // Identifiers are used again: the newest message is the one in flight.
-    if (other === undefined || entry.order > other.order) session.inflight.set(entry.packetId, inflightOf(entry, group))
+    const isNewest = other === undefined || entry.order > other.order
+    const over = isNewest ? other : entry
+    if (over !== undefined) {
+      completed.push({ session, reader: group ?? session, partition: over.partition, offset: over.offset })
+    }
+    if (isNewest) session.inflight.set(entry.packetId, inflightOf(entry, group))
   }
 }
 

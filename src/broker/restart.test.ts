@@ -159,6 +159,31 @@ describe('after a crash', () => {
     )
   })
 
+  it('a QoS 2 message brought to its end before its reader had caught up with it is not sent again after a second crash', async () => {
+    const { next } = await createDeployment()
+    const first = await next()
+    // One at a time: after the restart the reader is not done with catching up.
+    const slow = { ...KEPT, properties: { ...KEPT.properties, receiveMaximum: 1 } }
+    const reader = await first.connect({ ...KEPT, properties: { ...KEPT.properties, receiveMaximum: 2 } })
+    await reader.subscribe(TOPIC_FILTER, { qos: 2 })
+    await publishAll(await first.connect(), ['1', '2', '3'], 2)
+    for (const { packetId } of await take(reader, 2)) reader.acknowledge('pubrec', packetId)
+    const released = [await reader.next('pubrel'), await reader.next('pubrel')]
+    const second = await next()
+    const again = await second.connect(slow)
+    for (const { packetId } of released) {
+      assert.equal((await again.next('pubrel')).packetId, packetId)
+    }
+    const [one] = released
+    again.acknowledge('pubcomp', one?.packetId as number)
+    await again.sync()
+    await second.broker.store?.checkpoint()
+    const third = await next()
+    const last = await third.connect(KEPT)
+    const packets = (await last.sync()).filter(({ type }) => type === 'publish') as PublishPacket[]
+    assert.deepEqual(texts(packets), ['3'])
+  })
+
   it('a QoS 2 PUBLISH that was received is not taken twice [MQTT-4.3.3-10]', async () => {
     const { next } = await createDeployment()
     const first = await next()

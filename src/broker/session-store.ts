@@ -20,10 +20,13 @@ const MESSAGES_BETWEEN_CHECKPOINTS = 10_000
 const SESSIONS_PER_TURN = 256
 const NOTHING = Buffer.alloc(0)
 
-/** A QoS 2 message brought to its end: kept in the state until no saved cursor is before it. */
-interface Completed {
+/** A QoS 2 message brought to its end: kept in the state until the cursor that is saved has passed it. */
+export interface Completed {
   readonly session: Session
-  readonly key: string
+  /** Who read it from the log. */
+  readonly reader: Reader
+  readonly partition: number
+  readonly offset: number
 }
 
 export class SessionStore {
@@ -88,7 +91,8 @@ export class SessionStore {
     if (!this.keeps(session)) return
     this.changed(session)
     if (entry.qos === 2 && entry.offset >= 0) {
-      this.#completed.push({ session, key: STATE_KEYS.sent(session.key, entry.partition, entry.offset) })
+      const { partition, offset, group } = entry
+      this.#completed.push({ session, reader: group ?? session, partition, offset })
     }
   }
 
@@ -118,7 +122,7 @@ export class SessionStore {
     }
     this.#completed = this.#completed.filter((completed) => {
       if (completed.session !== session) return true
-      keys.push(completed.key)
+      keys.push(sentKey(completed))
       return false
     })
     this.#write(
@@ -132,9 +136,10 @@ export class SessionStore {
     this.#write([{ key: STATE_KEYS.group(group.key), value: undefined }], () => {})
   }
 
-  /** State that no Session needs: forgotten with the next checkpoint. */
-  discard(changes: readonly StateChange[]): void {
+  /** What a restart found and nobody needs: forgotten with the next checkpoint, or once the readers have passed it. */
+  discard(changes: readonly StateChange[], completed: readonly Completed[]): void {
     if (changes.length > 0) this.#refused.push({ changes, done: () => {} })
+    this.#completed.push(...completed)
   }
 
   /** A message went to its readers. */
@@ -162,11 +167,11 @@ export class SessionStore {
     const refused = this.#refused
     this.#refused = []
     for (const { changes, done } of refused) this.#write(changes, done)
-    const tails = encodeCheckpoint({ tails: this.#tails(), isClean })
-    const text = tails.toString('latin1')
+    const tails = this.#tails()
+    const checkpoint = encodeCheckpoint({ tails, isClean })
+    const text = checkpoint.toString('latin1')
     if (this.#unsaved.length === 0 && this.#completed.length === 0 && text === this.#savedTails) return
-    const completed = this.#completed
-    this.#completed = []
+    const passed = this.#takePassed(tails)
     const unsaved = this.#unsaved
     this.#unsaved = []
     for (let first = 0; first < unsaved.length; first += SESSIONS_PER_TURN) {
@@ -175,8 +180,8 @@ export class SessionStore {
       this.#save(part)
       if (first + SESSIONS_PER_TURN < unsaved.length) await this.#turn()
     }
-    const changes: StateChange[] = [{ key: STATE_KEYS.checkpoint, value: tails }]
-    for (const { key } of completed) changes.push({ key, value: undefined })
+    const changes: StateChange[] = [{ key: STATE_KEYS.checkpoint, value: checkpoint }]
+    for (const completed of passed) changes.push({ key: sentKey(completed), value: undefined })
     await new Promise<void>((resolve) => {
       this.#engine.write({
         changes,
@@ -185,12 +190,24 @@ export class SessionStore {
           resolve()
         },
         failed: (failure) => {
-          this.#completed.push(...completed)
+          this.#completed.push(...passed)
           this.#failed(failure)
           resolve()
         },
       })
     })
+  }
+
+  /** Takes out of the completed messages those that no reader will meet again with the cursors as they are now. */
+  #takePassed(tails: readonly number[]): readonly Completed[] {
+    const passed: Completed[] = []
+    this.#completed = this.#completed.filter((completed) => {
+      const { reader, partition, offset } = completed
+      const isAhead = offset >= (reader.behind.get(partition)?.offset ?? (tails[partition] as number))
+      if (!isAhead) passed.push(completed)
+      return isAhead
+    })
+    return passed
   }
 
   #save(readers: readonly Reader[]): void {
@@ -240,6 +257,10 @@ export class SessionStore {
   #turn(): Promise<void> {
     return new Promise((resolve) => this.#afterTurn(resolve))
   }
+}
+
+function sentKey({ session, partition, offset }: Completed): string {
+  return STATE_KEYS.sent(session.key, partition, offset)
 }
 
 function inflightChange(session: Session, entry: Inflight, awaiting: 'publish' | 'pubrel'): StateChange {

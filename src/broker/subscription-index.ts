@@ -277,6 +277,11 @@ function concretePrefix(topicFilter: string): string | undefined {
   return prefix
 }
 
+/** The log partition of a Topic Name, or of all that begin with its first two levels. */
+export function partitionOfTopic(topicName: string, partitions: number): number {
+  return partitionOf(topicPrefix(topicName), partitions)
+}
+
 /** FNV-1a over the UTF-16 units. */
 function partitionOf(prefix: string, partitions: number): number {
   let hash = 0x811c9dc5

@@ -42,7 +42,7 @@ const EMPTY: ReadResult = { messages: [], offsets: [], next: 0, lost: 0 }
 
 export class MemoryEngine implements Engine {
   readonly partitions: number
-  readonly isDurable = false
+  readonly isDurable: boolean = false
   readonly #maximumBytes: number
   readonly #retainedMessages: number
   readonly #clock: { now(): number }
