@@ -108,6 +108,27 @@ export const definitions = {
     maximum: 31_557_600,
     description: 'How long an MQTT Session outlives its connection at most. A longer wish is cut down to it.',
   }),
+  engine: choice({
+    name: 'FIELDGATE_ENGINE',
+    default: 'embedded',
+    choices: ['embedded', 'memory'],
+    description:
+      'Where messages and Sessions are kept: on disk, synced before they are acknowledged, or in memory alone, for as long as the process lives.',
+  }),
+  retentionDays: integer({
+    name: 'FIELDGATE_RETENTION_DAYS',
+    default: 7,
+    minimum: 1,
+    maximum: 3650,
+    description: 'How long messages are kept for Sessions that are away, for replay and for the history.',
+  }),
+  retentionBytes: integer({
+    name: 'FIELDGATE_RETENTION_BYTES',
+    default: 17_179_869_184,
+    minimum: 268_435_456,
+    maximum: 281_474_976_710_656,
+    description: 'How many bytes of messages are kept at most; beyond, the oldest go before their time.',
+  }),
   logLevel: choice({
     name: 'FIELDGATE_LOG_LEVEL',
     default: 'info',

@@ -54,6 +54,11 @@ export function registryFileIn(path: string): string {
   return join(path, 'registry.db')
 }
 
+/** The directory of messages and Sessions in a data directory. */
+export function messagesIn(path: string): string {
+  return join(path, 'messages')
+}
+
 /**
  * Takes a data directory for this process; makes it (mode 0700) unless `mustExist`. Resolved with `ok`, no other process has it
  * until `release` or the end of this one.
