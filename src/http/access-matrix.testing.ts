@@ -391,6 +391,25 @@ const APPLICATIONS: readonly RouteCase[] = [
     people: method === 'GET' ? MEMBERS : ORGANIZATION_ADMINS,
     hides: true,
   })),
+  {
+    method: 'POST',
+    url: '/api/applications/:id/codec/test',
+    credential: 'session',
+    request: ({ applicationId }) => ({
+      url: `/api/applications/${applicationId}/codec/test`,
+      payload: {
+        payloadCodec: 'CUSTOM_JS',
+        payloadDecoderScript: 'function Decode(fPort, bytes) { return bytes }',
+        payloadEncoderScript: 'function Encode(fPort, object) { return [object.a] }',
+        fPort: 2,
+        hex: '0102',
+        object: { a: 7 },
+        variables: { offset: '1' },
+      },
+    }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
 ]
 
 const DEVICES: readonly RouteCase[] = [

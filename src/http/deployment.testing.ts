@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { Registry as MetricsRegistry } from 'prom-client'
 import { openRegistry, type Registry } from '../identity/registry.ts'
 import type { Result } from '../identity/result.ts'
+import { openTestCodecs } from '../lorawan/codecs/codecs.testing.ts'
 import { createHttpServer, type HttpServerOptions } from './server.ts'
 
 /** The password of every user of the deployment. */
@@ -68,11 +69,13 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
   )
   const registry = await openRegistry({ file: ':memory:', clock })
   const places = await populate(registry)
+  const codecs = openTestCodecs()
   const app = await createHttpServer({
     registry,
     clock,
     log,
     metrics: new MetricsRegistry(),
+    codecs,
     settings: {
       baseUrl: 'https://localhost:8443',
       brokerTokenDefaultTtlSeconds: 86_400,
@@ -103,6 +106,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
       }),
     close: async () => {
       await app.close()
+      await codecs.close()
       await registry.close()
     },
   }

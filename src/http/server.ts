@@ -6,6 +6,7 @@ import type { Clock } from '../identity/clock.ts'
 import type { Registry } from '../identity/registry.ts'
 import { addAccountRoutes } from './account.ts'
 import { addApplicationRoutes } from './applications.ts'
+import { addCodecTestRoute, type CodecTrials } from './codec-test.ts'
 import { authenticateRequests } from './authenticate.ts'
 import { answerFor, invalidArgument, RequestRefused, routeNotFound } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
@@ -48,6 +49,8 @@ export interface HttpServerOptions {
   /** Without it the server speaks clear text: for tests, and behind a proxy that terminates TLS. */
   readonly https?: TlsMaterial
   readonly broker?: BrokerView
+  /** Without it there is no route to try a codec. */
+  readonly codecs?: CodecTrials | undefined
   /** Metrics of all rooms; served at /metrics. */
   readonly metrics?: MetricsRegistry
   readonly deployment: DeploymentView
@@ -112,6 +115,7 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   addMemberRoutes(app, registry)
   addUserRoutes(app, registry)
   addApplicationRoutes(app, registry)
+  if (options.codecs !== undefined) addCodecTestRoute(app, registry, options.codecs, options.clock)
   addDeviceRoutes(app, registry)
   await addImportRoute(app, registry, strictJsonParser(app))
   addBrokerTokenRoutes(app, registry)

@@ -318,10 +318,14 @@ describe('a hostile script', () => {
     let processorMs = 0
     // Each look at the clock finds 50 ms gone, of which the thread had 2.
     const waiting = { elapsedMs: () => (elapsedMs += 50), processorMs: () => (processorMs += 2) }
-    const busy = 'function Decode() { for (let i = 0; i < 200000; i++); return 1 }'
+    const busy = 'function Decode(rounds) { for (let i = 0; i < rounds * 1000; i++); return 1 }'
     const loaded = await load(busy, waiting)
     assert.ok(loaded.ok)
-    assert.ok(loaded.sandbox.call(callOf('decodeUplink')).ok)
-    assert.ok(elapsedMs > 200 && processorMs < 100, `${elapsedMs} ms passed, ${processorMs} ms were its own`)
+    elapsedMs = 0
+    assert.ok(loaded.sandbox.call(callOf('decodeUplink', { fPort: 20 })).ok)
+    assert.ok(elapsedMs > 100 && processorMs < 100, `${elapsedMs} ms passed, ${processorMs} ms were its own`)
+    elapsedMs = 0
+    assert.ok(!loaded.sandbox.call(callOf('decodeUplink', { fPort: 255 })).ok)
+    assert.ok(elapsedMs >= 400 && elapsedMs <= 600, `it is stopped after ${elapsedMs} ms all the same`)
   })
 })

@@ -18,6 +18,7 @@ import {
   MAXIMUM_OUTPUT_DEPTH,
   MAXIMUM_OUTPUT_LENGTH,
   MAXIMUM_TEXT_LENGTH,
+  SCRIPT_ELAPSED_MS,
   SCRIPT_MEMORY_BYTES,
   SCRIPT_STACK_BYTES,
   SCRIPT_TIME_MS,
@@ -132,6 +133,7 @@ class Engine {
   readonly #unused: ReturnType<typeof unusedStack>
   #checkAtMs = Infinity
   #processorEndMs = 0
+  #elapsedEndMs = 0
   #isInterrupted = false
   #isBroken = false
 
@@ -166,7 +168,9 @@ class Engine {
   /** Runs something in the engine within the bounds of one call; what breaks the engine becomes a fault. */
   guarded<T>(run: () => T | ScriptFault): T | ScriptFault {
     this.#isInterrupted = false
-    this.#checkAtMs = this.#clock.elapsedMs() + SCRIPT_TIME_MS
+    const nowMs = this.#clock.elapsedMs()
+    this.#checkAtMs = nowMs + SCRIPT_TIME_MS
+    this.#elapsedEndMs = nowMs + SCRIPT_ELAPSED_MS
     this.#processorEndMs = this.#clock.processorMs() + SCRIPT_TIME_MS
     try {
       const outcome = run()
@@ -199,13 +203,13 @@ class Engine {
     return outcome.ok ? scriptFault('script_exception', 'the script threw an exception') : outcome
   }
 
-  /** Asked every some thousand instructions. A thread that had to wait for a processor is given its time. */
+  /** Asked every some thousand instructions. A thread that had to wait for a processor is given its time, within bounds. */
   #isOverdue(): boolean {
     const nowMs = this.#clock.elapsedMs()
     if (nowMs < this.#checkAtMs) return false
     const leftMs = this.#processorEndMs - this.#clock.processorMs()
     this.#checkAtMs = nowMs + Math.max(leftMs, 1)
-    this.#isInterrupted ||= leftMs <= 0
+    this.#isInterrupted ||= leftMs <= 0 || nowMs >= this.#elapsedEndMs
     return this.#isInterrupted
   }
 }

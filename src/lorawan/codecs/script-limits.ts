@@ -7,11 +7,17 @@ export const MAXIMUM_SCRIPT_LENGTH = 65_536
 export const SCRIPT_TIME_MS = 100
 
 /**
- * Time from handing a job to a worker to its answer, whatever happens there. The engine looks at its clock between
- * instructions, but some built-in functions loop inside one; then the worker is killed. Twice `SCRIPT_TIME_MS` (load and
- * call), and more than that again for a machine that is busy with something else.
+ * Time that may pass meanwhile, where the thread has to wait for a processor; so that a machine that is busy with something
+ * else does not let scripts fail, nor one script hold a thread for long.
  */
-export const HARD_TIME_MS = 500
+export const SCRIPT_ELAPSED_MS = 400
+
+/**
+ * Time from handing a job to a worker to its answer, whatever happens there. The engine looks at its clock between
+ * instructions, but some built-in functions loop inside one; then the worker is killed. Longer than loading and a call
+ * may take by `SCRIPT_ELAPSED_MS`.
+ */
+export const HARD_TIME_MS = 1_000
 
 /** How long a worker may take to start; then waiting jobs fail, and the next one tries again. */
 export const WORKER_START_MS = 10_000

@@ -1,0 +1,173 @@
+/** Tries an application's codec on sample bytes or a sample object. Nothing is sent, and nothing is stored. */
+import { Type, type Static } from 'typebox'
+import type { Application } from '../identity/applications.ts'
+import type { Clock } from '../identity/clock.ts'
+import type { CodecFault, Codecs, Decoded, DecodeRequest, Encoded } from '../lorawan/codecs/codecs.ts'
+import { viewerOf } from './authenticate.ts'
+import { invalidArgument } from './errors.ts'
+import { applicationId, responses, text } from './fields.ts'
+import type { HttpApp } from './http-app.ts'
+import { SESSION_SECURITY } from './openapi.ts'
+import { applicationFor, type OwnershipRegistry } from './ownership.ts'
+import { RULE } from './validate.ts'
+
+/** The codecs, as far as they are tried. */
+export type CodecTrials = Pick<Codecs, 'decodeUplink' | 'decodeDownlink' | 'encodeDownlink'>
+
+/** Bytes of a sample, far beyond what a frame carries. */
+const MAXIMUM_SAMPLE_BYTES = 1024
+
+const SCRIPT_LENGTH = 64 * 1024
+
+const Sample = Type.Object({
+  payloadCodec: Type.Optional(
+    Type.Union([Type.Literal(''), Type.Literal('CAYENNE_LPP'), Type.Literal('CUSTOM_JS')], {
+      description: 'The application’s own when not given.',
+      [RULE]: 'must be "", "CAYENNE_LPP" or "CUSTOM_JS"',
+    }),
+  ),
+  payloadDecoderScript: Type.Optional(text(SCRIPT_LENGTH, 'The application’s own when not given.')),
+  payloadEncoderScript: Type.Optional(text(SCRIPT_LENGTH, 'The application’s own when not given.')),
+  fPort: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 255,
+      description: '1 when not given.',
+      [RULE]: 'must be an integer from 1 to 255',
+    }),
+  ),
+  data: Type.Optional(text(2 * MAXIMUM_SAMPLE_BYTES, 'Bytes to decode, in base64.')),
+  hex: Type.Optional(text(2 * MAXIMUM_SAMPLE_BYTES, 'Bytes to decode, in hexadecimal digits.')),
+  direction: Type.Optional(
+    Type.Union([Type.Literal('up'), Type.Literal('down')], {
+      description: 'Whose bytes they are: an uplink’s, as when not given, or a downlink’s (decodeDownlink).',
+      [RULE]: 'must be "up" or "down"',
+    }),
+  ),
+  object: Type.Optional(Type.Unsafe<unknown>({ description: 'An object to encode.' })),
+  variables: Type.Optional(
+    Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 1000 }), {
+      description: 'Variables of the device, for scripts.',
+      [RULE]: 'must be an object of strings',
+    }),
+  ),
+})
+
+const Outcome = {
+  warnings: Type.Array(Type.String()),
+  console: Type.Array(Type.String(), { description: 'What the script wrote to its console.' }),
+  error: Type.Union(
+    [
+      Type.Object({
+        code: Type.String({ description: 'UPLINK_CODEC or DOWNLINK_CODEC, as in the error event.' }),
+        reason: Type.String({ description: 'Stable code, see docs/errors.md.' }),
+        message: Type.String(),
+        line: Type.Union([Type.Integer(), Type.Null()], { description: 'Line of the script; null when unknown.' }),
+      }),
+      Type.Null(),
+    ],
+    { description: 'Why it failed; null when it did not.' },
+  ),
+  durationMs: Type.Number({ description: 'How long the script ran, loading included.' }),
+}
+
+const Answer = Type.Object({
+  decoded: Type.Optional(
+    Type.Object({ object: Type.Unsafe<unknown>({ description: 'null when it failed.' }), ...Outcome }),
+  ),
+  encoded: Type.Optional(
+    Type.Object({
+      data: Type.String({ description: 'Base64; "" when it failed.' }),
+      hex: Type.String(),
+      fPort: Type.Union([Type.Integer(), Type.Null()], { description: 'Where the script chose one.' }),
+      ...Outcome,
+    }),
+  ),
+})
+
+/** Registers the route. */
+export function addCodecTestRoute(app: HttpApp, registry: OwnershipRegistry, codecs: CodecTrials, clock: Clock): void {
+  app.route({
+    method: 'POST',
+    url: '/api/applications/:id/codec/test',
+    config: { credential: 'session' },
+    schema: {
+      tags: ['Applications'],
+      summary: 'Try a codec',
+      description:
+        'For admins of its organization. Decodes data or hex, encodes object, or both, by the application’s codec or by ' +
+        'the one in the body. Nothing is sent or stored. A codec that fails is a success of this request: the answer tells why.',
+      security: SESSION_SECURITY,
+      params: Type.Object({ id: applicationId('Application id.') }),
+      body: Sample,
+      response: responses(Answer),
+    },
+    handler: async (request) => {
+      const application = await applicationFor(registry, viewerOf(request), request.params.id, 'application.write')
+      return tried(application, request.body, codecs, clock.now())
+    },
+  })
+}
+
+async function tried(
+  application: Application,
+  sample: Static<typeof Sample>,
+  codecs: CodecTrials,
+  recvTimeMs: number,
+): Promise<Static<typeof Answer>> {
+  const bytes = bytesOf(sample)
+  const { object, direction = 'up' } = sample
+  if (bytes === undefined && object === undefined) {
+    throw invalidArgument('data: is missing, and hex and object as well')
+  }
+  const common = {
+    applicationId: application.id,
+    codec: sample.payloadCodec ?? application.payloadCodec,
+    fPort: sample.fPort ?? 1,
+    variables: sample.variables ?? {},
+    isTrial: true,
+  }
+  const encoder = sample.payloadEncoderScript ?? application.payloadEncoderScript
+  const decoder = direction === 'down' ? encoder : (sample.payloadDecoderScript ?? application.payloadDecoderScript)
+  const decode = (request: DecodeRequest): Promise<Decoded | CodecFault> =>
+    direction === 'down' ? codecs.decodeDownlink(request) : codecs.decodeUplink(request)
+  const [decoded, encoded] = await Promise.all([
+    bytes === undefined ? undefined : decode({ ...common, script: decoder, bytes, recvTimeMs }),
+    object === undefined ? undefined : codecs.encodeDownlink({ ...common, script: encoder, object }),
+  ])
+  return {
+    ...(decoded === undefined ? {} : { decoded: decodedItem(decoded) }),
+    ...(encoded === undefined ? {} : { encoded: encodedItem(encoded) }),
+  }
+}
+
+function bytesOf({ data, hex }: Static<typeof Sample>): Buffer | undefined {
+  if (data !== undefined && hex !== undefined) throw invalidArgument('hex: is given, and data as well')
+  if (hex !== undefined) {
+    if (!/^(?:[0-9a-f]{2})*$/i.test(hex)) throw invalidArgument('hex: must be pairs of hexadecimal digits')
+    return Buffer.from(hex, 'hex')
+  }
+  if (data === undefined) return undefined
+  const bytes = Buffer.from(data, 'base64')
+  const canonical = bytes.toString('base64')
+  if (data !== canonical && data !== canonical.replace(/=+$/, '')) throw invalidArgument('data: must be base64')
+  return bytes
+}
+
+function decodedItem(outcome: Decoded | CodecFault) {
+  const object: unknown = outcome.ok ? JSON.parse(outcome.json) : null
+  return { object, ...outcomeItem(outcome) }
+}
+
+function encodedItem(outcome: Encoded | CodecFault) {
+  const data = outcome.ok ? outcome.data : Buffer.alloc(0)
+  const fPort = outcome.ok ? (outcome.fPort ?? null) : null
+  return { data: data.toString('base64'), hex: data.toString('hex'), fPort, ...outcomeItem(outcome) }
+}
+
+function outcomeItem(outcome: Decoded | Encoded | CodecFault) {
+  const { console, durationMs } = outcome
+  if (outcome.ok) return { warnings: [...outcome.warnings], console: [...console], error: null, durationMs }
+  const { code, reason, message, line = null } = outcome
+  return { warnings: [], console: [...console], error: { code, reason, message, line }, durationMs }
+}
