@@ -7,7 +7,7 @@ import type { BrokerAccessClaims } from '../identity/tokens.ts'
 import { applicationEventsTopic, parseTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import { covers } from '../mqtt/topic-filter.ts'
-import type { HeldPermit } from './permit-watch.ts'
+import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 
 /** One answer for what is not there and what is another organization's, so that nobody learns which it is. */
 const NOT_A_COMMAND_TOPIC = refusal('publish_not_granted', 'not the command topic of a device of your organization')
@@ -26,9 +26,10 @@ export interface IntegratorPermitOptions {
   readonly applications: ReadonlySet<string>
   readonly directory: Directory
   readonly maximumMessagesPerSecond: number
-  /** Called as the connection takes the permit and lets it go. */
-  readonly held: (permit: HeldPermit) => void
-  readonly released: (permit: HeldPermit) => void
+  readonly seenChanges: number
+  /** Looks at the ground again: undefined when it still stands. */
+  readonly recheck: (claims: BrokerAccessClaims) => Promise<PermitEnd | undefined>
+  readonly holders: PermitHolders
 }
 
 export class IntegratorPermit implements Permit, HeldPermit {
@@ -39,6 +40,7 @@ export class IntegratorPermit implements Permit, HeldPermit {
   readonly maximumMessagesPerSecond: number
   readonly mayReceive = undefined
   readonly grounds: readonly string[]
+  readonly seenChanges: number
   readonly #options: IntegratorPermitOptions
   #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
   #isOver = false
@@ -50,6 +52,7 @@ export class IntegratorPermit implements Permit, HeldPermit {
     this.ground = `token:${tokenId}`
     this.expiresAtMs = expiresAtMs
     this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
+    this.seenChanges = options.seenChanges
     this.grounds = [this.tenant, this.identity, this.ground]
     this.#options = options
   }
@@ -74,11 +77,15 @@ export class IntegratorPermit implements Permit, HeldPermit {
 
   watch(listener: (end: PermitEnd | undefined) => void): () => void {
     this.#listener = listener
-    this.#options.held(this)
+    this.#options.holders.held(this)
     return () => {
       this.#listener = undefined
-      this.#options.released(this)
+      this.#options.holders.released(this)
     }
+  }
+
+  recheck(): Promise<PermitEnd | undefined> {
+    return this.#options.recheck(this.#options.claims)
   }
 
   tell(end: PermitEnd | undefined): void {

@@ -6,7 +6,7 @@ import type { ServiceCredential } from '../identity/service-credentials.ts'
 import { parseTopic, parseTopicFilter } from '../lorawan/topics.ts'
 import type { ParsedTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
-import type { HeldPermit } from './permit-watch.ts'
+import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 
 /** Its other devices' events must flow, so what can't be told to it is discarded and counted, never a closed connection. */
 const NOT_AN_EVENT = refusal('event_topic_invalid', 'a network server publishes device events alone')
@@ -26,8 +26,10 @@ export interface NetworkServerPermitOptions {
   readonly applications: ReadonlySet<string> | undefined
   readonly directory: Directory
   readonly maximumMessagesPerSecond: number
-  readonly held: (permit: HeldPermit) => void
-  readonly released: (permit: HeldPermit) => void
+  readonly seenChanges: number
+  /** Looks at the credential again: undefined when it still stands. */
+  readonly recheck: (credentialId: string) => Promise<PermitEnd | undefined>
+  readonly holders: PermitHolders
 }
 
 export class NetworkServerPermit implements Permit, HeldPermit {
@@ -38,6 +40,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   readonly maximumMessagesPerSecond: number
   readonly mayReceive: ((topicName: string) => boolean) | undefined
   readonly grounds: readonly string[]
+  readonly seenChanges: number
   readonly #options: NetworkServerPermitOptions
   #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
   #isOver = false
@@ -47,6 +50,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     this.tenant = organizationId === null ? 'deployment' : `organization:${organizationId}`
     this.identity = `network-server:${id}`
     this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
+    this.seenChanges = options.seenChanges
     this.ground = `credential:${id}`
     this.grounds = [this.tenant, this.ground]
     this.#options = options
@@ -76,11 +80,15 @@ export class NetworkServerPermit implements Permit, HeldPermit {
 
   watch(listener: (end: PermitEnd | undefined) => void): () => void {
     this.#listener = listener
-    this.#options.held(this)
+    this.#options.holders.held(this)
     return () => {
       this.#listener = undefined
-      this.#options.released(this)
+      this.#options.holders.released(this)
     }
+  }
+
+  recheck(): Promise<PermitEnd | undefined> {
+    return this.#options.recheck(this.#options.credential.id)
   }
 
   tell(end: PermitEnd | undefined): void {

@@ -11,7 +11,7 @@ import { IntegratorPermit } from './integrator-permit.ts'
 import { NetworkServerPermit } from './network-server-permit.ts'
 import { OrganizationApplications } from './organization-applications.ts'
 import { PermitWatch } from './permit-watch.ts'
-import type { HeldPermit } from './permit-watch.ts'
+import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 
 /** The Authentication Method by which a client renews its token on a live connection. */
 const AUTHENTICATION_METHOD = 'JWT'
@@ -33,16 +33,17 @@ const DEFAULT_ACCESS_LIMITS: AccessLimits = {
   networkServerMessagesPerSecond: 100_000,
 }
 
-/** How to look at a permit's ground again: undefined when it still stands. */
-type Recheck = () => Promise<PermitEnd | undefined>
-
 export class AccessPolicy implements Policy {
   readonly authenticationMethod = AUTHENTICATION_METHOD
   readonly #registry: Registry
   readonly #limits: AccessLimits
   readonly #watch = new PermitWatch()
   readonly #applications: OrganizationApplications
-  readonly #rechecks = new WeakMap<HeldPermit, { readonly recheck: Recheck; readonly seenChanges: number }>()
+  /** One for all permits, as `#recheckAccess` and `#recheckCredential` are: a deployment holds many thousands. */
+  readonly #holders: PermitHolders = {
+    held: (permit) => this.#held(permit),
+    released: (permit) => this.#watch.remove(permit),
+  }
   readonly #unsubscribe: () => void
   /** Grows with each change: a permit made before one and held after it is looked at again. */
   #changes = 0
@@ -98,7 +99,7 @@ export class AccessPolicy implements Policy {
     const [kind, id = ''] = ground.split(':', 2)
     if (kind === 'credential') {
       const credential = await this.#registry.serviceCredentials.get(id)
-      return credential && this.#networkServerPermit(credential)
+      return credential && this.#networkServerPermit(credential, this.#changes)
     }
     // A revoked token is forgotten, an expired one is not found.
     const access = kind === 'token' ? await this.#registry.tokens.getBrokerAccess(id) : undefined
@@ -106,51 +107,48 @@ export class AccessPolicy implements Policy {
     if (access === undefined || user?.isActive !== true) return undefined
     const viewer = { userId: user.id, isAdmin: user.isAdmin }
     const isMember = await this.#registry.members.isMember(viewer, access.organizationId)
-    return isMember ? this.#integratorPermit(access) : undefined
+    return isMember ? this.#integratorPermit(access, this.#changes) : undefined
   }
 
   async #authenticateToken(jwt: string): Promise<Admission> {
     const seenChanges = this.#changes
     const verified = await this.#registry.tokens.verifyBrokerAccess(jwt)
     if (!verified.ok) return refuse(tokenReasonCode(verified.code), verified.reason, verified.message)
-    const permit = await this.#integratorPermit(verified.value)
-    const recheck: Recheck = async () => {
-      const again = await this.#registry.tokens.verifyBrokerAccess(jwt)
-      return again.ok ? undefined : { reasonCode: ReasonCodes.notAuthorized, reason: again.message, code: again.reason }
-    }
-    this.#rechecks.set(permit, { recheck, seenChanges })
-    return { allowed: true, permit }
+    return { allowed: true, permit: await this.#integratorPermit(verified.value, seenChanges) }
   }
 
   async #authenticateService(userName: string, password: Buffer | undefined): Promise<Admission> {
     const seenChanges = this.#changes
-    const verify = (): ReturnType<Registry['serviceCredentials']['authenticate']> =>
-      this.#registry.serviceCredentials.authenticate(userName, secret)
-    // A copy: the password is a view into the packet.
-    const secret = Buffer.from(password ?? '')
-    const credential = await verify()
+    const credential = await this.#registry.serviceCredentials.authenticate(userName, password ?? new Uint8Array(0))
     if (credential === undefined) {
       return refuse(ReasonCodes.badUserNameOrPassword, 'service_credential_invalid', 'no such service credential')
     }
-    const permit = await this.#networkServerPermit(credential)
-    const recheck: Recheck = async () => ((await verify()) === undefined ? CREDENTIAL_REVOKED : undefined)
-    this.#rechecks.set(permit, { recheck, seenChanges })
-    return { allowed: true, permit }
+    return { allowed: true, permit: await this.#networkServerPermit(credential, seenChanges) }
   }
 
-  async #integratorPermit(claims: BrokerAccessClaims): Promise<IntegratorPermit> {
+  readonly #recheckAccess = async (claims: BrokerAccessClaims): Promise<PermitEnd | undefined> => {
+    const again = await this.#registry.tokens.recheckBrokerAccess(claims)
+    return again.ok ? undefined : { reasonCode: ReasonCodes.notAuthorized, reason: again.message, code: again.reason }
+  }
+
+  readonly #recheckCredential = async (id: string): Promise<PermitEnd | undefined> =>
+    (await this.#registry.serviceCredentials.get(id)) === undefined ? CREDENTIAL_REVOKED : undefined
+
+  async #integratorPermit(claims: BrokerAccessClaims, seenChanges: number): Promise<IntegratorPermit> {
     return new IntegratorPermit({
       claims,
       applications: await this.#applications.of(claims.organizationId),
       directory: this.#registry.directory,
       maximumMessagesPerSecond: this.#limits.integratorMessagesPerSecond,
-      held: (held) => this.#held(held),
-      released: (held) => this.#watch.remove(held),
+      seenChanges,
+      recheck: this.#recheckAccess,
+      holders: this.#holders,
     })
   }
 
   async #networkServerPermit(
     credential: Pick<ServiceCredential, 'id' | 'organizationId'>,
+    seenChanges: number,
   ): Promise<NetworkServerPermit> {
     const { organizationId } = credential
     return new NetworkServerPermit({
@@ -158,15 +156,16 @@ export class AccessPolicy implements Policy {
       applications: organizationId === null ? undefined : await this.#applications.of(organizationId),
       directory: this.#registry.directory,
       maximumMessagesPerSecond: this.#limits.networkServerMessagesPerSecond,
-      held: (held) => this.#held(held),
-      released: (held) => this.#watch.remove(held),
+      seenChanges,
+      recheck: this.#recheckCredential,
+      holders: this.#holders,
     })
   }
 
   #held(permit: HeldPermit): void {
     this.#watch.add(permit)
     // What changed between the check and now reached nobody.
-    if (this.#rechecks.get(permit)?.seenChanges !== this.#changes) this.#recheck(permit)
+    if (permit.seenChanges !== this.#changes) this.#recheck(permit)
   }
 
   #changed(change: Change): void {
@@ -220,9 +219,7 @@ export class AccessPolicy implements Policy {
 
   /** Looks at what the permit rests on again. When that can't be told, the permit is over: nobody keeps a right by a fault. */
   #recheck(permit: HeldPermit): void {
-    const recheck = this.#rechecks.get(permit)?.recheck
-    if (recheck === undefined) return
-    recheck().then(
+    permit.recheck().then(
       (end) => {
         if (end !== undefined) permit.tell(end)
       },

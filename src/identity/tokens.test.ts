@@ -16,6 +16,7 @@ import {
   valueOf,
 } from './registry.testing.ts'
 import type { Result } from './result.ts'
+import type { BrokerAccessClaims } from './tokens.ts'
 
 interface Bench extends AsyncDisposable {
   readonly registry: Registry
@@ -227,6 +228,29 @@ test('revocation, removal and deactivation void tokens at once, remembered or no
   valueOf(await registry.users.remove(userId, nobody))
   assert.equal(reasonOf(await tokens.verifyBrokerAccess(broker)), 'user_inactive')
   assert.equal(reasonOf(await tokens.verifySession(bench.session)), 'user_inactive')
+})
+
+test('what was verified is judged again without its text: by its end, its token, its user and its organization', async () => {
+  await using bench = await openBench()
+  const { registry, userId, organizationId } = bench
+  const { tokens } = registry
+  const claimsOf = async (jwt: string): Promise<BrokerAccessClaims> => valueOf(await tokens.verifyBrokerAccess(jwt))
+  const claims = await claimsOf(bench.broker)
+  const recheck = async (again: BrokerAccessClaims): Promise<string> =>
+    reasonOf(await tokens.recheckBrokerAccess(again))
+  assert.equal(await recheck(claims), 'ok')
+  const other = valueOf(await tokens.issueBrokerAccess({ userId, organizationId, ttlSeconds: 3600 }))
+  const revoked = await claimsOf(other.jwt)
+  valueOf(await tokens.revokeBrokerAccess(other.tokenId, nobody))
+  assert.equal(await recheck(revoked), 'token_revoked')
+  valueOf(await registry.members.remove(organizationId, userId, nobody))
+  assert.equal(await recheck(claims), 'not_a_member')
+  await addMember(registry, organizationId, userId)
+  assert.equal(await recheck(claims), 'ok')
+  valueOf(await registry.users.update(userId, { isActive: false }, nobody))
+  assert.equal(await recheck(claims), 'user_inactive')
+  bench.clock.advance(3_600_000)
+  assert.equal(await recheck(claims), 'token_expired')
 })
 
 test('a token for a revocation that is under way is not let in', async () => {

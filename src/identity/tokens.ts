@@ -74,6 +74,8 @@ export interface Tokens {
   verifySecondFactorStep(jwt: string): Promise<Result<SecondFactorStepClaims>>
   /** Also notes the use. */
   verifyBrokerAccess(jwt: string): Promise<Result<BrokerAccessClaims>>
+  /** Whether what was verified earlier still holds; refuses like `verifyBrokerAccess`, but for the signature. */
+  recheckBrokerAccess(claims: BrokerAccessClaims): Promise<Result<void>>
   /** Those that are neither expired nor revoked, newest first. */
   listBrokerAccess(
     page: Page & { readonly organizationId?: string; readonly userId?: string },
@@ -211,10 +213,11 @@ async function recordBrokerAccess(
 }
 
 function createVerifying({
+  store,
   verifier,
   standings,
   accessLog,
-}: TokenParts): Pick<Tokens, 'verifySession' | 'verifySecondFactorStep' | 'verifyBrokerAccess'> {
+}: TokenParts): Pick<Tokens, Extract<keyof Tokens, `verify${string}` | 'recheckBrokerAccess'>> {
   async function verifyOfUser(kind: TokenKind, jwt: string): Promise<Result<SessionClaims>> {
     const verified = verifier.verify(kind, jwt)
     if (!verified.ok) return verified
@@ -223,6 +226,13 @@ function createVerifying({
     if (standing === undefined || !standing.isActive) return userInactive()
     if (claims['epoch'] !== standing.sessionEpoch) return revoked()
     return granted({ userId, tokenId, isAdmin: standing.isAdmin, expiresAtMs })
+  }
+
+  async function judge({ userId, organizationId, tokenId }: BrokerAccessClaims): Promise<Result<void>> {
+    const standing = await standings.ofAccess(userId, organizationId, tokenId)
+    if (!standing.isUserActive) return userInactive()
+    if (!standing.isMember) return notMember()
+    return standing.isTokenKnown ? done : revoked()
   }
 
   return {
@@ -242,17 +252,18 @@ function createVerifying({
       const organizationId = claims['org']
       if (typeof organizationId !== 'string')
         return refuse('unauthenticated', 'token_malformed', 'the token is malformed')
-      const standing = await standings.ofAccess(userId, organizationId, tokenId)
-      if (!standing.isUserActive) return userInactive()
-      if (!standing.isMember) return notMember()
-      if (!standing.isTokenKnown) return revoked()
+      const access = { userId, organizationId, tokenId, expiresAtMs }
+      const judged = await judge(access)
+      if (!judged.ok) return judged
       accessLog.noteUse(tokenId)
-      return granted({ userId, organizationId, tokenId, expiresAtMs })
+      return granted(access)
     },
+
+    recheckBrokerAccess: async (claims) => (store.clock.now() < claims.expiresAtMs ? judge(claims) : expired()),
   }
 }
 
-type Administration = Exclude<keyof Tokens, `issue${string}` | `verify${string}`>
+type Administration = Exclude<keyof Tokens, `issue${string}` | `verify${string}` | 'recheckBrokerAccess'>
 
 function createAdministration({ store, keys, verifier, accessLog }: TokenParts): Pick<Tokens, Administration> {
   const { db, clock } = store
@@ -355,4 +366,8 @@ function notMember(): Refusal {
 
 function revoked(): Refusal {
   return refuse('unauthenticated', 'token_revoked', 'the token was revoked')
+}
+
+function expired(): Refusal {
+  return refuse('unauthenticated', 'token_expired', 'the token has expired')
 }

@@ -3,12 +3,12 @@ import { createServer } from 'node:net'
 import type { Broker } from '../broker/broker.ts'
 import { listen } from './listen.ts'
 import type { Listener, ListenerOptions } from './listen.ts'
-import { socketTransport } from './socket-transport.ts'
+import { SocketTransport } from './socket-transport.ts'
 
 /** Throws the system's error when the port can't be had. */
 export function listenTcp(broker: Broker, options: ListenerOptions): Promise<Listener> {
   const server = createServer({ noDelay: true }, (socket) => {
-    broker.accept(socketTransport(socket), { address: socket.remoteAddress ?? '', listener: 'tcp' })
+    broker.accept(new SocketTransport(socket), { address: socket.remoteAddress ?? '', listener: 'tcp' })
   })
   return listen(server, options)
 }

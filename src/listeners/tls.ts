@@ -6,10 +6,13 @@ import type { Broker } from '../broker/broker.ts'
 import type { AddressLimiter } from './address-limiter.ts'
 import { listen } from './listen.ts'
 import type { Listener, ListenerOptions } from './listen.ts'
-import { socketTransport } from './socket-transport.ts'
+import { SocketTransport } from './socket-transport.ts'
 
 /** Time for a TLS handshake; then the socket is closed. Stops half-open handshakes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
+
+/** The one protocol of ALPN here (RFC 7301). */
+const PROTOCOL = 'mqtt'
 
 export interface TlsListener extends Listener {
   /** New connections get the new certificate; the ones that are open stay. */
@@ -27,7 +30,7 @@ export async function listenTls(
     ...context,
     minVersion: 'TLSv1.2',
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-    ALPNProtocols: ['mqtt'],
+    ALPNCallback: chooseProtocol,
     noDelay: true,
   })
   server.on('connection', (socket: Socket) => {
@@ -40,7 +43,7 @@ export async function listenTls(
     socket.once('close', () => limiter.closed(address))
   })
   server.on('secureConnection', (socket: TLSSocket) => {
-    broker.accept(socketTransport(socket), { address: socket.remoteAddress ?? '', listener: 'tls' })
+    broker.accept(new SocketTransport(socket), { address: socket.remoteAddress ?? '', listener: 'tls' })
   })
   // Before the handshake is over there is nobody to tell.
   server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
@@ -49,4 +52,12 @@ export async function listenTls(
   })
   const listener = await listen(server, options)
   return { ...listener, setCertificate: (next) => server.setSecureContext({ ...next, minVersion: 'TLSv1.2' }) }
+}
+
+/**
+ * A client that names protocols must name ours, or its handshake ends: so nobody leads a browser here. A list in the options would
+ * be copied for each connection.
+ */
+function chooseProtocol({ protocols }: { readonly protocols: readonly string[] }): string | undefined {
+  return protocols.includes(PROTOCOL) ? PROTOCOL : undefined
 }
