@@ -5,10 +5,13 @@ import { fileURLToPath } from 'node:url'
 import { AccessPolicy } from './access/policy.ts'
 import { Broker } from './broker/broker.ts'
 import { systemClock as brokerClock } from './broker/clock.ts'
+import type { Engine } from './broker/engine.ts'
 import type { Settings } from './config.ts'
-import { openDataDirectory, registryFileIn } from './data-directory.ts'
+import { messagesIn, openDataDirectory, registryFileIn } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
+import { EmbeddedEngine } from './engine/embedded.ts'
 import { MemoryEngine } from './engine/memory.ts'
+import { nodeDisk } from './engine/node-disk.ts'
 import { createHttpServer } from './http/server.ts'
 import { systemClock } from './identity/clock.ts'
 import { ensureFirstAdmin } from './identity/first-admin.ts'
@@ -20,8 +23,12 @@ import type { Certificates } from './listeners/certificates.ts'
 import { listenTls } from './listeners/tls.ts'
 import { serveWebSocket } from './listeners/websocket.ts'
 import type { Log } from './log.ts'
-import { createCommandGate } from './lorawan/command-gate.ts'
+import { Codecs } from './lorawan/codecs/codecs.ts'
 import { DeviceSightings } from './lorawan/device-sightings.ts'
+import { CURRENT_DOWNLINK_NUMBERS } from './lorawan/downlinks.ts'
+import { durableStateOf } from './lorawan/durable-state.ts'
+import { openDownlinks } from './open-downlinks.ts'
+import type { OpenedDownlinks } from './open-downlinks.ts'
 import { createTelemetry } from './telemetry.ts'
 
 /** Where the build puts the console: beside this file's own build, or below `dist/` when this runs from its source. */
@@ -34,6 +41,7 @@ const TICK_MS = 1_000
 const SIGHTINGS_FLUSH_MS = 5_000
 /** How often what has expired is forgotten in the registry. */
 const PRUNE_MS = 3_600_000
+const DAY_MS = 86_400_000
 /** Stops handshake floods and reconnect storms of one address; a site behind one address has few hundred clients. */
 const ADDRESS_LIMITS = { attemptsPerSecond: 200, openPerAddress: 20_000 }
 /** Counters of the broker that are a current state. */
@@ -102,15 +110,37 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   const policy = new AccessPolicy(registry)
   cleanups.push(() => policy.close())
   const sightings = gatherSightings(registry, log, cleanups)
-  const broker = createBroker(settings, log, { registry, policy, sightings })
+  const engine = createEngine(settings, log, directory)
+  const codecs = openCodecs(registry, log, cleanups)
+  const opened = openDownlinks({
+    registry,
+    state: durableStateOf(engine),
+    broker: {
+      publish: (message) => broker.publish(message),
+      dispatch: (message, watcher) => broker.dispatch(message, watcher),
+    },
+    encoder: codecs,
+    networkServers: [],
+    log: log.child({ room: 'lorawan' }),
+  })
+  const { downlinks } = opened
+  const broker: Broker = createBroker(settings, log, { policy, sightings, engine, opened })
   await broker.start()
   cleanups.push(() => broker.close())
-  const ticking = setInterval(() => broker.tick(), TICK_MS)
+  await downlinks.load()
+  cleanups.push(() => opened.close())
+  const ticking = setInterval(() => {
+    broker.tick()
+    downlinks.tick()
+  }, TICK_MS)
   cleanups.push(() => clearInterval(ticking))
 
   const telemetry = createTelemetry()
   telemetry.registerNumbers('broker', () => ({ ...broker.counters }), CURRENT_COUNTERS)
   telemetry.registerCounts('broker', 'refusals', () => broker.refusals)
+  telemetry.registerNumbers('commands', () => downlinks.numbers(), CURRENT_DOWNLINK_NUMBERS)
+  telemetry.registerCounts('commands', 'refusals', () => downlinks.refusals)
+  telemetry.registerNumbers('codecs', () => codecs.counters, ['waiting', 'workers'])
   const { certificates, onChange } = await openCertificates(settings, log, directory, cleanups)
 
   // Known for sure when the listener is open; a port of 0 becomes a real one then.
@@ -128,6 +158,8 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
     broker: {
       health: () => (broker.isClosing ? { ready: false, reason: 'shutting down' } : { ready: true, reason: '' }),
     },
+    commands: downlinks.commands,
+    codecs,
     metrics: telemetry.registry,
     deployment: {
       mqtts: () => ({ host: settings.publicHost, port: mqttsPort }),
@@ -191,20 +223,46 @@ function gatherSightings(registry: Registry, log: Log, cleanups: Cleanup[]): Dev
 }
 
 interface BrokerParts {
-  readonly registry: Registry
   readonly policy: AccessPolicy
   readonly sightings: DeviceSightings
+  readonly engine: Engine
+  readonly opened: OpenedDownlinks
 }
 
-function createBroker(settings: Settings, log: Log, { registry, policy, sightings }: BrokerParts): Broker {
-  const commandGate = createCommandGate({
-    payloadCodecOf: async (applicationId) => (await registry.applications.get(applicationId))?.payloadCodec,
-    nowMs: () => systemClock.now(),
+/** Threads for tenants' scripts start with the first of them. */
+function openCodecs(registry: Registry, log: Log, cleanups: Cleanup[]): Codecs {
+  const codecs = new Codecs({
+    organizationOf: async (applicationId) => registry.directory.organizationOf(applicationId),
+    clock: {
+      now: () => performance.now(),
+      after: (ms, run) => {
+        const timer = setTimeout(run, ms)
+        return () => clearTimeout(timer)
+      },
+    },
+    log: log.child({ room: 'lorawan' }),
   })
+  cleanups.push(() => codecs.close())
+  return codecs
+}
+
+function createEngine(settings: Settings, log: Log, directory: DataDirectory): Engine {
+  if (settings.engine === 'memory') return new MemoryEngine()
+  return new EmbeddedEngine({
+    disk: nodeDisk,
+    directory: messagesIn(directory.path),
+    retentionMs: settings.retentionDays * DAY_MS,
+    retentionBytes: settings.retentionBytes,
+    log: log.child({ room: 'engine' }),
+  })
+}
+
+function createBroker(settings: Settings, log: Log, { policy, sightings, engine, opened }: BrokerParts): Broker {
   return new Broker({
     policy,
-    engine: new MemoryEngine(),
-    consumers: [commandGate],
+    engine,
+    consumers: opened.downlinks.consumers,
+    readerListener: opened.readerListener,
     observer: sightings,
     clock: brokerClock,
     log: log.child({ room: 'broker' }),
@@ -213,6 +271,8 @@ function createBroker(settings: Settings, log: Log, { registry, policy, sighting
       maximumConnectionsPerTenant: settings.maximumConnectionsPerOrganization,
       maximumConnectionsPerIdentity: settings.maximumConnectionsPerUser,
       maximumSessionExpirySeconds: settings.sessionExpiryMaximumSeconds,
+      // Being behind costs nothing where retention bounds the log itself.
+      ...(engine.isDurable ? { maximumQueuedMessages: Infinity, maximumQueuedBytes: Infinity } : {}),
     },
   })
 }

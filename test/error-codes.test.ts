@@ -30,14 +30,15 @@ const MQTT: readonly Refusing[] = [
   { files: 'src/broker/*.ts', name: 'disconnect', argument: 2 },
   { files: 'src/access/*-permit.ts', name: 'refusal', argument: 0 },
   { files: 'src/access/policy.ts', name: 'refuse', argument: 1 },
-  { files: 'src/lorawan/command-gate.ts', name: 'refusal', argument: 1 },
+  { files: 'src/lorawan/command-consumer.ts', name: 'refusal', argument: 1 },
+  { files: 'src/lorawan/commands.ts', name: 'refused', argument: 2 },
   { files: 'src/cli/bare-broker-policy.ts', name: 'refuse', argument: 1 },
 ]
 
 /** What templates stand for. */
 const TEMPLATES: Readonly<Record<string, () => string[]>> = {
   '`invalid_${kind}`': () => ['invalid_tags', 'invalid_variables'],
-  '`command_${result.code}`': () => commandFaultCodes().map((code) => `command_${code}`),
+  '`command_${code}`': () => commandFaultCodes().map((code) => `command_${code}`),
 }
 
 test('every reason of the HTTP interface has its paragraph, and every paragraph its reason', () => {

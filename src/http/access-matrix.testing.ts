@@ -2,6 +2,7 @@
  * Every route, with a request that succeeds for whoever may send it, and the status that each person hears. The access
  * matrix, the hostile inputs and the OpenAPI check are generated from this table; a route without an entry fails them.
  */
+import assert from 'node:assert/strict'
 import type { InjectOptions } from 'fastify'
 import { must, newApplication, newDevice, PASSWORD, type TestDeployment } from './deployment.testing.ts'
 
@@ -52,6 +53,19 @@ const freshApplication = async (deployment: TestDeployment, serial: number): Pro
 const freshDevice = async (deployment: TestDeployment, serial: number): Promise<Partial<Targets>> => ({
   devEui: await newDevice(deployment.registry, deployment.applicationId, devEuiOfSerial(serial)),
 })
+
+const QUEUE_ITEM = { confirmed: true, fPort: 10, data: 'AQID', id: 'valve-7' }
+
+const freshCommand = async (deployment: TestDeployment, serial: number): Promise<Partial<Targets>> => {
+  const made = await freshDevice(deployment, serial)
+  const { statusCode } = await deployment.ask(await deployment.session('deviceAdmin'), {
+    method: 'POST',
+    url: `/api/devices/${made.devEui}/queue`,
+    payload: { deviceQueueItem: QUEUE_ITEM },
+  })
+  assert.equal(statusCode, 200)
+  return made
+}
 
 const freshUser = async ({ registry }: TestDeployment, serial: number): Promise<Partial<Targets>> => {
   const email = `fresh-${serial}@example.org`
@@ -457,6 +471,27 @@ const DEVICES: readonly RouteCase[] = [
     people: method === 'GET' ? MEMBERS : DEVICE_ADMINS,
     hides: true,
   })),
+  ...(['GET', 'POST', 'DELETE'] as const).map((method): RouteCase => ({
+    method,
+    url: '/api/devices/:devEui/queue',
+    credential: 'session',
+    request: ({ devEui }) => ({
+      url: `/api/devices/${devEui}/queue`,
+      ...(method === 'POST' ? { payload: { deviceQueueItem: QUEUE_ITEM } } : {}),
+    }),
+    fresh: freshDevice,
+    people: MEMBERS,
+    hides: true,
+  })),
+  {
+    method: 'DELETE',
+    url: '/api/devices/:devEui/queue/:id',
+    credential: 'session',
+    request: ({ devEui }) => ({ url: `/api/devices/${devEui}/queue/valve-7` }),
+    fresh: freshCommand,
+    people: MEMBERS,
+    hides: true,
+  },
 ]
 
 const OPERATION: readonly RouteCase[] = [

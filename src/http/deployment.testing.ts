@@ -6,6 +6,7 @@ import { Registry as MetricsRegistry } from 'prom-client'
 import { openRegistry, type Registry } from '../identity/registry.ts'
 import type { Result } from '../identity/result.ts'
 import { openTestCodecs } from '../lorawan/codecs/codecs.testing.ts'
+import { openTestCommands } from './commands.testing.ts'
 import { createHttpServer, type HttpServerOptions } from './server.ts'
 
 /** The password of every user of the deployment. */
@@ -75,6 +76,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     clock,
     log,
     metrics: new MetricsRegistry(),
+    commands: await openTestCommands(registry, clock),
     codecs,
     settings: {
       baseUrl: 'https://localhost:8443',

@@ -14,6 +14,7 @@ const MATRIX: Readonly<Record<Action, readonly [0 | 1, 0 | 1, 0 | 1, 0 | 1, 0 | 
   'application.write': [0, 0, 0, 1, 1],
   'device.read': [0, 1, 1, 1, 1],
   'device.write': [0, 0, 1, 1, 1],
+  'command.send': [0, 1, 1, 1, 1],
   'brokerToken.issue': [0, 1, 1, 1, 1],
   'brokerToken.manage': [0, 0, 0, 1, 1],
   'serviceCredential.manage': [0, 0, 0, 1, 1],

@@ -20,6 +20,7 @@ const LEAST_ROLE = {
   'application.write': 'organizationAdmin',
   'device.read': 'member',
   'device.write': 'deviceAdmin',
+  'command.send': 'member',
   'brokerToken.issue': 'member',
   'brokerToken.manage': 'organizationAdmin',
   'serviceCredential.manage': 'organizationAdmin',

@@ -18,6 +18,7 @@ import { addBrokerTokenRoutes } from './broker-tokens.ts'
 import { openConsoleFiles, type ConsoleFiles } from './console-files.ts'
 import { addConsoleSessionRoutes } from './console-session.ts'
 import { addDeploymentRoutes, type DeploymentView } from './deployment.ts'
+import { addDeviceQueueRoutes, type DeviceCommands } from './device-queue.ts'
 import { addDeviceRoutes } from './devices.ts'
 import { addBrokerAccessRoute, addTopicRoutes, type BrokerTokenSettings } from './mosquitto-auth.ts'
 import { answerClientError, createNodeServer, replaceCertificate, type TlsMaterial } from './node-server.ts'
@@ -49,6 +50,8 @@ export interface HttpServerOptions {
   /** Without it the server speaks clear text: for tests, and behind a proxy that terminates TLS. */
   readonly https?: TlsMaterial
   readonly broker?: BrokerView
+  /** Without it there are no routes of devices' queues. */
+  readonly commands?: DeviceCommands
   /** Without it there is no route to try a codec. */
   readonly codecs?: CodecTrials | undefined
   /** Metrics of all rooms; served at /metrics. */
@@ -105,7 +108,7 @@ function filesOf({ consoleDirectory }: HttpServerOptions): Promise<ConsoleFiles>
 }
 
 async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void> {
-  const { registry, settings, broker, metrics, deployment } = options
+  const { registry, settings, broker, commands, metrics, deployment } = options
   addLoginRoutes(app, registry)
   addAccountRoutes(app, registry)
   addSecondFactorRoutes(app, registry)
@@ -117,6 +120,7 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   addApplicationRoutes(app, registry)
   if (options.codecs !== undefined) addCodecTestRoute(app, registry, options.codecs, options.clock)
   addDeviceRoutes(app, registry)
+  if (commands !== undefined) addDeviceQueueRoutes(app, registry, commands)
   await addImportRoute(app, registry, strictJsonParser(app))
   addBrokerTokenRoutes(app, registry)
   addServiceCredentialRoutes(app, registry)

@@ -150,6 +150,8 @@ describe('every other event', () => {
       ['txack', { ...A, fCnt: 1 }, { topicName: other }],
       ['txack', { ...B, queueItemId: queueItemIdOf('nothing') }],
       ['txack', { ...B, queueItemId: 5 }],
+      ['txack', A],
+      ['ack', { ...A, acknowledged: true }],
       ['txack', '['],
       ['txack', '[]'],
       ['txack', 'null'],

@@ -154,16 +154,18 @@ export class CommandEvents implements PublishConsumer, Publisher {
    * known to be sent is; unless it is the last one again, confirmed and repeated.
    */
   #itemOfTxack(devEui: string, fCnt: number | undefined): DownlinkItem | undefined {
+    if (fCnt === undefined) return undefined
     const left = this.#queue.left(devEui)
     const last = left.findLast((item) => item.transmittedAtMs > 0)
-    if (fCnt !== undefined && last?.fCnt === fCnt && last.content.confirmed && last.state === 'sent') return last
+    if (last?.fCnt === fCnt && last.content.confirmed && last.state === 'sent') return last
     return left.find(isOnItsWay)
   }
 
   /** The latest with this counter, for counters begin again with each join; or the first of which no counter is known. */
   #itemOfAck(devEui: string, fCnt: number | undefined): DownlinkItem | undefined {
+    if (fCnt === undefined) return undefined
     const open = this.#queue.left(devEui).filter(({ state, content }) => state === 'sent' && content.confirmed)
-    return open.findLast((item) => fCnt !== undefined && item.fCnt === fCnt) ?? open.find(isOnItsWay)
+    return open.findLast((item) => item.fCnt === fCnt) ?? open.find(isOnItsWay)
   }
 
   #itemOfError(devEui: string, { type, fCnt: counter }: Members): DownlinkItem | undefined {

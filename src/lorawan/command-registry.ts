@@ -41,10 +41,7 @@ export interface DownlinkEncoder {
   /** Never rejects for what a tenant wrote. */
   encodeDownlink(
     encoding: DownlinkEncoding,
-  ): Promise<
-    | { readonly ok: true; readonly data: Buffer }
-    | { readonly ok: false; readonly code: 'DOWNLINK_CODEC'; readonly message: string }
-  >
+  ): Promise<{ readonly ok: true; readonly data: Buffer } | { readonly ok: false; readonly message: string }>
 }
 
 /** Codecs that are remembered; more applications than send commands with objects within minutes. */

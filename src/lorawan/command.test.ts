@@ -141,10 +141,8 @@ describe('any payload', () => {
 
 /** The command, and its object as an application without a codec takes it. */
 function parse(payload: string | Buffer | object): CommandResult {
-  const bytes = Buffer.isBuffer(payload)
-    ? payload
-    : Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload))
-  const result = parseCommand(bytes)
+  const text = typeof payload === 'string' ? payload : JSON.stringify(payload)
+  const result = parseCommand(Buffer.isBuffer(payload) ? payload : Buffer.from(text))
   if (!result.ok || result.command.object === undefined) return result
   return objectFault(result.command.object, '') ?? result
 }

@@ -235,7 +235,7 @@ describe('the answer on the Response Topic', () => {
 describe('a network server that looks at commands', () => {
   it('has its refusal told in the acknowledgement, 0x83', async () => {
     const server = new TestNetworkServer(true)
-    const downlinks = await openTestDownlinks({ server, networkServers: [server] })
+    const downlinks = await openTestDownlinks({ server })
     server.answer = { outcome: 'refused', reason: 'fPort 225 is reserved' }
     const decision = refusalIn(await publish(downlinks, VALID))
     assert.deepEqual(
@@ -247,7 +247,7 @@ describe('a network server that looks at commands', () => {
 
   it('is not waited for when it is away, or for longer than two seconds', async () => {
     const server = new TestNetworkServer(true)
-    const downlinks = await openTestDownlinks({ server, networkServers: [server] })
+    const downlinks = await openTestDownlinks({ server })
     server.answer = () => new Promise(() => {})
     const answer = publish(downlinks, VALID)
     await downlinks.settle()

@@ -21,8 +21,8 @@ export interface DevicePlaces {
 
 export interface DownlinkHandOverOptions {
   readonly queue: DownlinkQueue
-  /** The first that serves an application gets its downlinks. */
-  readonly networkServers: readonly NetworkServer[]
+  /** Who takes the downlinks of the application's devices; undefined when nobody does. */
+  readonly serverOf: (applicationId: string) => NetworkServer | undefined
   readonly places: DevicePlaces
   readonly clock: { now(): number }
   readonly log: Log
@@ -57,7 +57,7 @@ const REFUSED_REMOVED: HandOver = { outcome: 'refused', reason: 'the device was 
 
 export class DownlinkHandOver {
   readonly #queue: DownlinkQueue
-  readonly #networkServers: readonly NetworkServer[]
+  readonly #serverOf: DownlinkHandOverOptions['serverOf']
   readonly #places: DevicePlaces
   readonly #clock: DownlinkHandOverOptions['clock']
   readonly #log: Log
@@ -77,7 +77,7 @@ export class DownlinkHandOver {
 
   constructor(options: DownlinkHandOverOptions) {
     this.#queue = options.queue
-    this.#networkServers = options.networkServers
+    this.#serverOf = options.serverOf
     this.#places = options.places
     this.#clock = options.clock
     this.#log = options.log
@@ -266,10 +266,6 @@ export class DownlinkHandOver {
 
   #isFull(organizationId: string): boolean {
     return (this.#offeredOf.get(organizationId) ?? 0) >= MAXIMUM_OFFERED_PER_ORGANIZATION
-  }
-
-  #serverOf(applicationId: string): NetworkServer | undefined {
-    return this.#networkServers.find((networkServer) => networkServer.serves(applicationId))
   }
 
   #lane(applicationId: string, organizationId: string): Lane {

@@ -95,7 +95,7 @@ export interface TestDownlinks extends Downlinks {
 const jsonEncoder: DownlinkEncoder = {
   encodeDownlink: async ({ object }) =>
     'bad' in object
-      ? { ok: false, code: 'DOWNLINK_CODEC', message: 'bad: is not encoded' }
+      ? { ok: false, message: 'bad: is not encoded' }
       : { ok: true, data: Buffer.from(JSON.stringify(object)) },
 }
 
@@ -121,7 +121,7 @@ export async function openTestDownlinks(
   const downlinks = createDownlinks({
     state,
     publisher: { publish: async (message) => void published.push(message) },
-    networkServers: [server],
+    serverOf: () => server,
     places: { device: (devEui) => devices.get(devEui) },
     registry: {
       codecOf: async (applicationId) => codecs.get(applicationId) ?? { codec: '', encoderScript: '' },

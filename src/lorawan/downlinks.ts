@@ -17,8 +17,8 @@ import type { NetworkServer } from './network-server.ts'
 export interface DownlinksOptions {
   readonly state: DurableState
   readonly publisher: Publisher
-  /** The first that serves an application gets its downlinks; may grow until `load`. */
-  readonly networkServers: readonly NetworkServer[]
+  /** Who takes the downlinks of the application's devices; undefined when nobody does. */
+  readonly serverOf: (applicationId: string) => NetworkServer | undefined
   readonly places: DevicePlaces
   readonly registry: CommandRegistry
   readonly encoder: DownlinkEncoder

@@ -1,0 +1,256 @@
+/** The downlink queue of a device: commands by HTTP, judged and answered in the same words as those by MQTT. */
+import { Type } from 'typebox'
+import { readCommand } from '../lorawan/command.ts'
+import type { CommandRefused, Commands } from '../lorawan/commands.ts'
+import type { DownlinkItem } from '../lorawan/downlink-item.ts'
+import { viewerOf } from './authenticate.ts'
+import { invalidArgument, objectNotFound, RequestRefused } from './errors.ts'
+import { devEuiOf, DevEuiInput, Empty, responses, timestamp, Timestamp, TimestampOrNull } from './fields.ts'
+import type { HttpApp } from './http-app.ts'
+import { SESSION_SECURITY } from './openapi.ts'
+import { deviceFor, type OwnershipRegistry } from './ownership.ts'
+import { compileValidator } from './validate.ts'
+
+/** The commands of the deployment, as far as this interface needs them. */
+export type DeviceCommands = Pick<Commands, 'submit' | 'list' | 'cancel' | 'flush'>
+
+const Parameters = Type.Object({ devEui: DevEuiInput })
+const ItemParameters = Type.Object({
+  devEui: DevEuiInput,
+  id: Type.String({ description: 'The command’s id: the sender’s, or the one that the service gave it.' }),
+})
+
+/** Registers the routes of the downlink queue. */
+export function addDeviceQueueRoutes(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  enqueue(app, registry, commands)
+  listQueue(app, registry, commands)
+  flushQueue(app, registry, commands)
+  cancelItem(app, registry, commands)
+}
+
+const config = { credential: 'session' } as const
+const common = { tags: ['Devices'], security: SESSION_SECURITY }
+
+/** For the reference: what is wrong with a command is told by the one judge of commands. */
+const GivenItem = Type.Object(
+  {
+    confirmed: Type.Boolean({ description: 'True: sent as confirmed data down.' }),
+    fPort: Type.Integer({ minimum: 1, maximum: 255 }),
+    data: Type.Optional(Type.String({ description: 'Base64 of at most 242 bytes, in plaintext.' })),
+    jsonObject: Type.Optional(
+      Type.String({ description: 'A JSON object for the application’s codec, as text; it wins over data.' }),
+    ),
+    object: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'The same, as an object.' })),
+    id: Type.Optional(
+      Type.String({ description: '1 to 64 visible ASCII characters. The same id twice is one command.' }),
+    ),
+    expiresAt: Type.Optional(Timestamp),
+    priority: Type.Optional(
+      Type.Integer({ minimum: -1000, maximum: 1000, description: 'Higher goes first; 0 when not given.' }),
+    ),
+    replace: Type.Optional(Type.Boolean({ description: 'True: what waits for the device is cancelled.' })),
+  },
+  { description: 'A command' },
+)
+const GivenBody = Type.Object({ deviceQueueItem: GivenItem })
+const CheckedBody = Type.Object({
+  deviceQueueItem: Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object' }),
+})
+
+const Accepted = Type.Object(
+  {
+    id: Type.String({ description: 'The command’s id, carried into the events about it.' }),
+    state: Type.String(),
+    repeated: Type.Boolean({ description: 'True when the same command was there already.' }),
+  },
+  { description: 'The queue owns the command.' },
+)
+
+function enqueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  app.route({
+    method: 'POST',
+    url: '/api/devices/:devEui/queue',
+    config,
+    schema: {
+      ...common,
+      summary: 'Send a command to a device',
+      description:
+        'For members of its organization. The answer comes when the command is stored durably; its fate is told by events and ' +
+        'by the list.',
+      params: Parameters,
+      body: GivenBody,
+      response: responses(Accepted),
+    },
+    validatorCompiler: (route) =>
+      compileValidator(route.httpPart === 'body' ? { ...route, schema: CheckedBody } : route),
+    handler: async (request) => {
+      const devEui = devEuiOf('devEui', request.params.devEui)
+      const { applicationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+      const item: Readonly<Record<string, unknown>> = request.body.deviceQueueItem
+      const answer = await commands.submit({ applicationId, devEui }, readCommand(commandOf(item)))
+      if (!answer.ok) throw refusalOf(answer, item)
+      return { id: answer.id, state: answer.state, repeated: answer.isRepeated }
+    },
+  })
+}
+
+const Item = Type.Object(
+  {
+    id: Type.String(),
+    devEUI: Type.String(),
+    confirmed: Type.Boolean(),
+    fPort: Type.Integer(),
+    data: Type.String({ description: 'Base64 of what is sent, after the codec.' }),
+    priority: Type.Integer(),
+    state: Type.String({
+      description: 'queued, sent, acknowledged, not_acknowledged, failed, expired or cancelled.',
+    }),
+    createdAt: Timestamp,
+    expiresAt: TimestampOrNull,
+    leftQueueAt: TimestampOrNull,
+    transmittedAt: TimestampOrNull,
+    fCnt: Type.Union([Type.Integer(), Type.Null()], { description: 'Downlink frame counter; null when unknown.' }),
+    code: Type.String({ description: 'Why it failed, stable: see docs/errors.md; "" where it has not.' }),
+    error: Type.String({ description: 'The same in a sentence.' }),
+  },
+  { description: 'A command and where it stands' },
+)
+
+function listQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  app.route({
+    method: 'GET',
+    url: '/api/devices/:devEui/queue',
+    config,
+    schema: {
+      ...common,
+      summary: 'List the commands of a device',
+      description:
+        'For members of its organization. Those that wait in the order of sending, then those that have left the queue within ' +
+        'a day, the latest first; at most 200 in all.',
+      params: Parameters,
+      response: responses(
+        Type.Object({ totalCount: Type.String(), deviceQueueItems: Type.Array(Item) }, { description: 'Commands' }),
+      ),
+    },
+    handler: async (request) => {
+      const devEui = devEuiOf('devEui', request.params.devEui)
+      const { organizationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+      const items = commands.list(organizationId, devEui)
+      return { totalCount: String(items.length), deviceQueueItems: items.map(itemOf) }
+    },
+  })
+}
+
+function flushQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  app.route({
+    method: 'DELETE',
+    url: '/api/devices/:devEui/queue',
+    config,
+    schema: {
+      ...common,
+      summary: 'Cancel all commands that wait for a device',
+      description: 'For members of its organization. What a network server has taken is sent, unless it can forget it.',
+      params: Parameters,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const devEui = devEuiOf('devEui', request.params.devEui)
+      const device = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+      const { organizationId, applicationId } = device
+      if (!(await commands.flush(organizationId, { applicationId, devEui }))) throw notStored()
+      return {}
+    },
+  })
+}
+
+function cancelItem(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  app.route({
+    method: 'DELETE',
+    url: '/api/devices/:devEui/queue/:id',
+    config,
+    schema: {
+      ...common,
+      summary: 'Cancel a command',
+      description: 'For members of its organization; as long as it waits.',
+      params: ItemParameters,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const devEui = devEuiOf('devEui', request.params.devEui)
+      const { organizationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+      switch (await commands.cancel(organizationId, devEui, request.params.id)) {
+        case 'cancelled':
+          return {}
+        case 'unknown':
+          throw objectNotFound()
+        case 'too late':
+          throw new RequestRefused('failed_precondition', 'the command waits no longer', 'command_too_late')
+        case 'not stored':
+          throw notStored()
+      }
+    },
+  })
+}
+
+function itemOf({ content, ...item }: DownlinkItem) {
+  return {
+    id: content.id,
+    devEUI: content.devEui,
+    confirmed: content.confirmed,
+    fPort: content.fPort,
+    data: content.data.toString('base64'),
+    priority: content.priority,
+    state: item.state,
+    createdAt: timestamp(item.createdAtMs),
+    expiresAt: content.expiresAtMs === undefined ? null : timestamp(content.expiresAtMs),
+    leftQueueAt: item.leftAtMs === 0 ? null : timestamp(item.leftAtMs),
+    transmittedAt: item.transmittedAtMs === 0 ? null : timestamp(item.transmittedAtMs),
+    fCnt: item.fCnt ?? null,
+    code: item.failure?.code ?? '',
+    error: item.failure?.reason ?? '',
+  }
+}
+
+/** The members of this API family as those of a command: `jsonObject` is text, and `data` beside it may be empty. */
+function commandOf(item: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { jsonObject, devEUI, ...rest } = item
+  const command: Record<string, unknown> = rest
+  if (devEUI !== undefined && command['devEui'] === undefined) command['devEui'] = devEUI
+  if (jsonObject === undefined || jsonObject === '' || command['object'] !== undefined) return command
+  if (command['data'] === '') delete command['data']
+  return { ...command, object: typeof jsonObject === 'string' ? parsed(jsonObject) : jsonObject }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw invalidArgument('deviceQueueItem.jsonObject: is not JSON')
+  }
+}
+
+function refusalOf({ code, member, message }: CommandRefused, item: Readonly<Record<string, unknown>>): Error {
+  switch (code) {
+    case 'command_device_unknown':
+      return objectNotFound()
+    case 'command_device_disabled':
+    case 'command_refused':
+      return new RequestRefused('failed_precondition', message, code)
+    case 'command_queue_full':
+      return new RequestRefused('resource_exhausted', message, code)
+    case 'command_not_stored':
+      return notStored()
+    default:
+      return invalidArgument(member === undefined ? message : `deviceQueueItem.${asGiven(message, item)}`, code)
+  }
+}
+
+/** Names the member as the caller has written it. */
+function asGiven(message: string, { object, jsonObject, devEui }: Readonly<Record<string, unknown>>): string {
+  if (object === undefined && jsonObject !== undefined) return message.replace(/^object/, 'jsonObject')
+  return devEui === undefined ? message.replace(/^devEui/, 'devEUI') : message
+}
+
+function notStored(): RequestRefused {
+  return new RequestRefused('unavailable', 'the change could not be stored; try again', 'command_not_stored')
+}

@@ -1,0 +1,91 @@
+/** The commands of a service, wired to its registry, its broker and its network servers. */
+import type { Dispatcher, Publisher, ReaderListener } from './broker/consumer.ts'
+import { systemClock } from './identity/clock.ts'
+import type { Registry } from './identity/registry.ts'
+import type { Log } from './log.ts'
+import type { CommandRegistry, DownlinkEncoder } from './lorawan/command-registry.ts'
+import { createDownlinks } from './lorawan/downlinks.ts'
+import type { Downlinks } from './lorawan/downlinks.ts'
+import type { DurableState } from './lorawan/durable-state.ts'
+import { MqttNetworkServer } from './lorawan/mqtt-network-server.ts'
+import type { NetworkServer } from './lorawan/network-server.ts'
+
+export interface DownlinksParts {
+  readonly registry: Registry
+  readonly state: DurableState
+  readonly broker: Publisher & Dispatcher
+  readonly encoder: DownlinkEncoder
+  /** Those of the settings; all other applications are served by clients of the broker. May still grow. */
+  readonly networkServers: readonly NetworkServer[]
+  readonly log: Log
+}
+
+export interface OpenedDownlinks {
+  readonly downlinks: Downlinks
+  /** To be told by the broker of Sessions that read commands. */
+  readonly readerListener: ReaderListener
+  /** Stops following the registry and offering commands. */
+  close(): void
+}
+
+/** Puts them together; `downlinks.load` is for when the broker has started. */
+export function openDownlinks(parts: DownlinksParts): OpenedDownlinks {
+  const { registry, state, broker, encoder, networkServers, log } = parts
+  const isServedElsewhere = (applicationId: string): boolean => networkServers.some((one) => one.serves(applicationId))
+  const sink = { ready: () => downlinks.ready() }
+  const mqtt = new MqttNetworkServer({ dispatcher: broker, sink, isServedElsewhere })
+  const downlinks: Downlinks = createDownlinks({
+    state,
+    publisher: broker,
+    serverOf: (applicationId) => networkServers.find((one) => one.serves(applicationId)) ?? mqtt,
+    places: registry.directory,
+    registry: commandRegistryOf(registry),
+    encoder,
+    clock: systemClock,
+    log,
+    defer: (run) => void setImmediate(run),
+    after: (ms, run) => {
+      const timer = setTimeout(run, ms)
+      return () => clearTimeout(timer)
+    },
+  })
+  const unsubscribe = followChanges(registry, downlinks)
+  const close = (): void => {
+    unsubscribe()
+    downlinks.close()
+  }
+  return { downlinks, readerListener: mqtt, close }
+}
+
+function commandRegistryOf({ applications, devices }: Registry): CommandRegistry {
+  return {
+    codecOf: async (applicationId) => {
+      const application = await applications.get(applicationId)
+      return application && { codec: application.payloadCodec, encoderScript: application.payloadEncoderScript }
+    },
+    variablesOf: async (devEui) => (await devices.get(devEui))?.variables ?? {},
+    namesOf: async (devEui) => {
+      const device = await devices.get(devEui)
+      if (device === undefined) return undefined
+      const application = await applications.get(device.applicationId)
+      const { applicationId, name: deviceName, tags } = device
+      return application && { applicationId, applicationName: application.name, deviceName, tags }
+    },
+  }
+}
+
+/** What is removed takes its commands with it; a device that moves to another application is told as removed and created. */
+function followChanges({ changes, devices }: Registry, downlinks: Downlinks): () => void {
+  return changes.subscribe((change) => {
+    if (change.kind === 'application_changed') downlinks.applicationChanged(change.applicationId)
+    if (change.kind === 'application_removed') downlinks.applicationRemoved(change.applicationId)
+    if (change.kind !== 'device_removed') return
+    const { devEui, organizationId } = change
+    devices.get(devEui).then(
+      (device) => {
+        if (device?.organizationId !== organizationId) downlinks.deviceRemoved(devEui)
+      },
+      () => downlinks.deviceRemoved(devEui),
+    )
+  })
+}
