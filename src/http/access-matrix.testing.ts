@@ -426,6 +426,25 @@ const APPLICATIONS: readonly RouteCase[] = [
   },
 ]
 
+const EVENTS: readonly RouteCase[] = [
+  {
+    method: 'GET',
+    url: '/api/applications/:id/events',
+    credential: 'sessionOrBrokerAccess',
+    request: ({ applicationId }) => ({ url: `/api/applications/${applicationId}/events` }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/devices/:devEui/events',
+    credential: 'sessionOrBrokerAccess',
+    request: ({ devEui }) => ({ url: `/api/devices/${devEui}/events`, headers: { accept: 'application/x-ndjson' } }),
+    people: MEMBERS,
+    hides: true,
+  },
+]
+
 const DEVICES: readonly RouteCase[] = [
   {
     method: 'GET',
@@ -548,6 +567,7 @@ export const ROUTE_CASES: readonly RouteCase[] = [
   ...ORGANIZATIONS,
   ...USERS,
   ...APPLICATIONS,
+  ...EVENTS,
   ...DEVICES,
   ...OPERATION,
 ]

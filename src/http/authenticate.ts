@@ -81,7 +81,8 @@ export function viewerOf(request: FastifyRequest): Viewer {
   return caller.viewer
 }
 
-async function callerOf(
+/** Who is asking, by a credential in force now; refuses whoever has none. For what lasts, to be asked again. */
+export async function callerOf(
   request: FastifyRequest,
   credential: Exclude<Credential, 'none'>,
   registry: AuthenticationRegistry,

@@ -8,6 +8,7 @@ import type { Result } from '../identity/result.ts'
 import { openTestCodecs } from '../lorawan/codecs/codecs.testing.ts'
 import { openTestCommands } from './commands.testing.ts'
 import { createHttpServer, type HttpServerOptions } from './server.ts'
+import { TestEvents } from './stored-events.testing.ts'
 
 /** The password of every user of the deployment. */
 export const PASSWORD = 'correct horse battery staple'
@@ -78,6 +79,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     metrics: new MetricsRegistry(),
     commands: await openTestCommands(registry, clock),
     codecs,
+    history: new TestEvents(),
     settings: {
       baseUrl: 'https://localhost:8443',
       brokerTokenDefaultTtlSeconds: 86_400,

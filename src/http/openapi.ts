@@ -54,6 +54,7 @@ const TAGS = [
   ['Users', 'Users of the deployment.'],
   ['Applications', 'Applications of an organization.'],
   ['Devices', 'Devices of an application, and their import.'],
+  ['Events', 'Stored events of devices and applications.'],
   ['Network servers', 'Service credentials with which network servers connect to the broker.'],
   ['Operation', 'Health, metrics, keys, the audit log and this document.'],
 ] as const

@@ -20,6 +20,7 @@ import { addConsoleSessionRoutes } from './console-session.ts'
 import { addDeploymentRoutes, type DeploymentView } from './deployment.ts'
 import { addDeviceQueueRoutes, type DeviceCommands } from './device-queue.ts'
 import { addDeviceRoutes } from './devices.ts'
+import { addHistoryRoutes, type StoredEvents } from './event-history.ts'
 import { addBrokerAccessRoute, addTopicRoutes, type BrokerTokenSettings } from './mosquitto-auth.ts'
 import { answerClientError, createNodeServer, replaceCertificate, type TlsMaterial } from './node-server.ts'
 import { REFERENCE_PATH, registerOpenApi, serveOpenApi } from './openapi.ts'
@@ -54,6 +55,8 @@ export interface HttpServerOptions {
   readonly commands?: DeviceCommands
   /** Without it there is no route to try a codec. */
   readonly codecs?: CodecTrials | undefined
+  /** Without it there are no routes of stored events. */
+  readonly history?: StoredEvents
   /** Metrics of all rooms; served at /metrics. */
   readonly metrics?: MetricsRegistry
   readonly deployment: DeploymentView
@@ -108,7 +111,7 @@ function filesOf({ consoleDirectory }: HttpServerOptions): Promise<ConsoleFiles>
 }
 
 async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void> {
-  const { registry, settings, broker, commands, metrics, deployment } = options
+  const { registry, settings, broker, commands, history, metrics, deployment } = options
   addLoginRoutes(app, registry)
   addAccountRoutes(app, registry)
   addSecondFactorRoutes(app, registry)
@@ -121,6 +124,7 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   if (options.codecs !== undefined) addCodecTestRoute(app, registry, options.codecs, options.clock)
   addDeviceRoutes(app, registry)
   if (commands !== undefined) addDeviceQueueRoutes(app, registry, commands)
+  if (history !== undefined) addHistoryRoutes(app, registry, history, options.clock)
   await addImportRoute(app, registry, strictJsonParser(app))
   addBrokerTokenRoutes(app, registry)
   addServiceCredentialRoutes(app, registry)

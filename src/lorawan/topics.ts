@@ -69,6 +69,17 @@ export function commandTopic(applicationId: string, devEui: string): string {
   return `${deviceTopic(applicationId, devEui)}${COMMAND_DOWN}`
 }
 
+/** What all Topic Names of one application begin with. */
+export function applicationPrefix(applicationId: string): string {
+  assertApplicationId(applicationId)
+  return `${APPLICATION_LEVEL}${applicationId}/`
+}
+
+/** What all Topic Names of one device begin with. */
+export function devicePrefix(applicationId: string, devEui: string): string {
+  return `${deviceTopic(applicationId, devEui)}/`
+}
+
 /** True for 1 to 64 letters, digits and hyphens: digit strings and UUIDs alike. */
 export function isApplicationId(text: string): boolean {
   return text.length > 0 && endOfApplicationId(text, 0) === text.length
