@@ -60,7 +60,6 @@ export interface NewSegmentsOptions {
 export class NewSegments {
   readonly #options: NewSegmentsOptions
   #lastNumber: number
-  #abandoned: ActiveSegment | undefined
 
   constructor(options: NewSegmentsOptions) {
     this.#options = options
@@ -109,20 +108,14 @@ export class NewSegments {
     await disk.remove(`${directory}/${segmentName(active.segment.number)}`).catch(() => {})
   }
 
-  /** A segment that a write failed in: what it holds behind its committed records is cut off when the disk lets us. */
-  abandon(active: ActiveSegment): void {
-    this.#abandoned = active
+  /** Cuts off what a segment that a write failed in holds behind its committed records. Its successor, and its index, say how far it is valid where even this fails. */
+  async abandon(active: ActiveSegment): Promise<void> {
+    await active.cut().catch(() => {})
+    await active.close().catch(() => {})
   }
 
   /** Tries whether the disk takes anything again: a new segment, and more than a little in it. Rejects when it does not. */
   async probe(bases: Float64Array, nowMs: number): Promise<ActiveSegment> {
-    const abandoned = this.#abandoned
-    this.#abandoned = undefined
-    if (abandoned !== undefined) {
-      // Its successor says how far it is valid, so it may stay as it is where even this fails.
-      await abandoned.cut().catch(() => {})
-      await abandoned.close().catch(() => {})
-    }
     const active = await this.begin(bases, nowMs)
     try {
       this.link(active)

@@ -38,6 +38,8 @@ export class LogUpkeep {
   #cancel: (() => void) | undefined
   #isClosed = false
   #pins = 0
+  /** Numbers of segments that are no longer part of the log, and still have files. */
+  readonly #leaving: number[] = []
 
   constructor(options: LogUpkeepOptions) {
     this.#options = options
@@ -85,10 +87,10 @@ export class LogUpkeep {
     const { log } = this.#options
     try {
       if (this.#isSnapshotDue()) await this.#writeSnapshot()
-      if (this.#expired() === 0) return
       // Nothing goes that the state would be recovered from.
       if (this.#removable() < this.#expired()) await this.#writeSnapshot()
-      await this.#remove(Math.min(this.#expired(), this.#removable()))
+      await this.#drop(Math.min(this.#expired(), this.#removable()))
+      await this.#removeFiles()
     } catch (error) {
       if (codeOf(error) === 'unknown') throw error
       log.error({ code: codeOf(error) }, 'log.upkeep_failed')
@@ -143,18 +145,26 @@ export class LogUpkeep {
     return needed === -1 ? segments.length : needed
   }
 
-  async #remove(count: number): Promise<void> {
-    const { disk, logDirectory, segments, forget, log } = this.#options
-    if (count === 0) return
-    const removed = segments.splice(0, count)
-    // The oldest first: what a power cut brings back is then older than all that is there.
-    for (const segment of removed) {
+  /** Takes the oldest segments out of the log. */
+  async #drop(count: number): Promise<void> {
+    const { segments, forget, log } = this.#options
+    const dropped = segments.splice(0, count)
+    for (const segment of dropped) {
+      this.#leaving.push(segment.number)
       await forget(segment)
-      await disk.remove(`${logDirectory}/${segmentName(segment.number)}`)
-      await disk.remove(`${logDirectory}/${indexName(segment.number)}`)
     }
-    await disk.syncDirectory(logDirectory)
-    const bytes = removed.reduce((sum, { length }) => sum + length, 0)
-    log.info({ segments: removed.length, bytes, first: segments[0]?.number }, 'log.retained')
+    const bytes = dropped.reduce((sum, { length }) => sum + length, 0)
+    if (count > 0) log.info({ segments: count, bytes, first: segments[0]?.number }, 'log.retained')
+  }
+
+  /** Removes the files of those that were taken out: one by one, the oldest first, so that neither a failure nor a power cut leaves a gap in the log. */
+  async #removeFiles(): Promise<void> {
+    const { disk, logDirectory } = this.#options
+    for (let number = this.#leaving.at(0); number !== undefined; number = this.#leaving.at(0)) {
+      await disk.remove(`${logDirectory}/${segmentName(number)}`)
+      await disk.remove(`${logDirectory}/${indexName(number)}`)
+      await disk.syncDirectory(logDirectory)
+      this.#leaving.shift()
+    }
   }
 }

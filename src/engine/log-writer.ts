@@ -317,7 +317,7 @@ export class LogWriter {
     this.#active = undefined
     if (active !== undefined) {
       active.segment.isSealed = true
-      newSegments.abandon(active)
+      this.#probing = newSegments.abandon(active)
       this.#options.sealed(active.segment)
     }
     const waiting = this.#queue
@@ -331,7 +331,7 @@ export class LogWriter {
   #probeLater(): void {
     if (this.#isClosed) return
     this.#cancelProbe = this.#options.clock.after(PROBE_MS, () => {
-      this.#probing = this.#probe()
+      this.#probing = this.#probing.then(() => this.#probe())
     })
   }
 

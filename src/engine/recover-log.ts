@@ -10,8 +10,8 @@ import type { Disk, DiskFile } from './disk.ts'
 import { LogDirectoryError, logDirectoryOf, stateDirectoryOf } from './log-directory.ts'
 import { NewerRecordError, changesOfRecord } from './record.ts'
 import { scanRecords } from './scan-records.ts'
-import { buildIndex } from './segment-indexes.ts'
-import { readSegmentHeader, segmentHeaderBytes, segmentName, segmentNumberOf } from './segment-header.ts'
+import { buildIndex, readStoredIndex } from './segment-indexes.ts'
+import { indexName, readSegmentHeader, segmentHeaderBytes, segmentName, segmentNumberOf } from './segment-header.ts'
 import type { SegmentHeader } from './segment-header.ts'
 import { SegmentIndex } from './segment-index.ts'
 import { Segment } from './segment.ts'
@@ -83,7 +83,7 @@ class Recovery {
     const heads = await this.#readHeads()
     const lastNumber = heads.at(-1)?.number ?? 0
     await this.#setAsideHeadless(heads)
-    const valid = heads.flatMap(({ header }) => (header === undefined ? [] : [header]))
+    const valid = await this.#withoutLeftovers(heads.flatMap(({ header }) => (header === undefined ? [] : [header])))
     this.#requireSnapshotSegments(valid)
     const segments = valid.map((header) => new Segment(header))
     for (const [place, segment] of segments.entries()) {
@@ -138,6 +138,21 @@ class Recovery {
     }
   }
 
+  /** Without segments that a write had failed in before they were made: their successor follows an older one. They are removed. */
+  async #withoutLeftovers(headers: readonly SegmentHeader[]): Promise<readonly SegmentHeader[]> {
+    const chain: SegmentHeader[] = []
+    for (const header of headers.toReversed()) {
+      const next = chain.at(-1)
+      if (next === undefined || header.number <= (next.previous?.number ?? -1)) chain.push(header)
+      else {
+        this.#log.info({ segment: header.number }, 'log.leftover_removed')
+        await this.#disk.remove(`${this.#directory}/${segmentName(header.number)}`)
+        await this.#disk.remove(`${this.#directory}/${indexName(header.number)}`)
+      }
+    }
+    return chain.toReversed()
+  }
+
   /** Without the segments behind the snapshot, or without any snapshot the first ones, some of the state would be missing and nobody would know. */
   #requireSnapshotSegments(headers: readonly SegmentHeader[]): void {
     const [first] = headers
@@ -178,10 +193,16 @@ class Recovery {
   }
 
   async #recoverLast(segment: Segment): Promise<void> {
+    const stored = await readStoredIndex(this.#disk, this.#directory, segment.number, this.#partitions)
     await this.#withFile(segment, async (file) => {
       const size = await file.size()
       segment.length = size
-      const end = await this.#index(file, segment, 'stop')
+      let end: number
+      if (stored !== undefined && stored.length <= size) {
+        end = stored.length
+        segment.length = end
+        await this.#index(file, segment, 'skip')
+      } else end = await this.#index(file, segment, 'stop')
       this.#requireCommitted(segment, end)
       this.#cutBytes = size - end
       segment.length = end

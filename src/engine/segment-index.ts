@@ -119,13 +119,20 @@ export class SegmentIndex {
     return bytes
   }
 
-  /** The index out of its file's bytes, which must begin their memory; undefined when it is not whole, not valid or not this segment's. */
-  static decode(bytes: Buffer, partitions: number, of: IndexOf): SegmentIndex | undefined {
+  /**
+   * The index out of its file's bytes, which must begin their memory, and the bytes of the segment that it stands for; undefined when it is not whole, not
+   * valid or not that segment's.
+   */
+  static decode(
+    bytes: Buffer,
+    partitions: number,
+    number: number,
+  ): { readonly index: SegmentIndex; readonly length: number } | undefined {
     if (bytes.byteOffset !== 0 || bytes.length < HEAD_BYTES || bytes.toString('latin1', 0, 8) !== MAGIC)
       return undefined
     if (bytes.readUInt32LE(8) !== VERSION || crc32(bytes.subarray(CRC_FROM)) !== bytes.readUInt32LE(12))
       return undefined
-    if (bytes.readDoubleLE(16) !== of.number || bytes.readDoubleLE(24) !== of.length) return undefined
+    if (bytes.readDoubleLE(16) !== number) return undefined
     const decoded = new SegmentIndex(partitions, bytes.readDoubleLE(32))
     const present = bytes.readUInt32LE(40)
     let at = HEAD_BYTES + 16 * present
@@ -142,7 +149,7 @@ export class SegmentIndex {
       at += ENTRY_BYTES * length
     }
     decoded.#bytes = bytes.length
-    return decoded
+    return { index: decoded, length: bytes.readDoubleLE(24) }
   }
 
   #push(index: PartitionIndex, position: number, ownedAtMs: number, branch: number): void {

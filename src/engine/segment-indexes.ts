@@ -81,13 +81,10 @@ export class SegmentIndexes {
   async #load(segment: Segment): Promise<SegmentIndex> {
     const { disk, directory, files, log } = this.#options
     const partitions = segment.bases.length
-    const stored = await readWhole(disk, `${directory}/${indexName(segment.number)}`).then(
-      (bytes) => SegmentIndex.decode(bytes, partitions, segment),
-      () => undefined,
-    )
-    if (stored !== undefined) {
-      this.#keep(segment, stored)
-      return stored
+    const stored = await readStoredIndex(disk, directory, segment.number, partitions)
+    if (stored?.length === segment.length) {
+      this.#keep(segment, stored.index)
+      return stored.index
     }
     const index = new SegmentIndex(partitions, segment.createdAtMs)
     const { damages, damagedBytes } = await files.use(segment.number, (file) =>
@@ -108,6 +105,22 @@ export class SegmentIndexes {
       this.forget(oldest)
     }
   }
+}
+
+/**
+ * The index in the file beside a segment, and how many bytes of the segment it stands for; undefined when there is none that is valid. It is written
+ * when no more goes to the segment, so all of these are on disk, and nothing behind them was ever acknowledged.
+ */
+export async function readStoredIndex(
+  disk: Disk,
+  directory: string,
+  number: number,
+  partitions: number,
+): Promise<{ readonly index: SegmentIndex; readonly length: number } | undefined> {
+  return await readWhole(disk, `${directory}/${indexName(number)}`).then(
+    (bytes) => SegmentIndex.decode(bytes, partitions, number),
+    () => undefined,
+  )
 }
 
 /** Adds the messages of the segment's file to an index. What is no record, and what stands out of order, is left out. */

@@ -35,6 +35,7 @@ class Inode {
   now = Buffer.alloc(0)
   durable = Buffer.alloc(0)
   pending: PendingChange[] = []
+  #hasFailed = false
 
   apply(change: PendingChange): void {
     this.now = changed(this.now, change)
@@ -44,6 +45,19 @@ class Inode {
   sync(): void {
     for (const change of this.pending) this.durable = changed(this.durable, change)
     this.pending = []
+  }
+
+  /** The sync failed: what was to be written is not, though it reads as if it were. */
+  failSync(): void {
+    this.pending = []
+    this.#hasFailed = true
+  }
+
+  forgetFailed(): void {
+    if (!this.#hasFailed) return
+    this.#hasFailed = false
+    this.now = this.durable
+    for (const change of this.pending) this.now = changed(this.now, change)
   }
 
   /** What a power cut leaves. */
@@ -125,6 +139,8 @@ export class SimulatedDisk implements Disk {
   /** The disk as the next process finds it after this one was killed: with all that was written, durable or not. */
   kill(): SimulatedDisk {
     this.#isDead = true
+    // The system may read again what it believes to be on disk.
+    for (const inode of this.#names.values()) inode.forgetFailed()
     const next = new SimulatedDisk()
     for (const [path, inode] of this.#names) next.#names.set(path, inode)
     for (const [path, inode] of this.#durableNames) next.#durableNames.set(path, inode)
@@ -214,7 +230,7 @@ export class SimulatedDisk implements Disk {
           await this.#begin('datasync', path)
         } catch (error) {
           // As on Linux: what could not be written is forgotten, and the next sync knows nothing of it.
-          inode.pending = []
+          inode.failSync()
           throw error
         }
         this.datasyncs += 1

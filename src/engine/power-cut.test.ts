@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { StateChange } from '../broker/engine.ts'
+import { EmbeddedEngine } from './embedded.ts'
+import { loadAll, messageOf, readAll } from './engine-client.testing.ts'
+import { SimulatedDisk, seededRandom } from './simulated-disk.testing.ts'
+import type { Random } from './simulated-disk.testing.ts'
+import { TestClock } from './test-clock.testing.ts'
+
+/** Simulated lives of a disk, each with so many ends; `FIELDGATE_POWER_CUTS=2000` for a long night. */
+const LIVES = Number(process.env['FIELDGATE_POWER_CUTS'] ?? 60)
+const ENDS = 8
+const PARTITIONS = 3
+
+/** A message with its changes, or changes alone: owned together or not at all. */
+interface Group {
+  readonly number: number
+  readonly partition: number | undefined
+  readonly text: string
+  readonly changes: readonly StateChange[]
+  /** How often the engine had gone on after a failure when the group was given to it. */
+  readonly episode: number
+  fate: 'waiting' | 'owned' | 'refused'
+}
+
+const counts = { ends: 0, kills: 0, cuts: 0, owned: 0, refused: 0, survived: 0, checked: 0, retained: 0 }
+
+test(`what was owned is there after ${LIVES * ENDS} power cuts and kills, in order, once and whole; what was not is there wholly or not at all`, async () => {
+  for (let seed = 1; seed <= LIVES; seed += 1) await new Life(seed).run()
+  assert.ok(counts.owned > LIVES * ENDS && counts.cuts > LIVES && counts.kills > 0 && counts.refused > 0)
+  console.log(
+    `${counts.cuts} power cuts and ${counts.kills} kills: ${counts.owned} groups owned, ${counts.refused} refused, ${counts.survived} unacknowledged ones survived; ` +
+      `${counts.checked} messages read again, ${counts.retained} taken by retention`,
+  )
+})
+
+class Life {
+  readonly #seed: number
+  readonly #random: Random
+  readonly #clock = new TestClock()
+  #disk = new SimulatedDisk()
+  /** All that is owned, and behind it what the present process was given; in the order of the calls. */
+  #groups: Group[] = []
+  #number = 0
+
+  constructor(seed: number) {
+    this.#seed = seed
+    this.#random = seededRandom(seed)
+  }
+
+  async run(): Promise<void> {
+    for (let end = 0; end < ENDS; end += 1) {
+      await this.#liveUntilTheEnd()
+      counts.ends += 1
+      const isKill = this.#chance(0.25)
+      counts[isKill ? 'kills' : 'cuts'] += 1
+      this.#disk = isKill ? this.#disk.kill() : this.#disk.powerCut(this.#random)
+      await this.#check(`seed ${this.#seed}, end ${end}`)
+    }
+  }
+
+  #engine(): EmbeddedEngine {
+    return new EmbeddedEngine({
+      disk: this.#disk,
+      directory: '/data',
+      partitions: PARTITIONS,
+      clock: this.#clock,
+      segmentBytes: 1_000 + Math.floor(this.#random() * 6_000),
+      retentionBytes: this.#seed % 3 === 0 ? 12_000 : 1e9,
+      tailBytes: 0,
+      decodedBytes: this.#chance(0.5) ? 0 : 100_000,
+      gatherMs: this.#chance(0.5) ? 0 : 2,
+    })
+  }
+
+  async #liveUntilTheEnd(): Promise<void> {
+    const died = this.#disk.dieAfter(Math.floor(this.#random() ** 2 * 300)).then(() => 'died' as const)
+    const isFaulty = this.#seed % 2 === 0
+    const engine = this.#engine()
+    if ((await Promise.race([died, engine.open()])) === 'died') return
+    let episode = 0
+    let couldWrite = true
+    if (isFaulty) this.#makeFaulty()
+    for (let turn = 0; turn < 2_000; turn += 1) {
+      const { canWrite } = engine.health()
+      if (canWrite && !couldWrite) episode += 1
+      couldWrite = canWrite
+      for (let count = Math.floor(this.#random() * 6); count > 0; count -= 1) this.#giveTo(engine, episode)
+      if (this.#chance(0.05)) void engine.maintain()
+      if (this.#chance(0.02)) void readAll(engine, 0)
+      this.#clock.advance(Math.floor(this.#random() * (canWrite ? 5 : 600)))
+      if ((await Promise.race([died, eventLoop()])) === 'died') return
+    }
+    assert.fail('the disk dies in the end')
+  }
+
+  #makeFaulty(): void {
+    const faulty = new Set(['create', 'write', 'datasync', 'syncDirectory', 'truncate', 'rename'])
+    this.#disk.fault = (operation) => {
+      if (!faulty.has(operation) || !this.#chance(0.04)) return undefined
+      return this.#chance(0.5) ? 'EIO' : 'ENOSPC'
+    }
+  }
+
+  #giveTo(engine: EmbeddedEngine, episode: number): void {
+    const number = (this.#number += 1)
+    const text = `${number}:${'x'.repeat(Math.floor(this.#random() ** 4 * 2_000))}`
+    const partition = this.#chance(0.7) ? Math.floor(this.#random() * PARTITIONS) : undefined
+    const changes: StateChange[] = [{ key: 'number', value: Buffer.from(`${number}`) }]
+    for (let count = Math.floor(this.#random() * 4); count > 0; count -= 1) {
+      const key = `k${Math.floor(this.#random() * 20)}`
+      changes.push({ key, value: this.#chance(0.3) ? undefined : Buffer.from(`${number}`.repeat(count)) })
+    }
+    changes.push({ key: 'number again', value: Buffer.from(`${number}`) })
+    const group: Group = { number, partition, text, changes, episode, fate: 'waiting' }
+    this.#groups.push(group)
+    const committed = (): void => {
+      assert.equal(group.fate, 'waiting', 'told once')
+      group.fate = 'owned'
+      counts.owned += 1
+    }
+    const failed = ({ reasonCode }: { readonly reasonCode: number }): void => {
+      assert.equal(group.fate, 'waiting', 'told once')
+      assert.equal(reasonCode, 0x97)
+      group.fate = 'refused'
+      counts.refused += 1
+    }
+    if (partition === undefined) engine.write({ changes, committed, failed })
+    else
+      engine.append(partition, {
+        message: messageOf(`a/${partition}/b/${number % 5}/c`, text),
+        changes,
+        committed,
+        failed,
+      })
+  }
+
+  async #check(what: string): Promise<void> {
+    const engine = this.#engine()
+    await engine.open()
+    const state = new Map(await loadAll(engine))
+    const last = Number(state.get('number') ?? 0)
+    const lastGroup = this.#groups.find(({ number }) => number === last)
+    // What was refused may be found again only where the disk died before the engine went on elsewhere.
+    const isThere = ({ number, fate, episode }: Group): boolean =>
+      number <= last && (fate !== 'refused' || (lastGroup?.fate === 'refused' && lastGroup.episode === episode))
+    const lost = this.#groups.filter((group) => group.fate === 'owned' && !isThere(group))
+    assert.deepEqual(
+      lost.map(({ number }) => number),
+      [],
+      `${what}: everything that was owned is there`,
+    )
+    this.#groups = this.#groups.filter(isThere)
+    counts.survived += this.#groups.filter(({ fate }) => fate !== 'owned').length
+    assert.deepEqual([...state].toSorted(), [...stateAfter(this.#groups)].toSorted(), `${what}: the state`)
+    for (let partition = 0; partition < PARTITIONS; partition += 1) {
+      const expected = this.#groups.filter((group) => group.partition === partition).map(({ text }) => text)
+      const read = await readAll(engine, partition, 0, 1 + Math.floor(this.#random() * 50))
+      assert.equal(engine.tail(partition), expected.length, `${what}: the tail of ${partition}`)
+      assert.equal(read.lost + read.messages.length, expected.length, `${what}: ${partition} whole`)
+      if (this.#seed % 3 !== 0) assert.equal(read.lost, 0, `${what}: nothing is lost where all is retained`)
+      for (const [index, message] of read.messages.entries()) {
+        const offset = read.lost + index
+        assert.equal(read.offsets[index], offset, `${what}: each offset once`)
+        assert.equal(message.payload.toString(), expected[offset], `${what}: message ${offset} of ${partition}`)
+      }
+      counts.checked += read.messages.length
+      counts.retained += read.lost
+    }
+    for (const group of this.#groups) group.fate = 'owned'
+    if (this.#chance(0.5)) await engine.close()
+    else this.#disk = this.#disk.kill()
+  }
+
+  #chance(probability: number): boolean {
+    return this.#random() < probability
+  }
+}
+
+function stateAfter(groups: readonly Group[]): Map<string, string> {
+  const state = new Map<string, string>()
+  for (const { changes } of groups) {
+    for (const { key, value } of changes) {
+      if (value === undefined) state.delete(key)
+      else state.set(key, value.toString())
+    }
+  }
+  return state
+}
+
+/** Everything that is ready has run. */
+function eventLoop(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}
