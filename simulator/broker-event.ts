@@ -14,11 +14,18 @@ export interface BrokerEvent {
   readonly devEui: string
   readonly kind: SimulatedEventKind
   readonly payload: object
+  /** The id of the command that ends with this event; undefined where none does. */
+  readonly settles: string | undefined
 }
 
 /** Spells an event. `carriesIds`: family A adds the ids of commands to what became of them, as family B always does. */
 export function brokerEvent(event: NetworkEvent, family: Family, carriesIds: boolean): BrokerEvent {
   const { applicationID, devEUI } = event.device.record
   const spelled = family === 'A' ? familyAEvent(event, carriesIds) : familyBEvent(event)
-  return { applicationId: applicationID, devEui: devEUI, ...spelled }
+  return { applicationId: applicationID, devEui: devEUI, ...spelled, settles: settledBy(event) }
+}
+
+function settledBy(event: NetworkEvent): string | undefined {
+  if (event.kind === 'ack' || event.kind === 'fault') return event.queueItemId?.id
+  return event.kind === 'txack' && !event.confirmed ? event.queueItemId.id : undefined
 }

@@ -43,6 +43,7 @@ describe('the command line', () => {
       clientId: 'fieldgate-simulator-a',
       cleanSession: false,
       sessionExpirySeconds: 3600,
+      stateFile: undefined,
       isVerbose: false,
     })
   })

@@ -45,6 +45,8 @@ export interface SimulatorOptions {
   readonly clientId: string
   readonly cleanSession: boolean
   readonly sessionExpirySeconds: number
+  /** Where commands are kept over the end of the process. */
+  readonly stateFile: string | undefined
   readonly isVerbose: boolean
 }
 
@@ -77,6 +79,7 @@ const TEXTS = [
   'mqtt',
   'client-id',
   'session-expiry',
+  'state',
   'qos',
   'command-qos',
   'devices',
@@ -224,6 +227,7 @@ type Connection = Pick<
   | 'clientId'
   | 'cleanSession'
   | 'sessionExpirySeconds'
+  | 'stateFile'
 >
 
 function readConnection(reading: Reading): Connection | undefined {
@@ -262,6 +266,7 @@ function readConnection(reading: Reading): Connection | undefined {
     clientId: reading.text('client-id') ?? `fieldgate-simulator-${family.toLowerCase()}`,
     cleanSession: reading.has('clean-session'),
     sessionExpirySeconds: Math.ceil(sessionExpiryMs / 1000),
+    stateFile: reading.text('state'),
   }
 }
 

@@ -39,6 +39,14 @@ describe('a command to a device of class A', () => {
     assert.match(txack.gatewayId, /^[0-9a-f]{16}$/)
   })
 
+  it('is sent in its window by a device that would rather send: it listens first', () => {
+    const { device, nowMs } = joined({ intervalMs: 200 })
+    device.receive(command(CONFIRMED), nowMs)
+    const up = untilEvent(device, 'up')
+    assert.equal(untilEvent(device, 'txack').atMs, up.atMs + 1000)
+    assert.ok(untilEvent(device, 'ack').acknowledged)
+  })
+
   it('that is confirmed is acknowledged by the next uplink, which the device hastens', () => {
     const { device, nowMs } = joined({ intervalMs: 600_000 })
     device.receive(command(CONFIRMED), nowMs)

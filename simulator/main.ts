@@ -1,5 +1,6 @@
 /** The simulator: a network server with simulated devices. See `--help`. */
 import { readFileSync } from 'node:fs'
+import { createCommandJournal, journalFile } from './command-journal.ts'
 import { HELP, parseCommandLine } from './command-line.ts'
 import type { DeviceSource } from './command-line.ts'
 import { parseDeviceFile } from './device-file.ts'
@@ -49,7 +50,8 @@ async function main(args: readonly string[]): Promise<number> {
         for (const fault of [certificateAuthority, records]) if (typeof fault === 'string') say(fault)
         return EXIT_CODES.usage
       }
-      return await simulate({ options, certificateAuthority, records })
+      const journal = options.stateFile === undefined ? undefined : createCommandJournal(journalFile(options.stateFile))
+      return await simulate({ options, certificateAuthority, records, journal })
     }
     default:
       return commandLine satisfies never
@@ -58,7 +60,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 /** Runs until a signal, the end of the parent process, or a fault that trying again would not help. */
 async function simulate(
-  settings: Pick<SimulationSettings, 'options' | 'certificateAuthority' | 'records'>,
+  settings: Pick<SimulationSettings, 'options' | 'certificateAuthority' | 'records' | 'journal'>,
 ): Promise<number> {
   const ended = Promise.withResolvers<number>()
   const onFailed = (because: 'credentials' | 'certificate' | 'subscription'): void => ended.resolve(EXIT_CODES[because])

@@ -59,6 +59,8 @@ export interface AckEvent extends EventBase {
 export interface TxackEvent extends EventBase {
   readonly kind: 'txack'
   readonly queueItemId: QueueItemId
+  /** True where an ack follows. */
+  readonly confirmed: boolean
   /** Unsigned, 32 bits. */
   readonly downlinkId: number
   readonly fCntDown: number

@@ -9,6 +9,7 @@ import { COMMAND_FILTERS, createNetworkServer } from './network-server.ts'
 import type { ConnectionStatus, NetworkServer, NetworkServerSettings } from './network-server.ts'
 
 const EVENT: BrokerEvent = {
+  settles: undefined,
   applicationId: '5',
   devEui: '00005eef10000001',
   kind: 'location',
@@ -299,6 +300,7 @@ function start(broker: ScriptedBroker, settings: Partial<NetworkServerSettings> 
     reconnectDelayMs: 5,
     ...settings,
     onCommand: (topicName, payload) => commands.push(`${topicName} ${payload.toString()}`),
+    onAnswered() {},
     onStatus(status) {
       statuses.push(status)
       for (const wake of waiting.splice(0)) wake()

@@ -29,6 +29,8 @@ export interface NetworkServerSettings {
   readonly reconnectDelayMs: number
   readonly onCommand: (topicName: string, payload: Buffer) => void
   readonly onStatus: (status: ConnectionStatus) => void
+  /** The broker has answered for the event, whatever it said. */
+  readonly onAnswered: (event: BrokerEvent) => void
   /** The first refusal of its kind and reason; further ones are counted. */
   readonly onRefused: (event: BrokerEvent, reasonCode: number, reason: string) => void
 }
@@ -188,6 +190,7 @@ function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outb
     unanswered -= 1
     underWay -= 1
     if (unanswered === 0) whenDrained?.()
+    settings.onAnswered(event)
     if (waiting.length > 0) sendWaiting()
     if (error === undefined) {
       published[event.kind] += 1

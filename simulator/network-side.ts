@@ -29,7 +29,7 @@ export interface NetworkSideSettings {
 
 /** What became of a message on the device's command topic. */
 export type CommandFate =
-  | { readonly outcome: 'queued' }
+  | { readonly outcome: 'queued'; readonly queueItemId: string }
   | { readonly outcome: 'refused'; readonly event: NetworkEvent }
   | { readonly outcome: 'ignored'; readonly reason: string }
 
@@ -90,6 +90,11 @@ export class NetworkSide {
     return Math.min(this.#windows?.atMs ?? Number.POSITIVE_INFINITY, this.#transmitAtMs, this.#acknowledgeByMs)
   }
 
+  /** When the receive window opens in which the device will be answered; undefined where it will not be. */
+  get answerAtMs(): number | undefined {
+    return this.#windows?.atMs
+  }
+
   /** Does the one thing that is due. */
   run(nowMs: number): Step {
     if (this.#windows !== undefined && this.#windows.atMs <= nowMs) return this.#openWindow(this.#windows, nowMs)
@@ -119,7 +124,7 @@ export class NetworkSide {
         }
       case 'queued':
         this.#transmitSoon(nowMs)
-        return { outcome: 'queued' }
+        return { outcome: 'queued', queueItemId: item.id.id }
       default:
         return added satisfies never
     }
@@ -291,6 +296,7 @@ export class NetworkSide {
       atMs: nowMs,
       deduplicationId: this.#newId(),
       queueItemId: item.id,
+      confirmed: item.downlink.confirmed,
       downlinkId: random.integer(0, 2 ** 32 - 1),
       fCntDown,
       power: radio.region.downlinkPower,

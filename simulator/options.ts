@@ -13,6 +13,7 @@ const GROUPS = {
     'command-qos': ['0|1|2', 'of the subscription to commands (default: 1)'],
     'client-id': ['ID', 'stable, so that the Session is kept (default: fieldgate-simulator-a or -b)'],
     'clean-session': ['', 'a new Session with each connection'],
+    state: ['FILE', 'keeps the commands that are not done with over the end of the process'],
     'session-expiry': ['TIME', 'how long the broker keeps the Session with MQTT 5 (default: 1h)'],
   },
   'The devices': {

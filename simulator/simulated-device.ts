@@ -142,7 +142,9 @@ export class SimulatedDevice {
   }
 
   get #ownDueAtMs(): number {
-    return Math.min(this.#sendAtMs, this.#repetition?.atMs ?? Number.POSITIVE_INFINITY, this.#powerCutAtMs)
+    const sendAtMs = Math.min(this.#sendAtMs, this.#repetition?.atMs ?? Number.POSITIVE_INFINITY)
+    // No device sends while it listens, whatever its interval [LoRaWAN 1.0.4 §3.3.1].
+    return Math.min(Math.max(sendAtMs, this.#network.answerAtMs ?? 0), this.#powerCutAtMs)
   }
 
   #losePower(nowMs: number): readonly NetworkEvent[] {

@@ -1,11 +1,14 @@
 /** A running simulator: devices, the air between, their network server and its connection, as the settings say. */
+import { parseTopic } from '../src/lorawan/topics.ts'
 import { brokerEvent } from './broker-event.ts'
+import type { CommandJournal } from './command-journal.ts'
 import type { SimulatorOptions } from './command-line.ts'
 import type { DeviceRecord } from './device-file.ts'
 import { createFleet } from './fleet.ts'
 import type { Timers } from './fleet.ts'
 import { createGateways } from './gateways.ts'
 import type { NetworkEvent } from './network-event.ts'
+import type { CommandFate } from './network-side.ts'
 import { createNetworkServer } from './network-server.ts'
 import type { ConnectionStatus, PublishStatistics } from './network-server.ts'
 import { createRandom } from './random.ts'
@@ -17,6 +20,8 @@ export interface SimulationSettings {
   readonly certificateAuthority: Buffer | undefined
   readonly records: readonly DeviceRecord[]
   readonly timers: Timers
+  /** Keeps commands over the end of the process; undefined where they end with it. */
+  readonly journal: CommandJournal | undefined
   /** A line for whoever watches. */
   readonly say: (line: string) => void
   /** Trying again would not help. */
@@ -35,7 +40,7 @@ const RECONNECT_DELAY_MS = 1000
 
 /** Connects; the devices begin with the first connection and go on whatever becomes of it. */
 export function startSimulation(settings: SimulationSettings): Simulation {
-  const { options, records, timers, say } = settings
+  const { options, records, timers, say, journal } = settings
   const ignored = new Map<string, number>()
   let isStarted = false
   const publish = (event: NetworkEvent): void => {
@@ -44,15 +49,23 @@ export function startSimulation(settings: SimulationSettings): Simulation {
     server.publish(spelled)
   }
   const fleet = createFleet({ devices: createDevices(options, records, timers.nowMs()), timers, publish })
+  const receive = (topicName: string, payload: Buffer): CommandFate => {
+    const fate = fleet.receive(topicName, payload)
+    // The reasons are fixed sentences, so few.
+    if (fate.outcome === 'ignored') ignored.set(fate.reason, (ignored.get(fate.reason) ?? 0) + 1)
+    if (options.isVerbose) say(`command  ${topicName} ${fate.outcome === 'ignored' ? fate.reason : fate.outcome}`)
+    return fate
+  }
   const server = createNetworkServer({
     ...options,
     certificateAuthority: settings.certificateAuthority,
     reconnectDelayMs: RECONNECT_DELAY_MS,
     onCommand(topicName, payload) {
-      const fate = fleet.receive(topicName, payload)
-      // The reasons are fixed sentences, so few.
-      if (fate.outcome === 'ignored') ignored.set(fate.reason, (ignored.get(fate.reason) ?? 0) + 1)
-      if (options.isVerbose) say(`command  ${topicName} ${fate.outcome === 'ignored' ? fate.reason : fate.outcome}`)
+      const fate = receive(topicName, payload)
+      if (fate.outcome === 'queued') journal?.add(devEuiOf(topicName), fate.queueItemId, { topicName, payload })
+    },
+    onAnswered({ devEui, settles }) {
+      if (settles !== undefined) journal?.done(devEui, settles)
     },
     onStatus(status) {
       say(describe(status, options, records))
@@ -65,6 +78,10 @@ export function startSimulation(settings: SimulationSettings): Simulation {
       say(`The broker refused ${event.kind} of ${event.devEui}: 0x${reasonCode.toString(16)} ${reason}`)
     },
   })
+  journal?.resume(({ topicName, payload }) => {
+    const fate = receive(topicName, payload)
+    return fate.outcome === 'queued' ? fate.queueItemId : undefined
+  })
   return {
     async close() {
       fleet.stop()
@@ -72,6 +89,10 @@ export function startSimulation(settings: SimulationSettings): Simulation {
       for (const line of summary(server.statistics, ignored)) say(line)
     },
   }
+}
+
+function devEuiOf(topicName: string): string {
+  return parseTopic(topicName)?.devEui ?? ''
 }
 
 function createDevices(

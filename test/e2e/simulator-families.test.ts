@@ -151,7 +151,7 @@ for (const family of ['A', 'B'] as const) {
       await using simulator = await town.simulator(family, ['--interval', '1s', '--start-window', '100ms'])
       const [joinEvent] = await town.events('join', 5)
       assert.match(String(joinEvent?.['devAddr']), /^[0-9a-f]{8}$/)
-      const ups = await town.events('up', 15)
+      const ups = await town.events('up', 10)
       const identity = ups.map((up) => (family === 'A' ? up : (up['deviceInfo'] as Record<string, unknown>)))
       for (const each of identity) {
         assert.equal(each[family === 'A' ? 'applicationID' : 'applicationId'], town.applicationId)
@@ -192,7 +192,14 @@ for (const family of ['A', 'B'] as const) {
 
     it('sends a command to a device of class C at once', async () => {
       await using town = await Town.create(1)
-      await using simulator = await town.simulator(family, ['--interval', '1h', '--resumed', '1', '--class-c', '1'])
+      await using simulator = await town.simulator(family, [
+        '--interval',
+        '1h',
+        '--start-window',
+        '100ms',
+        '--class-c',
+        '1',
+      ])
       const [devEui = ''] = town.devEuis
       await town.events('up', 1)
       await town.command(devEui, { id: IDS[0] })
@@ -220,6 +227,28 @@ for (const family of ['A', 'B'] as const) {
         fates.map(({ queueItemId }) => queueItemId),
         IDS,
       )
+      assert.ok(returned.pid !== undefined)
+    })
+
+    it('that is killed in mid-queue has the rest when it returns, and what was acknowledged is not sent again', async () => {
+      await using town = await Town.create(2)
+      const settings = ['--interval', '500ms', '--resumed', '1', '--state', join(folder, `${town.applicationId}.state`)]
+      const [devEui = '', other = ''] = town.devEuis
+      {
+        await using simulator = await town.simulator(family, settings)
+        await town.events('up', 1, devEui)
+        for (const id of IDS) await town.command(devEui, { id })
+        await town.events('ack', 1)
+        // What is published later is answered later: by then the network server knows that its ack has arrived.
+        await town.events('up', (await town.events('up', 0, other)).length + 1, other)
+        simulator.signal('SIGKILL')
+        await simulator.ended()
+      }
+      await using returned = await town.simulator(family, settings)
+      const [first, second] = (await town.events('ack', 2)) as FateEvent[]
+      assert.deepEqual([first?.queueItemId, second?.queueItemId], IDS)
+      const sent = (await town.events('txack', 2)) as FateEvent[]
+      assert.equal(sent.filter(({ queueItemId }) => queueItemId === IDS[0]).length, 1)
       assert.ok(returned.pid !== undefined)
     })
 
