@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { FairQueue } from './fair-queue.ts'
 
-const limits = { total: 100, perApplication: 10, runningPerOrganization: 1 }
+const limits = { total: 100, perOrganization: 100, perApplication: 10, runningPerOrganization: 1 }
 
 /** Lets one worker do all jobs; what each one was, in order. */
 function order(queue: FairQueue<{ name: string; ms: number }>): string[] {
@@ -18,21 +18,21 @@ function order(queue: FairQueue<{ name: string; ms: number }>): string[] {
 describe('the queue of scripts', () => {
   it('keeps the order of one application', () => {
     const queue = new FairQueue<{ name: string; ms: number }>(limits)
-    for (const name of ['1', '2', '3']) queue.push('o', 'a', { name, ms: 5 })
+    for (const name of ['1', '2', '3']) queue.push('o', 'a', { name, ms: 5 }, 1)
     assert.deepEqual(order(queue), ['1', '2', '3'])
   })
 
   it('gives an organization with slow scripts one turn for many of another', () => {
     const queue = new FairQueue<{ name: string; ms: number }>(limits)
-    for (let n = 0; n < 3; n += 1) queue.push('slow', 's', { name: 'slow', ms: 100 })
-    for (let n = 0; n < 10; n += 1) queue.push('quick', 'q', { name: 'quick', ms: 1 })
+    for (let n = 0; n < 3; n += 1) queue.push('slow', 's', { name: 'slow', ms: 100 }, 1)
+    for (let n = 0; n < 10; n += 1) queue.push('quick', 'q', { name: 'quick', ms: 1 }, 1)
     assert.deepEqual(order(queue), ['slow', ...Array<string>(10).fill('quick'), 'slow', 'slow'])
   })
 
   it('gives an organization with a hundred applications no more than one with one', () => {
     const queue = new FairQueue<{ name: string; ms: number }>(limits)
-    for (let n = 0; n < 90; n += 1) queue.push('many', `m${n}`, { name: 'many', ms: 1 })
-    for (let n = 0; n < 5; n += 1) queue.push('one', 'o', { name: 'one', ms: 1 })
+    for (let n = 0; n < 90; n += 1) queue.push('many', `m${n}`, { name: 'many', ms: 1 }, 1)
+    for (let n = 0; n < 5; n += 1) queue.push('one', 'o', { name: 'one', ms: 1 }, 1)
     const first = order(queue).slice(0, 10)
     assert.equal(first.filter((name) => name === 'one').length, 5)
   })
@@ -45,19 +45,19 @@ describe('the queue of scripts', () => {
       queue.finished(taken, taken.job.ms)
       return taken.job.name
     }
-    for (let n = 0; n < 10; n += 1) queue.push('busy', 'b', { name: 'busy', ms: 10 })
-    queue.push('hostile', 'h', { name: 'hostile', ms: 100 })
+    for (let n = 0; n < 10; n += 1) queue.push('busy', 'b', { name: 'busy', ms: 10 }, 1)
+    queue.push('hostile', 'h', { name: 'hostile', ms: 100 }, 1)
     assert.deepEqual([serve(), serve()], ['busy', 'hostile'])
     // It has nothing waiting for a moment, and comes again.
-    queue.push('hostile', 'h', { name: 'hostile', ms: 100 })
-    queue.push('new', 'n', { name: 'new', ms: 10 })
+    queue.push('hostile', 'h', { name: 'hostile', ms: 100 }, 1)
+    queue.push('new', 'n', { name: 'new', ms: 10 }, 1)
     assert.deepEqual([serve(), serve(), serve()].toSorted(), ['busy', 'busy', 'new'])
   })
 
   it('runs one job of an application, and of an organization as many as it may, at a time', () => {
     const queue = new FairQueue<string>({ ...limits, runningPerOrganization: 2 })
     for (const application of ['a', 'b', 'c'])
-      for (const n of [1, 2]) queue.push('o', application, `${application}${n}`)
+      for (const n of [1, 2]) queue.push('o', application, `${application}${n}`, 1)
     const [first, second] = [queue.next(), queue.next()]
     assert.deepEqual([first?.job, second?.job], ['a1', 'b1'])
     assert.equal(queue.next(), undefined)
@@ -67,14 +67,18 @@ describe('the queue of scripts', () => {
   })
 
   it('refuses what is beyond its bounds, and takes again when there is room', () => {
-    const queue = new FairQueue<number>({ ...limits, total: 15 })
-    const taken = Array.from({ length: 12 }, (_, n) => queue.push('o', 'a', n))
-    assert.equal(taken.filter(Boolean).length, 10, 'of one application')
-    assert.equal(Array.from({ length: 12 }, (_, n) => queue.push('o', 'b', n)).filter(Boolean).length, 5, 'in all')
-    queue.next()
-    assert.equal(queue.push('o', 'a', 99), true)
-    assert.equal(queue.drain().length, 15)
-    assert.deepEqual([queue.size, queue.next()], [0, undefined])
+    const queue = new FairQueue<number>({ ...limits, perOrganization: 15, total: 18 })
+    const taken = (organizationId: string, application: string, size: number): number =>
+      Array.from({ length: 20 }, (_, n) => queue.push(organizationId, application, n, size)).filter(Boolean).length
+    assert.equal(taken('o', 'a', 2), 5, 'of one application')
+    assert.equal(taken('o', 'b', 1), 5, 'of one organization')
+    assert.equal(taken('p', 'c', 1), 3, 'in all')
+    const first = queue.next()
+    assert.ok(first !== undefined)
+    queue.finished(first, 1)
+    assert.equal(taken('o', 'a', 1), 2)
+    assert.equal(queue.drain().length, 14)
+    assert.deepEqual([queue.size, queue.next(), taken('o', 'a', 1)], [0, undefined, 10])
   })
 
   it('loses and repeats nothing, whatever comes and goes', () => {
@@ -85,11 +89,16 @@ describe('the queue of scripts', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const queue = new FairQueue<number>({ total: 20, perApplication: 5, runningPerOrganization: 2 })
+        const queue = new FairQueue<number>({
+          total: 20,
+          perOrganization: 12,
+          perApplication: 5,
+          runningPerOrganization: 2,
+        })
         const running: NonNullable<ReturnType<typeof queue.next>>[] = []
         const expected = new Set<number>()
         for (const [index, one] of steps.entries()) {
-          if ('push' in one && queue.push(`o${one.push[0]}`, `a${one.push[1]}`, index)) expected.add(index)
+          if ('push' in one && queue.push(`o${one.push[0]}`, `a${one.push[1]}`, index, 1)) expected.add(index)
           if ('next' in one) {
             const taken = queue.next()
             if (taken === undefined) continue

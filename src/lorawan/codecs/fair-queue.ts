@@ -4,11 +4,13 @@
  * holds for its applications; within one application order is kept, and one job runs at a time.
  */
 
-/** Bounds of the queue. */
+/** Bounds of the queue; of what waits, the sizes of the jobs are added up. */
 export interface FairQueueLimits {
-  /** Waiting jobs in all. */
+  /** What waits in all. */
   readonly total: number
-  /** Waiting jobs of one application. */
+  /** What waits of one organization. */
+  readonly perOrganization: number
+  /** What waits of one application. */
   readonly perApplication: number
   /** Running jobs of one organization. */
   readonly runningPerOrganization: number
@@ -28,11 +30,13 @@ interface Share {
 }
 
 interface ApplicationShare<Job> extends Share {
-  readonly jobs: Job[]
+  readonly jobs: { readonly job: Job; readonly size: number }[]
+  waitingSize: number
 }
 
 interface OrganizationShare<Job> extends Share {
   waiting: number
+  waitingSize: number
   readonly applications: Map<string, ApplicationShare<Job>>
 }
 
@@ -46,6 +50,7 @@ export class FairQueue<Job> {
   /** What the share that was served last had used: newcomers begin here, with no credit for the time they were away. */
   #floorMs = 0
   #waiting = 0
+  #waitingSize = 0
   #running = 0
 
   constructor(limits: FairQueueLimits) {
@@ -58,16 +63,19 @@ export class FairQueue<Job> {
   }
 
   /** False at a bound; the job is not in the queue then. */
-  push(organizationId: string, applicationKey: string, job: Job): boolean {
-    if (this.#waiting >= this.#limits.total) return false
+  push(organizationId: string, applicationKey: string, job: Job, size: number): boolean {
+    const { total, perOrganization, perApplication } = this.#limits
+    if (this.#waitingSize + size > total) return false
     const organization = this.#organizationOf(organizationId)
+    if (organization.waitingSize + size > perOrganization) return false
     const application = applicationOf(organization, applicationKey)
-    if (application.jobs.length >= this.#limits.perApplication) return false
+    if (application.waitingSize + size > perApplication) return false
     if (organization.waiting === 0) organization.usedMs = Math.max(organization.usedMs, this.#floorMs)
     if (application.jobs.length === 0) application.usedMs = Math.max(application.usedMs, leastUsed(organization))
-    application.jobs.push(job)
+    application.jobs.push({ job, size })
     organization.waiting += 1
     this.#waiting += 1
+    this.#resize(organization, application, size)
     return true
   }
 
@@ -82,7 +90,8 @@ export class FairQueue<Job> {
     if (chosen === undefined) return undefined
     const { organizationId, organization, applicationKey } = chosen
     const application = applicationOf(organization, applicationKey)
-    const job = application.jobs.shift() as Job
+    const { job, size } = application.jobs.shift() as { readonly job: Job; readonly size: number }
+    this.#resize(organization, application, -size)
     this.#floorMs = Math.max(this.#floorMs, organization.usedMs)
     application.running += 1
     organization.running += 1
@@ -108,10 +117,15 @@ export class FairQueue<Job> {
   drain(): Job[] {
     const jobs: Job[] = []
     for (const organization of this.#organizations.values()) {
-      for (const application of organization.applications.values()) jobs.push(...application.jobs.splice(0))
+      for (const application of organization.applications.values()) {
+        for (const { job } of application.jobs.splice(0)) jobs.push(job)
+        application.waitingSize = 0
+      }
       organization.waiting = 0
+      organization.waitingSize = 0
     }
     this.#waiting = 0
+    this.#waitingSize = 0
     return jobs
   }
 
@@ -129,9 +143,15 @@ export class FairQueue<Job> {
   #organizationOf(organizationId: string): OrganizationShare<Job> {
     const known = this.#organizations.get(organizationId)
     if (known !== undefined) return known
-    const organization = { usedMs: this.#floorMs, running: 0, waiting: 0, applications: new Map() }
+    const organization = { usedMs: this.#floorMs, running: 0, waiting: 0, waitingSize: 0, applications: new Map() }
     this.#organizations.set(organizationId, organization)
     return organization
+  }
+
+  #resize(organization: OrganizationShare<Job>, application: ApplicationShare<Job>, size: number): void {
+    application.waitingSize += size
+    organization.waitingSize += size
+    this.#waitingSize += size
   }
 
   /** Nobody waits: all begin anew. Otherwise shares are kept that would gain by being forgotten, up to a bound. */
@@ -156,7 +176,7 @@ export class FairQueue<Job> {
 function applicationOf<Job>(organization: OrganizationShare<Job>, key: string): ApplicationShare<Job> {
   const known = organization.applications.get(key)
   if (known !== undefined) return known
-  const application: ApplicationShare<Job> = { usedMs: 0, running: 0, jobs: [] }
+  const application: ApplicationShare<Job> = { usedMs: 0, running: 0, jobs: [], waitingSize: 0 }
   organization.applications.set(key, application)
   return application
 }

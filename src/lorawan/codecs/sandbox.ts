@@ -118,8 +118,13 @@ export class Sandbox {
     if (name === undefined || run === undefined) {
       return scriptFault('function_missing', `the script has no function ${FUNCTIONS_OF[operation].join(' or ')}`)
     }
-    this.#image.restore()
+    this.restore()
     return this.#engine.guarded(() => this.#engine.call(run, name, input))
+  }
+
+  /** Puts the engine's memory back to what it was when the script was loaded; each call begins with it. */
+  restore(): void {
+    this.#image.restore()
   }
 }
 

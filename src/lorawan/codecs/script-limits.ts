@@ -23,13 +23,16 @@ export const HARD_TIME_MS = 1_000
 export const WORKER_START_MS = 10_000
 
 /**
- * Jobs that wait in all, some 1 KB each: two seconds of work at full speed. Beyond it jobs are refused, so that a flood of
- * uplinks can't fill the memory.
+ * What waits for scripts, in KiB of input; a job counts as one KiB at least, and a usual one is no larger. In all it is eight
+ * seconds of work at 2,000 uplinks a second. The bounds of an organization and of an application leave room for the others.
+ * Beyond them jobs are refused, so that a flood can't fill the memory.
  */
-export const MAXIMUM_WAITING_JOBS = 4_096
+export const MAXIMUM_WAITING_KIB = 16_384
+export const MAXIMUM_WAITING_KIB_PER_ORGANIZATION = 4_096
+export const MAXIMUM_WAITING_KIB_PER_APPLICATION = 2_048
 
-/** Jobs of one application that wait; so no application takes all of the places. */
-export const MAXIMUM_WAITING_JOBS_PER_APPLICATION = 512
+/** Texts of scripts that are shared by the jobs that wait; beyond it they are collected anew. */
+export const MAXIMUM_SHARED_SCRIPTS = 256
 
 /**
  * What a script may allocate. With the engine, its stack and its tables it fits into `ENGINE_MEMORY_PAGES`, which never

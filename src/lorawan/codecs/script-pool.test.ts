@@ -4,7 +4,7 @@ import { after, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { silentLog } from '../../broker/log.ts'
 import { callOf } from './sandbox.testing.ts'
-import { HARD_TIME_MS, MAXIMUM_WAITING_JOBS_PER_APPLICATION } from './script-limits.ts'
+import { HARD_TIME_MS, MAXIMUM_WAITING_KIB_PER_APPLICATION } from './script-limits.ts'
 import { ScriptPool } from './script-pool.ts'
 import type { PoolClock, ScriptRun } from './script-pool.ts'
 
@@ -122,7 +122,7 @@ describe('the pool of scripts', () => {
 
   it('refuses what is beyond the bound of an application, and serves the others', async () => {
     const ours = pool(1)
-    const count = MAXIMUM_WAITING_JOBS_PER_APPLICATION + 5
+    const count = MAXIMUM_WAITING_KIB_PER_APPLICATION + 5
     const flood = Array.from({ length: count }, () => ours.run(job('flood', QUICK)))
     const other = ours.run(job('other', QUICK))
     const codes = (await Promise.all(flood)).map(summary)

@@ -13,8 +13,10 @@ import type { ScriptCall } from './sandbox.ts'
 import {
   HARD_TIME_MS,
   MAXIMUM_LOADED_SCRIPTS,
-  MAXIMUM_WAITING_JOBS,
-  MAXIMUM_WAITING_JOBS_PER_APPLICATION,
+  MAXIMUM_SHARED_SCRIPTS,
+  MAXIMUM_WAITING_KIB,
+  MAXIMUM_WAITING_KIB_PER_APPLICATION,
+  MAXIMUM_WAITING_KIB_PER_ORGANIZATION,
   WORKER_START_MS,
 } from './script-limits.ts'
 import { scriptFault } from './script-outcome.ts'
@@ -89,6 +91,7 @@ export class ScriptPool {
   readonly #quarantine: Quarantine
   readonly #threads = new Set<Thread>()
   readonly #ending = new Set<Promise<unknown>>()
+  readonly #scripts = new Map<string, string>()
   #wasm: Promise<WebAssembly.Module> | undefined
   #isStarting = false
   #isClosed = false
@@ -99,8 +102,9 @@ export class ScriptPool {
     this.#log = log
     this.#quarantine = new Quarantine(() => clock.now())
     this.#queue = new FairQueue({
-      total: MAXIMUM_WAITING_JOBS,
-      perApplication: MAXIMUM_WAITING_JOBS_PER_APPLICATION,
+      total: MAXIMUM_WAITING_KIB,
+      perOrganization: MAXIMUM_WAITING_KIB_PER_ORGANIZATION,
+      perApplication: MAXIMUM_WAITING_KIB_PER_APPLICATION,
       runningPerOrganization: Math.max(1, workers - 1),
     })
   }
@@ -116,9 +120,13 @@ export class ScriptPool {
       return refused(scriptFault('script_quarantined', text))
     }
     const { promise, resolve } = Promise.withResolvers<ScriptRun>()
-    if (!this.#queue.push(job.organizationId, job.key, { ...job, resolve })) {
+    const script = this.#shared(job.key, job.script)
+    const sizeKib = Math.ceil(job.call.input.length / 1024)
+    if (!this.#queue.push(job.organizationId, job.key, { ...job, script, resolve }, sizeKib)) {
       this.counters.refusals += 1
-      return refused(scriptFault('codec_busy', 'too many payloads wait for the scripts of this application, or of all'))
+      return refused(
+        scriptFault('codec_busy', 'too many payloads wait for scripts: of this application, its organization, or all'),
+      )
     }
     this.#dispatch()
     return promise
@@ -132,6 +140,15 @@ export class ScriptPool {
       this.#end(thread, scriptFault('shutting_down', 'the service is shutting down'))
     }
     await Promise.allSettled(this.#ending)
+  }
+
+  /** Each caller may come with a text of its own; thousands of waiting jobs hold one. */
+  #shared(key: string, script: string): string {
+    const known = this.#scripts.get(key)
+    if (known === script) return known
+    if (this.#scripts.size >= MAXIMUM_SHARED_SCRIPTS) this.#scripts.clear()
+    this.#scripts.set(key, script)
+    return script
   }
 
   #dispatch(): void {

@@ -1,0 +1,142 @@
+/**
+ * What payload codecs cost: `node bench/codecs.ts`. Cayenne LPP in a loop, then 2,000 uplinks a second through a JavaScript
+ * decoder by the path that events take, with the processor time of this thread and of the whole process, and how
+ * much later than due this thread's timers run meanwhile: what a broker beside it would feel.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { silentLog } from '../src/broker/log.ts'
+import { decodeCayenneLpp, encodeCayenneLpp } from '../src/lorawan/codecs/cayenne-lpp.ts'
+import { Codecs } from '../src/lorawan/codecs/codecs.ts'
+import { addObject } from '../src/lorawan/codecs/uplink-object.ts'
+
+const UPLINKS_PER_SECOND = 2_000
+const SECONDS = 10
+const TICK_MS = 5
+const APPLICATIONS = 8
+
+/** Channel, type, value, as makers of sensors write it. */
+const SCRIPT = `
+function decodeUplink(input) { return { data: decode(input.bytes) }; }
+function decode(bytes) {
+  var decoded = {};
+  for (var i = 0; i < bytes.length; ) {
+    var channel = bytes[i++], type = bytes[i++];
+    if (channel === 0x01 && type === 0x75) { decoded.battery = bytes[i]; i += 1; }
+    else if (channel === 0x03 && type === 0x67) { decoded.temperature = readInt16LE(bytes.slice(i, i + 2)) / 10; i += 2; }
+    else if (channel === 0x04 && type === 0x68) { decoded.humidity = bytes[i] / 2; i += 1; }
+    else break;
+  }
+  return decoded;
+}
+function readInt16LE(bytes) { var ref = (bytes[1] << 8) + bytes[0]; return ref > 0x7fff ? ref - 0x10000 : ref; }
+`
+
+const EVENT = Buffer.from(
+  JSON.stringify({
+    applicationID: '5',
+    applicationName: 'meters',
+    deviceName: 'meter 1',
+    devEUI: '0101010101010101',
+    rxInfo: [1, 2, 3].map((n) => ({
+      gatewayID: `020202020202020${n}`,
+      time: '2026-01-15T12:00:00Z',
+      rssi: -57,
+      loRaSNR: 10,
+    })),
+    txInfo: { frequency: 868_100_000, dr: 5 },
+    adr: true,
+    fCnt: 10,
+    fPort: 85,
+    data: Buffer.from('01755c03673401046865', 'hex').toString('base64'),
+    tags: {},
+  }),
+)
+
+cayenne()
+await idle()
+await uplinks()
+
+function cayenne(): void {
+  const object = { temperatureSensor: { '1': 25 }, humiditySensor: { '1': 32 } }
+  const bytes = Buffer.from('AWcA+gFoQA==', 'base64')
+  const rounds = 200_000
+  for (const [name, run] of [
+    ['encode', () => encodeCayenneLpp(object)],
+    ['decode', () => decodeCayenneLpp(bytes)],
+  ] as const) {
+    for (let round = 0; round < rounds; round += 1) run()
+    const start = process.threadCpuUsage()
+    for (let round = 0; round < rounds; round += 1) run()
+    console.log(`Cayenne LPP ${name}: ${(microseconds(process.threadCpuUsage(start)) / rounds).toFixed(2)} µs`)
+  }
+}
+
+/** How late timers are on this machine as it is. */
+async function idle(): Promise<void> {
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  await sleep(3_000)
+  console.log(`Timers of this thread, idle: p50 ${ms(delay.percentile(50))}, p99 ${ms(delay.percentile(99))}`)
+}
+
+async function uplinks(): Promise<void> {
+  const codecs = new Codecs({
+    organizationOf: async (applicationId) => `organization ${Number(applicationId) % 3}`,
+    clock: {
+      now: () => performance.now(),
+      after: (delayMs, run) => {
+        const timer = setTimeout(run, delayMs)
+        return () => clearTimeout(timer)
+      },
+    },
+    log: silentLog,
+    workers: 2,
+  })
+  let failed = 0
+  const one = async (n: number): Promise<number> => {
+    const startMs = performance.now()
+    const codec = {
+      applicationId: String(n % APPLICATIONS),
+      codec: 'CUSTOM_JS',
+      script: SCRIPT,
+      variables: {},
+      receivedAtMs: 0,
+    } as const
+    const { error } = await addObject(EVENT, codec, codecs)
+    if (error !== undefined) failed += 1
+    return performance.now() - startMs
+  }
+  for (let n = 0; n < 2_000; n += 1) await one(n)
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  const thread = process.threadCpuUsage()
+  const whole = process.cpuUsage()
+  const running: Promise<number>[] = []
+  const startMs = performance.now()
+  while (running.length < UPLINKS_PER_SECOND * SECONDS) {
+    const due = Math.floor(((performance.now() - startMs) / 1000) * UPLINKS_PER_SECOND)
+    while (running.length < due) running.push(one(running.length))
+    await sleep(TICK_MS)
+  }
+  const latencies = (await Promise.all(running)).toSorted((left, right) => left - right)
+  const seconds = (performance.now() - startMs) / 1000
+  const at = (share: number): string => `${(latencies[Math.floor(latencies.length * share)] ?? 0).toFixed(2)} ms`
+  console.log(`${(running.length / seconds).toFixed(0)} uplinks/s through a JavaScript decoder, ${failed} failed`)
+  console.log(`An uplink: p50 ${at(0.5)}, p99 ${at(0.99)}, ${APPLICATIONS} applications of 3 organizations`)
+  console.log(
+    `Processor: ${(microseconds(process.threadCpuUsage(thread)) / running.length).toFixed(1)} µs an uplink in this thread, ` +
+      `${(microseconds(process.cpuUsage(whole)) / running.length).toFixed(1)} µs in all, ` +
+      `${(microseconds(process.cpuUsage(whole)) / 10_000 / seconds).toFixed(0)} % of one core`,
+  )
+  console.log(`Timers of this thread: p50 ${ms(delay.percentile(50))}, p99 ${ms(delay.percentile(99))}`)
+  await codecs.close()
+}
+
+function microseconds({ user, system }: NodeJS.CpuUsage): number {
+  return user + system
+}
+
+function ms(nanoseconds: number): string {
+  return `${(nanoseconds / 1e6).toFixed(2)} ms`
+}

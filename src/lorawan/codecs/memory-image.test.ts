@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { MemoryImage, unusedStack } from './memory-image.ts'
+import { callOf, load } from './sandbox.testing.ts'
+
+const MiB = 1024 * 1024
+
+/** A memory with tables at the bottom, a stack of 5 MiB that is used at its top, and a heap behind it. */
+function engineLike(): { readonly memory: WebAssembly.Memory; readonly bytes: Uint8Array } {
+  const memory = new WebAssembly.Memory({ initial: 256, maximum: 256 })
+  const bytes = new Uint8Array(memory.buffer)
+  bytes.fill(1, 0, 100_000)
+  bytes.fill(2, 5 * MiB - 5_000, 5 * MiB + 50_000)
+  return { memory, bytes }
+}
+
+describe('the image of an engine’s memory', () => {
+  it('puts back all that was there, and zeros behind the tables as well', () => {
+    const { memory, bytes } = engineLike()
+    const unused = unusedStack(memory)
+    const image = new MemoryImage(memory, unused)
+    const before = bytes.slice()
+    bytes.fill(9, 0, 150_000)
+    bytes.fill(9, 5 * MiB - 4_000, 5 * MiB + 50_000)
+    image.restore()
+    assert.ok(Buffer.from(bytes).equals(before))
+  })
+
+  it('holds what is in use, not the stack that never was', () => {
+    const { memory } = engineLike()
+    const image = new MemoryImage(memory, unusedStack(memory))
+    assert.ok(image.size > 150_000 && image.size < 300_000, `${image.size} bytes`)
+  })
+
+  it('is not misled by a script that makes a larger hole than the stack', () => {
+    const { memory, bytes } = engineLike()
+    const unused = unusedStack(memory)
+    // Six MiB of zeros in the heap, with something behind.
+    bytes[12 * MiB] = 7
+    const image = new MemoryImage(memory, unused)
+    bytes[8 * MiB] = 9
+    image.restore()
+    assert.equal(bytes[8 * MiB], 0)
+  })
+
+  it('is of all memory where there is no such stack', () => {
+    const memory = new WebAssembly.Memory({ initial: 16, maximum: 16 })
+    const bytes = new Uint8Array(memory.buffer)
+    bytes[0] = 1
+    bytes[900_000] = 2
+    const image = new MemoryImage(memory, unusedStack(memory))
+    bytes[450_000] = 3
+    image.restore()
+    assert.equal(bytes[450_000], 0)
+  })
+})
+
+describe('the memory of a real engine', () => {
+  it('is the same before each call, and hostile scripts never reach what is left out of the image', async (context) => {
+    const memories: WebAssembly.Memory[] = []
+    const { Memory } = WebAssembly
+    context.mock.method(WebAssembly, 'Memory', function make(size: ConstructorParameters<typeof Memory>[0]) {
+      const made = new Memory(size)
+      memories.push(made)
+      return made
+    })
+    const script = `var n = 0
+      function Decode(how) {
+        n++; Array.prototype.mine = n
+        if (how === 1) for (;;);
+        if (how === 2) { var a = []; for (;;) a.push(new Array(99).fill({})) }
+        if (how === 3) return Decode(3)
+        if (how === 4) return /^(a+)+$/.test('a'.repeat(40) + 'b')
+        if (how === 5) return JSON.stringify(Array.from({ length: 9999 }, (_, i) => [i]).sort((x, y) => y - x))
+        return n
+      }`
+    const loaded = await load(script)
+    assert.ok(loaded.ok)
+    const [memory] = memories
+    assert.ok(memory !== undefined)
+    const bytes = Buffer.from(memory.buffer)
+    const unused = unusedStack(memory)
+    const inUse = bytes.findLastIndex((byte) => byte !== 0)
+    const before = Buffer.from(bytes)
+    for (const fPort of [1, 2, 3, 4, 5, 6]) {
+      loaded.sandbox.call(callOf('decodeUplink', { fPort }))
+      // 256 KiB of the stack may be used, and somewhat more by the engine's own functions; nothing is written below.
+      const lowest = bytes.subarray(unused.start, unused.end - MiB).findIndex((byte) => byte !== 0)
+      assert.equal(lowest, -1, `call ${fPort} wrote into the stack that no script may reach`)
+    }
+    loaded.sandbox.restore()
+    assert.ok(bytes.subarray(0, unused.start).equals(before.subarray(0, unused.start)))
+    assert.ok(bytes.subarray(unused.end, inUse + 1).equals(before.subarray(unused.end, inUse + 1)))
+  })
+})
