@@ -25,6 +25,8 @@ export interface IntegratorPermitOptions {
   /** Kept right while the permit lives. */
   readonly applications: ReadonlySet<string>
   readonly directory: Directory
+  /** When an application was made, ms since 1970; Infinity when there is none. */
+  readonly madeAtMs: (applicationId: string) => Promise<number>
   readonly maximumMessagesPerSecond: number
   readonly seenChanges: number
   /** Looks at the ground again: undefined when it still stands. */
@@ -73,6 +75,11 @@ export class IntegratorPermit implements Permit, HeldPermit {
     const applicationId = applicationIdOf(topicFilter)
     const isOwn = applicationId !== undefined && this.#options.applications.has(applicationId)
     return isOwn && covers(applicationEventsTopic(applicationId), topicFilter) ? ALLOWED : NOT_AN_EVENT_TOPIC
+  }
+
+  /** An application can be made anew under the id of one that another organization had. */
+  belongsSinceMs(topicFilter: string): Promise<number> {
+    return this.#options.madeAtMs(applicationIdOf(topicFilter) ?? '')
   }
 
   watch(listener: (end: PermitEnd | undefined) => void): () => void {

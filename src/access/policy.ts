@@ -134,11 +134,15 @@ export class AccessPolicy implements Policy {
   readonly #recheckCredential = async (id: string): Promise<PermitEnd | undefined> =>
     (await this.#registry.serviceCredentials.get(id)) === undefined ? CREDENTIAL_REVOKED : undefined
 
+  readonly #madeAtMs = async (applicationId: string): Promise<number> =>
+    (await this.#registry.applications.get(applicationId))?.createdAtMs ?? Infinity
+
   async #integratorPermit(claims: BrokerAccessClaims, seenChanges: number): Promise<IntegratorPermit> {
     return new IntegratorPermit({
       claims,
       applications: await this.#applications.of(claims.organizationId),
       directory: this.#registry.directory,
+      madeAtMs: this.#madeAtMs,
       maximumMessagesPerSecond: this.#limits.integratorMessagesPerSecond,
       seenChanges,
       recheck: this.#recheckAccess,

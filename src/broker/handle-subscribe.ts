@@ -75,7 +75,8 @@ async function replayStart(
   if (!connection.permit.maySubscribe(topicFilter).allowed) return undefined
   // A client that comes back and subscribes again goes on where it was.
   if (connection.session.subscriptions.get(topicFilter)?.replayFrom === replayFrom) return undefined
-  return findReplayStart(broker.engine, broker.delivery.partitionsOf(topicFilter), replayFrom)
+  const sinceMs = (await connection.permit.belongsSinceMs?.(topicFilter)) ?? 0
+  return findReplayStart(broker.engine, broker.delivery.partitionsOf(topicFilter), replayFrom, sinceMs)
 }
 
 function subscribeAll(

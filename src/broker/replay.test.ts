@@ -157,6 +157,25 @@ describe('a subscription that asks for what was before it', () => {
     assert.equal(await subscribeFrom(reader, BEGINNING, 1, `$share/g/${TOPIC_FILTER}`), 0x83)
   })
 
+  it('gives nothing from before the topics belonged to its tenant, by a time as little as by an id', async () => {
+    const { connect, policy } = await createDeployment()
+    const publisher = await connect()
+    const first = await connect()
+    await first.subscribe(TOPIC_FILTER, { qos: 1 })
+    await publishAll(publisher, ['1', '2', '3'])
+    const [one] = await take(first, 1)
+    for (const from of [BEGINNING, idOf(one)]) {
+      const reader = await connect()
+      const permit = policy.permits.at(-1)
+      assert.ok(permit)
+      permit.belongsSinceMs = () => Promise.resolve(Infinity)
+      assert.equal(await subscribeFrom(reader, from), 1)
+      assert.deepEqual(await reader.sync(), [])
+      await publishAll(publisher, ['4'])
+      assert.deepEqual(texts(await take(reader, 1)), ['4'])
+    }
+  })
+
   it('gives nothing to who may not subscribe', async () => {
     const { connect, policy } = await createDeployment()
     await publishAll(await connect(), ['1'])

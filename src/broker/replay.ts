@@ -38,22 +38,30 @@ export type ReplayStart =
   | { readonly from: ReadonlyMap<number, number> }
   | { readonly reasonCode: ReasonCode; readonly reason: string }
 
-/** `partitions` are those of the Topic Filter. An id begins behind its event; it must be one of the filter's own branch. */
+/**
+ * `partitions` are those of the Topic Filter. An id begins behind its event; it must be one of the filter's own branch. Nothing that is
+ * older than `sinceMs` is ever sent.
+ */
 export async function findReplayStart(
   engine: Engine,
   partitions: readonly number[],
   from: string,
+  sinceMs: number,
 ): Promise<ReplayStart> {
   const place = placeOfId(from)
   if (place !== undefined) {
-    if (partitions.length === 1 && partitions[0] === place.partition)
-      return { from: new Map([[place.partition, place.offset + 1]]) }
+    if (partitions.length === 1 && partitions[0] === place.partition) {
+      const first = sinceMs === 0 ? 0 : await engine.offsetAt(place.partition, sinceMs)
+      return { from: new Map([[place.partition, Math.max(place.offset + 1, first)]]) }
+    }
     return invalid(`replay-from: ${from} is not the id of an event of this Topic Filter`)
   }
   const timeMs = TIME.test(from) ? Date.parse(from) : Number.NaN
   if (Number.isNaN(timeMs)) return invalid('replay-from: is neither the id of an event nor a time as in RFC 3339')
   const starts = new Map<number, number>()
-  for (const partition of partitions) starts.set(partition, await engine.offsetAt(partition, timeMs))
+  for (const partition of partitions) {
+    starts.set(partition, await engine.offsetAt(partition, Math.max(timeMs, sinceMs)))
+  }
   return { from: starts }
 }
 

@@ -48,6 +48,7 @@ export class TestPermit implements Permit {
   expiresAtMs: number | undefined = undefined
   maximumMessagesPerSecond = Infinity
   mayReceive: ((topicName: string) => boolean) | undefined = undefined
+  belongsSinceMs: ((topicFilter: string) => Promise<number>) | undefined = undefined
   publish: (topicName: string) => Decision | Promise<Decision> = () => ALLOWED
   subscribe: (topicFilter: string) => Decision = () => ALLOWED
   readonly #listeners = new Set<(end: PermitEnd | undefined) => void>()
