@@ -129,6 +129,13 @@ export const definitions = {
     maximum: 281_474_976_710_656,
     description: 'How many bytes of messages are kept at most; beyond, the oldest go before their time.',
   }),
+  keepQoS0Events: choice({
+    name: 'FIELDGATE_KEEP_QOS0_EVENTS',
+    default: 'true',
+    choices: ['true', 'false'],
+    description:
+      'Whether events that a network server publishes at QoS 0 are kept as well: then they stand in the history, and reach Sessions that were away.',
+  }),
   logLevel: choice({
     name: 'FIELDGATE_LOG_LEVEL',
     default: 'info',

@@ -6,6 +6,7 @@ import { AccessPolicy } from './access/policy.ts'
 import { Broker } from './broker/broker.ts'
 import { systemClock as brokerClock } from './broker/clock.ts'
 import type { Engine } from './broker/engine.ts'
+import { History } from './broker/history.ts'
 import type { Settings } from './config.ts'
 import { messagesIn, openDataDirectory, registryFileIn } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
@@ -27,6 +28,8 @@ import { Codecs } from './lorawan/codecs/codecs.ts'
 import { DeviceSightings } from './lorawan/device-sightings.ts'
 import { CURRENT_DOWNLINK_NUMBERS } from './lorawan/downlinks.ts'
 import { durableStateOf } from './lorawan/durable-state.ts'
+import { EventHistory } from './lorawan/event-history.ts'
+import { parseTopic } from './lorawan/topics.ts'
 import { openDownlinks } from './open-downlinks.ts'
 import type { OpenedDownlinks } from './open-downlinks.ts'
 import { createTelemetry } from './telemetry.ts'
@@ -44,6 +47,10 @@ const PRUNE_MS = 3_600_000
 const DAY_MS = 86_400_000
 /** Stops handshake floods and reconnect storms of one address; a site behind one address has few hundred clients. */
 const ADDRESS_LIMITS = { attemptsPerSecond: 200, openPerAddress: 20_000 }
+/** By which MQTT 5 readers learn the id of an event, the same as in the history. */
+const EVENT_ID_PROPERTY = 'event-id'
+/** Of each partition, where the log is in memory: enough for the console and for short absences. */
+const MEMORY_HISTORY_MESSAGES = 1_000
 /** Counters of the broker that are a current state. */
 const CURRENT_COUNTERS = ['connections', 'sessions', 'subscriptions']
 
@@ -117,7 +124,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
     state: durableStateOf(engine),
     broker: {
       publish: (message) => broker.publish(message),
-      dispatch: (message, watcher) => broker.dispatch(message, watcher),
+      dispatch: (message, watcher, prefers) => broker.dispatch(message, watcher, prefers),
     },
     encoder: codecs,
     networkServers: [],
@@ -160,6 +167,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
     },
     commands: downlinks.commands,
     codecs,
+    history: new EventHistory(new History(engine)),
     metrics: telemetry.registry,
     deployment: {
       mqtts: () => ({ host: settings.publicHost, port: mqttsPort }),
@@ -247,7 +255,7 @@ function openCodecs(registry: Registry, log: Log, cleanups: Cleanup[]): Codecs {
 }
 
 function createEngine(settings: Settings, log: Log, directory: DataDirectory): Engine {
-  if (settings.engine === 'memory') return new MemoryEngine()
+  if (settings.engine === 'memory') return new MemoryEngine({ retainedMessages: MEMORY_HISTORY_MESSAGES })
   return new EmbeddedEngine({
     disk: nodeDisk,
     directory: messagesIn(directory.path),
@@ -258,12 +266,15 @@ function createEngine(settings: Settings, log: Log, directory: DataDirectory): E
 }
 
 function createBroker(settings: Settings, log: Log, { policy, sightings, engine, opened }: BrokerParts): Broker {
+  const keepsQoS0 = settings.keepQoS0Events === 'true'
   return new Broker({
     policy,
     engine,
     consumers: opened.downlinks.consumers,
     readerListener: opened.readerListener,
     observer: sightings,
+    idProperty: EVENT_ID_PROPERTY,
+    keepsQoS0: (topicName) => keepsQoS0 && parseTopic(topicName)?.kind === 'event',
     clock: brokerClock,
     log: log.child({ room: 'broker' }),
     limits: {
