@@ -5,7 +5,7 @@
 import { CatchUp } from './catch-up.ts'
 import type { Clock } from './clock.ts'
 import type { Connection } from './connection.ts'
-import type { DispatchWatcher } from './consumer.ts'
+import type { Dispatched, DispatchWatcher, ReaderPreference } from './consumer.ts'
 import type { Counters } from './counters.ts'
 import type { Engine } from './engine.ts'
 import type { Limits } from './limits.ts'
@@ -100,17 +100,22 @@ export class Delivery {
     const written = this.#written[partition] as { messages: number; bytes: number }
     written.messages += 1
     written.bytes += message.sizeBytes
-    this.#store?.routed()
   }
 
   /**
    * Gives a message that its caller owns to one connected reader with room. A group's member counts as a reader; what a permit
    * does not let through is not offered.
    */
-  dispatch(route: Route, message: Message, watcher: DispatchWatcher): 'sent' | 'no reader' | 'no room' {
+  dispatch(route: Route, message: Message, watcher: DispatchWatcher, prefers?: ReaderPreference): Dispatched {
+    if (prefers === undefined) return this.#dispatchTo(() => true, route, message, watcher)
+    const dispatched = this.#dispatchTo(prefers, route, message, watcher)
+    return dispatched === 'no reader' ? this.#dispatchTo(() => true, route, message, watcher) : dispatched
+  }
+
+  #dispatchTo(isFor: ReaderPreference, route: Route, message: Message, watcher: DispatchWatcher): Dispatched {
     let isAnybodyThere = false
     const takes = (session: Session): boolean => {
-      if (session.connection === undefined || !mayReceive(session, message)) return false
+      if (session.connection === undefined || !isFor(session) || !mayReceive(session, message)) return false
       isAnybodyThere = true
       if (this.sending.hasRoom(session)) return true
       session.isAwaited = true

@@ -14,8 +14,8 @@ import type { SharedGroup } from './shared-group.ts'
 import { STATE_KEYS } from './state-keys.ts'
 import type { Reader } from './turns.ts'
 
-/** After so many messages a checkpoint does not wait for the second to pass. */
-const MESSAGES_BETWEEN_CHECKPOINTS = 10_000
+/** After so many acknowledged messages a checkpoint does not wait for the second to pass. */
+const MESSAGES_BETWEEN_CHECKPOINTS = 2_000
 /** Sessions written in one turn of the event loop, so that a checkpoint of very many holds nobody up. */
 const SESSIONS_PER_TURN = 256
 const NOTHING = Buffer.alloc(0)
@@ -41,8 +41,8 @@ export class SessionStore {
   #refused: { readonly changes: readonly StateChange[]; readonly done: () => void }[] = []
   #running: Promise<void> | undefined = undefined
   #savedTails = ''
-  /** Messages since the last checkpoint began. */
-  #routed = 0
+  /** Messages brought to their end since the last checkpoint began. */
+  #settled = 0
 
   constructor(
     engine: Engine,
@@ -90,6 +90,8 @@ export class SessionStore {
   settled(session: Session, entry: Inflight): void {
     if (!this.keeps(session)) return
     this.changed(session)
+    this.#settled += 1
+    if (this.#settled === MESSAGES_BETWEEN_CHECKPOINTS) this.#afterTurn(() => void this.checkpoint())
     if (entry.qos === 2 && entry.offset >= 0) {
       const { partition, offset, group } = entry
       this.#completed.push({ session, reader: group ?? session, partition, offset })
@@ -142,12 +144,6 @@ export class SessionStore {
     this.#completed.push(...completed)
   }
 
-  /** A message went to its readers. */
-  routed(): void {
-    this.#routed += 1
-    if (this.#routed === MESSAGES_BETWEEN_CHECKPOINTS) this.#afterTurn(() => void this.checkpoint())
-  }
-
   /** Saves what has changed; resolves when it is owned or has failed (then the next one takes it along). */
   checkpoint(): Promise<void> {
     this.#running ??= this.#checkpoint().finally(() => {
@@ -163,7 +159,7 @@ export class SessionStore {
   }
 
   async #checkpoint(isClean = false): Promise<void> {
-    this.#routed = 0
+    this.#settled = 0
     const refused = this.#refused
     this.#refused = []
     for (const { changes, done } of refused) this.#write(changes, done)
