@@ -78,7 +78,7 @@ interface Opened {
 }
 
 /** What a copy of the log needs to know of it. */
-export interface LogCopySource {
+export interface LogFiles {
   readonly disk: Disk
   readonly directory: string
   readonly partitions: number
@@ -157,17 +157,14 @@ export class EmbeddedEngine implements Engine {
     await this.#open.upkeep.maintain()
   }
 
-  /** Runs with the files of the log as they are now, none of which changes or goes before it has ended. */
-  async withFiles<Result>(run: (source: LogCopySource) => Promise<Result>): Promise<Result> {
+  /** The files of the log as they are now, none of which goes before `release` is called. */
+  async pinFiles(): Promise<{ readonly files: LogFiles; readonly release: () => void }> {
     const { readable, upkeep } = this.#open
     const { disk, directory } = this.#options
-    const unpin = await upkeep.pin()
-    try {
-      const segments = readable.segments.map(({ number, length }) => ({ number, length }))
-      return await run({ disk, directory, partitions: this.partitions, segments, snapshot: upkeep.snapshot?.name })
-    } finally {
-      unpin()
-    }
+    const release = await upkeep.pin()
+    const segments = readable.segments.map(({ number, length }) => ({ number, length }))
+    const files = { disk, directory, partitions: this.partitions, segments, snapshot: upkeep.snapshot?.name }
+    return { files, release }
   }
 
   async close(): Promise<void> {

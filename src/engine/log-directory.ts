@@ -7,7 +7,7 @@ import type { Disk } from './disk.ts'
 import { segmentNumberOf } from './segment-header.ts'
 
 /** The version of the directory that this program writes; it reads this one and all before. */
-export const FORMAT_VERSION = 1
+const FORMAT_VERSION = 1
 
 /** A data directory that this program can't use. `message` is a sentence for people. */
 export class LogDirectoryError extends Error {
@@ -50,8 +50,12 @@ export async function readFormat(disk: Disk, directory: string): Promise<{ reado
       `There are segments of a log in ${directory}, but its file "format" is missing: a restore was not finished, or the file was removed.`,
     )
   }
-  const text = (await readWhole(disk, `${directory}/format`)).toString('utf8')
-  const [, version, partitions] = /^fieldgate-log (\d+) partitions (\d+)\n/.exec(text) ?? []
+  return { partitions: parsePartitions(await readWhole(disk, `${directory}/format`), directory) }
+}
+
+/** The number of partitions that the content of a file `format` speaks of. Throws `LogDirectoryError` for one that this program can't read. */
+export function parsePartitions(format: Buffer, directory: string): number {
+  const [, version, partitions] = /^fieldgate-log (\d{1,9}) partitions (\d{1,5})\n/.exec(format.toString('utf8')) ?? []
   if (version === undefined || partitions === undefined) {
     throw new LogDirectoryError('not_a_log', `The file "format" in ${directory} is not that of a log of Fieldgate.`)
   }
@@ -61,11 +65,15 @@ export async function readFormat(disk: Disk, directory: string): Promise<{ reado
       `The log in ${directory} is of version ${version}, written by a newer Fieldgate; this one reads versions up to ${FORMAT_VERSION}. Use the newer one.`,
     )
   }
-  return { partitions: Number(partitions) }
+  return Number(partitions)
+}
+
+/** The content of the file `format`. */
+export function formatText(partitions: number): Buffer {
+  return Buffer.from(`fieldgate-log ${FORMAT_VERSION} partitions ${partitions}\n`)
 }
 
 /** Says what writes the directory; durable when resolved. */
 export async function writeFormat(disk: Disk, directory: string, partitions: number): Promise<void> {
-  const text = `fieldgate-log ${FORMAT_VERSION} partitions ${partitions}\n`
-  await replaceWhole(disk, directory, 'format', Buffer.from(text))
+  await replaceWhole(disk, directory, 'format', formatText(partitions))
 }

@@ -46,7 +46,7 @@ export function recordBound(waiting: Waiting): number | undefined {
     // Properties that no packet can carry, of a message that the service made itself.
     waiting.failure = {
       reasonCode: ReasonCodes.implementationSpecificError,
-      reason: `The message can't be stored: ${error.message}.`,
+      reason: `The message can’t be stored: ${error.message}.`,
     }
     return undefined
   }

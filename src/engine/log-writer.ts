@@ -351,5 +351,5 @@ export class LogWriter {
 
 function reasonOf(code: string): string {
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full.'
-  return `The disk can't be written (${code}).`
+  return `The disk can’t be written (${code}).`
 }
