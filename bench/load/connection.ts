@@ -7,6 +7,8 @@ import type { Client, JobQoS, Target } from './job.ts'
 
 /** What every broker and client has to agree on. */
 const CIPHER = 'TLS_AES_256_GCM_SHA384'
+/** Left to itself the newer OpenSSL of some brokers agrees on a hybrid with ML-KEM, which costs them more and which the others don't have. */
+const KEY_EXCHANGE = 'X25519'
 /** A broker that has not answered by then is stuck. */
 const ANSWER_TIMEOUT_MS = 30_000
 /**
@@ -49,6 +51,7 @@ export class Connector {
     this.#context = createSecureContext({
       ca: target.certificate,
       ciphers: CIPHER,
+      ecdhCurve: KEY_EXCHANGE,
       minVersion: 'TLSv1.3',
       maxVersion: 'TLSv1.3',
     })
