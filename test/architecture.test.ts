@@ -49,7 +49,7 @@ test('the wire and the semantics know no library, and nothing of Node but buffer
     // The one file that knows the machine's file system; the log has checksums.
     if (/\.test(ing)?\.ts$/.test(file) || file === 'src/engine/node-disk.ts') continue
     const known = ['node:assert', 'node:buffer', 'node:crypto', ...(roomOf(file) === 'engine' ? ['node:zlib'] : [])]
-    for (const [, specifier] of readFileSync(join(root, file), 'utf8').matchAll(/from\s*'([^.][^']*)'/g)) {
+    for (const [, specifier] of readFileSync(join(root, file), 'utf8').matchAll(/^(?:import|export|\}).*\bfrom\s+'([^.\n'][^'\n]*)'/gm)) {
       if (!known.includes(specifier as string)) wrong.push(`${file} imports ${specifier}`)
     }
   }
