@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ArchiveError } from './archive.ts'
-import { backupTo, restoreLog } from './backup.ts'
+import { ArchiveError, readArchive, writeArchive } from './archive.ts'
+import type { ArchiveEntry } from './archive.ts'
+import { LogRestore, backupEntries, backupTo, restoreLog } from './backup.ts'
 import { checkLog } from './check-log.ts'
 import { EmbeddedEngine } from './embedded.ts'
 import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
@@ -50,6 +51,7 @@ test('a backup made while messages come and retention is at work holds all that 
     next += 10
     await engine.maintain()
   })
+  await engine.maintain()
   const held = await readAll(engine, 0)
   await engine.close()
   const restored = new SimulatedDisk()
@@ -145,4 +147,31 @@ test('a name that leads out of the directory is not taken', async () => {
   const target = new SimulatedDisk()
   await assert.rejects(restoreLog(target, '/data', inPieces(archive, 100), world), { code: 'archive_damaged' })
   assert.deepEqual(target.paths(), [])
+})
+
+test('a backup of the log and of other files is one archive', async () => {
+  const engine = await openOn(new SimulatedDisk())
+  await appendMany(engine, 0, 3)
+  const pieces: Buffer[] = []
+  const entries = async function* (): AsyncGenerator<ArchiveEntry> {
+    yield { name: 'registry.db', size: 5, content: inPieces(Buffer.from('users'), 2) }
+    yield* backupEntries(engine)
+  }
+  await writeArchive(entries(), async (bytes) => void pieces.push(Buffer.from(bytes)))
+  await engine.close()
+  const restored = new SimulatedDisk()
+  const restore = new LogRestore(restored, '/data', world.random)
+  await restore.begin()
+  const others: string[] = []
+  await readArchive(inPieces(Buffer.concat(pieces), 64), async (entry) => {
+    if (await restore.take(entry)) return
+    let text = ''
+    for await (const bytes of entry.content) text += bytes.toString()
+    others.push(`${entry.name}: ${text}`)
+  })
+  await restore.finish(clock.now())
+  assert.deepEqual(others, ['registry.db: users'])
+  const again = await openOn(restored)
+  assert.deepEqual(texts((await readAll(again, 0)).messages), ['0', '1', '2'])
+  await again.close()
 })

@@ -31,7 +31,7 @@ import { decodeProperties, propertiesSize, writeProperties } from '../mqtt/prope
 import { TopicNameCache } from '../mqtt/topic-name-cache.ts'
 
 /** The version that this program writes; it reads this one and all before. */
-export const RECORD_VERSION = 1
+const RECORD_VERSION = 1
 /** Bytes of the length and the CRC. */
 export const PREFIX_BYTES = 8
 /** The shortest record: its version and kind alone. */
