@@ -33,7 +33,8 @@ export function openDownlinks(parts: DownlinksParts): OpenedDownlinks {
   const { registry, state, broker, encoder, networkServers, log } = parts
   const isServedElsewhere = (applicationId: string): boolean => networkServers.some((one) => one.serves(applicationId))
   const sink = { ready: () => downlinks.ready() }
-  const mqtt = new MqttNetworkServer({ dispatcher: broker, sink, isServedElsewhere })
+  const organizationOf = (applicationId: string) => registry.directory.organizationOf(applicationId)
+  const mqtt = new MqttNetworkServer({ dispatcher: broker, sink, organizationOf, isServedElsewhere })
   const downlinks: Downlinks = createDownlinks({
     state,
     publisher: broker,

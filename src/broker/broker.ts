@@ -8,6 +8,7 @@ import { systemClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { Connection } from './connection.ts'
 import type {
+  Dispatched,
   DispatchWatcher,
   Dispatcher,
   OwnMessage,
@@ -15,6 +16,7 @@ import type {
   PublishObserver,
   Publisher,
   ReaderListener,
+  ReaderPreference,
 } from './consumer.ts'
 import { createCounters } from './counters.ts'
 import type { Counters } from './counters.ts'
@@ -165,8 +167,8 @@ export class Broker implements Publisher, Dispatcher {
     })
   }
 
-  dispatch(message: OwnMessage, watcher: DispatchWatcher): 'sent' | 'no reader' | 'no room' {
-    return this.router.dispatch(this.#ownMessage(message), watcher)
+  dispatch(message: OwnMessage, watcher: DispatchWatcher, prefers?: ReaderPreference): Dispatched {
+    return this.router.dispatch(this.#ownMessage(message), watcher, prefers)
   }
 
   /** The Session reads from now on, or has room again. */

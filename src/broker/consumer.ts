@@ -62,6 +62,11 @@ export interface DispatchWatcher {
   abandoned(): void
 }
 
+export type Dispatched = 'sent' | 'no reader' | 'no room'
+
+/** Which of several readers is to have a message, by whose they are. */
+export type ReaderPreference = (reader: { readonly tenant: string; readonly identity: string }) => boolean
+
 /**
  * Hands a message that its caller owns to one reader: not by way of the log, and kept for nobody who is away. A reader that
  * goes away with the message in flight and keeps its Session gets it again when it returns, like any message.
@@ -69,9 +74,10 @@ export interface DispatchWatcher {
 export interface Dispatcher {
   /**
    * To one connected Session that subscribes to the Topic Name, that may receive it and that has room; at the QoS of its
-   * subscription. `no reader`: nobody is connected for it. `no room`: somebody is, and can't take more now.
+   * subscription. `no reader`: nobody is connected for it. `no room`: somebody is, and can't take more now. As long as one
+   * of the preferred readers is connected, no other gets it.
    */
-  dispatch(message: OwnMessage, watcher: DispatchWatcher): 'sent' | 'no reader' | 'no room'
+  dispatch(message: OwnMessage, watcher: DispatchWatcher, prefers?: ReaderPreference): Dispatched
 }
 
 /** Told when a Session is there to be dispatched to: it subscribed, came back, or has room again. */

@@ -19,6 +19,8 @@ class Watcher implements DispatchWatcher {
   }
 }
 
+const prefers = ({ identity }: { readonly identity: string }): boolean => identity === 'preferred'
+
 describe('a dispatched message', () => {
   it('goes to one reader, and its owner learns of the acknowledgement', async () => {
     const { broker, connect } = await createHarness()
@@ -74,6 +76,20 @@ describe('a dispatched message', () => {
     await reader.subscribe('$share/chirpstack/application/+/device/+/command/+', { qos: 1 })
     assert.equal(broker.dispatch(MESSAGE, new Watcher()), 'sent')
     assert.equal((await reader.next('publish')).topicName, TOPIC_NAME)
+  })
+
+  it('goes to a preferred reader as long as one is connected, even if that has no room', async () => {
+    const { broker, connect } = await createHarness()
+    const other = await connect({ userName: 'tenant/other' })
+    await other.subscribe(TOPIC_NAME, { qos: 1 })
+    const preferred = await connect({ userName: 'tenant/preferred', properties: { receiveMaximum: 1 } })
+    await preferred.subscribe(TOPIC_NAME, { qos: 1 })
+    assert.equal(broker.dispatch(MESSAGE, new Watcher(), prefers), 'sent')
+    await preferred.next('publish')
+    assert.equal(broker.dispatch(MESSAGE, new Watcher(), prefers), 'no room')
+    preferred.drop()
+    assert.equal(broker.dispatch(MESSAGE, new Watcher(), prefers), 'sent')
+    await other.next('publish')
   })
 
   it('comes again to a Session that went away with it and returned', async () => {

@@ -239,6 +239,8 @@ function commandIdIn(payload: Buffer): unknown {
 }
 
 function standing(downlinks: TestDownlinks): string[] {
-  const tell1 = (fCnt: number | undefined): string => (fCnt === undefined ? '' : ` ${fCnt}`)
-  return downlinks.commands.list('1', DEVICE).map(({ content, state, fCnt }) => `${content.id} ${state}${tell1(fCnt)}`)
+  const items = downlinks.commands.list('1', DEVICE)
+  return items.map(({ content, state, fCnt }) =>
+    [content.id, state, fCnt].filter((part) => part !== undefined).join(' '),
+  )
 }

@@ -66,7 +66,7 @@ export type CommandResult = { readonly ok: true; readonly command: Command } | C
 export const MAXIMUM_COMMAND_BYTES = 65_536
 
 /** The most application data of one LoRaWAN frame at the best data rate, in bytes (RP002 §2, N). */
-export const MAXIMUM_DATA_BYTES = 242
+const MAXIMUM_DATA_BYTES = 242
 
 const MAXIMUM_FPORT = 255
 const MAXIMUM_CHANNEL = 255

@@ -196,7 +196,7 @@ export class Commands {
 }
 
 /** The answer to a command that could not be read. */
-export function refusedFor({ id, member, code, message }: CommandFault): CommandRefused {
+function refusedFor({ id, member, code, message }: CommandFault): CommandRefused {
   return refused(id, ReasonCodes.payloadFormatInvalid, `command_${code}`, message, member)
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Dispatcher, DispatchWatcher, OwnMessage } from '../broker/consumer.ts'
+import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderPreference } from '../broker/consumer.ts'
 import { MqttNetworkServer } from './mqtt-network-server.ts'
 import type { Downlink, NetworkServer } from './network-server.ts'
 
@@ -15,27 +15,36 @@ const DOWNLINK: Downlink = {
 }
 
 class TestDispatcher implements Dispatcher {
-  readonly sent: { readonly message: OwnMessage; readonly watcher: DispatchWatcher }[] = []
-  answer: 'sent' | 'no reader' | 'no room' = 'sent'
+  readonly sent: {
+    readonly message: OwnMessage
+    readonly watcher: DispatchWatcher
+    readonly prefers: ReaderPreference | undefined
+  }[] = []
+  answer: Dispatched = 'sent'
 
-  dispatch(message: OwnMessage, watcher: DispatchWatcher): 'sent' | 'no reader' | 'no room' {
-    if (this.answer === 'sent') this.sent.push({ message, watcher })
+  dispatch(message: OwnMessage, watcher: DispatchWatcher, prefers?: ReaderPreference): Dispatched {
+    if (this.answer === 'sent') this.sent.push({ message, watcher, prefers })
     return this.answer
   }
 }
+
+const organizationOf = (applicationId: string): string => (applicationId === '5' ? '1' : '2')
 
 function open(isServedElsewhere: (applicationId: string) => boolean = () => false) {
   const dispatcher = new TestDispatcher()
   const ready: NetworkServer[] = []
   const sink = { ready: (networkServer: NetworkServer) => void ready.push(networkServer) }
-  return { dispatcher, ready, server: new MqttNetworkServer({ dispatcher, sink, isServedElsewhere }) }
+  return { dispatcher, ready, server: new MqttNetworkServer({ dispatcher, sink, organizationOf, isServedElsewhere }) }
 }
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('a downlink to a network server on this broker', () => {
   it('is one message that both families take, on the command topic', async () => {
     const { dispatcher, server } = open()
     void server.handOver(DOWNLINK)
     void server.handOver({ ...DOWNLINK, expiresAtMs: undefined })
+    await turn()
     const messages = dispatcher.sent.map(({ message }) => message)
     assert.deepEqual(
       [messages[0]?.topicName, messages[0]?.qos],
@@ -66,12 +75,22 @@ describe('a downlink to a network server on this broker', () => {
   it('is taken when it was acknowledged, and given back when the Session ended before', async () => {
     const { dispatcher, server } = open()
     const answers = [server.handOver(DOWNLINK), server.handOver(DOWNLINK)]
+    await turn()
     dispatcher.sent[0]?.watcher.acknowledged()
     dispatcher.sent[1]?.watcher.abandoned()
     assert.deepEqual(
       (await Promise.all(answers)).map(({ outcome }) => outcome),
       ['taken', 'away'],
     )
+  })
+
+  it('is for a network server of the application’s own organization before others', async () => {
+    const { dispatcher, server } = open()
+    void server.handOver(DOWNLINK)
+    await turn()
+    const tenants = ['deployment', 'organization:2', 'organization:1', 'organization:undefined']
+    const isPreferred = (tenant: string): boolean => dispatcher.sent[0]?.prefers?.({ tenant, identity: 'x' }) === true
+    assert.deepEqual(tenants.filter(isPreferred), ['organization:1'])
   })
 
   it('waits when nobody reads, or has no room', async () => {

@@ -9,6 +9,8 @@ import { commandTopic, parseTopicFilter } from './topics.ts'
 export interface MqttNetworkServerOptions {
   readonly dispatcher: Dispatcher
   readonly sink: Pick<EventSink, 'ready'>
+  /** Whose application it is: its own network server goes before one of the whole deployment. */
+  readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
   /** True for applications whose downlinks another adapter takes. */
   readonly isServedElsewhere: (applicationId: string) => boolean
 }
@@ -20,17 +22,19 @@ const ABANDONED: HandOver = { outcome: 'away', reason: 'the network server’s S
 
 /**
  * The adapter. A downlink is taken when the network server has acknowledged its PUBLISH (at QoS 0: when it was written to its
- * connection). Of several that share a subscription one gets it.
+ * connection). Of several one gets it: of the organization's own, as long as one of these is connected, else of the deployment's.
  */
 export class MqttNetworkServer implements NetworkServer, ReaderListener {
   readonly name = 'mqtt'
   readonly #dispatcher: Dispatcher
   readonly #sink: MqttNetworkServerOptions['sink']
+  readonly #organizationOf: MqttNetworkServerOptions['organizationOf']
   readonly #isServedElsewhere: MqttNetworkServerOptions['isServedElsewhere']
 
   constructor(options: MqttNetworkServerOptions) {
     this.#dispatcher = options.dispatcher
     this.#sink = options.sink
+    this.#organizationOf = options.organizationOf
     this.#isServedElsewhere = options.isServedElsewhere
   }
 
@@ -38,14 +42,13 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     return !this.#isServedElsewhere(applicationId)
   }
 
-  handOver(downlink: Downlink): Promise<HandOver> {
+  async handOver(downlink: Downlink): Promise<HandOver> {
+    const own = `organization:${await this.#organizationOf(downlink.applicationId)}`
     return new Promise((resolve) => {
       const topicName = commandTopic(downlink.applicationId, downlink.devEui)
       const message = { topicName, payload: payloadOf(downlink), qos: 1 } as const
-      const dispatched = this.#dispatcher.dispatch(message, {
-        acknowledged: () => resolve(TAKEN),
-        abandoned: () => resolve(ABANDONED),
-      })
+      const watcher = { acknowledged: () => resolve(TAKEN), abandoned: () => resolve(ABANDONED) }
+      const dispatched = this.#dispatcher.dispatch(message, watcher, ({ tenant }) => tenant === own)
       if (dispatched === 'no reader') resolve(NO_READER)
       if (dispatched === 'no room') resolve(NO_ROOM)
     })

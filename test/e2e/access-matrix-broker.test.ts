@@ -173,7 +173,9 @@ async function subscribeAll(
     }
     cases += 1
   }
-  if (decision === 'malformed') client.destroy()
+  // A command goes to one network server, and that is to be the witness.
+  const takesCommands = decision === 'granted' && credential.standing.kind === 'network server'
+  if (decision === 'malformed' || takesCommands) client.destroy()
   else witnesses.watch(client, decision === 'granted', `${credential.name}, MQTT ${version}`)
 }
 

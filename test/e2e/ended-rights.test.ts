@@ -1,9 +1,9 @@
 /** Whoever has lost a right leaves nothing behind that still uses it: no Will Message, no stored Session, no lost race. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, afterEach, before, describe, it } from 'node:test'
 import { Administration } from '../support/administration.ts'
 import type { Person, ServiceCredential } from '../support/administration.ts'
-import { assertLives, COMMAND, LiveConnections, publish, received } from '../support/live-connections.ts'
+import { assertLives, COMMAND, LiveConnections, publish, receivedCommand } from '../support/live-connections.ts'
 import { startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
 import { WireClient } from '../support/wire-client.ts'
@@ -66,11 +66,14 @@ const LOSSES: readonly {
 ]
 
 describe('a Will Message', () => {
+  // A command goes to one network server: the witness of the test that is over must not take it.
+  afterEach(() => live.closeAll())
+
   it('of an integrator whose connection breaks is published as its command', async () => {
     const sees = await witness()
     const client = await live.integrator(5, (await member()).token, { will: { topic: commandTopic, payload: COMMAND } })
     client.destroy()
-    assert.deepEqual(await received(sees), { topic: commandTopic, payload: COMMAND })
+    assert.deepEqual(await receivedCommand(sees), { topic: commandTopic, payload: COMMAND })
   })
 
   for (const { title, ttl, lose } of LOSSES) {
@@ -95,7 +98,7 @@ describe('a Will Message', () => {
     }
     // One whose right remains comes when it is due, after the others.
     await leaveWill((await member()).token, REMAINING)
-    assert.deepEqual(await received(sees), { topic: commandTopic, payload: REMAINING })
+    assert.deepEqual(await receivedCommand(sees), { topic: commandTopic, payload: REMAINING })
     await assertNothingMore(sees)
   })
 })
@@ -160,6 +163,6 @@ async function leaveWill(token: string, payload: string): Promise<void> {
 async function assertNothingMore(sees: WireClient): Promise<void> {
   const last = JSON.stringify({ confirmed: true, fPort: 9, data: 'CQ==' })
   await publish(await live.integrator(5, (await member()).token), commandTopic, last)
-  assert.deepEqual(await received(sees), { topic: commandTopic, payload: last })
+  assert.deepEqual(await receivedCommand(sees), { topic: commandTopic, payload: last })
   await assertLives(sees)
 }

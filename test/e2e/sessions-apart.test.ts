@@ -159,7 +159,7 @@ describe('one name of a shared subscription', () => {
     assert.equal(got.length, 10)
   })
 
-  it('of network servers keeps the deployment’s commands and an organization’s apart', async () => {
+  it('of network servers brings commands to the organization’s own, and to the deployment’s where there is none', async () => {
     const filter = '$share/chirpstack/application/+/device/+/command/+'
     const everywhere = await live.networkServer(networkServer)
     const ofHere = await live.networkServer(await administration.serviceCredential(here.organizationId))
@@ -169,9 +169,13 @@ describe('one name of a shared subscription', () => {
     const topicName = `application/${here.applicationId}/device/${here.devEui}/command/down`
     for (let turn = 0; turn < 5; turn += 1) {
       assert.equal(await publish(sender, topicName), 0)
-      assert.equal((await received(everywhere)).topic, topicName)
       assert.equal((await received(ofHere)).topic, topicName)
     }
     await assertLives(everywhere, ofHere, ofThere)
+    ofHere.send({ cmd: 'disconnect', reasonCode: 0 })
+    await ofHere.rest()
+    assert.equal(await publish(sender, topicName), 0)
+    assert.equal((await received(everywhere)).topic, topicName)
+    await assertLives(everywhere, ofThere)
   })
 })

@@ -72,3 +72,14 @@ export async function received(client: WireClient): Promise<{ readonly topic: st
   if (packet.qos === 1) client.send({ cmd: 'puback', messageId: packet.messageId ?? 0 })
   return { topic: packet.topic, payload: String(packet.payload) }
 }
+
+/** The members of the next packet, which must be a command for the topic's device, without what the queue has added. */
+export async function receivedCommand(
+  client: WireClient,
+): Promise<{ readonly topic: string; readonly payload: string }> {
+  const { topic, payload } = await received(client)
+  const { devEui, id, ...command } = JSON.parse(payload) as Readonly<Record<string, unknown>>
+  assert.equal(topic.split('/')[3], devEui)
+  assert.match(String(id), /^[0-9a-f-]{36}$/)
+  return { topic, payload: JSON.stringify(command) }
+}
