@@ -42,7 +42,7 @@ async function backupOf(engine: EmbeddedEngine, whileWriting: () => Promise<void
 
 test('a backup made while messages come and retention is at work holds all that was owned when it was begun', async () => {
   const disk = new SimulatedDisk()
-  const engine = await openOn(disk, 20_000)
+  const engine = await openOn(disk, 10_000)
   await write(engine, { early: 'kept' })
   await appendMany(engine, 0, 300)
   let next = 300
