@@ -1,4 +1,4 @@
-// npm run build: dist/ from src/ and simulator/.
+// npm run build: dist/ from src/ and simulator/, and dist/console from console/.
 import { ensureBuilt, ensureInstalled } from './setup.mjs'
 
 ensureInstalled()

@@ -9,8 +9,9 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 /** The pinned Node's binary, installed as a package for this platform. */
 export const pinnedNode = join(root, 'node_modules', '.bin', 'node')
 const installStamp = join(root, 'node_modules', '.fieldgate-install')
-const buildStamp = join(root, 'dist', '.fieldgate-build')
-const built = ['src', 'simulator']
+const programs = ['src', 'simulator']
+const programsStamp = join(root, 'dist', '.fieldgate-build')
+const consoleStamp = join(root, 'dist', 'console', '.fieldgate-build')
 
 const digest = (/** @type {readonly string[]} */ parts) => {
   const hash = createHash('sha256')
@@ -41,32 +42,57 @@ export function ensureInstalled() {
   writeFileSync(installStamp, wanted)
 }
 
-/** Compiles src/ and simulator/ to dist/ unless dist/ comes from these very files. */
+/** Compiles src/ and simulator/, and the console, to dist/, each unless it comes from these very files. */
 export function ensureBuilt() {
-  const files = built
-    .flatMap((folder) =>
-      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
-    )
-    .filter((name) => statSync(join(root, name)).isFile() && !name.endsWith('.test.ts'))
-    // oxlint-disable-next-line unicorn/no-array-sort -- this runs on Node 18, which has no toSorted
-    .sort((a, b) => (a < b ? -1 : 1))
-  const sources = [...files, 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json']
-  const wanted = digest(sources.flatMap((name) => [name, readFileSync(join(root, name), 'utf8')]))
-  if (read(buildStamp) === wanted) return
+  buildPrograms()
+  buildConsole()
+}
+
+function buildPrograms() {
+  const files = filesOf(programs).filter((name) => !name.endsWith('.test.ts'))
+  const wanted = stampOf([...files, 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'])
+  if (read(programsStamp) === wanted) return
   console.error('Building dist/ ...')
-  rmSync(join(root, 'dist'), { recursive: true, force: true })
-  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-  const result = spawnSync(pinnedNode, [tsc, '-p', 'tsconfig.build.json'], {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
-  })
-  if (result.status !== 0) fail('The build failed; see the compiler’s messages above.')
+  for (const folder of programs) rmSync(join(root, 'dist', folder), { recursive: true, force: true })
+  run(join('typescript', 'bin', 'tsc'), ['-p', 'tsconfig.build.json'])
   for (const name of files.filter((file) => !file.endsWith('.ts'))) {
     const target = join(root, 'dist', name)
     mkdirSync(join(target, '..'), { recursive: true })
     writeFileSync(target, readFileSync(join(root, name)))
   }
-  writeFileSync(buildStamp, wanted)
+  writeFileSync(programsStamp, wanted)
+}
+
+function buildConsole() {
+  const wanted = stampOf([...filesOf(['console']).filter((name) => !name.endsWith('.test.ts')), 'package-lock.json'])
+  if (read(consoleStamp) === wanted) return
+  console.error('Building the console ...')
+  run(join('vite', 'bin', 'vite.js'), ['build', 'console', '--logLevel', 'warn'])
+  writeFileSync(consoleStamp, wanted)
+}
+
+/** The files of folders, as paths from the root, in an order that never changes. */
+function filesOf(/** @type {readonly string[]} */ folders) {
+  return (
+    folders
+      .flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+      )
+      .filter((name) => statSync(join(root, name)).isFile())
+      // oxlint-disable-next-line unicorn/no-array-sort -- this runs on Node 18, which has no toSorted
+      .sort((a, b) => (a < b ? -1 : 1))
+  )
+}
+
+function stampOf(/** @type {readonly string[]} */ names) {
+  return digest(names.flatMap((name) => [name, readFileSync(join(root, name), 'utf8')]))
+}
+
+/** Runs a program of the packages on the pinned Node. */
+function run(/** @type {string} */ program, /** @type {readonly string[]} */ args) {
+  const stdio = /** @type {const} */ (['ignore', 'inherit', 'inherit'])
+  const result = spawnSync(pinnedNode, [join(root, 'node_modules', program), ...args], { cwd: root, stdio })
+  if (result.status !== 0) fail('The build failed; see the messages above.')
 }
 
 function fail(/** @type {string} */ message) {

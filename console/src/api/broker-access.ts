@@ -1,0 +1,102 @@
+/** What is needed to connect to the broker: tokens, topics, and where it listens. */
+import { useQuery } from '@tanstack/react-query'
+import type { Listed } from './list.ts'
+import { request } from './request.ts'
+
+export interface Deployment {
+  readonly mqttsHost: string
+  readonly mqttsPort: number
+  readonly brokerTokenDefaultTtlSeconds: number
+  readonly brokerTokenMaximumTtlSeconds: number
+  readonly hasOwnAuthority: boolean
+}
+
+export interface BrokerToken {
+  readonly id: string
+  readonly userID: string
+  readonly issuedAt: string
+  readonly expiresAt: string
+  readonly lastUsedAt: string | null
+}
+
+/** A token as it was just issued. */
+export interface IssuedToken {
+  readonly jwt: string
+  readonly id: string
+  readonly expiresAtMs: number
+}
+
+/** Where the broker listens. */
+export function useDeployment() {
+  return useQuery({
+    queryKey: ['deployment'],
+    queryFn: ({ signal }) => request<Deployment>('GET', '/api/internal/deployment', { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+}
+
+/** Issues a broker-access token. */
+export async function issueBrokerToken(organizationId: string, ttlSeconds: number): Promise<IssuedToken> {
+  const body = { organizationId, ttlInSeconds: String(ttlSeconds) }
+  const { jwtMqttAuth } = await request<{ readonly jwtMqttAuth: string }>('POST', '/api/mosquitto-auth/login', { body })
+  const { jti, exp } = claimsOf(jwtMqttAuth)
+  return { jwt: jwtMqttAuth, id: jti, expiresAtMs: exp * 1000 }
+}
+
+/** Revokes a token; its connections end at once. */
+export function revokeBrokerToken(id: string, options: { readonly keepalive?: boolean } = {}): Promise<unknown> {
+  return request('DELETE', `/api/broker-tokens/${encodeURIComponent(id)}`, options)
+}
+
+/** Key of an organization's tokens in the cache. */
+export function brokerTokensKey(organizationId: string): readonly string[] {
+  return ['broker-tokens', organizationId]
+}
+
+/** The newest living tokens of the organization that the person may see. */
+export function useBrokerTokens(organizationId: string, refetchIntervalMs: number) {
+  return useQuery({
+    queryKey: brokerTokensKey(organizationId),
+    queryFn: ({ signal }) =>
+      request<Listed<BrokerToken>>('GET', '/api/broker-tokens', {
+        query: { organizationID: organizationId, limit: 100 },
+        signal,
+      }),
+    refetchInterval: refetchIntervalMs,
+  })
+}
+
+/** What a client subscribes and publishes to. */
+export interface Topics {
+  readonly events: string
+  /** Undefined where a whole application was asked for: commands go to one device. */
+  readonly commands: string | undefined
+}
+
+/** The topics of a whole application. */
+export async function applicationTopics(organizationId: string, applicationId: string): Promise<Topics> {
+  const query = { organizationId, applicationId }
+  const path = '/api/mosquitto-auth/subscribe-application-events'
+  const { topic } = await request<{ readonly topic: string }>('GET', path, { query })
+  return { events: quoted(topic), commands: undefined }
+}
+
+/** The topics of one device: all kinds of event, and commands. */
+export async function deviceTopics(organizationId: string, devEui: string): Promise<Topics> {
+  const query = { organizationId, devEui }
+  const [events, commands] = await Promise.all([
+    request<{ readonly topic: readonly string[] }>('GET', '/api/mosquitto-auth/subscribe-device-events', { query }),
+    request<{ readonly topic: string }>('GET', '/api/mosquitto-auth/send-command', { query }),
+  ])
+  return { events: quoted(events.topic.at(-1) ?? ''), commands: quoted(commands.topic) }
+}
+
+/** The topic of a sentence stands in single quotes at its end (specification §2.6). */
+function quoted(sentence: string): string {
+  return /'([^']+)'$/.exec(sentence)?.[1] ?? ''
+}
+
+function claimsOf(jwt: string): { readonly jti: string; readonly exp: number } {
+  const payload = (jwt.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
+  return JSON.parse(atob(payload)) as { jti: string; exp: number }
+}

@@ -1,0 +1,99 @@
+/** Organizations, applications and devices, as lists and selections need them. */
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import type { Listed } from './list.ts'
+import { request } from './request.ts'
+
+export interface Organization {
+  readonly id: string
+  readonly name: string
+  readonly displayName: string
+}
+
+export interface Application {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly organizationID: string
+}
+
+export interface Device {
+  readonly devEUI: string
+  readonly name: string
+  readonly applicationID: string
+  readonly organizationID: string
+  readonly description: string
+  readonly deviceProfileName: string
+  readonly isDisabled: boolean
+  readonly deviceStatusBatteryLevel: number | null
+  readonly deviceStatusMargin: number | null
+  readonly lastSeenAt: string | null
+}
+
+/** A device by itself: what the list has, and more. */
+export interface DeviceDetail {
+  readonly device: Pick<
+    Device,
+    'devEUI' | 'name' | 'applicationID' | 'description' | 'deviceProfileName' | 'isDisabled'
+  > & { readonly tags: Readonly<Record<string, string>> }
+  readonly organizationID: string
+  readonly deviceStatusBatteryLevel: number | null
+  readonly deviceStatusMargin: number | null
+  readonly lastSeenAt: string | null
+}
+
+/** What a selection offers at once; the rest is found by typing. */
+const OFFERED = 50
+
+/** The organizations whose name contains the text. */
+export function useOrganizations(search: string) {
+  return useQuery({
+    queryKey: ['organizations', search],
+    queryFn: ({ signal }) =>
+      request<Listed<Organization>>('GET', '/api/organizations', { query: { limit: OFFERED, search }, signal }),
+    placeholderData: keepPreviousData,
+  })
+}
+
+/** The applications of an organization, by name. */
+export function useApplications(organizationId: string) {
+  return useQuery({
+    queryKey: ['applications', organizationId],
+    queryFn: ({ signal }) =>
+      request<Listed<Application>>('GET', '/api/applications', {
+        query: { limit: 1000, organizationID: organizationId },
+        signal,
+      }),
+  })
+}
+
+interface DevicesAsked {
+  readonly organizationId: string
+  readonly applicationId: string | undefined
+  readonly search: string
+  readonly limit: number
+  readonly offset: number
+}
+
+/** A page of devices, by name. The page before stays in view until the next one is here. */
+export function useDevices(asked: DevicesAsked) {
+  const { organizationId, applicationId, search, limit, offset } = asked
+  return useQuery({
+    queryKey: ['devices', asked],
+    queryFn: ({ signal }) =>
+      request<Listed<Device>>('GET', '/api/devices', {
+        query: { organizationID: organizationId, applicationID: applicationId, search, limit, offset },
+        signal,
+      }),
+    placeholderData: keepPreviousData,
+    refetchInterval: 30_000,
+  })
+}
+
+/** One device. */
+export function useDevice(devEui: string) {
+  return useQuery({
+    queryKey: ['device', devEui],
+    queryFn: ({ signal }) => request<DeviceDetail>('GET', `/api/devices/${encodeURIComponent(devEui)}`, { signal }),
+    refetchInterval: 30_000,
+  })
+}

@@ -1,0 +1,87 @@
+/** The one way to the HTTP interface: JSON both ways, the session's token, and refusals as values with a sentence. */
+import { session } from '../session/session.ts'
+
+/** A request that did not come to its success. */
+export class ApiFailure extends Error {
+  /** HTTP status; 0 when no answer came. */
+  readonly status: number
+  /** Stable code of docs/errors.md; `unreachable` when no answer came. */
+  readonly reason: string
+
+  constructor(status: number, reason: string, message: string) {
+    super(message)
+    this.name = 'ApiFailure'
+    this.status = status
+    this.reason = reason
+  }
+}
+
+interface RequestOptions {
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly body?: unknown
+  /** A one-time code of the second factor. */
+  readonly otp?: string
+  /** In the place of the session's token. */
+  readonly token?: string
+  readonly signal?: AbortSignal
+  /** Lets the request outlive the page. */
+  readonly keepalive?: boolean
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Codes that say that the session is over, whatever was asked. */
+const SESSION_ENDS: ReadonlySet<string> = new Set([
+  'token_missing',
+  'token_malformed',
+  'token_signature_invalid',
+  'token_expired',
+  'token_wrong_audience',
+  'token_revoked',
+  'user_inactive',
+])
+
+/** Sends a request and answers its body. Throws `ApiFailure`; a session that is over also ends on this side. */
+export async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+  const token = options.token ?? session.token()
+  const response = await answerTo(path + queryText(options.query), {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(token === undefined ? {} : { 'grpc-metadata-authorization': `Bearer ${token}` }),
+      ...(options.otp === undefined ? {} : { 'grpc-metadata-x-otp': options.otp }),
+      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    keepalive: options.keepalive ?? false,
+    credentials: 'same-origin',
+  })
+  const answer: unknown = await response.json().catch(() => undefined)
+  if (response.ok) return answer as T
+  const failure = failureOf(response.status, answer)
+  if (response.status === 401 && options.token === undefined && SESSION_ENDS.has(failure.reason)) session.expire()
+  throw failure
+}
+
+async function answerTo(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init)
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error
+    throw new ApiFailure(0, 'unreachable', 'The service can’t be reached. Check the network and try again.')
+  }
+}
+
+function failureOf(status: number, answer: unknown): ApiFailure {
+  const { message, details } = (answer ?? {}) as { message?: unknown; details?: { reason?: unknown }[] }
+  const reason = details?.[0]?.reason
+  const sentence = typeof message === 'string' ? message : `The service answered with status ${status}.`
+  return new ApiFailure(status, typeof reason === 'string' ? reason : 'unknown', sentence)
+}
+
+function queryText(query: RequestOptions['query']): string {
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== '')
+  if (given.length === 0) return ''
+  return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`
+}

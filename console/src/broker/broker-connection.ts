@@ -1,0 +1,229 @@
+/**
+ * The page's own connection to the broker: MQTT 5 over WebSocket, with a broker-access token and the permit that everybody gets
+ * by one. Tokens live an hour and are revoked when the connection is given up, so none gathers in the list.
+ */
+import mqtt, { type IPublishPacket, type MqttClient, type Packet } from 'mqtt'
+import { issueBrokerToken, type IssuedToken, revokeBrokerToken } from '../api/broker-access.ts'
+import { ApiFailure } from '../api/request.ts'
+import { sentenceOf } from '../api/sentence.ts'
+
+/** How the connection is doing. */
+export type BrokerState =
+  | { readonly phase: 'connecting' }
+  | { readonly phase: 'connected' }
+  /** Tried again by itself. */
+  | { readonly phase: 'away'; readonly reason: string }
+  /** Final: the person has no right to connect. */
+  | { readonly phase: 'refused'; readonly reason: string }
+
+/** A message as it arrived. The payload is the caller's. */
+export interface BrokerMessage {
+  readonly topicName: string
+  readonly payload: Uint8Array
+  readonly receivedAtMs: number
+}
+
+/** The broker's answer to a PUBLISH. */
+export interface PublishAnswer {
+  readonly reasonCode: number
+  readonly reasonString: string | undefined
+}
+
+/** Before the first answer; one value, so that nothing is drawn anew for it. */
+export const CONNECTING: BrokerState = { phase: 'connecting' }
+
+export type MessageListener = (message: BrokerMessage) => void
+
+const TOKEN_TTL_SECONDS = 3600
+/** A token with less left than this is not connected with. */
+const LEAST_LEFT_MS = 60_000
+/**
+ * Browsers wake the timers of a hidden page once a minute; with twice that the broker still hears of it in time (one and a half times
+ * the Keep Alive).
+ */
+const KEEP_ALIVE_SECONDS = 120
+const FIRST_RETRY_MS = 1_000
+const LONGEST_RETRY_MS = 30_000
+const CONNECT_TIMEOUT_MS = 10_000
+const PUBLISH_TIMEOUT_MS = 15_000
+
+/** One organization's connection. Opened by the first `listen` or `publish`, and kept until `close`. */
+export class BrokerConnection {
+  readonly #organizationId: string
+  readonly #listeners = new Map<string, Set<MessageListener>>()
+  readonly #granted = new Set<string>()
+  readonly #watchers = new Set<() => void>()
+  #state: BrokerState = CONNECTING
+  #client: MqttClient | undefined
+  #token: IssuedToken | undefined
+  #attempts = 0
+  #retry: ReturnType<typeof setTimeout> | undefined
+  #isClosed = false
+  #lastAnswer: PublishAnswer = { reasonCode: 0, reasonString: undefined }
+
+  constructor(organizationId: string) {
+    this.#organizationId = organizationId
+    void this.#connect()
+  }
+
+  /** How it is doing for whoever needs these filters: connected when the broker has granted them all. */
+  stateFor(topicFilters: readonly string[]): BrokerState {
+    if (this.#state.phase !== 'connected') return this.#state
+    const isReady = topicFilters.length > 0 && topicFilters.every((filter) => this.#granted.has(filter))
+    return isReady ? this.#state : CONNECTING
+  }
+
+  /** Called with each change of the state; answers how to stop it. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  /** Hands over what matches the filter, over reconnections too, until the answered function is called. */
+  listen(topicFilter: string, listener: MessageListener): () => void {
+    const listeners = this.#listeners.get(topicFilter) ?? new Set()
+    if (listeners.size === 0) {
+      this.#listeners.set(topicFilter, listeners)
+      if (this.#state.phase === 'connected') this.#subscribe(topicFilter)
+    }
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size > 0 || this.#listeners.get(topicFilter) !== listeners) return
+      this.#listeners.delete(topicFilter)
+      this.#granted.delete(topicFilter)
+      if (this.#client?.connected === true) this.#client.unsubscribe(topicFilter)
+    }
+  }
+
+  /** Publishes at QoS 1 and answers the broker's verdict. Rejects when none came. */
+  publish(topicName: string, payload: string): Promise<PublishAnswer> {
+    const client = this.#client
+    if (client?.connected !== true)
+      return Promise.reject(new Error('The broker is not connected. Try again in a moment.'))
+    const { promise, resolve, reject } = Promise.withResolvers<PublishAnswer>()
+    const timer = setTimeout(() => reject(new Error('The broker did not answer in time.')), PUBLISH_TIMEOUT_MS)
+    client.publish(topicName, payload, { qos: 1 }, () => {
+      clearTimeout(timer)
+      resolve(this.#lastAnswer)
+    })
+    return promise
+  }
+
+  /** Disconnects and revokes the token. */
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#retry)
+    this.#client?.end(true)
+    const token = this.#token
+    this.#token = undefined
+    // Keepalive: the page may be going away. A token that could not be revoked ends within the hour.
+    if (token !== undefined) revokeBrokerToken(token.id, { keepalive: true }).catch(() => {})
+  }
+
+  #become(state: BrokerState): void {
+    if (this.#isClosed) return
+    this.#state = state
+    for (const watcher of this.#watchers) watcher()
+  }
+
+  async #connect(): Promise<void> {
+    try {
+      const token = await this.#freshToken()
+      if (!this.#isClosed) this.#open(token)
+    } catch (error) {
+      const isFinal = error instanceof ApiFailure && error.status >= 400 && error.status < 500 && error.status !== 429
+      if (isFinal) this.#become({ phase: 'refused', reason: sentenceOf(error) })
+      else this.#tryAgain(sentenceOf(error))
+    }
+  }
+
+  async #freshToken(): Promise<IssuedToken> {
+    if (this.#token !== undefined && this.#token.expiresAtMs - Date.now() > LEAST_LEFT_MS) return this.#token
+    this.#token = await issueBrokerToken(this.#organizationId, TOKEN_TTL_SECONDS)
+    return this.#token
+  }
+
+  #open({ jwt }: IssuedToken): void {
+    const client = mqtt.connect(`wss://${window.location.host}/mqtt`, {
+      protocolVersion: 5,
+      username: jwt,
+      password: 'default',
+      clientId: `console-${crypto.randomUUID()}`,
+      clean: true,
+      keepalive: KEEP_ALIVE_SECONDS,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      // A new connection may need a new token, so this class connects again itself.
+      reconnectPeriod: 0,
+      // The other kind runs in a worker out of a blob: URL, which the Content-Security-Policy refuses.
+      timerVariant: 'native',
+    })
+    this.#client = client
+    let reason = 'The connection to the broker was lost.'
+    client.on('connect', () => {
+      this.#attempts = 0
+      this.#become({ phase: 'connected' })
+      for (const topicFilter of this.#listeners.keys()) this.#subscribe(topicFilter)
+    })
+    client.on('message', (topicName: string, payload: Uint8Array, packet: IPublishPacket) => {
+      this.#deliver({ topicName: packet.topic === '' ? topicName : packet.topic, payload, receivedAtMs: Date.now() })
+    })
+    client.on('packetreceive', (packet: Packet) => {
+      if (packet.cmd !== 'puback') return
+      this.#lastAnswer = { reasonCode: packet.reasonCode ?? 0, reasonString: packet.properties?.reasonString }
+    })
+    client.on('disconnect', ({ properties }) => {
+      if (properties?.reasonString !== undefined)
+        reason = `The broker ended the connection: ${properties.reasonString}.`
+    })
+    client.on('error', (error) => {
+      if ('code' in error) {
+        // CONNACK with a refusal: the token may have been revoked, so the next attempt takes another.
+        this.#token = undefined
+        reason = `The broker refused the connection: ${error.message}.`
+      }
+    })
+    client.on('close', () => {
+      if (this.#client !== client) return
+      this.#client = undefined
+      this.#granted.clear()
+      client.end(true)
+      this.#tryAgain(reason)
+    })
+  }
+
+  #tryAgain(reason: string): void {
+    if (this.#isClosed) return
+    const waitMs = Math.min(FIRST_RETRY_MS * 2 ** this.#attempts, LONGEST_RETRY_MS)
+    this.#attempts += 1
+    this.#become({ phase: 'away', reason })
+    this.#retry = setTimeout(() => void this.#connect(), waitMs)
+  }
+
+  #subscribe(topicFilter: string): void {
+    const client = this.#client
+    client?.subscribe(topicFilter, { qos: 1 }, (error) => {
+      if (this.#client !== client || !this.#listeners.has(topicFilter)) return
+      if (error === null) {
+        this.#granted.add(topicFilter)
+        this.#become(this.#state)
+      } else if (client.connected) {
+        this.#become({ phase: 'refused', reason: `The broker refused the subscription to ${topicFilter}.` })
+      }
+    })
+  }
+
+  #deliver(message: BrokerMessage): void {
+    for (const [topicFilter, listeners] of this.#listeners) {
+      if (!matches(topicFilter, message.topicName)) continue
+      for (const listener of listeners) listener(message)
+    }
+  }
+}
+
+/** Whether a filter of this service's topics, whose only wildcard is `+`, matches a name. */
+function matches(topicFilter: string, topicName: string): boolean {
+  const asked = topicFilter.split('/')
+  const levels = topicName.split('/')
+  return asked.length === levels.length && asked.every((level, index) => level === '+' || level === levels[index])
+}

@@ -1,0 +1,93 @@
+/** The newest events of some topics as a list that is drawn at most ten times a second, however many come. */
+import { useCallback, useEffect, useRef, useState } from 'react'
+import type { BrokerConnection } from './broker-connection.ts'
+import { EventRing } from './event-ring.ts'
+import { type LiveEvent, readEvent } from './live-event.ts'
+import { useMessages } from './use-broker.ts'
+
+/** What a page keeps: an hour of a quiet application, ten seconds of a very busy one. */
+const BOUNDS = { events: 2_000, characters: 8_000_000 }
+/** Between two drawings; below it nobody can read faster, and the page would have no time for anything else. */
+const DRAWING_MS = 100
+
+interface LiveEvents {
+  /** Oldest first. The same array until something came. */
+  readonly events: readonly LiveEvent[]
+  /** All that came since the page was opened. */
+  readonly receivedCount: number
+  /** Over the last seconds. */
+  readonly perSecond: number
+  readonly clear: () => void
+}
+
+let serial = 0
+
+/** Gathers the events of the filters while the component is shown. While `isPaused`, what comes is gathered, not drawn. */
+export function useLiveEvents(
+  connection: BrokerConnection | undefined,
+  topicFilters: readonly string[],
+  isPaused: boolean,
+): LiveEvents {
+  const ring = useRef(new EventRing(BOUNDS))
+  const received = useRef(0)
+  const isStale = useRef(false)
+  const [drawn, setDrawn] = useState<Omit<LiveEvents, 'clear'>>({ events: [], receivedCount: 0, perSecond: 0 })
+  const rate = useRef(createRate())
+
+  useMessages(connection, topicFilters, ({ topicName, payload, receivedAtMs }) => {
+    serial += 1
+    received.current += 1
+    isStale.current = true
+    rate.current.count(receivedAtMs)
+    ring.current.push(readEvent(serial, topicName, payload, receivedAtMs))
+  })
+
+  useEffect(() => {
+    let frame = 0
+    let lastDrawnMs = 0
+    let shownRate = -1
+    const draw = (nowMs: number): void => {
+      frame = requestAnimationFrame(draw)
+      if (nowMs - lastDrawnMs < DRAWING_MS) return
+      lastDrawnMs = nowMs
+      const perSecond = rate.current.perSecond(Date.now())
+      const hasNew = isStale.current && !isPaused
+      if (!hasNew && perSecond === shownRate) return
+      shownRate = perSecond
+      if (hasNew) isStale.current = false
+      const receivedCount = received.current
+      setDrawn((before) => ({ events: hasNew ? ring.current.all() : before.events, receivedCount, perSecond }))
+    }
+    frame = requestAnimationFrame(draw)
+    return () => cancelAnimationFrame(frame)
+  }, [isPaused])
+
+  const clear = useCallback(() => {
+    ring.current.clear()
+    isStale.current = false
+    setDrawn((before) => ({ ...before, events: [] }))
+  }, [])
+  return { ...drawn, clear }
+}
+
+/** Counts by whole seconds over the last five. */
+function createRate() {
+  const SPAN = 5
+  const counts = Array.from({ length: SPAN }, () => 0)
+  let second = 0
+  const forward = (nowMs: number): void => {
+    const now = Math.floor(nowMs / 1000)
+    for (let step = Math.min(now - second, SPAN); step > 0; step -= 1) counts[(now - step + 1) % SPAN] = 0
+    second = Math.max(second, now)
+  }
+  return {
+    count(nowMs: number): void {
+      forward(nowMs)
+      counts[second % SPAN] = (counts[second % SPAN] ?? 0) + 1
+    },
+    perSecond(nowMs: number): number {
+      forward(nowMs)
+      return Math.round((counts.reduce((sum, one) => sum + one, 0) / SPAN) * 10) / 10
+    },
+  }
+}

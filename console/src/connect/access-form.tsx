@@ -1,0 +1,116 @@
+/** The first step: what to connect to, and for how long. */
+import { Button, Group, SegmentedControl, Select, Stack } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type ReactElement, useState } from 'react'
+import {
+  applicationTopics,
+  brokerTokensKey,
+  type Deployment,
+  deviceTopics,
+  issueBrokerToken,
+  type IssuedToken,
+  type Topics,
+} from '../api/broker-access.ts'
+import { useApplications } from '../api/directory.ts'
+import { Failure } from '../shell/failure.tsx'
+import { useOrganization } from '../shell/organization.tsx'
+import { DeviceSelect } from './device-select.tsx'
+
+/** A token with its topics. */
+export interface Access {
+  readonly token: IssuedToken
+  readonly topics: Topics
+}
+
+interface AccessFormProps {
+  readonly deployment: Deployment
+  readonly onAccess: (access: Access) => void
+}
+
+const LIFETIMES = [
+  [3600, '1 hour'],
+  [86_400, '1 day'],
+  [604_800, '1 week'],
+  [2_592_000, '30 days'],
+  [31_536_000, '1 year'],
+] as const
+
+/** Asks for a token when it is submitted, and hands it over with the topics. */
+export function AccessForm({ deployment, onAccess }: AccessFormProps): ReactElement {
+  const { organization } = useOrganization()
+  const applications = useApplications(organization.id)
+  const [scope, setScope] = useState<'application' | 'device'>('application')
+  const [chosenApplication, setApplication] = useState<string | null>(null)
+  const [devEui, setDevEui] = useState<string | null>(null)
+  const [lifetime, setLifetime] = useState('86400')
+  const queryClient = useQueryClient()
+  // The first one is chosen already: most organizations have few.
+  const applicationId = chosenApplication ?? applications.data?.result[0]?.id ?? null
+
+  const access = useMutation({
+    mutationFn: async (): Promise<Access> => {
+      const topics =
+        scope === 'device'
+          ? await deviceTopics(organization.id, devEui ?? '')
+          : await applicationTopics(organization.id, applicationId ?? '')
+      return { token: await issueBrokerToken(organization.id, Number(lifetime)), topics }
+    },
+    onSuccess: async (issued) => {
+      onAccess(issued)
+      await queryClient.invalidateQueries({ queryKey: brokerTokensKey(organization.id) })
+    },
+  })
+  const isComplete = scope === 'device' ? devEui !== null : applicationId !== null
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        access.mutate()
+      }}
+    >
+      <Stack>
+        <SegmentedControl
+          aria-label="What to connect to"
+          value={scope}
+          onChange={setScope}
+          data={[
+            { value: 'application', label: 'A whole application' },
+            { value: 'device', label: 'One device' },
+          ]}
+        />
+        <Group align="flex-end" grow preventGrowOverflow={false} gap="md">
+          <Select
+            label="Application"
+            miw={200}
+            data={applications.data?.result.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+            value={applicationId}
+            onChange={(id) => {
+              setApplication(id)
+              setDevEui(null)
+            }}
+            searchable
+            allowDeselect={false}
+            nothingFoundMessage="No such application"
+          />
+          {scope === 'device' ? (
+            <DeviceSelect applicationId={applicationId} value={devEui} onChange={setDevEui} />
+          ) : null}
+          <Select
+            label="The token lives"
+            miw={140}
+            data={LIFETIMES.filter(([seconds]) => seconds <= deployment.brokerTokenMaximumTtlSeconds).map(
+              ([seconds, label]) => ({ value: String(seconds), label }),
+            )}
+            value={lifetime}
+            onChange={(value) => setLifetime(value ?? '86400')}
+            allowDeselect={false}
+          />
+          <Button type="submit" loading={access.isPending} disabled={!isComplete}>
+            Create token
+          </Button>
+        </Group>
+        <Failure error={access.error ?? applications.error} />
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,340 @@
+/** Programs to paste: each connects with the token, prints the events and, for one device, tells how to send a command. */
+
+/** What every snippet is made of. */
+export interface SnippetFacts {
+  readonly host: string
+  readonly port: number
+  /** `https://<host>:<port>` of this console. */
+  readonly origin: string
+  readonly token: string
+  readonly eventTopic: string
+  /** Undefined where a whole application was chosen. */
+  readonly commandTopic: string | undefined
+  /** PEM of the service's own certificate authority; undefined where the system's are enough. */
+  readonly authority: string | undefined
+  /** Unique per client, for a second connection with the same one ends the first. */
+  readonly clientId: string
+}
+
+/** One way to connect. */
+export interface Snippet {
+  readonly id: string
+  readonly name: string
+  /** What must be there before, and where the text goes. */
+  readonly lead: string
+  readonly blocks: readonly SnippetBlock[]
+}
+
+interface SnippetBlock {
+  readonly title: string
+  readonly text: string
+}
+
+/** The file that the certificate authority is saved as. */
+export const CA_FILE = 'fieldgate-ca.pem'
+
+const COMMAND = '{"confirmed": false, "fPort": 10, "data": "AQID"}'
+
+/** All snippets, in the order in which they are offered. */
+export function snippetsFor(facts: SnippetFacts): readonly Snippet[] {
+  return [mosquitto(facts), mqttJs(facts), python(facts), go(facts), nodeRed(facts), mqttx(facts), homeAssistant(facts)]
+}
+
+function mosquitto(facts: SnippetFacts): Snippet {
+  const { host, port, token, eventTopic, commandTopic, clientId } = facts
+  const broker = `-h ${host} -p ${port} ${facts.authority === undefined ? '--capath /etc/ssl/certs' : `--cafile ${CA_FILE}`}`
+  const access = `-V mqttv5 -u ${quoted(token)} -P default`
+  const watch = `mosquitto_sub ${broker} ${access} -i ${clientId} -q 1 -t ${quoted(eventTopic)} -F '%t %p'`
+  const send = (topic: string): string =>
+    `mosquitto_pub ${broker} ${access} -q 1 -t ${quoted(topic)} -m ${quoted(COMMAND)}`
+  return {
+    id: 'mosquitto',
+    name: 'mosquitto',
+    lead: 'On Debian and Ubuntu the two programs are in the package mosquitto-clients.',
+    blocks: [
+      { title: 'Watch events', text: watch },
+      ...(commandTopic === undefined ? [] : [{ title: 'Send a command', text: send(commandTopic) }]),
+    ],
+  }
+}
+
+function mqttJs(facts: SnippetFacts): Snippet {
+  const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const text = [
+    ...(authority === undefined ? [] : [`import { readFileSync } from 'node:fs'`]),
+    `import { connect } from 'mqtt'`,
+    '',
+    `const client = connect('mqtts://${host}:${port}', {`,
+    '  protocolVersion: 5,',
+    `  username: '${token}',`,
+    `  password: 'default',`,
+    `  clientId: '${clientId}',`,
+    '  // The broker keeps what comes while this client is away, for a day.',
+    '  clean: false,',
+    '  properties: { sessionExpiryInterval: 86400 },',
+    ...(authority === undefined ? [] : [`  ca: readFileSync('${CA_FILE}'),`]),
+    '})',
+    `client.on('connect', ({ sessionPresent }) => {`,
+    `  if (!sessionPresent) client.subscribe('${eventTopic}', { qos: 1 })`,
+    '})',
+    `client.on('message', (topic, payload) => console.log(topic, JSON.parse(payload.toString())))`,
+    `client.on('error', (error) => console.error(error.message))`,
+    ...(commandTopic === undefined
+      ? []
+      : [
+          '',
+          `// A command; the broker's verdict comes back.`,
+          `const command = { confirmed: false, fPort: 10, data: Buffer.from([1, 2, 3]).toString('base64') }`,
+          'export function send() {',
+          `  client.publish('${commandTopic}', JSON.stringify(command), { qos: 1 }, (error, packet) => {`,
+          `    console.log(error ? packet?.properties?.reasonString ?? error.message : 'accepted')`,
+          '  })',
+          '}',
+        ]),
+  ]
+  return {
+    id: 'mqtt-js',
+    name: 'MQTT.js',
+    lead: 'Save it as events.mjs, then: npm install mqtt && node events.mjs',
+    blocks: [{ title: 'events.mjs', text: text.join('\n') }],
+  }
+}
+
+function python(facts: SnippetFacts): Snippet {
+  const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const text = [
+    'import json',
+    'import paho.mqtt.client as mqtt',
+    'from paho.mqtt.packettypes import PacketTypes',
+    'from paho.mqtt.properties import Properties',
+    '',
+    '',
+    'def on_connect(client, userdata, flags, reason_code, properties):',
+    '    print("connected:", reason_code)',
+    `    client.subscribe("${eventTopic}", qos=1)`,
+    '',
+    '',
+    'def on_message(client, userdata, message):',
+    '    print(message.topic, json.loads(message.payload))',
+    '',
+    '',
+    `client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="${clientId}", protocol=mqtt.MQTTv5)`,
+    `client.username_pw_set("${token}", "default")`,
+    authority === undefined ? 'client.tls_set()' : `client.tls_set("${CA_FILE}")`,
+    'client.on_connect = on_connect',
+    'client.on_message = on_message',
+    '# The broker keeps what comes while this client is away, for a day.',
+    'session = Properties(PacketTypes.CONNECT)',
+    'session.SessionExpiryInterval = 86400',
+    `client.connect("${host}", ${port}, clean_start=False, properties=session)`,
+    ...(commandTopic === undefined
+      ? []
+      : ['', '# A command:', `# client.publish("${commandTopic}", json.dumps(${pythonCommand()}), qos=1)`, '']),
+    'client.loop_forever()',
+  ]
+  return {
+    id: 'python',
+    name: 'Python',
+    lead: 'Save it as events.py, then: pip install "paho-mqtt>=2" && python events.py',
+    blocks: [{ title: 'events.py', text: text.join('\n') }],
+  }
+}
+
+function pythonCommand(): string {
+  return COMMAND.replace('false', 'False')
+}
+
+function go(facts: SnippetFacts): Snippet {
+  const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const own = authority !== undefined
+  const text = [
+    'package main',
+    '',
+    'import (',
+    ...(own ? ['\t"crypto/tls"', '\t"crypto/x509"'] : []),
+    '\t"fmt"',
+    '\t"log"',
+    ...(own ? ['\t"os"'] : []),
+    '',
+    '\tmqtt "github.com/eclipse/paho.mqtt.golang"',
+    ')',
+    '',
+    'func main() {',
+    ...(own
+      ? [
+          `\tpem, err := os.ReadFile("${CA_FILE}")`,
+          '\tif err != nil {',
+          '\t\tlog.Fatal(err)',
+          '\t}',
+          '\tauthorities := x509.NewCertPool()',
+          '\tauthorities.AppendCertsFromPEM(pem)',
+        ]
+      : []),
+    `\toptions := mqtt.NewClientOptions().AddBroker("ssl://${host}:${port}")`,
+    `\toptions.SetClientID("${clientId}").SetCleanSession(false)`,
+    `\toptions.SetUsername("${token}").SetPassword("default")`,
+    ...(own ? ['\toptions.SetTLSConfig(&tls.Config{RootCAs: authorities})'] : []),
+    '\toptions.SetOnConnectHandler(func(client mqtt.Client) {',
+    `\t\ttoken := client.Subscribe("${eventTopic}", 1, func(_ mqtt.Client, message mqtt.Message) {`,
+    '\t\t\tfmt.Println(message.Topic(), string(message.Payload()))',
+    '\t\t})',
+    '\t\tif token.Wait() && token.Error() != nil {',
+    '\t\t\tlog.Fatal(token.Error())',
+    '\t\t}',
+    '\t})',
+    '\tclient := mqtt.NewClient(options)',
+    '\tif token := client.Connect(); token.Wait() && token.Error() != nil {',
+    '\t\tlog.Fatal(token.Error())',
+    '\t}',
+    ...(commandTopic === undefined
+      ? []
+      : ['\t// A command:', `\t// client.Publish("${commandTopic}", 1, false, \`${COMMAND}\`)`]),
+    '\tselect {}',
+    '}',
+  ]
+  return {
+    id: 'go',
+    name: 'Go',
+    lead: 'Save it as main.go, then: go mod init events && go get github.com/eclipse/paho.mqtt.golang && go run .',
+    blocks: [{ title: 'main.go', text: text.join('\n') }],
+  }
+}
+
+function nodeRed(facts: SnippetFacts): Snippet {
+  const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const tls = {
+    id: 'fieldgate-tls',
+    type: 'tls-config',
+    name: 'Fieldgate',
+    caname: authority === undefined ? '' : CA_FILE,
+    verifyservercert: true,
+    credentials: authority === undefined ? {} : { cadata: authority },
+  }
+  const broker = {
+    id: 'fieldgate-broker',
+    type: 'mqtt-broker',
+    name: 'Fieldgate',
+    broker: host,
+    port: String(port),
+    tls: tls.id,
+    clientid: clientId,
+    autoConnect: true,
+    usetls: true,
+    protocolVersion: '5',
+    keepalive: '60',
+    cleansession: false,
+    sessionExpiry: '86400',
+    credentials: { user: token, password: 'default' },
+  }
+  const events = {
+    id: 'fieldgate-events',
+    type: 'mqtt in',
+    name: 'Events',
+    topic: eventTopic,
+    qos: '1',
+    datatype: 'json',
+    broker: broker.id,
+    x: 160,
+    y: 100,
+    wires: [['fieldgate-debug']],
+  }
+  const debug = {
+    id: 'fieldgate-debug',
+    type: 'debug',
+    name: 'Show',
+    active: true,
+    complete: 'payload',
+    x: 350,
+    y: 100,
+    wires: [],
+  }
+  const command = { type: 'inject', name: 'Command', props: [{ p: 'payload' }], payload: COMMAND, payloadType: 'json' }
+  const sending =
+    commandTopic === undefined
+      ? []
+      : [
+          { ...command, id: 'fieldgate-command', x: 160, y: 180, wires: [['fieldgate-send']] },
+          {
+            id: 'fieldgate-send',
+            type: 'mqtt out',
+            name: 'Send',
+            topic: commandTopic,
+            qos: '1',
+            broker: broker.id,
+            x: 350,
+            y: 180,
+            wires: [],
+          },
+        ]
+  return {
+    id: 'node-red',
+    name: 'Node-RED',
+    lead: 'Menu, Import, paste, Import; then Deploy. The token and the certificate are in it.',
+    blocks: [{ title: 'Flow', text: JSON.stringify([tls, broker, events, debug, ...sending], undefined, 2) }],
+  }
+}
+
+function mqttx(facts: SnippetFacts): Snippet {
+  const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const broker = `-h ${host} -p ${port} -l mqtts ${authority === undefined ? '' : `--ca ${CA_FILE} `}-V 5`
+  const access = `-u ${quoted(token)} -P default`
+  return {
+    id: 'mqttx',
+    name: 'MQTTX',
+    lead: 'For the command line client of MQTTX; its window takes the same values.',
+    blocks: [
+      { title: 'Watch events', text: `mqttx sub ${broker} ${access} -i ${clientId} -q 1 -t ${quoted(eventTopic)}` },
+      ...(commandTopic === undefined
+        ? []
+        : [
+            {
+              title: 'Send a command',
+              text: `mqttx pub ${broker} ${access} -i ${clientId}-sender -q 1 -t ${quoted(commandTopic)} -m ${quoted(COMMAND)}`,
+            },
+          ]),
+    ],
+  }
+}
+
+/** Home Assistant knows one broker, which wants topics of its own; so that broker is bridged to this one. */
+function homeAssistant(facts: SnippetFacts): Snippet {
+  const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const bridge = [
+    'connection fieldgate',
+    `address ${host}:${port}`,
+    `remote_username ${token}`,
+    'remote_password default',
+    `remote_clientid ${clientId}`,
+    authority === undefined ? 'bridge_capath /etc/ssl/certs' : `bridge_cafile /share/mosquitto/${CA_FILE}`,
+    'bridge_protocol_version mqttv50',
+    'notifications false',
+    'cleansession false',
+    `topic ${eventTopic} in 1`,
+    ...(commandTopic === undefined ? [] : [`topic ${commandTopic} out 1`]),
+  ]
+  const upTopic = eventTopic.replace(/\+$/, 'up')
+  const sensor = [
+    'mqtt:',
+    '  sensor:',
+    '    - name: "Temperature"',
+    `      state_topic: "${upTopic.replace('/device/+/', '/device/0123456789abcdef/')}"`,
+    `      value_template: "{{ value_json.object.temperatureSensor['1'] }}"`,
+    '      unit_of_measurement: "°C"',
+    '      device_class: temperature',
+  ]
+  const ca = authority === undefined ? '' : ` Put ${CA_FILE} beside it.`
+  return {
+    id: 'home-assistant',
+    name: 'Home Assistant',
+    lead: `For the Mosquitto broker add-on with “customize” active: the first goes to /share/mosquitto/fieldgate.conf, the second to configuration.yaml.${ca}`,
+    blocks: [
+      { title: 'fieldgate.conf', text: bridge.join('\n') },
+      { title: 'configuration.yaml', text: sensor.join('\n') },
+    ],
+  }
+}
+
+/** A text as one word of a POSIX shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,0 +1,109 @@
+import { useComputedColorScheme } from '@mantine/core'
+import { useElementSize } from '@mantine/hooks'
+import { type ReactElement, useEffect, useRef } from 'react'
+import { clockTime } from '../shell/moments.ts'
+import uPlot, { type AlignedData, type Options } from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import './plot.css'
+
+/** One line. */
+export interface Series {
+  readonly label: string
+  readonly unit: string
+  /** As many as there are times; null for none. */
+  readonly values: readonly (number | null)[]
+}
+
+interface PlotProps {
+  /** Seconds since 1970, rising. */
+  readonly times: readonly number[]
+  /** Each has an axis of its own: the first at the left, the second at the right. */
+  readonly series: readonly Series[]
+  /** What the picture shows, for who can't see it. */
+  readonly label: string
+}
+
+const HEIGHT = 220
+/** Two events a second apart are not drawn across the whole width. */
+const SHORTEST_SPAN_SECONDS = 20
+/** Room for a time of day below the axis. */
+const TIME_SPACE = 90
+
+/** Lines over time that follow the page's width and colours. */
+export function Plot({ times, series, label }: PlotProps): ReactElement {
+  const { ref, width } = useElementSize()
+  const frame = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(undefined)
+  const scheme = useComputedColorScheme('light')
+  const shape = series.map((one) => `${one.label}|${one.unit}`).join('||')
+  const latest = useRef<AlignedData>([[]])
+  latest.current = [times as number[], ...series.map(({ values }) => values as (number | null)[])]
+
+  useEffect(() => {
+    if (frame.current === null || width === 0) return undefined
+    const drawn = new uPlot(optionsOf(shape, Math.floor(width)), latest.current, frame.current)
+    plot.current = drawn
+    return () => {
+      plot.current = undefined
+      drawn.destroy()
+    }
+  }, [shape, width, scheme])
+
+  useEffect(() => {
+    plot.current?.setData(latest.current)
+  }, [times, series])
+
+  return (
+    <div ref={ref}>
+      <div ref={frame} role="img" aria-label={label} style={{ minHeight: HEIGHT }} />
+    </div>
+  )
+}
+
+const COLORS = ['--fieldgate-plot', '--fieldgate-plot-second']
+
+function optionsOf(shape: string, width: number): Options {
+  const style = getComputedStyle(document.documentElement)
+  const color = (name: string): string => style.getPropertyValue(name).trim()
+  const lines = shape.split('||').map((one, index) => {
+    const [label = '', unit = ''] = one.split('|')
+    return { label, unit, stroke: color(COLORS[index] ?? '--fieldgate-plot'), scale: `y${index}` }
+  })
+  const text = color('--mantine-color-dimmed')
+  const line = color('--fieldgate-line')
+  const axis = { stroke: text, font: '12px system-ui', ticks: { show: false } }
+  return {
+    width,
+    height: HEIGHT,
+    padding: [12, 8, 0, 0],
+    cursor: { y: false },
+    scales: { x: { range: (_plot, from, to) => [Math.min(from, to - SHORTEST_SPAN_SECONDS), to] } },
+    series: [
+      { label: 'Time', value: (_plot, seconds) => (seconds === null ? '–' : clockTime(seconds * 1000)) },
+      ...lines.map(({ label, unit, stroke, scale }) => ({
+        label: unit === '' ? label : `${label} (${unit})`,
+        scale,
+        stroke,
+        width: 2,
+        spanGaps: true,
+        points: { show: true, size: 5, fill: stroke },
+      })),
+    ],
+    axes: [
+      {
+        ...axis,
+        grid: { stroke: line, width: 1 },
+        space: TIME_SPACE,
+        values: (_plot, seconds) => seconds.map((one) => clockTime(one * 1000)),
+      },
+      ...lines.map(({ scale }, index) =>
+        Object.assign({}, axis, {
+          scale,
+          side: index === 0 ? 3 : 1,
+          size: 52,
+          grid: index === 0 ? { stroke: line, width: 1 } : { show: false },
+        }),
+      ),
+    ],
+  }
+}

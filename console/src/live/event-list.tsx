@@ -1,0 +1,125 @@
+/** A list of events that draws only the rows in view, so that thousands cost as much as a screenful. */
+import {
+  type KeyboardEvent,
+  type ReactElement,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
+import type { LiveEvent } from '../broker/live-event.ts'
+import { clockTime } from '../shell/moments.ts'
+import { KindBadge } from './kind-badge.tsx'
+import classes from './event-list.module.css'
+
+interface EventListProps {
+  /** Newest first. */
+  readonly events: readonly LiveEvent[]
+  readonly rows: number
+  readonly withDevice: boolean
+  readonly chosen: LiveEvent | undefined
+  readonly onChoose: (event: LiveEvent) => void
+}
+
+const ROW_HEIGHT = 44
+/** Rows drawn beyond each edge, so that fast scrolling shows no gap. */
+const MARGIN_ROWS = 6
+
+/** Arrow keys move the choice; while it is scrolled down, newer events do not move what is being read. */
+export function EventList({ events, rows, withDevice, chosen, onChoose }: EventListProps): ReactElement {
+  const frame = useRef<HTMLDivElement>(null)
+  const [scrollTop, setScrollTop] = useState(0)
+  useAnchor(frame, events)
+
+  const first = Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - MARGIN_ROWS)
+  const drawn = events.slice(first, first + rows + 2 * MARGIN_ROWS)
+  const chosenIndex = chosen === undefined ? -1 : events.indexOf(chosen)
+
+  const move = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: rows, PageUp: -rows }[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    const index = Math.min(Math.max(chosenIndex + step, 0), events.length - 1)
+    const next = events[index]
+    if (next === undefined || frame.current === null) return
+    onChoose(next)
+    const top = index * ROW_HEIGHT
+    const { scrollTop: from, clientHeight } = frame.current
+    if (top < from) frame.current.scrollTop = top
+    else if (top + ROW_HEIGHT > from + clientHeight) frame.current.scrollTop = top + ROW_HEIGHT - clientHeight
+  }
+
+  return (
+    <div
+      ref={frame}
+      className={classes['frame']}
+      style={{ maxHeight: rows * ROW_HEIGHT }}
+      tabIndex={0}
+      role="listbox"
+      aria-label="Events, newest first"
+      aria-activedescendant={
+        chosenIndex >= first && chosenIndex < first + drawn.length ? `event-${chosen?.serial}` : undefined
+      }
+      onKeyDown={move}
+      onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}
+    >
+      <div className={classes['all']} role="presentation" style={{ height: events.length * ROW_HEIGHT }}>
+        {drawn.map((event, index) => (
+          <Row
+            key={event.serial}
+            event={event}
+            top={(first + index) * ROW_HEIGHT}
+            isChosen={event === chosen}
+            withDevice={withDevice}
+            onChoose={onChoose}
+          />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+interface RowProps {
+  readonly event: LiveEvent
+  readonly top: number
+  readonly isChosen: boolean
+  readonly withDevice: boolean
+  readonly onChoose: (event: LiveEvent) => void
+}
+
+function Row({ event, top, isChosen, withDevice, onChoose }: RowProps): ReactElement {
+  return (
+    <div
+      id={`event-${event.serial}`}
+      role="option"
+      aria-selected={isChosen}
+      className={classes['row']}
+      data-chosen={isChosen || undefined}
+      data-fault={event.isFault || undefined}
+      style={{ top, height: ROW_HEIGHT }}
+      onClick={() => onChoose(event)}
+    >
+      <span className={classes['time']}>{clockTime(event.receivedAtMs)}</span>
+      <KindBadge kind={event.kind} />
+      {withDevice ? <span className={classes['device']}>{event.deviceName || event.devEui}</span> : null}
+      <span className={classes['summary']}>{event.summary}</span>
+      <span className={classes['signal']}>{event.rssi === undefined ? '' : `${event.rssi} dBm`}</span>
+    </div>
+  )
+}
+
+/** Keeps what is read in its place when rows come in above it. */
+function useAnchor(frame: RefObject<HTMLDivElement | null>, events: readonly LiveEvent[]): void {
+  const before = useRef(events)
+  useLayoutEffect(() => {
+    const top = before.current[0]
+    before.current = events
+    if (frame.current === null || frame.current.scrollTop < ROW_HEIGHT || top === undefined) return
+    const added = events.indexOf(top)
+    if (added > 0) frame.current.scrollTop += added * ROW_HEIGHT
+  }, [frame, events])
+  useEffect(() => {
+    if (events.length === 0 && frame.current !== null) frame.current.scrollTop = 0
+  }, [frame, events.length])
+}

@@ -1,0 +1,70 @@
+/** Events beside what is in the chosen one: decoded, and as it came. */
+import { CloseButton, Drawer, Group } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { type ReactElement, useState } from 'react'
+import type { LiveEvent } from '../broker/live-event.ts'
+import { Blank } from '../shell/blank.tsx'
+import { Panel } from '../shell/panel.tsx'
+import { EventDetail } from './event-detail.tsx'
+import { EventList } from './event-list.tsx'
+import classes from './event-view.module.css'
+
+interface EventViewProps {
+  /** Newest first. */
+  readonly events: readonly LiveEvent[]
+  readonly isFiltered: boolean
+  /** Rows that are in view without scrolling. */
+  readonly rows?: number
+  /** Left out on the page of one device. */
+  readonly withDevice?: boolean
+}
+
+/** The list, and the chosen event at its side; on a narrow screen, over it. */
+export function EventView({ events, isFiltered, rows = 15, withDevice = true }: EventViewProps): ReactElement {
+  const isWide = useMediaQuery('(min-width: 75em)') ?? true
+  const [chosen, setChosen] = useState<LiveEvent>()
+  return (
+    <div className={classes['view']}>
+      <Panel flush>
+        {events.length === 0 ? (
+          <Blank
+            icon="activity"
+            title={isFiltered ? 'No event passes the filters' : 'Waiting for the first event'}
+            text={
+              isFiltered
+                ? 'Events go on arriving; take a filter away to see them.'
+                : 'It appears here the moment a device sends something. If none comes, look whether the network server is connected.'
+            }
+          />
+        ) : (
+          <EventList events={events} rows={rows} withDevice={withDevice} chosen={chosen} onChoose={setChosen} />
+        )}
+      </Panel>
+      {isWide ? (
+        <Panel title={chosen === undefined ? 'Event' : undefined}>
+          {chosen === undefined ? (
+            <Blank
+              icon="code"
+              title="No event is chosen"
+              text="Choose one in the list to see its values and its bytes."
+            />
+          ) : (
+            <EventDetail event={chosen} />
+          )}
+        </Panel>
+      ) : (
+        <Drawer.Root opened={chosen !== undefined} onClose={() => setChosen(undefined)} position="bottom" size="85%">
+          <Drawer.Overlay />
+          <Drawer.Content aria-label="Event">
+            <Drawer.Body pt="md">
+              <Group justify="flex-end">
+                <CloseButton aria-label="Close" onClick={() => setChosen(undefined)} />
+              </Group>
+              {chosen === undefined ? null : <EventDetail event={chosen} />}
+            </Drawer.Body>
+          </Drawer.Content>
+        </Drawer.Root>
+      )}
+    </div>
+  )
+}

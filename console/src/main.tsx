@@ -1,0 +1,14 @@
+/** The console's entry: asks for a kept session and draws. */
+import '@mantine/core/styles.css'
+import '@mantine/notifications/styles.css'
+import './global.css'
+import { createRoot } from 'react-dom/client'
+import { App } from './app.tsx'
+import { resume } from './session/sign-in.ts'
+import { styleNonce } from './style-nonce.ts'
+
+// The scroll lock of dialogs adds a style element by a library that looks for the nonce under this name.
+Object.assign(globalThis, { __webpack_nonce__: styleNonce() })
+void resume()
+const root = document.querySelector('#root')
+if (root !== null) createRoot(root).render(<App />)

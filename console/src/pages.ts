@@ -1,0 +1,57 @@
+/** Every page of the console: its path, its place in the navigation, and its code, which is fetched when it is opened. */
+import { type ComponentType, lazy } from 'react'
+import type { IconName } from './shell/icons.tsx'
+
+/** What a person may, as far as pages depend on it. */
+export interface Standing {
+  readonly isGlobalAdmin: boolean
+  /** Of the chosen organization. */
+  readonly isOrganizationAdmin: boolean
+}
+
+interface Page {
+  /** A pattern of wouter. */
+  readonly path: string
+  readonly title: string
+  readonly Page: ComponentType
+  /** Where the page stands in the navigation; a page without it is reached from others. */
+  readonly navigation?: {
+    readonly icon: IconName
+    readonly group: 'work' | 'administration'
+    readonly isFor?: (standing: Standing) => boolean
+  }
+}
+
+export const PAGES: readonly Page[] = [
+  {
+    path: '/connect',
+    title: 'Connect',
+    Page: lazy(async () => ({ default: (await import('./connect/connect-page.tsx')).ConnectPage })),
+    navigation: { icon: 'plug', group: 'work' },
+  },
+  {
+    path: '/live',
+    title: 'Live',
+    Page: lazy(async () => ({ default: (await import('./live/live-page.tsx')).LivePage })),
+    navigation: { icon: 'activity', group: 'work' },
+  },
+  {
+    path: '/devices',
+    title: 'Devices',
+    Page: lazy(async () => ({ default: (await import('./devices/devices-page.tsx')).DevicesPage })),
+    navigation: { icon: 'device', group: 'work' },
+  },
+  {
+    path: '/devices/:devEui',
+    title: 'Device',
+    Page: lazy(async () => ({ default: (await import('./devices/device-page.tsx')).DevicePage })),
+  },
+  {
+    path: '/account',
+    title: 'Account',
+    Page: lazy(async () => ({ default: (await import('./account/account-page.tsx')).AccountPage })),
+  },
+]
+
+/** Where the console opens. */
+export const FIRST_PAGE = '/connect'

@@ -1,0 +1,48 @@
+/** Who is signed in. The token lives in this module's memory alone; see docs/decisions/0006-console-session.md. */
+import { useSyncExternalStore } from 'react'
+
+/** Where signing in has got to. */
+export type SessionState =
+  /** The service is being asked for a session that this browser keeps. */
+  | { readonly phase: 'resuming' }
+  /** `notice` tells why, where the person did not ask for it. */
+  | { readonly phase: 'signedOut'; readonly notice: string | undefined }
+  | { readonly phase: 'signedIn'; readonly token: string }
+
+let state: SessionState = { phase: 'resuming' }
+const listeners = new Set<() => void>()
+
+function become(next: SessionState): void {
+  state = next
+  for (const listener of listeners) listener()
+}
+
+/** The session of this page. */
+export const session = {
+  get state(): SessionState {
+    return state
+  },
+  token(): string | undefined {
+    return state.phase === 'signedIn' ? state.token : undefined
+  },
+  start(token: string): void {
+    become({ phase: 'signedIn', token })
+  },
+  /** The person signed out, or was not signed in. */
+  end(notice?: string): void {
+    become({ phase: 'signedOut', notice })
+  },
+  /** The service does not take the token any more. */
+  expire(): void {
+    if (state.phase === 'signedIn') become({ phase: 'signedOut', notice: 'Your session is over. Sign in to go on.' })
+  },
+  subscribe(this: void, listener: () => void): () => void {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  },
+}
+
+/** The session's state, and a new rendering with each change. */
+export function useSession(): SessionState {
+  return useSyncExternalStore(session.subscribe, () => state)
+}

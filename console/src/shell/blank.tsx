@@ -1,0 +1,28 @@
+import { EmptyState } from '@mantine/core'
+import type { ReactElement, ReactNode } from 'react'
+import { Icon, type IconName } from './icons.tsx'
+
+interface BlankProps {
+  readonly icon: IconName
+  readonly title: string
+  /** What to do next. */
+  readonly text: string
+  readonly action?: ReactNode
+}
+
+/** What stands where there is nothing to show yet. */
+export function Blank({ icon, title, text, action }: BlankProps): ReactElement {
+  return (
+    <EmptyState
+      variant="light"
+      py="xl"
+      maw={480}
+      mx="auto"
+      icon={<Icon name={icon} size={28} />}
+      title={title}
+      description={text}
+    >
+      {action === undefined ? null : <EmptyState.Actions>{action}</EmptyState.Actions>}
+    </EmptyState>
+  )
+}

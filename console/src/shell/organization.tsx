@@ -1,0 +1,101 @@
+/** The organization that every page is about: chosen once, remembered by its id in this browser. */
+import { Alert, Button, Center, Loader } from '@mantine/core'
+import { createContext, type ReactElement, type ReactNode, use, useCallback, useMemo, useState } from 'react'
+import { useProfile } from '../api/account.ts'
+import { type Organization, useOrganizations } from '../api/directory.ts'
+import { request } from '../api/request.ts'
+import { sentenceOf } from '../api/sentence.ts'
+import { useQuery } from '@tanstack/react-query'
+import { signOut } from '../session/sign-in.ts'
+import { Blank } from './blank.tsx'
+
+/** The chosen organization, and what the person may in it. */
+export interface ChosenOrganization {
+  readonly organization: Organization
+  readonly isGlobalAdmin: boolean
+  readonly isOrganizationAdmin: boolean
+  readonly isDeviceAdmin: boolean
+  readonly choose: (organizationId: string) => void
+}
+
+const Chosen = createContext<ChosenOrganization | undefined>(undefined)
+
+/** An id says nothing by itself, so it may stay in the browser's storage. */
+const REMEMBERED = 'fieldgate.organization'
+
+/** The chosen organization; only inside `OrganizationGate`. */
+export function useOrganization(): ChosenOrganization {
+  const chosen = use(Chosen)
+  if (chosen === undefined) throw new Error('useOrganization is called outside of OrganizationGate')
+  return chosen
+}
+
+/** Shows its children once an organization is chosen: the remembered one, or the first. */
+export function OrganizationGate({ children }: { readonly children: ReactNode }): ReactElement {
+  const [chosenId, setChosenId] = useState(() => localStorage.getItem(REMEMBERED) ?? undefined)
+  const profile = useProfile()
+  const offered = useOrganizations('')
+  const remembered = useRemembered(chosenId)
+  const choose = useCallback((id: string) => {
+    localStorage.setItem(REMEMBERED, id)
+    setChosenId(id)
+  }, [])
+  const organization = remembered.data ?? (remembered.isLoading ? undefined : offered.data?.result[0])
+  const chosen = useMemo<ChosenOrganization | undefined>(() => {
+    if (organization === undefined || profile.data === undefined) return undefined
+    const isGlobalAdmin = profile.data.user.isAdmin
+    const membership = profile.data.organizations.find(({ organizationID }) => organizationID === organization.id)
+    const isOrganizationAdmin = isGlobalAdmin || membership?.isAdmin === true
+    const isDeviceAdmin = isOrganizationAdmin || membership?.isDeviceAdmin === true
+    return { organization, isGlobalAdmin, isOrganizationAdmin, isDeviceAdmin, choose }
+  }, [organization, profile.data, choose])
+
+  const error = profile.error ?? offered.error
+  if (chosen !== undefined) return <Chosen value={chosen}>{children}</Chosen>
+  if (error !== null) {
+    return (
+      <Center mih="100dvh" p="md">
+        <Alert color="red" title="The console can’t start" maw={480}>
+          {sentenceOf(error)}
+        </Alert>
+      </Center>
+    )
+  }
+  if (offered.data?.result.length === 0 && !remembered.isLoading) return <NoOrganization />
+  return (
+    <Center mih="100dvh">
+      <Loader type="dots" aria-label="Loading" />
+    </Center>
+  )
+}
+
+/** Somebody without any organization can do nothing here but leave. */
+function NoOrganization(): ReactElement {
+  return (
+    <Center mih="100dvh" p="md">
+      <Blank
+        icon="building"
+        title="You are in no organization yet"
+        text="Ask an administrator of the deployment to add you to one, by your user name. Then reload this page."
+        action={
+          <Button variant="default" onClick={() => void signOut()}>
+            Sign out
+          </Button>
+        }
+      />
+    </Center>
+  )
+}
+
+/** Undefined data also where the person is no member of it any more. */
+function useRemembered(organizationId: string | undefined) {
+  return useQuery({
+    queryKey: ['organization', organizationId],
+    enabled: organizationId !== undefined,
+    retry: false,
+    queryFn: async ({ signal }) => {
+      const path = `/api/organizations/${encodeURIComponent(organizationId ?? '')}`
+      return (await request<{ readonly organization: Organization }>('GET', path, { signal })).organization
+    },
+  })
+}

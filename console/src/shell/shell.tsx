@@ -1,0 +1,123 @@
+/** The frame of every page: navigation, the organization, and the person. */
+import { AppShell, Box, Burger, Center, Group, Loader, NavLink, ScrollArea, Stack, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { type ReactElement, Suspense } from 'react'
+import { Link, Redirect, Route, Switch, useLocation } from 'wouter'
+import { FIRST_PAGE, PAGES, type Standing } from '../pages.ts'
+import { Blank } from './blank.tsx'
+import { Page as PageFrame } from './page.tsx'
+import { PageBoundary } from './page-boundary.tsx'
+import { Icon, Logo } from './icons.tsx'
+import { useOrganization } from './organization.tsx'
+import { OrganizationSelect } from './organization-select.tsx'
+import { PersonMenu } from './person-menu.tsx'
+import classes from './shell.module.css'
+
+/** The console of somebody who is signed in and has an organization. */
+export function Shell(): ReactElement {
+  const [isOpen, { toggle, close }] = useDisclosure()
+  const { organization } = useOrganization()
+  return (
+    <AppShell
+      header={{ height: 60 }}
+      navbar={{ width: 224, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+      padding={{ base: 'md', sm: 'xl' }}
+    >
+      <a href="#content" className={classes['skip']}>
+        Skip to the content
+      </a>
+      <AppShell.Header className={classes['header']}>
+        <Group h="100%" px={{ base: 'md', sm: 'lg' }} justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
+            <Link href={FIRST_PAGE} className={classes['brand']} aria-label="Fieldgate, to the first page">
+              <Logo />
+              <Text fw={650} fz="lg" visibleFrom="sm">
+                Fieldgate
+              </Text>
+            </Link>
+          </Group>
+          <Group gap="xs" wrap="nowrap" miw={0}>
+            <OrganizationSelect />
+            <PersonMenu />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="sm" className={classes['navbar']}>
+        <ScrollArea>
+          <Navigation onNavigate={close} />
+        </ScrollArea>
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1} className={classes['main']}>
+        <Box maw={1360} mx="auto">
+          {/* Another organization is another page: nothing of the one before may stay in it. */}
+          <Pages key={organization.id} />
+        </Box>
+      </AppShell.Main>
+    </AppShell>
+  )
+}
+
+function Navigation({ onNavigate }: { readonly onNavigate: () => void }): ReactElement {
+  const [location] = useLocation()
+  const standing: Standing = useOrganization()
+  const shown = PAGES.filter(({ navigation }) => navigation !== undefined && (navigation.isFor?.(standing) ?? true))
+  const administration = shown.filter(({ navigation }) => navigation?.group === 'administration')
+  const entry = ({ path, title, navigation }: (typeof PAGES)[number]): ReactElement => {
+    const isActive = location === path || location.startsWith(`${path}/`)
+    return (
+      <NavLink
+        key={path}
+        component={Link}
+        href={path}
+        label={title}
+        leftSection={navigation === undefined ? undefined : <Icon name={navigation.icon} />}
+        active={isActive}
+        aria-current={isActive ? 'page' : undefined}
+        onClick={onNavigate}
+        className={classes['link']}
+      />
+    )
+  }
+  return (
+    <nav aria-label="Pages">
+      <Stack gap={2}>
+        {shown.filter(({ navigation }) => navigation?.group === 'work').map(entry)}
+        {administration.length === 0 ? null : (
+          <Text size="xs" fw={600} c="dimmed" tt="uppercase" lts={0.4} px="sm" pt="md" pb={4}>
+            Administration
+          </Text>
+        )}
+        {administration.map(entry)}
+      </Stack>
+    </nav>
+  )
+}
+
+function Pages(): ReactElement {
+  return (
+    <PageBoundary>
+      <Suspense
+        fallback={
+          <Center mih={320}>
+            <Loader type="dots" aria-label="Loading" />
+          </Center>
+        }
+      >
+        <Switch>
+          {PAGES.map(({ path, Page }) => (
+            <Route key={path} path={path} component={Page} />
+          ))}
+          <Route path="/">
+            <Redirect to={FIRST_PAGE} replace />
+          </Route>
+          <Route>
+            <PageFrame title="There is no such page">
+              <Blank icon="search" title="The address leads nowhere" text="Choose a page from the navigation." />
+            </PageFrame>
+          </Route>
+        </Switch>
+      </Suspense>
+    </PageBoundary>
+  )
+}

@@ -1,0 +1,139 @@
+/** What the page Connect hands out is pasted into programs as it stands, and works. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Browser } from 'playwright-core'
+import { within } from '../support/bounded-wait.ts'
+import { Program } from '../support/program.ts'
+import { launchBrowser, Window } from './browser.ts'
+import { climateUplink, startWorld, type World } from './world.ts'
+
+const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+
+/** Between two events that are offered to a program whose subscription can't be seen from outside. */
+const OFFERING_MS = 50
+
+let browser: Browser
+let world: World
+let window: Window
+let folder: string
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'fieldgate-connect-'))
+  world = await startWorld()
+  browser = await launchBrowser()
+  window = await Window.open(browser, world.service.https)
+  await window.signIn('/connect', world.anna)
+})
+
+after(async () => {
+  await browser?.close()
+  await world?.[Symbol.asyncDispose]()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Creates a token for the first device and answers the texts of a tab. */
+async function snippetsOf(tab: string): Promise<readonly string[]> {
+  await window.page.getByRole('tab', { name: tab }).click()
+  return window.page.getByRole('tabpanel').locator('pre').allTextContents()
+}
+
+/** A shell in the folder where the certificate authority was downloaded. */
+function shell(line: string): Program {
+  return new Program('stdbuf', ['-oL', 'sh', '-c', `cd '${folder}' && exec ${line}`])
+}
+
+test('a token is created, its certificate authority downloaded, and the page says when a client has connected', async () => {
+  const { page } = window
+  await page.getByText('One device').click()
+  await page.getByRole('combobox', { name: 'Device' }).fill('climate-pump-house-2')
+  await page.getByRole('option', { name: /climate-pump-house-2/ }).click()
+  await page.getByRole('button', { name: 'Create token' }).click()
+  await page.getByText('Waiting for your client to connect').waitFor()
+  const download = page.waitForEvent('download')
+  await page.getByRole('link', { name: /Download/ }).click()
+  await (await download).saveAs(join(folder, 'fieldgate-ca.pem'))
+
+  const [watch = '', send = ''] = await snippetsOf('mosquitto')
+  await using watching = shell(watch)
+  await page.getByText('A client has connected').waitFor()
+  const device = world.devices[1]
+  assert.ok(device !== undefined)
+  await world.publish(device, 'up', climateUplink(1))
+  const [, event = ''] = await watching.output(/event\/up (\{.*\})/)
+  assert.equal((JSON.parse(event) as { devEUI: string }).devEUI, device.devEui)
+
+  await using sending = shell(send)
+  assert.equal((await sending.ended()).code, 0)
+  const received = await within(world.commands.next(), 'the command')
+  assert.match(String(received.value?.text), /"data": ?"AQID"/)
+})
+
+test('the program for MQTT.js runs as it is', async () => {
+  const [text = ''] = await snippetsOf('MQTT.js')
+  await symlink(PACKAGES, join(folder, 'node_modules'))
+  await writeFile(join(folder, 'events.mjs'), text)
+  await using running = shell(`'${process.execPath}' events.mjs`)
+  const device = world.devices[1]
+  assert.ok(device !== undefined)
+  const seen = running.output(/event\/up \{/)
+  await publishUntil(seen, device)
+})
+
+test('the bridge for Home Assistant carries events into another broker', async () => {
+  const [bridge = ''] = await snippetsOf('Home Assistant')
+  const port = 20_000 + (process.pid % 20_000)
+  // Started by root it would become another user, who can't read this folder.
+  const own = `user root\nlistener ${port} 127.0.0.1\nallow_anonymous true\n${bridge.replace('/share/mosquitto/', `${folder}/`)}\n`
+  await writeFile(join(folder, 'mosquitto.conf'), own)
+  await using other = shell('/usr/sbin/mosquitto -c mosquitto.conf')
+  await other.complaint(/running/)
+  await using watching = shell(`mosquitto_sub -p ${port} -t '#' -F '%t'`)
+  const device = world.devices[1]
+  assert.ok(device !== undefined)
+  await publishUntil(watching.output(/event\/up/), device)
+})
+
+test('every other snippet carries token, topic and certificate', async () => {
+  for (const tab of ['Python', 'Go', 'Node-RED', 'MQTTX']) {
+    const text = (await snippetsOf(tab)).join('\n')
+    assert.match(text, /eyJ[\w-]+\.[\w-]+\.[\w-]+/, tab)
+    assert.ok(text.includes(`application/${world.applicationId}/device/${world.devices[1]?.devEui}/event/+`), tab)
+    assert.match(text, /fieldgate-ca\.pem/, tab)
+  }
+  JSON.parse((await snippetsOf('Node-RED')).join(''))
+})
+
+test('a revoked token ends its connections at once and leaves the list', async () => {
+  const { page } = window
+  const [watch = ''] = await snippetsOf('mosquitto')
+  await using watching = shell(watch)
+  const device = world.devices[1]
+  assert.ok(device !== undefined)
+  await publishUntil(watching.output(/event\/up/), device)
+  const row = page.getByRole('row').filter({ hasText: 'new' })
+  await row.getByRole('button', { name: /Revoke/ }).click()
+  await page.getByText('This token was revoked').waitFor()
+  await watching.ended()
+})
+
+/** A subscription of another program stands when an event comes out of it; until then events are offered. */
+async function publishUntil(seen: Promise<unknown>, device: World['devices'][number]): Promise<void> {
+  const over = new AbortController()
+  const offering = (async () => {
+    for (let fCnt = 1; !over.signal.aborted; fCnt += 1) {
+      await world.publish(device, 'up', climateUplink(fCnt))
+      await setTimeout(OFFERING_MS)
+    }
+  })()
+  try {
+    await seen
+  } finally {
+    over.abort()
+    await offering
+  }
+}

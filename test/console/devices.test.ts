@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { within } from '../support/bounded-wait.ts'
+import { launchBrowser, Window } from './browser.ts'
+import { climateUplink, startWorld, type World } from './world.ts'
+
+let browser: Browser
+let world: World
+
+before(async () => {
+  world = await startWorld({ furtherDevices: 3_000 })
+  browser = await launchBrowser()
+})
+
+after(async () => {
+  await browser?.close()
+  await world?.[Symbol.asyncDispose]()
+})
+
+test('one of thousands of devices is found by name or DevEUI, and pages are turned', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await window.signIn('/devices', world.anna)
+  await page.getByText('3,015 devices.').waitFor()
+  await page.getByRole('button', { name: 'next page' }).click()
+  await page.getByText('meter-00020').waitFor()
+  const search = page.getByRole('textbox', { name: 'Search' })
+  await search.fill('METER-02999')
+  await page.getByText('One device.').waitFor()
+  await search.fill(world.devices[10]?.devEui ?? '')
+  await page.getByRole('link', { name: 'valve-north-main' }).waitFor()
+  await search.fill('nothing is called so')
+  await page.getByText('No device matches').waitFor()
+  await window.assertAccessible('no device')
+  window.assertQuiet()
+  await window.close()
+})
+
+test('a device’s page draws its signal and its values as uplinks come', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  const device = world.devices[0]
+  assert.ok(device !== undefined)
+  await window.signIn(`/devices/${device.devEui}`, world.anna)
+  await page.getByText('Connected', { exact: true }).waitFor()
+  for (let fCnt = 0; fCnt < 5; fCnt += 1) await world.publish(device, 'up', climateUplink(fCnt))
+  await page.getByRole('img', { name: 'RSSI and SNR over time' }).locator('canvas').waitFor()
+  await page.getByRole('img', { name: 'temperatureSensor over time' }).locator('canvas').waitFor()
+  await page.getByRole('combobox', { name: 'Value' }).click()
+  await page.getByRole('option', { name: 'humiditySensor' }).click()
+  await page.getByRole('img', { name: 'humiditySensor over time' }).waitFor()
+  window.assertQuiet()
+  await window.close()
+})
+
+test('a command is sent as hex, and its fate told from the broker’s answer to the device’s acknowledgement', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  const device = world.devices[10]
+  assert.ok(device !== undefined)
+  await window.signIn(`/devices/${device.devEui}`, world.anna)
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await page.getByLabel('Bytes').fill('01 02 f')
+  await page.getByText('Two hexadecimal digits for each byte').waitFor()
+  await page.getByLabel('Bytes').fill('01 02 ff')
+  await page.getByLabel('Confirmed').check()
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByText('The broker accepted it.').waitFor()
+  const received = await within(world.commands.next(), 'the command')
+  const command = JSON.parse(String(received.value?.text)) as Record<string, unknown>
+  assert.deepEqual([command['confirmed'], command['fPort'], command['data']], [true, 10, 'AQL/'])
+  await world.publish(device, 'txack', { fCnt: 3, gatewayID: '00005eef20000001' })
+  await page.getByText('A gateway sent it to the device.').waitFor()
+  await world.publish(device, 'ack', { fCnt: 3, acknowledged: true })
+  await page.getByText('The device acknowledged it.').waitFor()
+  await page.getByText('done', { exact: true }).waitFor()
+  window.assertQuiet()
+  await window.close()
+})
+
+test('a command that the service refuses is told with the service’s own reason', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await window.signIn(`/devices/${world.devices[11]?.devEui}`, world.anna)
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await page.getByText('Base64', { exact: true }).click()
+  await page.getByLabel('Bytes').fill(Buffer.alloc(300).toString('base64'))
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByText(/^Refused \(0x[0-9a-f]{2}\): .*242/).waitFor()
+  await page.getByText('failed', { exact: true }).waitFor()
+  await window.close()
+})
+
+test('a device of nobody, or of somebody else, is told apart from a fault', async () => {
+  const window = await Window.open(browser, world.service.https)
+  await window.signIn('/devices/ffffffffffffffff', world.anna)
+  await window.page.getByText('This does not exist, or you have no role in its organization.').waitFor()
+  await window.close()
+})

@@ -1,0 +1,158 @@
+/** Every page as it looks, and what holds for all: WCAG, the bound on script, nothing from elsewhere, no complaint. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { launchBrowser, type Look, Window } from './browser.ts'
+import { climateUplink, startWorld, type World } from './world.ts'
+
+/** Of all script before the first page can be used, as it goes over the wire with gzip. */
+const FIRST_LOAD_BYTES = 300_000
+/** From asking for the address to a page that answers, on a machine that does other things besides. */
+const INTERACTIVE_MS = 2_000
+
+let browser: Browser
+let world: World
+
+before(async () => {
+  world = await startWorld({ furtherDevices: 200 })
+  browser = await launchBrowser()
+})
+
+after(async () => {
+  await browser?.close()
+  await world?.[Symbol.asyncDispose]()
+})
+
+/** What each page shows when its picture is taken. */
+const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
+  connect: async ({ page }) => {
+    await page.goto('/connect')
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByRole('tab', { name: 'mosquitto' }).waitFor()
+  },
+  live: async ({ page }) => {
+    await page.goto('/live')
+    await page.getByText('Connected', { exact: true }).waitFor()
+    await someEvents()
+    await page.getByRole('option').filter({ hasText: 'temperature' }).first().click()
+    await page.getByRole('table', { name: 'Decoded values' }).waitFor()
+  },
+  devices: async ({ page }) => {
+    await page.goto('/devices')
+    await page.getByText('climate-pump-house-1').waitFor()
+  },
+  device: async ({ page }) => {
+    const device = deviceAt(0)
+    await page.goto(`/devices/${device.devEui}`)
+    await page.getByText('Connected', { exact: true }).waitFor()
+    for (let fCnt = 0; fCnt < 24; fCnt += 1) await world.publish(device, 'up', climateUplink(fCnt))
+    await page.getByRole('img', { name: 'RSSI and SNR over time' }).locator('canvas').waitFor()
+  },
+  account: async ({ page }) => {
+    await page.goto('/account')
+    await page.getByRole('button', { name: 'Set up' }).click()
+    await page.getByAltText('QR code with the key').waitFor()
+  },
+}
+
+function deviceAt(index: number): World['devices'][number] {
+  const found = world.devices[index]
+  assert.ok(found !== undefined)
+  return found
+}
+
+async function someEvents(): Promise<void> {
+  for (let fCnt = 0; fCnt < 20; fCnt += 1) await world.publish(deviceAt(fCnt % 3), 'up', climateUplink(fCnt))
+  await world.publish(deviceAt(3), 'status', { margin: 7, externalPowerSource: false, batteryLevel: 64 })
+  await world.publish(deviceAt(1), 'join', { devAddr: '01ab34ef' })
+  await world.publish(deviceAt(2), 'error', { type: 'DOWNLINK_PAYLOAD_SIZE', error: 'payload is too large', fCnt: 12 })
+  await world.publish(deviceAt(1), 'txack', { fCnt: 4, gatewayID: '00005eef20000001' })
+  await world.publish(deviceAt(2), 'up', climateUplink(21))
+}
+
+for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]) {
+  test(`every page passes axe and looks as its picture shows, ${look}`, async () => {
+    const window = await Window.open(browser, world.service.https, look)
+    await window.page.goto('/connect')
+    await window.page.getByLabel('User name').waitFor()
+    await window.picture(`sign-in-${look}`)
+    await window.assertAccessible('sign-in')
+    await window.signIn('/connect', world.anna)
+    for (const [name, show] of Object.entries(PAGES)) {
+      await show(window)
+      await window.picture(`${name}-${look}`)
+      await window.assertAccessible(`${name}, ${look}`)
+    }
+    window.assertQuiet()
+    await window.close()
+  })
+}
+
+test('a phone’s width holds every page without scrolling sideways, and its navigation opens and closes', async () => {
+  const window = await Window.open(browser, world.service.https, 'phone')
+  const { page } = window
+  await window.signIn('/connect', world.anna)
+  for (const [name, show] of Object.entries(PAGES)) {
+    await show(window)
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, name)
+  }
+  await page.getByRole('button', { name: 'Navigation' }).click()
+  await page.getByRole('link', { name: 'Live' }).click()
+  await page.getByRole('heading', { name: 'Live' }).waitFor()
+  await window.close()
+})
+
+test('the way from the address to the content goes by the keyboard alone', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await page.goto('/devices')
+  await page.getByLabel('User name').waitFor()
+  await page.keyboard.type('anna')
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(world.anna.password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Devices' }).waitFor()
+  await page.getByText('climate-pump-house-1').waitFor()
+  await page.keyboard.press('Tab')
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the content')
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  assert.equal(await page.evaluate('document.activeElement.getAttribute("aria-label")'), 'Search')
+  await window.close()
+})
+
+test('the first page takes less than 300 kB of script and answers within two seconds', async (context) => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await window.signIn('/connect', world.anna)
+  const scripts = new Set<string>()
+  page.on('response', (response) => {
+    if (response.request().resourceType() === 'script') scripts.add(response.url())
+  })
+  const startMs = Date.now()
+  await page.reload()
+  await page.getByRole('button', { name: 'Create token' }).waitFor()
+  const interactiveMs = Date.now() - startMs
+  let bytes = 0
+  for (const url of scripts) {
+    const { headers } = await world.service.http.ask('GET', new URL(url).pathname, {
+      headers: { 'accept-encoding': 'gzip' },
+    })
+    assert.match(String(headers['cache-control']), /immutable/)
+    bytes += Number(headers['content-length'])
+  }
+  context.diagnostic(
+    `first load ${(bytes / 1000).toFixed(0)} kB of script in ${scripts.size} files, interactive after ${interactiveMs} ms`,
+  )
+  assert.ok(scripts.size > 0 && bytes < FIRST_LOAD_BYTES, `${bytes} bytes`)
+  assert.ok(interactiveMs < INTERACTIVE_MS, `${interactiveMs} ms`)
+  await window.close()
+})
+
+test('an unknown page says so, and leads on', async () => {
+  const window = await Window.open(browser, world.service.https)
+  await window.signIn('/no/such/page', world.anna)
+  await window.page.getByText('There is no such page').waitFor()
+  await window.assertAccessible('unknown page')
+  await window.close()
+})
