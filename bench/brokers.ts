@@ -24,7 +24,13 @@ export interface Workspace {
   readonly certificate: Certificate
 }
 
-export type BrokerName = 'fieldgate' | 'fieldgate-service' | 'mosquitto' | 'aedes'
+export type BrokerName =
+  | 'fieldgate'
+  | 'fieldgate-service'
+  | 'fieldgate-durable'
+  | 'mosquitto'
+  | 'mosquitto-persistent'
+  | 'aedes'
 
 export interface BrokerKind {
   readonly name: BrokerName
@@ -66,7 +72,7 @@ export const BROKERS: readonly BrokerKind[] = [
   },
   {
     name: 'fieldgate-service',
-    title: 'Fieldgate’s service',
+    title: 'Fieldgate’s service, in memory',
     byDefault: true,
     version: fieldgateVersion,
     missing: () => undefined,
@@ -74,7 +80,20 @@ export const BROKERS: readonly BrokerKind[] = [
     command: (workspace, port) => ({
       program: process.execPath,
       arguments: [...nodeFlags, serviceProgram, 'serve'],
-      environment: serviceEnvironment(workspace, port),
+      environment: { ...serviceEnvironment(workspace, port), FIELDGATE_ENGINE: 'memory' },
+    }),
+  },
+  {
+    name: 'fieldgate-durable',
+    title: 'Fieldgate’s service, durable',
+    byDefault: true,
+    version: fieldgateVersion,
+    missing: () => undefined,
+    prepare: prepareService,
+    command: (workspace, port) => ({
+      program: process.execPath,
+      arguments: [...nodeFlags, serviceProgram, 'serve'],
+      environment: { ...serviceEnvironment(workspace, port), FIELDGATE_ENGINE: 'embedded' },
     }),
   },
   {
@@ -87,8 +106,21 @@ export const BROKERS: readonly BrokerKind[] = [
     prepare: anonymousDeployment,
     command: (workspace, port) => ({
       program: MOSQUITTO,
-      arguments: ['-c', writeMosquittoConfiguration(workspace, port)],
+      arguments: ['-c', writeMosquittoConfiguration(workspace, port, ['persistence false'])],
     }),
+  },
+  {
+    name: 'mosquitto-persistent',
+    title: 'mosquitto, persistent',
+    byDefault: false,
+    version: () => /version (\S+)/.exec(spawnSync(MOSQUITTO, ['-h'], { encoding: 'utf8' }).stdout)?.[1] ?? '',
+    missing: () =>
+      existsSync(MOSQUITTO) ? undefined : `${MOSQUITTO} is not there; on Debian: apt-get install mosquitto`,
+    prepare: anonymousDeployment,
+    command: (workspace, port) => {
+      const persistence = ['persistence true', `persistence_location ${workspace.directory}/`, 'autosave_interval 60']
+      return { program: MOSQUITTO, arguments: ['-c', writeMosquittoConfiguration(workspace, port, persistence)] }
+    },
   },
   {
     name: 'aedes',
@@ -140,8 +172,12 @@ function serviceEnvironment({ directory, certificate }: Workspace, port: number)
   }
 }
 
-/** Nothing is dropped, nothing written to disk, each packet sent at once: mosquitto at its quickest. */
-function writeMosquittoConfiguration({ directory, certificate }: Workspace, port: number): string {
+/** Nothing is dropped and each packet sent at once: mosquitto at its quickest. */
+function writeMosquittoConfiguration(
+  { directory, certificate }: Workspace,
+  port: number,
+  persistence: readonly string[],
+): string {
   const file = join(directory, 'mosquitto.conf')
   const lines = [
     // As root it would become the user mosquitto, who can't read this directory.
@@ -151,7 +187,7 @@ function writeMosquittoConfiguration({ directory, certificate }: Workspace, port
     `keyfile ${certificate.keyFile}`,
     'tls_version tlsv1.3',
     'allow_anonymous true',
-    'persistence false',
+    ...persistence,
     'set_tcp_nodelay true',
     'max_connections -1',
     'max_inflight_messages 1024',

@@ -83,11 +83,9 @@ export interface Standing {
 }
 
 /** How the broker stands to the row's bound; undefined for a row without one. */
-export function standingOf(
-  runs: readonly Run[],
-  { title, unit, bound }: Row,
-  broker: BrokerName,
-): Standing | undefined {
+export function standingOf(runs: readonly Run[], row: Row, broker: BrokerName): Standing | undefined {
+  const { title, unit } = row
+  const bound = broker === 'fieldgate-durable' ? (row.durableBound ?? row.bound) : row.bound
   if (bound === undefined) return undefined
   const figures = figuresOf(runs, title, broker)
   switch (bound.kind) {
@@ -105,7 +103,7 @@ export function standingOf(
 }
 
 function standing(value: number, maximum: number, of: string): Standing {
-  const bound = `≤ ${maximum.toFixed(2).replace(/\.00$/, '')} ${of}`
+  const bound = `≤ ${maximum.toFixed(2).replace(/\.00$/, '')}`
   if (Number.isNaN(value)) return { text: '–', bound, isMet: undefined }
   return { text: `${value.toFixed(2)} ${of}`, bound, isMet: value <= maximum }
 }

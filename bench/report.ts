@@ -9,7 +9,7 @@ import type { Row } from './scenarios/scenario.ts'
 import { median } from './statistics.ts'
 
 /** The brokers whose figures are held against the bounds. */
-const BOUND_BROKERS: readonly BrokerName[] = ['fieldgate-service', 'fieldgate']
+const BOUND_BROKERS: readonly BrokerName[] = ['fieldgate-service', 'fieldgate-durable', 'fieldgate']
 const MARKERS = { begin: '<!-- figures: npm run bench -- --write -->', end: '<!-- end of figures -->' }
 
 /** What a comparison was run with. */
@@ -25,7 +25,7 @@ export function report(runs: readonly Run[], circumstances: Circumstances): stri
   const { rows, brokers } = circumstances
   const sections = [
     circumstancesText(circumstances),
-    'CPU time and memory, medians; the bounds hold for the service:',
+    'CPU time and memory, medians; the bounds hold for the service, with its engine in memory and on disk:',
     table(
       ['scenario', 'unit', ...brokers.map(({ title }) => title), ...boundTitles(brokers)],
       figureRows(runs, rows, brokers),
@@ -74,7 +74,7 @@ function circumstancesText({ brokers, seconds, date }: Circumstances): string {
 }
 
 function boundTitles(brokers: readonly BrokerKind[]): string[] {
-  return [...boundBrokers(brokers).map(({ title }) => `${title} stands at`), 'bound', 'runs']
+  return [...boundBrokers(brokers).map(({ title }) => `${title} stands at`), 'runs']
 }
 
 function boundBrokers(brokers: readonly BrokerKind[]): BrokerKind[] {
@@ -85,7 +85,7 @@ function figureRows(runs: readonly Run[], rows: readonly Row[], brokers: readonl
   return rows.map((row) => {
     const bounded = boundBrokers(brokers).map(({ name }) => standingOf(runs, row, name))
     const standings = bounded.map((standing) =>
-      standing === undefined ? '' : `${standing.text}${mark(standing.isMet)}`,
+      standing === undefined ? '' : `${standing.text} (${standing.bound})${mark(standing.isMet)}`,
     )
     const rounds = new Set(runs.filter((run) => run.row === row.title).map(({ round }) => round)).size
     return [
@@ -93,7 +93,6 @@ function figureRows(runs: readonly Run[], rows: readonly Row[], brokers: readonl
       row.unit,
       ...brokers.map(({ name }) => figure(medianOf(runs, row.title, name))),
       ...standings,
-      bounded.find((standing) => standing !== undefined)?.bound ?? '',
       String(rounds),
     ]
   })

@@ -27,6 +27,8 @@ export interface Row {
   readonly qos: JobQoS | undefined
   readonly unit: string
   readonly bound: Bound | undefined
+  /** The bound where each message is on disk before it is acknowledged; absent: the same. */
+  readonly durableBound?: Bound
   /** More runs would tell nothing: what is measured hardly varies, or takes long. */
   readonly maximumRuns: number
   /** Open files that the broker, and the generator, need. */
