@@ -16,7 +16,7 @@ import { writeChangesRecord, writeMessageRecord } from './record.ts'
 import type { Segment } from './segment.ts'
 import type { StateStore } from './state-store.ts'
 import type { Chunk, TailMemory } from './tail-memory.ts'
-import { branchOf } from './topic-branch.ts'
+import { BranchCache } from './topic-branch.ts'
 
 /** Bytes of one batch, about: bounds the time that one write and sync take, and what is encoded in one turn of the event loop. */
 const MAXIMUM_BATCH_BYTES = 4_194_304
@@ -56,6 +56,7 @@ interface Batch {
 
 export class LogWriter {
   readonly #options: LogWriterOptions
+  readonly #branches = new BranchCache()
   #active: ActiveSegment | undefined
   /** By partition: the next offset to give; ahead of `tails` while a batch is on its way. */
   #next: Float64Array
@@ -280,7 +281,7 @@ export class LogWriter {
         request.committed()
       } else {
         const { message, changes } = append
-        index.add(partition, offset, waiting.position, ownedAtMs, branchOf(message.topicName))
+        index.add(partition, offset, waiting.position, ownedAtMs, this.#branches.of(message.topicName))
         segment.sawTime(ownedAtMs)
         tails[partition] = offset + 1
         segment.ends[partition] = offset + 1
