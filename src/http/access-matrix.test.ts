@@ -126,6 +126,7 @@ function statusFor(route: RouteCase, kind: (typeof OTHERS)[number]): number {
       return kind === 'secondFactorStep' ? 400 : 401
     case 'session':
     case 'sessionOrLoopback':
+    case 'serviceCredential':
       return 401
   }
 }

@@ -23,7 +23,13 @@ type PeopleStatus = readonly [number, number, number, number, number]
 export interface RouteCase {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly url: string
-  readonly credential: 'none' | 'session' | 'sessionOrBrokerAccess' | 'secondFactorStep' | 'sessionOrLoopback'
+  readonly credential:
+    | 'none'
+    | 'session'
+    | 'sessionOrBrokerAccess'
+    | 'secondFactorStep'
+    | 'sessionOrLoopback'
+    | 'serviceCredential'
   readonly request: (targets: Targets, serial: number) => Omit<InjectOptions, 'method'>
   readonly people: PeopleStatus
   /** Makes what the request destroys. */
@@ -513,7 +519,27 @@ const DEVICES: readonly RouteCase[] = [
   },
 ]
 
+/** Sessions are no service credentials, whosever they are. */
+const NO_PERSON: PeopleStatus = [401, 401, 401, 401, 401]
+
 const OPERATION: readonly RouteCase[] = [
+  {
+    method: 'POST',
+    url: '/api/network-servers/chirpstack/events',
+    credential: 'serviceCredential',
+    request: ({ devEui }) => ({ url: '/api/network-servers/chirpstack/events?event=up', payload: { devEUI: devEui } }),
+    people: NO_PERSON,
+  },
+  {
+    method: 'POST',
+    url: '/api/network-servers/the-things-stack/events',
+    credential: 'serviceCredential',
+    request: ({ devEui }) => ({
+      url: '/api/network-servers/the-things-stack/events',
+      payload: { end_device_ids: { device_id: 'meter', dev_eui: devEui }, uplink_message: {} },
+    }),
+    people: NO_PERSON,
+  },
   {
     method: 'GET',
     url: '/api/service-credentials',

@@ -18,6 +18,8 @@ type Credential =
   | 'secondFactorStep'
   /** A global admin's session, or a peer on the loopback interface that no proxy speaks for. */
   | 'sessionOrLoopback'
+  /** A network server's service credential, by HTTP's Basic authentication. */
+  | 'serviceCredential'
 
 /** Who is asking, by which credential. */
 export type Caller =
@@ -25,6 +27,8 @@ export type Caller =
   | { readonly kind: 'brokerAccess'; readonly userId: string; readonly organizationId: string }
   | { readonly kind: 'secondFactorStep'; readonly userId: string }
   | { readonly kind: 'loopback' }
+  /** `organizationId` is null for a credential of the whole deployment. */
+  | { readonly kind: 'networkServer'; readonly credentialId: string; readonly organizationId: string | null }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -51,7 +55,7 @@ interface RoutePolicy {
 }
 
 /** The parts of the registry that this file needs. */
-export type AuthenticationRegistry = Pick<Registry, 'tokens'>
+export type AuthenticationRegistry = Pick<Registry, 'tokens' | 'serviceCredentials'>
 
 /** Longer than any token of this service; a longer one is not worth a signature check. */
 const MAXIMUM_TOKEN_LENGTH = 4096
@@ -81,6 +85,13 @@ export function viewerOf(request: FastifyRequest): Viewer {
   return caller.viewer
 }
 
+/** The network server behind a request whose route takes a service credential alone. */
+export function networkServerOf(request: FastifyRequest): Extract<Caller, { readonly kind: 'networkServer' }> {
+  const { caller } = request
+  assert(caller?.kind === 'networkServer', 'the route must take a service credential')
+  return caller
+}
+
 /** Who is asking, by a credential in force now; refuses whoever has none. For what lasts, to be asked again. */
 export async function callerOf(
   request: FastifyRequest,
@@ -88,6 +99,7 @@ export async function callerOf(
   registry: AuthenticationRegistry,
 ): Promise<Caller> {
   if (credential === 'sessionOrLoopback' && isLocal(request)) return { kind: 'loopback' }
+  if (credential === 'serviceCredential') return networkServer(request.headers, registry)
   const jwt = bearerToken(request.headers)
   switch (credential) {
     case 'secondFactorStep': {
@@ -102,6 +114,30 @@ export async function callerOf(
       return { kind: 'session', viewer: { userId: claims.userId, isAdmin: claims.isAdmin } }
     }
   }
+}
+
+/** RFC 7617: user name and password in base64, in UTF-8. */
+async function networkServer(
+  { authorization }: IncomingHttpHeaders,
+  registry: AuthenticationRegistry,
+): Promise<Caller> {
+  const encoded =
+    authorization === undefined ? undefined : /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1]
+  const pair =
+    encoded === undefined || encoded.length > MAXIMUM_TOKEN_LENGTH ? undefined : Buffer.from(encoded, 'base64')
+  const colon = pair?.indexOf(0x3a) ?? -1
+  if (pair === undefined || colon < 0) throw credentialRefused()
+  const userName = pair.subarray(0, colon).toString('utf8')
+  const known = await registry.serviceCredentials.authenticate(userName, pair.subarray(colon + 1))
+  if (known === undefined) throw credentialRefused()
+  return { kind: 'networkServer', credentialId: known.id, organizationId: known.organizationId }
+}
+
+/** One answer for a credential that is missing, unknown or wrong. */
+function credentialRefused(): RequestRefused {
+  const message = 'this needs the user name and password of a service credential, by Basic authentication'
+  const headers = { 'www-authenticate': 'Basic realm="fieldgate", charset="UTF-8"' }
+  return new RequestRefused('unauthenticated', message, 'service_credential_wrong', { headers })
 }
 
 async function sessionOrBrokerAccess(jwt: string, registry: AuthenticationRegistry): Promise<Caller> {

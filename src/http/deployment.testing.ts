@@ -5,8 +5,8 @@ import { pino } from 'pino'
 import { Registry as MetricsRegistry } from 'prom-client'
 import { openRegistry, type Registry } from '../identity/registry.ts'
 import type { Result } from '../identity/result.ts'
-import { openTestCodecs } from '../lorawan/codecs/codecs.testing.ts'
 import { openTestCommands } from './commands.testing.ts'
+import { openTestCodecs } from '../lorawan/codecs/codecs.testing.ts'
 import { createHttpServer, type HttpServerOptions } from './server.ts'
 import { TestEvents } from './stored-events.testing.ts'
 
@@ -80,6 +80,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     commands: await openTestCommands(registry, clock),
     codecs,
     history: new TestEvents(),
+    networkServerEvents: { receive: async () => ({ outcome: 'owned' }) },
     settings: {
       baseUrl: 'https://localhost:8443',
       brokerTokenDefaultTtlSeconds: 86_400,

@@ -10,6 +10,9 @@ export const SESSION_SECURITY = [{ session: [] }, { authorization: [] }]
 /** For the topic endpoints, which take a broker-access token as well. */
 export const SESSION_OR_BROKER_SECURITY = [{ session: [] }, { authorization: [] }, { brokerAccess: [] }]
 
+/** For network servers that post events. */
+export const SERVICE_CREDENTIAL_SECURITY = [{ serviceCredential: [] }]
+
 /** Where the browsable reference lives. */
 export const REFERENCE_PATH = '/api/docs'
 
@@ -40,6 +43,7 @@ export async function registerOpenApi(app: HttpApp, baseUrl: string): Promise<vo
         securitySchemes: {
           session: { ...HEADER_SCHEME, description: '`Bearer <session JWT>`' },
           brokerAccess: { ...HEADER_SCHEME, description: '`Bearer <broker-access JWT>`' },
+          serviceCredential: { type: 'http', scheme: 'basic', description: 'A service credential.' },
           authorization: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The same, plain.' },
         },
       },
@@ -55,7 +59,7 @@ const TAGS = [
   ['Applications', 'Applications of an organization.'],
   ['Devices', 'Devices of an application, and their import.'],
   ['Events', 'Stored events of devices and applications.'],
-  ['Network servers', 'Service credentials with which network servers connect to the broker.'],
+  ['Network servers', 'Service credentials of network servers, and the events that they post.'],
   ['Operation', 'Health, metrics, keys, the audit log and this document.'],
 ] as const
 

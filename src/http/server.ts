@@ -29,6 +29,7 @@ import { addOrganizationRoutes } from './organizations.ts'
 import { logRequests } from './request-log.ts'
 import { addSecurityHeaders, type SecurityHeaderSettings } from './security-headers.ts'
 import { addSecondFactorRoutes } from './second-factor.ts'
+import { addNetworkServerEventRoutes, type NetworkServerEvents } from './network-server-events.ts'
 import { addServiceCredentialRoutes } from './service-credentials.ts'
 import { addUserRoutes } from './users.ts'
 import { compileValidator } from './validate.ts'
@@ -57,6 +58,8 @@ export interface HttpServerOptions {
   readonly codecs?: CodecTrials | undefined
   /** Without it there are no routes of stored events. */
   readonly history?: StoredEvents
+  /** Without it network servers can't post events. */
+  readonly networkServerEvents?: NetworkServerEvents
   /** Metrics of all rooms; served at /metrics. */
   readonly metrics?: MetricsRegistry
   readonly deployment: DeploymentView
@@ -128,6 +131,7 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   await addImportRoute(app, registry, strictJsonParser(app))
   addBrokerTokenRoutes(app, registry)
   addServiceCredentialRoutes(app, registry)
+  if (options.networkServerEvents !== undefined) await addNetworkServerEventRoutes(app, options.networkServerEvents)
   addConsoleSessionRoutes(app, registry)
   addDeploymentRoutes(app, deployment, settings)
   addOperationRoutes(app, registry, { broker, metrics })

@@ -49,8 +49,8 @@ export interface ContractSubject {
   }
 }
 
-const ONE = '0101010101010101'
-const TWO = '0202020202020202'
+const ONE = 'a1b2c3d4e5f60001'
+const TWO = 'a1b2c3d4e5f60002'
 const LONGEST_WAIT_MS = 20_000
 
 /** A sink that remembers, and does with the next events what the test says. */

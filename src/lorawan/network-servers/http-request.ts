@@ -1,0 +1,89 @@
+/**
+ * Requests to the HTTP API of a network server. The address comes from the settings of the deployment alone, never out of a message; a
+ * redirect is not followed; time, concurrency and the size of the answer are bounded. So nobody who can send an event or a command
+ * can make this service ask somebody else.
+ */
+import { request as requestHttp, Agent as HttpAgent } from 'node:http'
+import type { RequestOptions } from 'node:http'
+import { request as requestHttps, Agent as HttpsAgent } from 'node:https'
+
+export interface HttpAnswer {
+  readonly status: number
+  /** Cut at 16 KiB. */
+  readonly text: string
+}
+
+export interface HttpTarget {
+  /** Scheme, host, port and the beginning of the path; no query. */
+  readonly baseUrl: URL
+  readonly headers: Readonly<Record<string, string>>
+  /** PEM of what to trust in the place of the system's authorities. */
+  readonly ca: string | undefined
+}
+
+/** How long a request may take in all. */
+const REQUEST_MS = 15_000
+/** Of an answer; longer ones are cut off, for their words are only shown. */
+const MAXIMUM_ANSWER_BYTES = 16_384
+/** Connections to one network server at a time; more requests wait for one of them. */
+const MAXIMUM_SOCKETS = 8
+
+export class HttpClient {
+  readonly #target: HttpTarget
+  readonly #agent: HttpAgent | HttpsAgent
+  readonly #isTls: boolean
+
+  constructor(target: HttpTarget) {
+    this.#target = target
+    this.#isTls = target.baseUrl.protocol === 'https:'
+    const bounds = { keepAlive: true, maxSockets: MAXIMUM_SOCKETS }
+    const trust = target.ca === undefined ? {} : { ca: target.ca }
+    this.#agent = this.#isTls ? new HttpsAgent({ ...bounds, ...trust }) : new HttpAgent(bounds)
+  }
+
+  /** Sends JSON to a path below the base URL, whose parts the caller has escaped. Rejects when there is no whole answer in time. */
+  send(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<HttpAnswer> {
+    const { baseUrl, headers } = this.#target
+    const url = new URL(baseUrl.href.replace(/\/$/, '') + path)
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    const options: RequestOptions = {
+      method,
+      agent: this.#agent,
+      signal: AbortSignal.timeout(REQUEST_MS),
+      headers: {
+        accept: 'application/json',
+        ...(text === undefined
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text).toString() }),
+        ...headers,
+      },
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
+    const request = (this.#isTls ? requestHttps : requestHttp)(url, options)
+    request.on('error', reject)
+    request.on('response', (response) => {
+      const chunks: Buffer[] = []
+      let size = 0
+      const done = (): void => {
+        const answer = Buffer.concat(chunks).subarray(0, MAXIMUM_ANSWER_BYTES).toString('utf8')
+        resolve({ status: response.statusCode ?? 0, text: answer })
+      }
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk)
+        size += chunk.length
+        if (size < MAXIMUM_ANSWER_BYTES) return
+        done()
+        request.destroy()
+      })
+      response.on('end', done)
+      response.on('error', reject)
+    })
+    request.end(text)
+    return promise
+  }
+
+  /** Ends the connections. */
+  close(): void {
+    this.#agent.destroy()
+  }
+}
