@@ -26,9 +26,18 @@ export function textOfEvents(events: readonly StoredEvent[], { before, between, 
   const bodies: (Buffer | string)[] = []
   let bytes = Buffer.byteLength(behind)
   let lead = before
+  // Neighbours are mostly of one second, and a Date costs more than all else that is written of them.
+  let second = Number.NaN
+  let start = ''
   for (const event of events) {
+    const milliseconds = event.timeMs % 1000
+    if (event.timeMs - milliseconds !== second) {
+      second = event.timeMs - milliseconds
+      start = timestamp(second).slice(0, -4)
+    }
+    const members = membersOf(event, `${start}${String(milliseconds).padStart(3, '0')}Z`)
     const isJsonText = event.payload.length <= MAXIMUM_CHECKED_BYTES && isJson(event.payload)
-    const head = lead + (isJsonText ? `${membersOf(event)},"event":` : `${membersOf(event)},"payload":"`)
+    const head = lead + (isJsonText ? `${members},"event":` : `${members},"payload":"`)
     const body = isJsonText ? oneLine(event.payload) : `${event.payload.toString('base64')}"`
     heads.push(head)
     bodies.push(body)
@@ -47,9 +56,9 @@ export function textOfEvents(events: readonly StoredEvent[], { before, between, 
 }
 
 /** All of them are ASCII without anything to escape: ids, digits, hexadecimal, words of ours. */
-function membersOf({ id, timeMs, applicationId, devEui, kind, qos }: StoredEvent): string {
+function membersOf({ id, applicationId, devEui, kind, qos }: StoredEvent, time: string): string {
   return (
-    `{"id":"${id}","time":"${timestamp(timeMs)}","applicationID":"${applicationId}","devEUI":"${devEui}",` +
+    `{"id":"${id}","time":"${time}","applicationID":"${applicationId}","devEUI":"${devEui}",` +
     `"kind":"${kind}","qos":${qos}`
   )
 }
