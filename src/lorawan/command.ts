@@ -79,7 +79,7 @@ const CHANNEL = /^(?:0|[1-9]\d{0,2})$/
 const ID = /^[!-~]{1,64}$/
 const DEV_EUI = /^[0-9a-f]{16}$/i
 /** RFC 3339 with seconds and an offset; the fraction is optional. */
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
+const TIME = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
 /** Names of members that may be shown in a message; others could carry anything into logs and reason strings. */
 const SHOWABLE = /^[\w.-]{1,40}$/
 
@@ -243,7 +243,14 @@ function priorityFault(value: unknown): CommandFault | undefined {
 function timeFault(value: unknown): CommandFault | undefined {
   const wrong = textFault('expiresAt', value, TIME, 'invalid_time', NOT_A_TIME)
   if (wrong !== undefined || value === undefined) return wrong
-  return Number.isNaN(Date.parse(value as string)) ? fault('expiresAt', 'invalid_time', NOT_A_TIME) : undefined
+  return isTime(value as string) ? undefined : fault('expiresAt', 'invalid_time', NOT_A_TIME)
+}
+
+/** Of a text of the right shape: the engine would take the 30th of February for a day in March. */
+function isTime(text: string): boolean {
+  const date = text.slice(0, 10)
+  const midnight = Date.parse(`${date}T00:00:00Z`)
+  return !Number.isNaN(Date.parse(text)) && new Date(midnight).toISOString().startsWith(date)
 }
 
 function textFault(

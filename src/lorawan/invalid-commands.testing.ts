@@ -156,6 +156,8 @@ const WRONG_OPTIONS: readonly InvalidRow[] = [
   ['expiresAt as a date', { ...VALID, expiresAt: '2026-01-01' }, 'expiresAt', 'invalid_time', 'RFC 3339'],
   ['expiresAt without an offset', { ...VALID, expiresAt: '2026-01-01T00:00:00' }, 'expiresAt', 'invalid_time', ''],
   ['expiresAt in month 13', { ...VALID, expiresAt: '2026-13-01T00:00:00Z' }, 'expiresAt', 'invalid_time', ''],
+  ['expiresAt on February 30', { ...VALID, expiresAt: '2026-02-30T00:00:00Z' }, 'expiresAt', 'invalid_time', ''],
+  ['expiresAt at hour 24', { ...VALID, expiresAt: '2026-01-01T24:00:00Z' }, 'expiresAt', 'invalid_time', ''],
   ['expiresAt in words', { ...VALID, expiresAt: 'tomorrow' }, 'expiresAt', 'invalid_time', 'RFC 3339'],
   ['devEui as a number', { ...VALID, devEui: 1 }, 'devEui', 'wrong_type', 'devEui: must be a string'],
   ['devEui too short', { ...VALID, devEui: '0102' }, 'devEui', 'invalid_dev_eui', 'is not 16 hexadecimal digits'],
