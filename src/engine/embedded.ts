@@ -48,7 +48,7 @@ export interface EmbeddedEngineOptions {
   readonly retentionMs?: number
   /** Bytes of the log; beyond, its oldest segments go. Default: 16 GiB. */
   readonly retentionBytes?: number
-  /** A segment is complete with so many bytes (default: 64 MiB), */
+  /** A segment is complete with so many bytes (default: 64 MiB, or a sixteenth of `retentionBytes`), */
   readonly segmentBytes?: number
   /** or at this age (default: 1 h). */
   readonly segmentMs?: number
@@ -193,7 +193,9 @@ export class EmbeddedEngine implements Engine {
     const decoded = new DecodedMessages(this.partitions, this.#options.decodedBytes ?? 16 * MIB)
     const source = new RecordSource(tailMemory, cache)
     const readable: ReadableLog = { segments, tails, indexes, files, cache, source, decoded, log }
-    const segmentBytes = this.#options.segmentBytes ?? 64 * MIB
+    const retentionBytes = this.#options.retentionBytes ?? 16_384 * MIB
+    // Retention takes whole segments: where little is kept, they are small.
+    const segmentBytes = this.#options.segmentBytes ?? Math.min(64 * MIB, Math.max(MIB, retentionBytes / 16))
     const upkeep = new LogUpkeep({
       disk,
       logDirectory,
@@ -204,7 +206,7 @@ export class EmbeddedEngine implements Engine {
       state,
       snapshot: recovered.snapshot,
       maximumAgeMs: this.#options.retentionMs ?? 7 * DAY_MS,
-      maximumBytes: this.#options.retentionBytes ?? 16_384 * MIB,
+      maximumBytes: retentionBytes,
       snapshotBytes: segmentBytes,
       forget: async (segment) => {
         indexes.forget(segment)
