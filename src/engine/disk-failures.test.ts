@@ -119,15 +119,18 @@ test('what waits for a disk that does not answer is bounded; beyond, messages ar
   assert.deepEqual(engine.health(), { canWrite: false, reason: 'The disk has not answered for 12 s.' })
 })
 
-test('a message whose properties have no form in bytes is refused alone', async () => {
+test('a message whose properties could not be read again is refused alone', async () => {
   const { engine } = await setUp()
-  const properties = { correlationData: Buffer.alloc(65_536) }
+  const unfit = [{ correlationData: Buffer.alloc(65_536) }, { responseTopic: 'a/+' }, { responseTopic: '' }]
   const outcomes = await Promise.all([
     append(engine, 0, messageOf('a', 'before')),
-    refusal(append(engine, 0, messageOf('a', 'b', { properties }))).then(({ reasonCode }) => reasonCode),
+    ...unfit.map((properties) =>
+      refusal(append(engine, 0, messageOf('a', 'b', { properties }))).then(({ reasonCode }) => reasonCode),
+    ),
     append(engine, 0, messageOf('a', 'after')),
   ])
-  assert.deepEqual(outcomes, [0, 0x83, 1])
+  assert.deepEqual(outcomes, [0, 0x83, 0x83, 0x83, 1])
+  assert.deepEqual(texts((await readAll(engine, 0)).messages), ['before', 'after'])
   await engine.close()
 })
 

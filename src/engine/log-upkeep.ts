@@ -3,7 +3,7 @@ import type { Log } from '../broker/log.ts'
 import { codeOf } from './disk.ts'
 import type { Disk } from './disk.ts'
 import type { EngineClock } from './engine-clock.ts'
-import { indexName, segmentName } from './segment-header.ts'
+import { indexName, segmentName, segmentNumberOf } from './segment-header.ts'
 import type { Segment } from './segment.ts'
 import type { Snapshot, StateStore } from './state-store.ts'
 
@@ -38,8 +38,9 @@ export class LogUpkeep {
   #cancel: (() => void) | undefined
   #isClosed = false
   #pins = 0
-  /** Numbers of segments that are no longer part of the log, and still have files. */
-  readonly #leaving: number[] = []
+  /** The newest segment that is no longer part of the log, and the newest whose file is gone. */
+  #droppedNumber = 0
+  #removedNumber = 0
 
   constructor(options: LogUpkeepOptions) {
     this.#options = options
@@ -150,21 +151,27 @@ export class LogUpkeep {
     const { segments, forget, log } = this.#options
     const dropped = segments.splice(0, count)
     for (const segment of dropped) {
-      this.#leaving.push(segment.number)
+      this.#droppedNumber = segment.number
       await forget(segment)
     }
     const bytes = dropped.reduce((sum, { length }) => sum + length, 0)
     if (count > 0) log.info({ segments: count, bytes, first: segments[0]?.number }, 'log.retained')
   }
 
-  /** Removes the files of those that were taken out: one by one, the oldest first, so that neither a failure nor a power cut leaves a gap in the log. */
+  /**
+   * Removes the files of those that were taken out, and of those among them that a write had failed in before they were made: one by one, the oldest
+   * first, so that neither a failure nor a power cut leaves a gap in the log.
+   */
   async #removeFiles(): Promise<void> {
     const { disk, logDirectory } = this.#options
-    for (let number = this.#leaving.at(0); number !== undefined; number = this.#leaving.at(0)) {
+    if (this.#droppedNumber <= this.#removedNumber) return
+    const numbers = (await disk.list(logDirectory)).flatMap((name) => segmentNumberOf(name) ?? [])
+    const leaving = numbers.filter((number) => number <= this.#droppedNumber)
+    for (const number of leaving.toSorted((one, other) => one - other)) {
       await disk.remove(`${logDirectory}/${segmentName(number)}`)
       await disk.remove(`${logDirectory}/${indexName(number)}`)
       await disk.syncDirectory(logDirectory)
-      this.#leaving.shift()
     }
+    this.#removedNumber = this.#droppedNumber
   }
 }

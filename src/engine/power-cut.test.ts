@@ -95,7 +95,7 @@ class Life {
   }
 
   #makeFaulty(): void {
-    const faulty = new Set(['create', 'write', 'datasync', 'syncDirectory', 'truncate', 'rename'])
+    const faulty = new Set(['create', 'write', 'datasync', 'syncDirectory', 'truncate', 'rename', 'remove'])
     this.#disk.fault = (operation) => {
       if (!faulty.has(operation) || !this.#chance(0.04)) return undefined
       return this.#chance(0.5) ? 'EIO' : 'ENOSPC'

@@ -29,6 +29,7 @@ import { PacketWriter } from '../mqtt/packet-writer.ts'
 import type { MessageProperties, QoS } from '../mqtt/packet.ts'
 import { decodeProperties, propertiesSize, writeProperties } from '../mqtt/properties.ts'
 import { TopicNameCache } from '../mqtt/topic-name-cache.ts'
+import { hasWildcard } from '../mqtt/topic-name.ts'
 
 /** The version that this program writes; it reads this one and all before. */
 const RECORD_VERSION = 1
@@ -68,10 +69,10 @@ export class NewerRecordError extends Error {
   }
 }
 
-/** Bytes that the message's record takes at most, so that room can be made before it is written. Throws RangeError for properties without a form in bytes. */
+/** Bytes that the message's record takes at most, so that room can be made before it is written. Throws RangeError for properties that could not be read again. */
 export function messageRecordBound(message: Message, changes: readonly StateChange[] | undefined): number {
   const texts = 3 * (message.topicName.length + message.publisherKey.length)
-  const properties = message.properties === undefined ? 0 : 16 + propertiesSize('publish', message.properties)
+  const properties = message.properties === undefined ? 0 : propertiesBound(message.properties)
   return MESSAGE_HEAD_BYTES + 16 + texts + properties + changesBound(changes) + message.payload.length
 }
 
@@ -246,6 +247,15 @@ function readMessageProperties(bytes: Buffer, start: number, end: number): Messa
   const properties = decodeProperties(cursor, 'publish')
   const correlationData = properties?.correlationData
   return correlationData === undefined ? properties : { ...properties, correlationData: Buffer.from(correlationData) }
+}
+
+function propertiesBound(properties: MessageProperties): number {
+  const { responseTopic } = properties
+  // Only of a message that the service made itself; stored, it would stop all readers of its partition.
+  if (responseTopic !== undefined && (responseTopic === '' || hasWildcard(responseTopic))) {
+    throw new RangeError('the Response Topic is no Topic Name')
+  }
+  return 16 + propertiesSize('publish', properties)
 }
 
 function changesBound(changes: readonly StateChange[] | undefined): number {

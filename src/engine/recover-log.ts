@@ -102,6 +102,11 @@ class Recovery {
       .map((name) => segmentNumberOf(name))
       .filter((number) => number !== undefined)
       .toSorted((one, other) => one - other)
+    // An index that outlived its segment by a power cut.
+    for (const name of names) {
+      const segment = name.replace(/\.index$/, '.log')
+      if (segment !== name && !names.includes(segment)) await this.#disk.remove(`${this.#directory}/${name}`)
+    }
     const heads: Head[] = []
     for (let at = 0; at < numbers.length; at += HEADS_TOGETHER) {
       const some = numbers.slice(at, at + HEADS_TOGETHER)

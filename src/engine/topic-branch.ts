@@ -4,8 +4,9 @@
  */
 
 const SLASH = 0x2f
-/** Topic Names whose bits are kept; some 20 MB when all are long. */
+/** Topic Names whose bits are kept, and the longest of them: some 15 MB, whoever fills it. */
 const MAXIMUM_KNOWN = 65_536
+const MAXIMUM_KNOWN_UNITS = 128
 
 /** The bits of a Topic Name. */
 export function branchOf(topicName: string): number {
@@ -33,6 +34,7 @@ export class BranchCache {
   of(topicName: string): number {
     const known = this.#branches.get(topicName)
     if (known !== undefined) return known
+    if (topicName.length > MAXIMUM_KNOWN_UNITS) return branchOf(topicName)
     // All at once: what comes again is soon there again, and a flood of new names only makes the cache useless.
     if (this.#branches.size >= MAXIMUM_KNOWN) this.#branches.clear()
     const branch = branchOf(topicName)
