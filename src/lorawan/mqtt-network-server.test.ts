@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { createHarness } from '../../test/support/broker-harness.ts'
 import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderPreference } from '../broker/consumer.ts'
 import { MqttNetworkServer } from './mqtt-network-server.ts'
 import type { Downlink, NetworkServer } from './network-server.ts'
+import { describeNetworkServer } from './network-server-contract.testing.ts'
+import type { FarSide, ReceivedDownlink, TestSink } from './network-server-contract.testing.ts'
 
 const DOWNLINK: Downlink = {
   id: '8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4d',
@@ -36,6 +39,8 @@ function open(isServedElsewhere: (applicationId: string) => boolean = () => fals
   const sink = { ready: (networkServer: NetworkServer) => void ready.push(networkServer) }
   return { dispatcher, ready, server: new MqttNetworkServer({ dispatcher, sink, organizationOf, isServedElsewhere }) }
 }
+
+const is999 = (applicationId: string): boolean => applicationId === '999'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -118,3 +123,68 @@ describe('a network server on this broker', () => {
     assert.deepEqual([server.serves('5'), server.serves('6')], [true, false])
   })
 })
+
+describeNetworkServer({
+  name: 'a client of this broker',
+  open: openFarSide,
+  skip: {
+    events: 'a client publishes its events to the broker, which no adapter stands between',
+    refusals: 'an acknowledgement of MQTT 3.1.1 refuses nothing, and ChirpStack’s of MQTT 5 does not',
+  },
+})
+
+/** A real broker, and a client that plays the network server: it acknowledges what it gets. */
+async function openFarSide(sink: TestSink): Promise<FarSide> {
+  const readerListener = { readerReady: (topicFilters: readonly string[]) => adapter.readerReady(topicFilters) }
+  const { broker, connect } = await createHarness({ readerListener })
+  const adapter = new MqttNetworkServer({ dispatcher: broker, sink, organizationOf, isServedElsewhere: is999 })
+  const received: ReceivedDownlink[] = []
+  const waiting: ((downlink: ReceivedDownlink) => void)[] = []
+  const connectAgain = async () => {
+    const reader = await connect()
+    await reader.subscribe('application/+/device/+/command/down', { qos: 1 })
+    void takeAll(reader, (downlink) => {
+      const wanted = waiting.shift()
+      if (wanted === undefined) received.push(downlink)
+      else wanted(downlink)
+    })
+    return reader
+  }
+  let client = await connectAgain()
+  return {
+    adapter,
+    applicationId: '5',
+    sendEvent: unused,
+    allDealtWith: unused,
+    sendAgain: unused,
+    refuseDownlinks: unused,
+    nextDownlink: async () => received.shift() ?? new Promise((resolve) => waiting.push(resolve)),
+    goAway: async () => client.drop(),
+    comeBack: async () => {
+      client = await connectAgain()
+    },
+    close: async () => {
+      client.drop()
+      await broker.close()
+    },
+  }
+}
+
+type TestClient = Awaited<ReturnType<Awaited<ReturnType<typeof createHarness>>['connect']>>
+
+/** Acknowledges each downlink as it comes, until the connection is over. */
+async function takeAll(client: TestClient, take: (downlink: ReceivedDownlink) => void): Promise<void> {
+  while (!client.transport.ended) {
+    // It ends with the connection, which is no fault here.
+    const packet = await client.next('publish').catch(() => undefined)
+    if (packet === undefined) return
+    const { packetId, payload } = packet
+    client.acknowledge('puback', packetId)
+    const { expiresAt, ...downlink } = JSON.parse(payload.toString()) as ReceivedDownlink & { expiresAt?: string }
+    take(expiresAt === undefined ? downlink : { ...downlink, expiresAtMs: Date.parse(expiresAt) })
+  }
+}
+
+async function unused(): Promise<never> {
+  assert.fail('this part of the contract is skipped')
+}

@@ -18,6 +18,7 @@ export interface MqttNetworkServerOptions {
 const TAKEN: HandOver = { outcome: 'taken' }
 const NO_READER: HandOver = { outcome: 'away', reason: 'no network server is connected that subscribes to the command' }
 const NO_ROOM: HandOver = { outcome: 'away', reason: 'the network server has not acknowledged what it was sent before' }
+const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting down' }
 const ABANDONED: HandOver = { outcome: 'away', reason: 'the network server’s Session ended before it acknowledged' }
 
 /**
@@ -31,6 +32,8 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   readonly #organizationOf: MqttNetworkServerOptions['organizationOf']
   readonly #isServedElsewhere: MqttNetworkServerOptions['isServedElsewhere']
 
+  #isClosed = false
+
   constructor(options: MqttNetworkServerOptions) {
     this.#dispatcher = options.dispatcher
     this.#sink = options.sink
@@ -43,6 +46,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   }
 
   async handOver(downlink: Downlink): Promise<HandOver> {
+    if (this.#isClosed) return CLOSED
     const own = `organization:${await this.#organizationOf(downlink.applicationId)}`
     return new Promise((resolve) => {
       const topicName = commandTopic(downlink.applicationId, downlink.devEui)
@@ -59,7 +63,9 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   }
 
   /** Connections are the broker's to close. */
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#isClosed = true
+  }
 }
 
 /**
