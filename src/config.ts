@@ -136,6 +136,12 @@ export const definitions = {
     description:
       'Whether events that a network server publishes at QoS 0 are kept as well: then they stand in the history, and reach Sessions that were away.',
   }),
+  networkServersFile: optionalPath({
+    name: 'FIELDGATE_NETWORK_SERVERS_FILE',
+    defaultText: 'none',
+    description:
+      'A JSON file that names network servers which are no clients of this broker: `docs/network-servers/README.md`.',
+  }),
   logLevel: choice({
     name: 'FIELDGATE_LOG_LEVEL',
     default: 'info',

@@ -32,6 +32,9 @@ import { EventHistory } from './lorawan/event-history.ts'
 import { parseTopic } from './lorawan/topics.ts'
 import { openDownlinks } from './open-downlinks.ts'
 import type { OpenedDownlinks } from './open-downlinks.ts'
+import type { NetworkServer } from './lorawan/network-server.ts'
+import type { NetworkServerEntry } from './lorawan/network-servers/settings.ts'
+import { openNetworkServers, readNetworkServersFile } from './network-servers.ts'
 import { createTelemetry } from './telemetry.ts'
 
 /** Where the build puts the console: beside this file's own build, or below `dist/` when this runs from its source. */
@@ -104,6 +107,7 @@ async function runCleanups(cleanups: Cleanup[]): Promise<void> {
 }
 
 async function compose(settings: Settings, log: Log, directory: DataDirectory, cleanups: Cleanup[]): Promise<Service> {
+  const entries = networkServerEntries(settings)
   const registry = await openRegistry({
     file: registryFileIn(directory.path),
     clock: systemClock,
@@ -119,6 +123,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   const sightings = gatherSightings(registry, log, cleanups)
   const engine = createEngine(settings, log, directory)
   const codecs = openCodecs(registry, log, cleanups)
+  const networkServers: NetworkServer[] = []
   const opened = openDownlinks({
     registry,
     state: durableStateOf(engine),
@@ -127,13 +132,22 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
       dispatch: (message, watcher, prefers) => broker.dispatch(message, watcher, prefers),
     },
     encoder: codecs,
-    networkServers: [],
+    networkServers,
     log: log.child({ room: 'lorawan' }),
   })
   const { downlinks } = opened
   const broker: Broker = createBroker(settings, log, { policy, sightings, engine, opened })
   await broker.start()
   cleanups.push(() => broker.close())
+  const ofSettings = await openNetworkServers({
+    entries,
+    registry,
+    publisher: downlinks.eventPublisher,
+    ready: () => downlinks.ready(),
+    log: log.child({ room: 'lorawan' }),
+  })
+  cleanups.push(() => ofSettings.close())
+  networkServers.push(...ofSettings.networkServers)
   await downlinks.load()
   cleanups.push(() => opened.close())
   const ticking = setInterval(() => {
@@ -147,6 +161,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   telemetry.registerCounts('broker', 'refusals', () => broker.refusals)
   telemetry.registerNumbers('commands', () => downlinks.numbers(), CURRENT_DOWNLINK_NUMBERS)
   telemetry.registerCounts('commands', 'refusals', () => downlinks.refusals)
+  telemetry.registerNumbers('network_servers', () => ({ ...ofSettings.counters }))
   telemetry.registerNumbers('codecs', () => codecs.counters, ['waiting', 'workers'])
   const { certificates, onChange } = await openCertificates(settings, log, directory, cleanups)
 
@@ -166,6 +181,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
       health: () => (broker.isClosing ? { ready: false, reason: 'shutting down' } : { ready: true, reason: '' }),
     },
     commands: downlinks.commands,
+    networkServerEvents: ofSettings.webhooks,
     codecs,
     history: new EventHistory(new History(engine)),
     metrics: telemetry.registry,
@@ -228,6 +244,14 @@ function gatherSightings(registry: Registry, log: Log, cleanups: Cleanup[]): Dev
     return sightings.close()
   })
   return sightings
+}
+
+/** What FIELDGATE_NETWORK_SERVERS_FILE names; a StartFailure tells all that is wrong with it. */
+function networkServerEntries({ networkServersFile }: Settings): readonly NetworkServerEntry[] {
+  if (networkServersFile === undefined) return []
+  const result = readNetworkServersFile(networkServersFile)
+  if (result.ok) return result.entries
+  throw new StartFailure(`FIELDGATE_NETWORK_SERVERS_FILE=${networkServersFile}:\n${result.faults.join('\n')}`)
 }
 
 interface BrokerParts {

@@ -33,8 +33,8 @@ export interface ReceivedDownlink {
   /** Base64. */
   readonly data: string
   /** Where the protocol carries them. */
-  readonly id?: string
-  readonly expiresAtMs?: number
+  readonly id?: string | undefined
+  readonly expiresAtMs?: number | undefined
 }
 
 export interface ContractSubject {

@@ -1,0 +1,250 @@
+/** The file that names the network servers of a deployment: docs/network-servers/README.md describes it member by member. */
+import type { BrokerAddress } from './broker-socket.ts'
+import type { ChirpStackAddress } from './chirpstack-api.ts'
+import type { HttpTarget } from './http-request.ts'
+import { objectOf } from './json-members.ts'
+import { MemberReader } from './member-reader.ts'
+import type { ReadFile } from './member-reader.ts'
+import type { MqttBridgeSettings } from './mqtt-bridge.ts'
+import { TopicTemplate } from './topic-template.ts'
+
+/** What all kinds have. */
+interface Common {
+  readonly name: string
+  /** The only organization that it may speak for; undefined for the whole deployment. */
+  readonly organizationId: string | undefined
+}
+
+export interface MqttBridgeEntry extends Common {
+  readonly kind: 'mqtt-bridge'
+  readonly address: BrokerAddress
+  readonly bridge: MqttBridgeSettings
+}
+
+export interface ChirpStackGrpcEntry extends Common {
+  readonly kind: 'chirpstack-grpc'
+  readonly address: ChirpStackAddress
+  readonly tenants: ReadonlyMap<string, string> | undefined
+  readonly syncIntervalMs: number
+}
+
+/** Downlinks by HTTP, of network servers whose events come as webhooks. */
+export interface ChirpStackHttpEntry extends Common {
+  readonly kind: 'chirpstack-http'
+  readonly organizationId: string
+  readonly target: HttpTarget
+  readonly version: 'v3' | 'v4'
+  /** Undefined for all applications of the organization. */
+  readonly applications: readonly string[] | undefined
+}
+
+export interface TheThingsStackEntry extends Common {
+  readonly kind: 'the-things-stack'
+  readonly organizationId: string
+  readonly target: HttpTarget
+  readonly applicationId: string
+  readonly webhookId: string
+  readonly applications: readonly string[] | undefined
+}
+
+export type NetworkServerEntry = MqttBridgeEntry | ChirpStackGrpcEntry | ChirpStackHttpEntry | TheThingsStackEntry
+
+export type NetworkServersResult =
+  | { readonly ok: true; readonly entries: readonly NetworkServerEntry[] }
+  /** Sentences, each beginning with the member that is at fault. */
+  | { readonly ok: false; readonly faults: readonly string[] }
+
+/** Network servers of one deployment; each has a connection or a synchronisation of its own. */
+const MAXIMUM_ENTRIES = 100
+/** 32 days. */
+const MAXIMUM_SESSION_EXPIRY_SECONDS = 2_764_800
+
+const NAME = /^[a-z0-9][a-z0-9-]{0,39}$/
+const DIGITS = /^[1-9][0-9]{0,14}$/
+const APPLICATION_ID = /^[0-9A-Za-z-]{1,64}$/
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const THINGS_ID = /^[a-z0-9](?:-?[a-z0-9]){1,35}$/
+const EVENT_TOPIC = 'application/{{application_id}}/device/{{dev_eui}}/event/{{event}}'
+const COMMAND_TOPIC = 'application/{{application_id}}/device/{{dev_eui}}/command/down'
+
+/** Reads the text of the file. `readFile` reads the files that it names in turn. */
+export function readNetworkServers(text: string, readFile: ReadFile): NetworkServersResult {
+  let file: unknown
+  try {
+    file = JSON.parse(text)
+  } catch {
+    return { ok: false, faults: ['the file is not JSON'] }
+  }
+  const list = objectOf(file)?.['networkServers']
+  if (!Array.isArray(list)) return { ok: false, faults: ['networkServers: must be an array'] }
+  if (list.length > MAXIMUM_ENTRIES) {
+    return { ok: false, faults: [`networkServers: must have at most ${MAXIMUM_ENTRIES} elements`] }
+  }
+  const faults: string[] = []
+  const entries = list.flatMap((element: unknown, index) => {
+    const path = `networkServers[${index}]`
+    const object = objectOf(element)
+    if (object !== undefined) return readEntry(new MemberReader(object, path, readFile, faults))
+    faults.push(`${path}: must be an object`)
+    return []
+  })
+  entries.forEach(({ name }, index) => {
+    const isTaken = entries.findIndex((entry) => entry.name === name) < index
+    if (isTaken && name !== '')
+      faults.push(`networkServers[${index}].name: "${name}" is the name of another one already`)
+  })
+  return faults.length === 0 ? { ok: true, entries } : { ok: false, faults }
+}
+
+function readEntry(reader: MemberReader): NetworkServerEntry {
+  const name = reader.text('name', NAME, '1 to 40 lower-case letters, digits and hyphens')
+  if (name === 'mqtt') reader.fault('name', '"mqtt" names the network servers that are clients of this broker')
+  const kind = reader.choice('kind', ['mqtt-bridge', 'chirpstack-grpc', 'chirpstack-http', 'the-things-stack'])
+  const entry = READERS[kind](reader, name)
+  reader.end()
+  return entry
+}
+
+const READERS: Readonly<
+  Record<NetworkServerEntry['kind'], (reader: MemberReader, name: string) => NetworkServerEntry>
+> = {
+  'mqtt-bridge': readBridge,
+  'chirpstack-grpc': readChirpStackGrpc,
+  'chirpstack-http': readChirpStackHttp,
+  'the-things-stack': readTheThingsStack,
+}
+
+function readBridge(reader: MemberReader, name: string): MqttBridgeEntry {
+  const organizationId = readOrganization(reader)
+  const url = reader.url('url', ['mqtt:', 'mqtts:'])
+  const isTls = url.protocol === 'mqtts:'
+  const tls = {
+    ca: reader.optionalPemFile('caFile'),
+    cert: reader.optionalPemFile('certFile'),
+    key: reader.optionalPemFile('keyFile'),
+  }
+  if (!isTls && (tls.ca ?? tls.cert ?? tls.key) !== undefined)
+    reader.fault('url', 'must begin with mqtts:// for caFile, certFile and keyFile')
+  if ((tls.cert === undefined) !== (tls.key === undefined)) reader.fault('certFile', 'goes with keyFile')
+  if (url.pathname !== '' && url.pathname !== '/') reader.fault('url', 'must have no path')
+  const password = reader.optionalSecret('password')
+  const userName = reader.optionalText('userName', /^[^\0]{1,200}$/, '1 to 200 characters')
+  if (password !== undefined && userName === undefined) reader.fault('password', 'goes with userName')
+  const applications = reader.optionalMap(
+    'applications',
+    APPLICATION_ID,
+    APPLICATION_ID,
+    'an object of application ids: {"theirs": "ours"}',
+  )
+  if (applications !== undefined && new Set(applications.values()).size !== applications.size) {
+    reader.fault('applications', 'must name each of our applications once')
+  }
+  return {
+    kind: 'mqtt-bridge',
+    name,
+    organizationId,
+    address: {
+      host: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port === '' ? (isTls ? 8883 : 1883) : Number(url.port),
+      tls: isTls ? tls : undefined,
+    },
+    bridge: {
+      name,
+      protocolVersion: reader.choice('mqttVersion', ['5.0', '3.1.1'], '5.0') === '5.0' ? 5 : 4,
+      clientId: reader.text('clientId', /^[!-~]{1,64}$/, '1 to 64 visible ASCII characters'),
+      userName,
+      password,
+      sessionExpirySeconds: reader.integer('sessionExpirySeconds', 3600, MAXIMUM_SESSION_EXPIRY_SECONDS, 604_800),
+      eventTopic: readTemplate(reader, 'eventTopic', EVENT_TOPIC, ['applicationId', 'devEui', 'event']),
+      commandTopic: readTemplate(reader, 'commandTopic', COMMAND_TOPIC, ['applicationId', 'devEui']),
+      family: reader.choice('family', ['A', 'B']),
+      takesCommands: reader.flag('commands', true),
+      applications,
+    },
+  }
+}
+
+function readTemplate(
+  reader: MemberReader,
+  member: string,
+  fallback: string,
+  wanted: Parameters<typeof TopicTemplate.parse>[1],
+): TopicTemplate {
+  const text = reader.optionalText(member, /^[^\0]{1,400}$/, 'a topic template') ?? fallback
+  const template = TopicTemplate.parse(text, wanted)
+  if (typeof template !== 'string') return template
+  reader.fault(member, template)
+  return TopicTemplate.parse(fallback, wanted) as TopicTemplate
+}
+
+function readChirpStackGrpc(reader: MemberReader, name: string): ChirpStackGrpcEntry {
+  const url = reader.url('url', ['http:', 'https:'])
+  if (url.pathname !== '/') reader.fault('url', 'must have no path')
+  const ca = readCa(reader, url)
+  const isTls = url.protocol === 'https:'
+  const port = url.port === '' ? (isTls ? '443' : '80') : url.port
+  return {
+    kind: 'chirpstack-grpc',
+    name,
+    organizationId: undefined,
+    address: { target: `${url.hostname}:${port}`, apiKey: readApiKey(reader), tls: isTls ? { ca } : undefined },
+    tenants: reader.optionalMap(
+      'tenants',
+      UUID,
+      DIGITS,
+      'an object of tenant ids and organization ids: {"<tenant’s UUID>": "<organization id>"}',
+    ),
+    syncIntervalMs: reader.integer('syncSeconds', 30, 86_400, 300) * 1000,
+  }
+}
+
+function readChirpStackHttp(reader: MemberReader, name: string): ChirpStackHttpEntry {
+  const { organizationId, applications } = readOwner(reader)
+  const version = reader.choice('version', ['v3', 'v4'])
+  const target = readTarget(reader, (apiKey) => ({ 'grpc-metadata-authorization': `Bearer ${apiKey}` }))
+  return { kind: 'chirpstack-http', name, organizationId, applications, version, target }
+}
+
+function readTheThingsStack(reader: MemberReader, name: string): TheThingsStackEntry {
+  const rule = 'an id of The Things Stack'
+  return {
+    kind: 'the-things-stack',
+    name,
+    ...readOwner(reader),
+    target: readTarget(reader, (apiKey) => ({ authorization: `Bearer ${apiKey}`, 'user-agent': 'fieldgate' })),
+    applicationId: reader.text('applicationId', THINGS_ID, rule),
+    webhookId: reader.text('webhookId', THINGS_ID, rule),
+  }
+}
+
+function readOwner(reader: MemberReader): {
+  readonly organizationId: string
+  readonly applications: readonly string[] | undefined
+} {
+  const organizationId = reader.text('organizationId', DIGITS, 'the id of an organization, a string of digits')
+  const applications = reader.optionalTexts('applications', APPLICATION_ID, 'an array of application ids')
+  return { organizationId, applications }
+}
+
+function readOrganization(reader: MemberReader): string | undefined {
+  return reader.optionalText('organizationId', DIGITS, 'the id of an organization, a string of digits')
+}
+
+function readTarget(reader: MemberReader, headersOf: (apiKey: string) => Record<string, string>): HttpTarget {
+  const baseUrl = reader.url('url', ['http:', 'https:'])
+  return { baseUrl, ca: readCa(reader, baseUrl), headers: headersOf(readApiKey(reader)) }
+}
+
+function readCa(reader: MemberReader, url: URL): string | undefined {
+  const ca = reader.optionalPemFile('caFile')
+  if (ca !== undefined && url.protocol !== 'https:') reader.fault('url', 'must begin with https:// for caFile')
+  return ca
+}
+
+/** Goes into a header, where a line break would begin another one. */
+function readApiKey(reader: MemberReader): string {
+  const apiKey = reader.secret('apiKey')
+  if (/^[!-~]*$/.test(apiKey)) return apiKey
+  reader.fault('apiKey', 'must have visible ASCII characters alone')
+  return ''
+}

@@ -1,0 +1,169 @@
+/** The network servers that the settings name, wired to the registry, the broker and the downlink queue. */
+import { readFileSync } from 'node:fs'
+import { OrganizationApplications } from './access/organization-applications.ts'
+import type { Publisher } from './broker/consumer.ts'
+import type { Registry } from './identity/registry.ts'
+import type { Log } from './log.ts'
+import type { EventSink, NetworkServer } from './lorawan/network-server.ts'
+import { RECONNECTING } from './lorawan/network-servers/backoff.ts'
+import { openBrokerSocket } from './lorawan/network-servers/broker-socket.ts'
+import { ChirpStackApi } from './lorawan/network-servers/chirpstack-api.ts'
+import { ChirpStackGrpc } from './lorawan/network-servers/chirpstack-grpc.ts'
+import { ChirpStackSync, externalIdPrefix } from './lorawan/network-servers/chirpstack-sync.ts'
+import { createCounters } from './lorawan/network-servers/counters.ts'
+import type { NetworkServerCounters } from './lorawan/network-servers/counters.ts'
+import { DeviceEventSink } from './lorawan/network-servers/device-event-sink.ts'
+import { HttpClient } from './lorawan/network-servers/http-request.ts'
+import { MqttBridge } from './lorawan/network-servers/mqtt-bridge.ts'
+import { chirpStackForm, theThingsStackForm } from './lorawan/network-servers/rest-forms.ts'
+import { RestNetworkServer } from './lorawan/network-servers/rest-network-server.ts'
+import type { RestForm } from './lorawan/network-servers/rest-network-server.ts'
+import { readNetworkServers } from './lorawan/network-servers/settings.ts'
+import type {
+  ChirpStackGrpcEntry,
+  ChirpStackHttpEntry,
+  MqttBridgeEntry,
+  NetworkServerEntry,
+  NetworkServersResult,
+  TheThingsStackEntry,
+} from './lorawan/network-servers/settings.ts'
+import { TheThingsStackDeviceIds } from './lorawan/network-servers/the-things-stack-device-ids.ts'
+import { systemTimers } from './lorawan/network-servers/timers.ts'
+import { WebhookReceiver } from './lorawan/network-servers/webhook-receiver.ts'
+import { syncedRegistry } from './synced-registry.ts'
+
+/** The variable of a device that names it to The Things Stack, where that is not `eui-` and its DevEUI. */
+const DEVICE_ID_VARIABLE = 'theThingsStackDeviceId'
+
+export interface NetworkServersParts {
+  readonly entries: readonly NetworkServerEntry[]
+  readonly registry: Registry
+  /** Of a broker that has started. */
+  readonly publisher: Publisher
+  /** The network server can be reached (again). */
+  readonly ready: (networkServer: NetworkServer) => void
+  readonly log: Log
+}
+
+export interface OpenedNetworkServers {
+  readonly networkServers: readonly NetworkServer[]
+  /** Takes the events that network servers post. */
+  readonly webhooks: WebhookReceiver
+  readonly counters: NetworkServerCounters
+  close(): Promise<void>
+}
+
+/** Reads the file of FIELDGATE_NETWORK_SERVERS_FILE, and the files that it names. */
+export function readNetworkServersFile(path: string): NetworkServersResult {
+  try {
+    return readNetworkServers(readText(path), readText)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    return { ok: false, faults: [`the file can't be read (${code})`] }
+  }
+}
+
+function readText(file: string): string {
+  return readFileSync(file, 'utf8')
+}
+
+/** Opens them all; each connects by itself and goes on trying. */
+export async function openNetworkServers(parts: NetworkServersParts): Promise<OpenedNetworkServers> {
+  const { registry, publisher, ready, entries } = parts
+  const counters = createCounters()
+  const applications = new OrganizationApplications(registry.directory)
+  const unsubscribe = registry.changes.subscribe((change) => applications.changed(change))
+  const placeOf = (devEui: string) => registry.directory.device(devEui)
+  const sinkOf = (organizationId: string | null): EventSink =>
+    new DeviceEventSink({ placeOf, publisher, ready, counters }, organizationId ?? undefined)
+  const deviceIds = new TheThingsStackDeviceIds()
+  const opening: Opening = { parts, counters, applications, sinkOf, deviceIds }
+  const networkServers: NetworkServer[] = []
+  for (const entry of entries) networkServers.push(await openEntry(entry, opening))
+  return {
+    networkServers,
+    webhooks: new WebhookReceiver({ placeOf, sinkOf, deviceIds }),
+    counters,
+    async close() {
+      unsubscribe()
+      await Promise.all(networkServers.map((networkServer) => networkServer.close()))
+    },
+  }
+}
+
+interface Opening {
+  readonly parts: NetworkServersParts
+  readonly counters: NetworkServerCounters
+  readonly applications: OrganizationApplications
+  readonly sinkOf: (organizationId: string | null) => EventSink
+  readonly deviceIds: TheThingsStackDeviceIds
+}
+
+function openEntry(entry: NetworkServerEntry, opening: Opening): Promise<NetworkServer> {
+  switch (entry.kind) {
+    case 'mqtt-bridge':
+      return openBridge(entry, opening)
+    case 'chirpstack-grpc':
+      return openChirpStackGrpc(entry, opening)
+    case 'chirpstack-http':
+      return openRest(entry, opening, chirpStackForm(entry.version))
+    case 'the-things-stack':
+      return openRest(entry, opening, formOfTheThingsStack(entry, opening))
+  }
+}
+
+/** What every adapter gets. */
+function common({ parts, counters }: Opening) {
+  return { timers: systemTimers, backoff: RECONNECTING, counters, log: parts.log }
+}
+
+async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<NetworkServer> {
+  const { organizationId } = entry
+  const own = organizationId === undefined ? undefined : await opening.applications.of(organizationId)
+  return new MqttBridge(entry.bridge, {
+    ...common(opening),
+    sink: opening.sinkOf(organizationId ?? null),
+    mayServe: (applicationId) => own?.has(applicationId) ?? true,
+    openSocket: () => openBrokerSocket(entry.address),
+  })
+}
+
+async function openChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Opening): Promise<NetworkServer> {
+  const { name, tenants } = entry
+  const api = new ChirpStackApi(entry.address)
+  const registry = syncedRegistry(opening.parts.registry)
+  const known = await registry.syncedApplications(externalIdPrefix(name), [...new Set(tenants?.values())])
+  const sync = new ChirpStackSync(
+    { name, api, registry, tenants, nowMs: () => Date.now(), log: opening.parts.log },
+    known,
+  )
+  const sink = opening.sinkOf(null)
+  return new ChirpStackGrpc(name, { ...common(opening), api, sync, sink, syncIntervalMs: entry.syncIntervalMs })
+}
+
+async function openRest(
+  entry: ChirpStackHttpEntry | TheThingsStackEntry,
+  opening: Opening,
+  form: RestForm,
+): Promise<NetworkServer> {
+  const { name, organizationId, applications } = entry
+  const own = await opening.applications.of(organizationId)
+  return new RestNetworkServer(name, {
+    ...common(opening),
+    sink: opening.sinkOf(organizationId),
+    serves: (applicationId) => own.has(applicationId) && (applications?.includes(applicationId) ?? true),
+    client: new HttpClient(entry.target),
+    form,
+  })
+}
+
+function formOfTheThingsStack(entry: TheThingsStackEntry, { parts, deviceIds }: Opening): RestForm {
+  return theThingsStackForm({
+    applicationId: entry.applicationId,
+    webhookId: entry.webhookId,
+    async deviceIdOf(devEui) {
+      const device = await parts.registry.devices.get(devEui)
+      return deviceIds.idOf(devEui, device?.variables[DEVICE_ID_VARIABLE])
+    },
+  })
+}
