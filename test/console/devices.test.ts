@@ -5,6 +5,9 @@ import { within } from '../support/bounded-wait.ts'
 import { launchBrowser, Window } from './browser.ts'
 import { climateUplink, startWorld, type World } from './world.ts'
 
+/** What the page asks for of the past. */
+const STORED_EVENTS = 500
+
 let browser: Browser
 let world: World
 
@@ -66,15 +69,15 @@ test('a command is sent as hex, and its fate told from the broker’s answer to 
   await page.getByLabel('Bytes').fill('01 02 ff')
   await page.getByLabel('Confirmed').check()
   await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByText('The broker accepted it.').waitFor()
+  await page.getByText('The service took it.').waitFor()
   const received = await within(world.commands.next(), 'the command')
   const command = JSON.parse(String(received.value?.text)) as Record<string, unknown>
   assert.deepEqual([command['confirmed'], command['fPort'], command['data']], [true, 10, 'AQL/'])
   await world.publish(device, 'txack', { fCnt: 3, gatewayID: '00005eef20000001' })
-  await page.getByText('A gateway sent it to the device.').waitFor()
+  await page.getByText('A gateway sent it, frame 3.').waitFor()
   await world.publish(device, 'ack', { fCnt: 3, acknowledged: true })
   await page.getByText('The device acknowledged it.').waitFor()
-  await page.getByText('done', { exact: true }).waitFor()
+  await page.getByText('acknowledged', { exact: true }).waitFor()
   window.assertQuiet()
   await window.close()
 })
@@ -88,7 +91,7 @@ test('a command that the service refuses is told with the service’s own reason
   await page.getByLabel('Bytes').fill(Buffer.alloc(300).toString('base64'))
   await page.getByRole('button', { name: 'Send' }).click()
   await page.getByText(/^Refused \(0x[0-9a-f]{2}\): .*242/).waitFor()
-  await page.getByText('failed', { exact: true }).waitFor()
+  await page.getByText('No command in the last day').waitFor()
   await window.close()
 })
 
@@ -96,5 +99,40 @@ test('a device of nobody, or of somebody else, is told apart from a fault', asyn
   const window = await Window.open(browser, world.service.https)
   await window.signIn('/devices/ffffffffffffffff', world.anna)
   await window.page.getByText('This does not exist, or you have no role in its organization.').waitFor()
+  await window.close()
+})
+
+test('what came before the page was opened is there, without a gap and without a double', async () => {
+  const device = world.devices[5]
+  assert.ok(device !== undefined)
+  for (let fCnt = 0; fCnt < 20; fCnt += 1) await world.publish(device, 'up', climateUplink(fCnt))
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  // Events go on while the page is opening: some are stored, some live, and some both.
+  let isOpening = true
+  const publishing = (async () => {
+    let fCnt = 20
+    // oxlint-disable-next-line no-unmodified-loop-condition -- it is, while this awaits
+    for (; isOpening && fCnt < 5_000; fCnt += 1) await world.publish(device, 'up', climateUplink(fCnt))
+    return fCnt
+  })()
+  await window.signIn(`/devices/${device.devEui}`, world.anna)
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await page.getByRole('option').first().waitFor()
+  isOpening = false
+  const published = await publishing
+  const list = page.getByRole('listbox')
+  await list.focus()
+  const frames: number[] = []
+  const rows = Math.min(published, STORED_EVENTS)
+  for (let row = 0; row < rows; row += 1) {
+    await page.keyboard.press('ArrowDown')
+    const text = await page.getByLabel('Message as it came', { exact: true }).textContent()
+    frames.push((JSON.parse(text ?? '{}') as { fCnt: number }).fCnt)
+  }
+  assert.deepEqual(
+    frames,
+    Array.from({ length: rows }, (_, index) => published - 1 - index),
+  )
   await window.close()
 })

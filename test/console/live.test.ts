@@ -56,6 +56,8 @@ test('events appear as they come, with values and bytes of the chosen one side b
 test('filters by kind and device, and a pause, change what is shown and lose nothing', async () => {
   const window = await openLive()
   const { page } = window
+  await page.getByRole('option').first().waitFor()
+  await page.getByRole('button', { name: 'Clear' }).click()
   await world.publish(device(0), 'up', climateUplink(1))
   await world.publish(device(4), 'status', { margin: 7, externalPowerSource: false, batteryLevel: 64 })
   await page.getByRole('option').nth(1).waitFor()

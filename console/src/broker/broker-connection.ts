@@ -16,10 +16,12 @@ export type BrokerState =
   /** Final: the person has no right to connect. */
   | { readonly phase: 'refused'; readonly reason: string }
 
-/** A message as it arrived. The payload is the caller's. */
+/** A message as it arrived. */
 export interface BrokerMessage {
   readonly topicName: string
   readonly payload: Uint8Array
+  /** By which the service's stored events are told apart; undefined where it sent none. */
+  readonly eventId: string | undefined
   readonly receivedAtMs: number
 }
 
@@ -34,6 +36,8 @@ export const CONNECTING: BrokerState = { phase: 'connecting' }
 
 export type MessageListener = (message: BrokerMessage) => void
 
+/** The User Property that carries it. */
+const EVENT_ID = 'event-id'
 const TOKEN_TTL_SECONDS = 3600
 /** A token with less left than this is not connected with. */
 const LEAST_LEFT_MS = 60_000
@@ -166,7 +170,9 @@ export class BrokerConnection {
       for (const topicFilter of this.#listeners.keys()) this.#subscribe(topicFilter)
     })
     client.on('message', (topicName: string, payload: Uint8Array, packet: IPublishPacket) => {
-      this.#deliver({ topicName: packet.topic === '' ? topicName : packet.topic, payload, receivedAtMs: Date.now() })
+      const id = packet.properties?.userProperties?.[EVENT_ID]
+      const eventId = typeof id === 'string' ? id : undefined
+      this.#deliver({ topicName, payload, eventId, receivedAtMs: Date.now() })
     })
     client.on('packetreceive', (packet: Packet) => {
       if (packet.cmd !== 'puback') return

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { leavesOf, readEvent, type LiveEvent } from './live-event.ts'
 
-const read = (kind: string, event: unknown): LiveEvent =>
-  readEvent(1, `application/7/device/0101010101010101/event/${kind}`, Buffer.from(JSON.stringify(event)), 5)
+const readText = (kind: string, text: string): LiveEvent =>
+  readEvent({ id: '1-1', topicName: `application/7/device/0101010101010101/event/${kind}`, text, receivedAtMs: 5 })
+const read = (kind: string, event: unknown): LiveEvent => readText(kind, JSON.stringify(event))
 
 test('an uplink of family A tells device, frame, bytes, values and the gateway that heard it best', () => {
   const event = read('up', {
@@ -52,7 +53,7 @@ test('whatever a device or a neighbour publishes is an event, never an exception
     '\u0000',
   ]) {
     for (const kind of ['up', 'status', 'location', 'log', 'nothing']) {
-      const event = readEvent(1, `application/7/device/x/event/${kind}`, Buffer.from(payload), 5)
+      const event = readText(kind, payload)
       assert.equal(event.text, payload)
     }
   }

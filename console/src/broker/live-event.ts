@@ -7,6 +7,8 @@ export const EVENT_KINDS = ['up', 'join', 'ack', 'txack', 'status', 'location', 
 export interface LiveEvent {
   /** Rises by one from event to event; the key of its row. */
   readonly serial: number
+  /** The service's own, the same live and stored; undefined where the message carried none. */
+  readonly id: string | undefined
   readonly receivedAtMs: number
   readonly applicationId: string
   readonly devEui: string
@@ -34,12 +36,21 @@ export interface LiveEvent {
 
 type Members = Readonly<Record<string, unknown>>
 
-const decoder = new TextDecoder()
+/** A message, live or stored. */
+export interface EventMessage {
+  readonly id: string | undefined
+  readonly topicName: string
+  readonly text: string
+  readonly receivedAtMs: number
+}
+
+let lastSerial = 0
 
 /** Reads a message. Never throws: what is not JSON, or lacks members, is shown as far as it goes. */
-export function readEvent(serial: number, topicName: string, payload: Uint8Array, receivedAtMs: number): LiveEvent {
+export function readEvent(message: EventMessage): LiveEvent {
+  const { topicName, text } = message
   const [, applicationId = '', , devEui = '', , kind = ''] = topicName.split('/')
-  const text = decoder.decode(payload)
+  lastSerial += 1
   const event = membersOf(parsed(text))
   const info = membersOf(event['deviceInfo'])
   const best = bestReception(event['rxInfo'])
@@ -54,7 +65,7 @@ export function readEvent(serial: number, topicName: string, payload: Uint8Array
   const deviceName = textOf(event['deviceName']) ?? textOf(info['deviceName']) ?? ''
   const isFault = kind === 'error' || event['level'] === 'ERROR' || (kind === 'ack' && event['acknowledged'] === false)
   const summary = summaryOf(kind, event, facts)
-  return { serial, receivedAtMs, applicationId, devEui, deviceName, kind, topicName, text, ...facts, summary, isFault }
+  return { serial: lastSerial, ...message, applicationId, devEui, deviceName, kind, ...facts, summary, isFault }
 }
 
 interface Facts {

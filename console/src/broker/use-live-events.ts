@@ -2,7 +2,9 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { BrokerConnection } from './broker-connection.ts'
 import { EventRing } from './event-ring.ts'
+import { type HistoryOf, newestEvents } from '../api/event-history.ts'
 import { type LiveEvent, readEvent } from './live-event.ts'
+import { Seam } from './seam.ts'
 import { useMessages } from './use-broker.ts'
 
 /** What a page keeps: an hour of a quiet application, ten seconds of a very busy one. */
@@ -20,27 +22,58 @@ interface LiveEvents {
   readonly clear: () => void
 }
 
-let serial = 0
+/** Stored events that a page begins with. */
+const STORED_EVENTS = 500
 
-/** Gathers the events of the filters while the component is shown. While `isPaused`, what comes is gathered, not drawn. */
-export function useLiveEvents(
-  connection: BrokerConnection | undefined,
-  topicFilters: readonly string[],
-  isPaused: boolean,
-): LiveEvents {
+const decoder = new TextDecoder()
+
+/** What a page wants to see. */
+interface LiveEventsAsked {
+  readonly connection: BrokerConnection | undefined
+  readonly topicFilters: readonly string[]
+  /** Whether the broker has granted the filters: then the stored events are asked for. */
+  readonly isConnected: boolean
+  readonly history: HistoryOf
+  /** What comes meanwhile is gathered, not drawn. */
+  readonly isPaused: boolean
+}
+
+/** Stored events and live ones in one list, while the component is shown. */
+export function useLiveEvents(asked: LiveEventsAsked): LiveEvents {
+  const { connection, topicFilters, isConnected, history, isPaused } = asked
   const ring = useRef(new EventRing(BOUNDS))
+  const seam = useRef(new Seam())
   const received = useRef(0)
   const isStale = useRef(false)
   const [drawn, setDrawn] = useState<Omit<LiveEvents, 'clear'>>({ events: [], receivedCount: 0, perSecond: 0 })
   const rate = useRef(createRate())
 
-  useMessages(connection, topicFilters, ({ topicName, payload, receivedAtMs }) => {
-    serial += 1
+  useMessages(connection, topicFilters, ({ topicName, payload, eventId, receivedAtMs }) => {
     received.current += 1
-    isStale.current = true
     rate.current.count(receivedAtMs)
-    ring.current.push(readEvent(serial, topicName, payload, receivedAtMs))
+    const event = readEvent({ id: eventId, topicName, text: decoder.decode(payload), receivedAtMs })
+    const shown = seam.current.live(event)
+    if (shown !== undefined) ring.current.push(shown)
+    isStale.current = true
   })
+  const historyKey = JSON.stringify(history)
+  useEffect(() => {
+    if (!isConnected) return undefined
+    let isCurrent = true
+    const join = (stored: readonly LiveEvent[]): void => {
+      if (!isCurrent) return
+      for (const event of seam.current.close(stored, ring.current.all())) ring.current.push(event)
+      isStale.current = true
+    }
+    newestEvents(JSON.parse(historyKey) as HistoryOf, STORED_EVENTS)
+      .then((messages) => join(messages.map(readEvent)))
+      // Without the stored events, the live ones are still worth showing.
+      .catch(() => join([]))
+    return () => {
+      isCurrent = false
+      seam.current.open()
+    }
+  }, [isConnected, historyKey])
 
   useEffect(() => {
     let frame = 0

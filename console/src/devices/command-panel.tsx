@@ -1,46 +1,30 @@
-/** Saying something to a device: the form, the broker's verdict, and what becomes of it. */
-import { Button, Checkbox, Group, NumberInput, SegmentedControl, SimpleGrid, Stack, Textarea } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
+/** Saying something to a device: the form and the broker's verdict. */
+import { Button, Checkbox, Group, NumberInput, SegmentedControl, Stack, Text, Textarea } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, type ReactElement, useState } from 'react'
+import { deviceQueueKey } from '../api/device-queue.ts'
 import type { BrokerConnection } from '../broker/broker-connection.ts'
-import type { LiveEvent } from '../broker/live-event.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { type CommandContent, contentOf, type ContentForm } from './command-content.ts'
-import { fatesOf, type SentCommand } from './command-fate.ts'
-import { SentCommands } from './sent-commands.tsx'
 
 interface CommandPanelProps {
+  readonly devEui: string
   readonly topicName: string
   readonly connection: BrokerConnection | undefined
-  /** Of the device, oldest first. */
-  readonly events: readonly LiveEvent[]
 }
 
-/** Commands that the page remembers; the list is for watching, not a record. */
-const REMEMBERED = 20
+/** MQTT 5.0 §2.4: a Reason Code from here on is a refusal. */
+const FIRST_REFUSAL = 0x80
 
-/** The form, and the commands that were sent from this page. */
-export function CommandPanel({ topicName, connection, events }: CommandPanelProps): ReactElement {
-  const [sent, setSent] = useState<readonly SentCommand[]>([])
-  const remember = (command: SentCommand): void => setSent((before) => [...before, command].slice(-REMEMBERED))
+/** The form and the broker's verdict. */
+export function CommandPanel(props: CommandPanelProps): ReactElement {
   return (
-    <SimpleGrid cols={{ base: 1, md: 2 }}>
-      <Panel title="Send a command" lead="Published to the broker like any client’s, with its answer shown.">
-        <CommandForm topicName={topicName} connection={connection} onSent={remember} />
-      </Panel>
-      <Panel title="What became of it" lead="Of the commands that were sent from this page.">
-        <SentCommands fates={fatesOf(sent, events)} />
-      </Panel>
-    </SimpleGrid>
+    <Panel title="Send a command" lead="Published to the broker like any client’s, with its answer shown.">
+      <CommandForm {...props} />
+    </Panel>
   )
-}
-
-interface CommandFormProps {
-  readonly topicName: string
-  readonly connection: BrokerConnection | undefined
-  readonly onSent: (command: SentCommand) => void
 }
 
 const EXAMPLES: Readonly<Record<ContentForm, string>> = {
@@ -49,21 +33,22 @@ const EXAMPLES: Readonly<Record<ContentForm, string>> = {
   object: '{"digitalOutput": {"1": 1}}',
 }
 
-function CommandForm({ topicName, connection, onSent }: CommandFormProps): ReactElement {
+function CommandForm({ devEui, topicName, connection }: CommandPanelProps): ReactElement {
   const [form, setForm] = useState<ContentForm>('hex')
   const [text, setText] = useState('')
   const [fPort, setFPort] = useState<number | string>(10)
   const [isConfirmed, setConfirmed] = useState(false)
   const content = contentOf(form, text)
+  const queryClient = useQueryClient()
   const publication = useMutation({
     mutationFn: async (given: CommandContent) => {
       if (connection === undefined) throw new Error('The broker is not connected yet. Try again in a moment.')
-      const id = crypto.randomUUID()
-      const sentAtMs = Date.now()
-      const command = { id, confirmed: isConfirmed, fPort, ...given }
-      const answer = await connection.publish(topicName, JSON.stringify(command))
-      onSent({ id, sentAtMs, isConfirmed, answer, shown: `port ${fPort}  ·  ${text.trim()}` })
+      const command = { id: crypto.randomUUID(), confirmed: isConfirmed, fPort, ...given }
+      const { reasonCode, reasonString } = await connection.publish(topicName, JSON.stringify(command))
+      if (reasonCode < FIRST_REFUSAL) return
+      throw new Error(`Refused (0x${reasonCode.toString(16)}): ${reasonString ?? 'the broker gave no reason'}`)
     },
+    onSettled: () => queryClient.invalidateQueries({ queryKey: deviceQueueKey(devEui) }),
   })
   const submit = (event: FormEvent): void => {
     event.preventDefault()
@@ -122,6 +107,11 @@ function CommandForm({ topicName, connection, onSent }: CommandFormProps): React
           </Button>
         </Group>
         <Failure error={publication.error} />
+        {publication.isSuccess ? (
+          <Text size="sm" c="dimmed" role="status">
+            The service owns it now. What becomes of it is told beside.
+          </Text>
+        ) : null}
       </Stack>
     </form>
   )

@@ -17,6 +17,7 @@ import { When } from '../shell/when.tsx'
 import { Battery } from './battery.tsx'
 import { CommandPanel } from './command-panel.tsx'
 import { DevicePlots } from './device-plots.tsx'
+import { QueuePanel } from './queue-panel.tsx'
 
 /** The page. */
 export function DevicePage(): ReactElement {
@@ -73,7 +74,13 @@ function DeviceContent({ detail }: { readonly detail: DeviceDetail }): ReactElem
   const connection = useBroker()
   const filters = useMemo(() => (topics.data === undefined ? [] : [topics.data.events]), [topics.data])
   const state = useBrokerState(connection, filters)
-  const { events } = useLiveEvents(connection, filters, false)
+  const { events } = useLiveEvents({
+    connection,
+    topicFilters: filters,
+    isConnected: state.phase === 'connected',
+    history: { devEui: device.devEUI },
+    isPaused: false,
+  })
   const newestFirst = useMemo(() => events.toReversed(), [events])
   return (
     <>
@@ -86,14 +93,17 @@ function DeviceContent({ detail }: { readonly detail: DeviceDetail }): ReactElem
             Events
           </Text>
           <Text c="dimmed" size="sm">
-            Since this page was opened.
+            The newest that are stored, and what comes.
           </Text>
         </div>
         <ConnectionBadge state={state} />
       </Group>
       <EventView events={newestFirst} isFiltered={false} rows={8} withDevice={false} />
       {topics.data?.commands === undefined ? null : (
-        <CommandPanel topicName={topics.data.commands} connection={connection} events={events} />
+        <SimpleGrid cols={{ base: 1, md: 2 }}>
+          <CommandPanel devEui={device.devEUI} topicName={topics.data.commands} connection={connection} />
+          <QueuePanel devEui={device.devEUI} events={events} />
+        </SimpleGrid>
       )}
     </>
   )

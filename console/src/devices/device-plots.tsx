@@ -53,13 +53,7 @@ export function DevicePlots({ events }: { readonly events: readonly LiveEvent[] 
 }
 
 function Nothing(): ReactElement {
-  return (
-    <Blank
-      icon="activity"
-      title="Waiting for an uplink"
-      text="The plot begins with the next one, and goes on while this page is open."
-    />
-  )
+  return <Blank icon="activity" title="Waiting for an uplink" text="The plot begins with the first one that comes." />
 }
 
 /** Decoded numbers by name, one for each uplink, null where an uplink has none. */

@@ -69,14 +69,16 @@ export function DevicesPage(): ReactElement {
         ) : null}
         {listed.length === 0 ? null : (
           <ScrollArea type="auto">
-            <Table miw={680} verticalSpacing="sm" horizontalSpacing="lg" highlightOnHover>
+            <Table miw={{ base: 0, sm: 680 }} verticalSpacing="sm" horizontalSpacing="lg" highlightOnHover>
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th>Device</Table.Th>
-                  <Table.Th>Application</Table.Th>
+                  <Table.Th visibleFrom="sm">Application</Table.Th>
                   <Table.Th>Last seen</Table.Th>
-                  <Table.Th>Battery</Table.Th>
-                  <Table.Th ta="right">Margin</Table.Th>
+                  <Table.Th visibleFrom="xs">Battery</Table.Th>
+                  <Table.Th ta="right" visibleFrom="sm">
+                    Margin
+                  </Table.Th>
                 </Table.Tr>
               </Table.Thead>
               <Table.Tbody>
@@ -130,14 +132,14 @@ function DeviceRow({
           {device.devEUI}
         </Text>
       </Table.Td>
-      <Table.Td>{applicationName}</Table.Td>
+      <Table.Td visibleFrom="sm">{applicationName}</Table.Td>
       <Table.Td>
         <When at={device.lastSeenAt} />
       </Table.Td>
-      <Table.Td>
+      <Table.Td visibleFrom="xs">
         <Battery percent={device.deviceStatusBatteryLevel} />
       </Table.Td>
-      <Table.Td ta="right" className="numbers">
+      <Table.Td ta="right" className="numbers" visibleFrom="sm">
         {device.deviceStatusMargin === null ? (
           <Text span c="dimmed">
             –

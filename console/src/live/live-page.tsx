@@ -36,7 +36,9 @@ export function LivePage(): ReactElement {
   const [isPaused, setPaused] = useState(false)
   const connection = useBroker()
   const state = useBrokerState(connection, topicFilters)
-  const live = useLiveEvents(connection, topicFilters, isPaused)
+  const isConnected = state.phase === 'connected'
+  const history = { applicationIds: watched }
+  const live = useLiveEvents({ connection, topicFilters, isConnected, history, isPaused })
   const [kinds, setKinds] = useState<string[]>([])
   const [search, setSearch] = useState('')
   const shown = useShown(live.events, kinds, useDeferredValue(search.trim().toLowerCase()))
