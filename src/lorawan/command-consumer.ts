@@ -64,7 +64,9 @@ function conclude(
  */
 function responseWanted({ properties, sender }: ConsumedMessage): Omit<ResponseWanted, 'qos'> | undefined {
   const topicName = properties?.responseTopic
-  if (topicName === undefined || sender === undefined || parseTopic(topicName) !== undefined) return undefined
+  if (topicName === undefined || sender === undefined) return undefined
+  // Others than an application's topics, such as notices, may be read by every tenant, each its own: an answer would reach all.
+  if (!topicName.startsWith('application/') || parseTopic(topicName) !== undefined) return undefined
   // As a Topic Filter it might be granted for what it matches.
   if (hasWildcard(topicName) || !sender.maySubscribe(topicName)) return undefined
   const correlationData = properties?.correlationData

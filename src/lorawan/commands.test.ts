@@ -217,6 +217,8 @@ describe('the answer on the Response Topic', () => {
       TOPIC_NAME,
       'application/5/device/+/event/response',
       'application/#',
+      '$notice/missed',
+      'anything/else',
     ]) {
       assert.ok((await publish(downlinks, VALID, { properties: { responseTopic } })).allowed)
     }
