@@ -14,6 +14,7 @@ import type {
   OwnMessage,
   PublishConsumer,
   PublishObserver,
+  PublishTransformer,
   Publisher,
   ReaderListener,
   ReaderPreference,
@@ -44,6 +45,7 @@ export interface BrokerOptions {
   readonly policy: Policy
   readonly engine: Engine
   readonly consumers?: readonly PublishConsumer[]
+  readonly transformer?: PublishTransformer
   readonly observer?: PublishObserver
   readonly limits?: Partial<Limits>
   readonly clock?: Clock
@@ -75,6 +77,7 @@ export type RefusalCounts = ReadonlyMap<string, number>
 export class Broker implements Publisher, Dispatcher {
   readonly policy: Policy
   readonly consumers: readonly PublishConsumer[]
+  readonly transformer: PublishTransformer | undefined
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Log
@@ -103,6 +106,7 @@ export class Broker implements Publisher, Dispatcher {
   constructor(options: BrokerOptions) {
     this.policy = options.policy
     this.consumers = options.consumers ?? []
+    this.transformer = options.transformer
     this.limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.clock = options.clock ?? systemClock
     this.log = options.log ?? silentLog

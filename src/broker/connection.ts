@@ -52,7 +52,7 @@ export class Connection implements TransportHandlers {
   #permit: Permit | undefined = undefined
   #unwatch: (() => void) | undefined = undefined
   will: WillMessage | undefined = undefined
-  /** Messages of this connection that the engine does not own yet. */
+  /** Messages of this connection that were given to the engine and that it does not own yet. */
   pendingPublishes = 0
   /** QoS 1 and 2 messages of this connection that count against our Receive Maximum. */
   unacknowledgedPublishes = 0

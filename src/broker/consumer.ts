@@ -1,4 +1,7 @@
-/** Ports for rooms that take part in a PUBLISH: consumers judge it before it is owned and acknowledged, an observer sees it pass. */
+/**
+ * Ports for rooms that take part in a PUBLISH: consumers judge it before it is owned and acknowledged, a transformer completes
+ * it in between, an observer sees it pass.
+ */
 import type { MessageProperties, QoS } from '../mqtt/packet.ts'
 import type { Decision } from './policy.ts'
 
@@ -30,6 +33,33 @@ export interface PublishConsumer {
   wants(topicName: string): boolean
   /** ALLOWED lets the message be routed; TAKEN ends it here; a refusal is the sender's answer. */
   consume(message: ConsumedMessage): Decision | Promise<Decision>
+}
+
+/** A judged message before anybody owns it. */
+export interface HeldMessage {
+  readonly topicName: string
+  /** Fit to be kept; not to be written to. */
+  readonly payload: Buffer
+  /**
+   * How many messages more its connection may have unacknowledged: what is held back is among those that are. Infinity where
+   * nothing is counted: at QoS 0, by MQTT 3.1.1, for a message of the service's own.
+   */
+  readonly room: number
+}
+
+/**
+ * Completes messages that are not the same for their readers as for their sender. A message that is held back holds up no other
+ * of its connection, and its sender is acknowledged when it has gone on and is owned. What follows it by Topic Names whose order
+ * matters is the transformer's to hold back as well. It bounds what it holds, in number, bytes and time.
+ */
+export interface PublishTransformer {
+  /** False for what goes on at once, as it is. Asked for each message that is to be routed, so it must be cheap. */
+  holds(topicName: string): boolean
+  /**
+   * Called right after `holds` was true. `goOn` is called exactly once, within the call or later, also when the connection is
+   * gone by then, with the payload or with another in its place.
+   */
+  transform(message: HeldMessage, goOn: (payload: Buffer) => void): void
 }
 
 /** What an observer sees of a message that is on its way. The payload is a view; copy what must outlive the call. */

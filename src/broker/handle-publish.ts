@@ -1,4 +1,4 @@
-/** PUBLISH: limits, alias, permit, consumers, then ownership, then exactly one acknowledgement. */
+/** PUBLISH: limits, alias, permit, consumers, transformer, then ownership, then exactly one acknowledgement. */
 import { isUtf8 } from 'node:buffer'
 import type { MessageProperties, PublishPacket } from '../mqtt/packet.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts'
 import type { EngineFailure } from './engine.ts'
 import { Message, expiryOf } from './message.ts'
 import type { MessageFields } from './message.ts'
-import type { Sender } from './consumer.ts'
+import type { PublishTransformer, Sender } from './consumer.ts'
 import type { Decision, Permit, Refusal } from './policy.ts'
 import type { MessageOwnerCallbacks } from './router.ts'
 import type { ReceivedPublish, Session } from './session.ts'
@@ -102,8 +102,11 @@ function faultOf(broker: Broker, packet: PublishPacket, topicName: string): Refu
   return retainedFaultOf(broker, packet, topicName)
 }
 
-function retainedFaultOf(broker: Broker, packet: PublishPacket, topicName: string): Refusal | undefined {
-  const { retain, payload, properties } = packet
+function retainedFaultOf(
+  broker: Broker,
+  { retain, payload, properties }: Pick<PublishPacket, 'retain' | 'payload' | 'properties'>,
+  topicName: string,
+): Refusal | undefined {
   if (!retain || payload.length === 0 || broker.retained.hasRoom({ topicName, payload, properties })) return undefined
   return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
 }
@@ -187,14 +190,36 @@ function conclude(
     publisherKey: connection.session.key,
   }
   const message = new Message(fields, expiryOf(fields.properties, broker.clock))
-  if (packet.qos === 0) {
-    broker.router.pass(message)
-    return
-  }
-  const custody = new Custody(broker, connection, packet)
-  const { session } = connection
-  const isRemembered = packet.qos === 2 && broker.store?.keeps(session) === true
-  broker.router.own(message, custody, isRemembered ? broker.store?.received(session, packet.packetId) : undefined)
+  if (broker.transformer?.holds(topicName) === true) holdBack(broker, broker.transformer, connection, packet, message)
+  else if (packet.qos === 0) broker.router.pass(message)
+  else new Custody(broker, connection, packet).own(message)
+}
+
+/** The message waits for its transformer, and the connection goes on. What was accepted is routed, even if its publisher has left. */
+function holdBack(
+  broker: Broker,
+  transformer: PublishTransformer,
+  connection: Connection,
+  packet: PublishPacket,
+  message: Message,
+): void {
+  const { topicName, qos, packetId } = packet
+  // Without the payload, which would keep the chunk alive that it came in.
+  const kept: AcceptedPublish = { topicName, qos, packetId }
+  message.keep()
+  const custody = qos === 0 ? undefined : new Custody(broker, connection, kept)
+  const isCounted = custody !== undefined && connection.protocolVersion === 5
+  const room = isCounted ? broker.limits.receiveMaximum - connection.unacknowledgedPublishes : Infinity
+  transformer.transform({ topicName: message.topicName, payload: message.payload, room }, (payload) => {
+    message.payload = payload
+    // Others may have taken the room of a retained message meanwhile.
+    const fault = retainedFaultOf(broker, message, message.topicName)
+    if (custody === undefined) {
+      if (fault === undefined) broker.router.pass(message)
+      else refuse(broker, connection, kept, fault)
+    } else if (fault === undefined) custody.own(message)
+    else custody.refuse(fault)
+  })
 }
 
 /** A consumer owns the message: its publisher is told, and nobody else. */
@@ -217,16 +242,19 @@ function acknowledgeTaken(broker: Broker, connection: Connection, packet: Publis
   else receive()
 }
 
+/** What is needed of a PUBLISH once it is accepted. */
+type AcceptedPublish = Pick<PublishPacket, 'topicName' | 'qos' | 'packetId'>
+
 /** A QoS 1 or 2 PUBLISH from its acceptance until its publisher has been told. */
 class Custody implements MessageOwnerCallbacks {
   readonly #broker: Broker
   readonly #connection: Connection
   readonly #session: Session
-  readonly #packet: PublishPacket
+  readonly #packet: AcceptedPublish
   /** For QoS 2. */
   readonly #received: ReceivedPublish | undefined
 
-  constructor(broker: Broker, connection: Connection, packet: PublishPacket) {
+  constructor(broker: Broker, connection: Connection, packet: AcceptedPublish) {
     const { session } = connection
     this.#broker = broker
     this.#connection = connection
@@ -234,8 +262,18 @@ class Custody implements MessageOwnerCallbacks {
     this.#packet = packet
     this.#received = packet.qos === 2 ? { isOwned: false, connections: session.connections } : undefined
     if (this.#received !== undefined) session.received.set(packet.packetId, this.#received)
-    connection.pendingPublishes += 1
     connection.unacknowledgedPublishes += 1
+  }
+
+  /** Gives the message to the engine. */
+  own(message: Message): void {
+    const { store } = this.#broker
+    const { packetId } = this.#packet
+    const session = this.#session
+    this.#connection.pendingPublishes += 1
+    // Another Session of the same key may use the Packet Identifier by now: it is remembered for this one alone.
+    const isRemembered = this.#received !== undefined && !session.hasEnded && store?.keeps(session) === true
+    this.#broker.router.own(message, this, isRemembered ? store?.received(session, packetId) : undefined)
   }
 
   owned(reached: boolean): void {
@@ -249,16 +287,21 @@ class Custody implements MessageOwnerCallbacks {
     asking.sendAcknowledgement(qos === 1 ? 'puback' : 'pubrec', packetId, reasonCode)
   }
 
-  failed(failure: EngineFailure): void {
+  failed({ reasonCode, reason }: EngineFailure): void {
+    this.#connection.publishSettled()
+    this.refuse(refusal(reasonCode, reason, 'not_owned'))
+  }
+
+  /** Nobody owns the message: it is over. */
+  refuse(refused: Refusal): void {
     const { packetId } = this.#packet
     const asking = this.#asking()
     if (this.#received !== undefined && this.#session.received.get(packetId) === this.#received) {
       this.#session.received.delete(packetId)
     }
-    this.#connection.publishSettled()
     if (asking === undefined || asking.isClosed) return
     asking.unacknowledgedPublishes -= 1
-    refuse(this.#broker, asking, this.#packet, failureRefusal(failure))
+    refuse(this.#broker, asking, this.#packet, refused)
   }
 
   /** Who waits for the answer: with QoS 2 the client may have come back and asked again, or have given it up. */
@@ -272,10 +315,6 @@ class Custody implements MessageOwnerCallbacks {
   }
 }
 
-function failureRefusal({ reasonCode, reason }: EngineFailure): Refusal {
-  return refusal(reasonCode, reason, 'not_owned')
-}
-
 /** The message's own properties: the Topic Alias is between us and its publisher. */
 function messageProperties(packet: PublishPacket): MessageProperties | undefined {
   const { properties } = packet
@@ -285,7 +324,7 @@ function messageProperties(packet: PublishPacket): MessageProperties | undefined
 }
 
 /** A refused PUBLISH is told where the protocol has a place for it; elsewhere the connection is closed or the refusal counted. */
-function refuse(broker: Broker, connection: Connection, packet: PublishPacket, refused: Refusal): void {
+function refuse(broker: Broker, connection: Connection, packet: AcceptedPublish, refused: Refusal): void {
   const { reasonCode, reason, code } = refused
   broker.counters.publishesRefused += 1
   broker.refused('publish', connection, code, { topicName: packet.topicName, reasonCode, qos: packet.qos })
