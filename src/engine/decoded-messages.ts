@@ -43,6 +43,7 @@ export class DecodedMessages {
     const bytes = message.sizeBytes
     run.bytes += bytes
     this.#bytes += bytes
+    if (this.#bytes <= this.#maximumBytes) return
     for (const [key, oldest] of this.#runs) {
       if (this.#bytes <= this.#maximumBytes || oldest === run) return
       this.#runs.delete(key)

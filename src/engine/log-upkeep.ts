@@ -168,10 +168,12 @@ export class LogUpkeep {
     const numbers = (await disk.list(logDirectory)).flatMap((name) => segmentNumberOf(name) ?? [])
     const leaving = numbers.filter((number) => number <= this.#droppedNumber)
     for (const number of leaving.toSorted((one, other) => one - other)) {
+      // First: what an attempt before this one removed may not be durable yet.
+      await disk.syncDirectory(logDirectory)
       await disk.remove(`${logDirectory}/${segmentName(number)}`)
       await disk.remove(`${logDirectory}/${indexName(number)}`)
-      await disk.syncDirectory(logDirectory)
     }
+    await disk.syncDirectory(logDirectory)
     this.#removedNumber = this.#droppedNumber
   }
 }
