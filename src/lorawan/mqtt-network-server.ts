@@ -4,6 +4,7 @@
  */
 import type { Dispatcher, ReaderListener } from '../broker/consumer.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from './network-server.ts'
+import { downlinkMessage } from './network-servers/downlink-message.ts'
 import { commandTopic, parseTopicFilter } from './topics.ts'
 
 export interface MqttNetworkServerOptions {
@@ -50,7 +51,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     const own = `organization:${await this.#organizationOf(downlink.applicationId)}`
     return new Promise((resolve) => {
       const topicName = commandTopic(downlink.applicationId, downlink.devEui)
-      const message = { topicName, payload: payloadOf(downlink), qos: 1 } as const
+      const message = { topicName, payload: downlinkMessage(downlink), qos: 1 } as const
       const watcher = { acknowledged: () => resolve(TAKEN), abandoned: () => resolve(ABANDONED) }
       const dispatched = this.#dispatcher.dispatch(message, watcher, ({ tenant }) => tenant === own)
       if (dispatched === 'no reader') resolve(NO_READER)
@@ -66,23 +67,6 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   async close(): Promise<void> {
     this.#isClosed = true
   }
-}
-
-/**
- * One form for both families: ChirpStack v4 wants `devEui`, takes `id` and `expiresAt`, and ignores what it does not know;
- * v3 ignores members that it does not know, and takes `devEui` for its `devEUI`. With the id in it no two payloads are alike:
- * v3 drops one that equals another of the last 100 ms.
- */
-function payloadOf({ id, devEui, confirmed, fPort, data, expiresAtMs }: Downlink): Buffer {
-  const message = {
-    devEui,
-    id,
-    confirmed,
-    fPort,
-    data: data.toString('base64'),
-    ...(expiresAtMs === undefined ? {} : { expiresAt: new Date(expiresAtMs).toISOString() }),
-  }
-  return Buffer.from(JSON.stringify(message))
 }
 
 function isOfCommands(topicFilter: string): boolean {

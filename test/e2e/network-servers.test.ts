@@ -74,11 +74,11 @@ async function integrator(service: RunningService, username: string): Promise<In
 
 describe('a network server of the settings', { timeout: 90_000 }, () => {
   it('that is described wrongly keeps the service from starting, with all that is wrong', async () => {
-    const file = await fileOf({ name: 'x', kind: 'mqtt-bridge', url: 'http://x', family: 'Z' })
+    const file = await fileOf({ name: 'x', kind: 'mqtt-bridge', url: 'http://x', commands: 'no' })
     await assert.rejects(startInProcess({ environment: { FIELDGATE_NETWORK_SERVERS_FILE: file } }), (error: Error) => {
       assert.match(error.message, /networkServers\[0\]\.url: must be a URL that begins with mqtt:\/\//)
       assert.match(error.message, /networkServers\[0\]\.clientId: is missing/)
-      assert.match(error.message, /networkServers\[0\]\.family: must be one of "A", "B"/)
+      assert.match(error.message, /networkServers\[0\]\.commands: must be true or false/)
       return true
     })
   })
@@ -137,7 +137,7 @@ describe('a network server of the settings', { timeout: 90_000 }, () => {
     const mosquitto = await Mosquitto.start(folder)
     closing.push(() => mosquitto.stop())
     const url = `mqtt://127.0.0.1:${mosquitto.port}`
-    const bridge = { name: 'valley', kind: 'mqtt-bridge', url, clientId: 'fieldgate', family: 'B' }
+    const bridge = { name: 'valley', kind: 'mqtt-bridge', url, clientId: 'fieldgate' }
     const service = await start(await fileOf({ ...bridge, organizationId: '1' }))
     const administration = new Administration(service)
     const organizationId = await administration.organization()

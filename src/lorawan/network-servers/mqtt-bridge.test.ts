@@ -45,7 +45,6 @@ const SETTINGS: MqttBridgeSettings = {
     'event',
   ]),
   commandTopic: template('application/{{application_id}}/device/{{dev_eui}}/command/down', ['applicationId', 'devEui']),
-  family: 'B',
   takesCommands: true,
   applications: undefined,
 }
@@ -222,8 +221,8 @@ describeNetworkServer({
 
 describeNetworkServer({
   name: 'a bridge to a broker beside ChirpStack v3, by MQTT 3.1.1',
-  open: (sink) => openFar(sink, { family: 'A', protocolVersion: 4 }, 'application/+/device/+/command/down'),
-  skip: { refusals: noRefusals, ids: 'family A has no ids of commands', expiry: 'family A has no expiry' },
+  open: (sink) => openFar(sink, { protocolVersion: 4 }, 'application/+/device/+/command/down'),
+  skip: { refusals: noRefusals },
 })
 
 describe('a bridge', { timeout: 60_000 }, () => {

@@ -12,8 +12,7 @@ import type { BackoffSettings } from './backoff.ts'
 import { BrokerConnection } from './broker-connection.ts'
 import { counted } from './counters.ts'
 import type { NetworkServerCounters } from './counters.ts'
-import { downlinkMessage } from './downlink-forms.ts'
-import type { Family } from './downlink-forms.ts'
+import { downlinkMessage } from './downlink-message.ts'
 import { EventRefused } from './event-refused.ts'
 import type { NetworkServerLog } from './log.ts'
 import type { Timers } from './timers.ts'
@@ -28,7 +27,6 @@ export interface MqttBridgeSettings {
   readonly sessionExpirySeconds: number
   readonly eventTopic: TopicTemplate
   readonly commandTopic: TopicTemplate
-  readonly family: Family
   /** False where downlinks take another way, and this is one for events alone. */
   readonly takesCommands: boolean
   /** Their application ids to ours. Where it is undefined, all applications have the same ids on both sides. */
@@ -101,7 +99,7 @@ export class MqttBridge implements NetworkServer {
     const applicationId = this.#theirs?.get(downlink.applicationId) ?? downlink.applicationId
     const topicName = this.#settings.commandTopic.write({ applicationId, devEui: downlink.devEui })
     try {
-      const reasonCode = await connection.publish(topicName, downlinkMessage(downlink, this.#settings.family))
+      const reasonCode = await connection.publish(topicName, downlinkMessage(downlink))
       if (reasonCode === ReasonCodes.noMatchingSubscribers) return this.#nobodyThere()
       if (!isFailure(reasonCode)) return { outcome: 'taken' }
       const code = `0x${reasonCode.toString(16)}`

@@ -23,7 +23,6 @@ const BRIDGE = {
   kind: 'mqtt-bridge',
   url: 'mqtts://broker.example.org',
   clientId: 'fieldgate',
-  family: 'B',
 }
 const GRPC = { name: 'main', kind: 'chirpstack-grpc', url: 'https://chirpstack.example.org:8080', apiKey: 'key' }
 const HTTP = {
@@ -154,7 +153,6 @@ describe('the file of network servers', () => {
     ],
     ['a password without a user', { ...BRIDGE, password: 'x' }, /\.password: goes with userName$/],
     ['no Client Identifier', { ...BRIDGE, clientId: '' }, /\.clientId: must be 1 to 64 visible ASCII characters$/],
-    ['no family', { ...BRIDGE, family: undefined }, /\.family: is missing$/],
     ['another version of MQTT', { ...BRIDGE, mqttVersion: '3.1' }, /\.mqttVersion: must be one of "5.0", "3.1.1"$/],
     ['a topic with a wildcard', { ...BRIDGE, eventTopic: 'a/#' }, /\.eventTopic: must have no wildcards/],
     [
@@ -186,7 +184,7 @@ describe('the file of network servers', () => {
   }
 
   it('tells all faults at once, and no secret', () => {
-    const found = faultsOf({ ...GRPC, apiKey: 'the secret\n', syncSeconds: 0 }, { ...BRIDGE, family: 'C' }, BRIDGE)
+    const found = faultsOf({ ...GRPC, apiKey: 'the secret\n', syncSeconds: 0 }, { ...BRIDGE, commands: 'no' }, BRIDGE)
     assert.equal(found.length, 4)
     assert.match(found[3] ?? '', /networkServers\[2\]\.name: "valley" is the name of another one already/)
     assert.doesNotMatch(found.join('\n'), /the secret/)

@@ -157,7 +157,6 @@ function readBridge(reader: MemberReader, name: string): MqttBridgeEntry {
       sessionExpirySeconds: reader.integer('sessionExpirySeconds', 3600, MAXIMUM_SESSION_EXPIRY_SECONDS, 604_800),
       eventTopic: readTemplate(reader, 'eventTopic', EVENT_TOPIC, ['applicationId', 'devEui', 'event']),
       commandTopic: readTemplate(reader, 'commandTopic', COMMAND_TOPIC, ['applicationId', 'devEui']),
-      family: reader.choice('family', ['A', 'B']),
       takesCommands: reader.flag('commands', true),
       applications,
     },

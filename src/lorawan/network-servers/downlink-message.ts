@@ -1,0 +1,19 @@
+/** A downlink in the JSON that network servers take as the payload of a command message. */
+import type { Downlink } from '../network-server.ts'
+
+/**
+ * One form for both families: ChirpStack v4 wants `devEui`, takes `id` and `expiresAt`, and ignores what it does not know;
+ * v3 ignores members that it does not know, and takes `devEui` for its `devEUI`. With the id in it no two payloads are alike:
+ * v3 drops one that equals another of the last 100 ms.
+ */
+export function downlinkMessage({ id, devEui, confirmed, fPort, data, expiresAtMs }: Downlink): Buffer {
+  const message = {
+    devEui,
+    id,
+    confirmed,
+    fPort,
+    data: data.toString('base64'),
+    ...(expiresAtMs === undefined ? {} : { expiresAt: new Date(expiresAtMs).toISOString() }),
+  }
+  return Buffer.from(JSON.stringify(message))
+}
