@@ -35,35 +35,39 @@ export class BlockCache {
   }
 
   /**
-   * Reads blocks of one segment, ascending, adjacent ones with one read; those that are on their way not again, unless the segment still grows: then
-   * they may be on their way without what is wanted of them. Rejects with what the disk says.
+   * Reads blocks of one segment, ascending, adjacent ones with one read, and those that are on their way not again. `completeBytes`: how far the segment's
+   * file will not change any more; a block beyond may be on its way without what is wanted of it, and is read anew. Rejects with what the disk says.
    */
   async load(
     segment: number,
     blocks: readonly number[],
     file: DiskFile,
-    isGrowing: boolean,
+    completeBytes: number,
   ): Promise<Map<number, Buffer>> {
-    const loaded = new Map<number, Buffer>()
-    const waits: Promise<unknown>[] = []
+    const loading = new Map<number, Promise<Buffer>>()
     let run: number[] = []
     const readRun = (): void => {
-      if (run.length > 0) this.#read(segment, run, file)
+      if (run.length === 0) return
+      for (const [key, bytes] of this.#read(segment, run, file)) loading.set(key, bytes)
       run = []
     }
     for (const block of blocks) {
       const key = blockKey(segment, block)
-      const isNext = run.length === 0 || run.at(-1) === block - 1
-      if (this.#loading.has(key) && !isGrowing) continue
-      if (!isNext || run.length === MAXIMUM_BLOCKS_PER_READ) readRun()
+      const onItsWay = this.#loading.get(key)
+      if (onItsWay !== undefined) {
+        loading.set(key, onItsWay)
+        continue
+      }
+      if ((run.length > 0 && run.at(-1) !== block - 1) || run.length === MAXIMUM_BLOCKS_PER_READ) readRun()
       run.push(block)
     }
     readRun()
-    for (const block of blocks) {
-      const key = blockKey(segment, block)
-      waits.push((this.#loading.get(key) as Promise<Buffer>).then((bytes) => loaded.set(key, bytes)))
+    for (const [key, bytes] of loading) {
+      const isComplete = ((key % BLOCKS_PER_SEGMENT) + 1) * BLOCK_BYTES <= completeBytes
+      if (isComplete && !this.#loading.has(key)) this.#share(key, bytes)
     }
-    await Promise.all(waits)
+    const loaded = new Map<number, Buffer>()
+    await Promise.all([...loading].map(async ([key, bytes]) => loaded.set(key, await bytes)))
     return loaded
   }
 
@@ -74,26 +78,25 @@ export class BlockCache {
     }
   }
 
-  #read(segment: number, run: readonly number[], file: DiskFile): void {
+  #read(segment: number, run: readonly number[], file: DiskFile): [key: number, bytes: Promise<Buffer>][] {
     const pieces = run.map(() => Buffer.allocUnsafeSlow(BLOCK_BYTES))
     const reading = file.read(pieces, (run[0] as number) * BLOCK_BYTES)
-    for (const [index, block] of run.entries()) {
-      const key = blockKey(segment, block)
-      const loading = reading.then(
-        (bytesRead) => {
-          const length = Math.min(BLOCK_BYTES, Math.max(0, bytesRead - index * BLOCK_BYTES))
-          const bytes = (pieces[index] as Buffer).subarray(0, length)
-          if (this.#loading.get(key) === loading) this.#loading.delete(key)
-          this.#keep(key, bytes)
-          return bytes
-        },
-        (error: unknown) => {
-          if (this.#loading.get(key) === loading) this.#loading.delete(key)
-          throw error
-        },
-      )
-      this.#loading.set(key, loading)
-    }
+    return pieces.map((piece, index) => {
+      const key = blockKey(segment, run[index] as number)
+      const bytes = reading.then((bytesRead) => {
+        const block = piece.subarray(0, Math.min(BLOCK_BYTES, Math.max(0, bytesRead - index * BLOCK_BYTES)))
+        this.#keep(key, block)
+        return block
+      })
+      return [key, bytes]
+    })
+  }
+
+  /** Lets others wait for a block that is on its way. */
+  #share(key: number, bytes: Promise<Buffer>): void {
+    this.#loading.set(key, bytes)
+    const end = (): void => void this.#loading.delete(key)
+    bytes.then(end, end)
   }
 
   #keep(key: number, bytes: Buffer): void {

@@ -25,7 +25,7 @@ export interface Disk {
   open(path: string): Promise<DiskFile>
   /** The names in a directory, in any order; none when there is no directory. */
   list(directory: string): Promise<readonly string[]>
-  /** Makes the directory and those above it, durably; does nothing when it is there. */
+  /** Makes the directory and those above it, durably; only makes it durable when it is there. */
   makeDirectory(path: string): Promise<void>
   syncDirectory(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>

@@ -19,6 +19,13 @@ export type MakeEngine = (options: { readonly retainedBytes: number }) => Promis
 
 const AMPLE = 64 * 1_048_576
 
+/** Everything that is ready has run. */
+function eventLoop(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}
+
 function isUp(topicName: string): boolean {
   return topicName.endsWith('/up')
 }
@@ -127,6 +134,32 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
       const none = await engine.read(0, 10, 100)
       assert.deepEqual([none.messages, none.offsets, none.next, none.lost], [[], [], 10, 0])
       assert.deepEqual(await engine.read(1, 0, 100), { messages: [], offsets: [], next: 0, lost: 0 })
+      await engine.close()
+    },
+  },
+  {
+    title: 'readers that follow the tail while messages come get each one, once and in order',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      const total = 400
+      const follow = async (turn: number): Promise<string[]> => {
+        const seen: string[] = []
+        for (let from = 0; from < total;) {
+          const { messages, next, lost } = await engine.read(0, from, turn)
+          assert.equal(lost, 0)
+          seen.push(...texts(messages))
+          from = next
+          await eventLoop()
+        }
+        return seen
+      }
+      const readers = [follow(1), follow(7), follow(1_000)]
+      for (let number = 0; number < total; number += 1) {
+        void append(engine, 0, messageOf('a', `${number}`))
+        if (number % 10 === 0) await eventLoop()
+      }
+      const expected = Array.from({ length: total }, (_, number) => `${number}`)
+      for (const seen of await Promise.all(readers)) assert.deepEqual(seen, expected)
       await engine.close()
     },
   },

@@ -31,6 +31,9 @@ export function stateDirectoryOf(directory: string): string {
 export async function prepareLogDirectory(disk: Disk, directory: string, partitions: number): Promise<void> {
   for (const path of [directory, logDirectoryOf(directory), stateDirectoryOf(directory)]) await disk.makeDirectory(path)
   const stored = await readFormat(disk, directory)
+  // What an earlier process made may stand in the system's memory alone, if it was killed at the wrong moment; all that follows rests on it.
+  await disk.syncDirectory(stateDirectoryOf(directory))
+  await disk.syncDirectory(directory)
   if (stored === undefined) await writeFormat(disk, directory, partitions)
   else if (stored.partitions !== partitions) {
     throw new LogDirectoryError(

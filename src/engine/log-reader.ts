@@ -56,9 +56,8 @@ export class LogReader {
   /** Reads the blocks of a segment, in addition to those that are held. */
   async fetch(segment: Segment, blocks: readonly number[], held: Map<number, Buffer>): Promise<void> {
     const { cache, files } = this.#log
-    const loaded = await files.use(segment.number, (file) =>
-      cache.load(segment.number, blocks, file, !segment.isSealed),
-    )
+    const completeBytes = segment.isSealed ? Infinity : segment.length
+    const loaded = await files.use(segment.number, (file) => cache.load(segment.number, blocks, file, completeBytes))
     for (const [key, bytes] of loaded) held.set(key, bytes)
   }
 
@@ -76,9 +75,13 @@ export class LogReader {
     let missing = first
     for (;;) {
       const { segment, blocks } = missing
-      if (!this.#log.segments.includes(segment)) held.clear()
-      else if (blocks === undefined) await this.#log.indexes.load(segment)
-      else await this.fetch(segment, blocks, held)
+      try {
+        if (blocks === undefined) await this.#log.indexes.load(segment)
+        else await this.fetch(segment, blocks, held)
+      } catch (error) {
+        // Retention may have taken it meanwhile.
+        if (this.#log.segments.includes(segment)) throw error
+      }
       const result = this.#attempt(partition, from, tail, maximumMessages, held)
       if (!('segment' in result)) return result
       missing = result

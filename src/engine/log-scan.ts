@@ -56,7 +56,7 @@ class Scan {
   }
 
   async run(): Promise<ScanResult> {
-    const { partition, afterOffset, maximumMessages } = this.#query
+    const { partition, afterOffset } = this.#query
     // The log may change while blocks are read: what is asked for is what it is now.
     const segments = this.#isForward ? [...this.#log.segments] : this.#log.segments.toReversed()
     const tail = this.#log.tails[partition] as number
@@ -66,17 +66,28 @@ class Scan {
       if (afterOffset !== undefined && this.#isForward) low = Math.max(low, afterOffset + 1)
       if (afterOffset !== undefined && !this.#isForward) high = Math.min(high, afterOffset)
       if (low >= high || segment.firstMs >= this.#toMs || segment.lastMs < this.#fromMs) continue
-      let index = this.#log.indexes.find(segment)
-      if (index === undefined) {
-        if (this.#indexLoads === MAXIMUM_INDEX_LOADS) return this.#page(this.#isForward ? low - 1 : high)
-        this.#indexLoads += 1
-        index = await this.#log.indexes.load(segment)
+      try {
+        const page = await this.#pageUpTo(segment, low, high)
+        if (page !== undefined) return page
+      } catch (error) {
+        // Retention may have taken it meanwhile.
+        if (this.#log.segments.includes(segment)) throw error
       }
-      const stoppedAt = await this.#scanSegment(segment, index, low, high)
-      if (this.#found.length > maximumMessages) return this.#page(undefined)
-      if (stoppedAt !== undefined) return this.#page(stoppedAt)
     }
     return { messages: this.#found, more: false, nextAfterOffset: undefined }
+  }
+
+  /** Goes through a segment; answers the page when it is full or the work is done. */
+  async #pageUpTo(segment: Segment, low: number, high: number): Promise<ScanResult | undefined> {
+    let index = this.#log.indexes.find(segment)
+    if (index === undefined) {
+      if (this.#indexLoads === MAXIMUM_INDEX_LOADS) return this.#page(this.#isForward ? low - 1 : high)
+      this.#indexLoads += 1
+      index = await this.#log.indexes.load(segment)
+    }
+    const stoppedAt = await this.#scanSegment(segment, index, low, high)
+    if (this.#found.length > this.#query.maximumMessages) return this.#page(undefined)
+    return stoppedAt === undefined ? undefined : this.#page(stoppedAt)
   }
 
   /** Answers where the scan goes on when its share of work is done. */

@@ -44,11 +44,10 @@ export const nodeDisk: Disk = {
         error === null ? resolve(made) : reject(error),
       )
     })
-    if (first === undefined) return
-    // Each new name stands in the directory above it.
+    // Each new name stands in the directory above it. One that is there may be new as well, made by a process that was killed.
     for (let made = path; ; made = dirname(made)) {
       await syncDirectory(dirname(made))
-      if (made === first || dirname(made) === made) return
+      if (first === undefined || made === first || dirname(made) === made) return
     }
   },
   syncDirectory,
