@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { Duplex } from 'node:stream'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
 import { Authority } from '../../../test/support/authority.ts'
 import { within } from '../../../test/support/bounded-wait.ts'
+import { outputOf } from '../../../test/support/program.ts'
 import { Mosquitto } from '../../../test/support/mosquitto.ts'
 import { PacketReader } from '../../mqtt/packet-reader.ts'
 import { describeNetworkServer, TestSink } from '../network-server-contract.testing.ts'
@@ -115,8 +116,13 @@ class Neighbour {
   readonly #downlinks: ReceivedDownlink[] = []
   #wake: () => void = () => {}
 
-  static async open(port: number, filter = '$share/chirpstack/application/+/device/+/command/+'): Promise<Neighbour> {
+  static async open(
+    port: number,
+    filter = '$share/chirpstack/application/+/device/+/command/+',
+    login: { readonly username?: string; readonly password?: string } = {},
+  ): Promise<Neighbour> {
     const client = await connectAsync(`mqtt://127.0.0.1:${port}`, {
+      ...login,
       protocolVersion: 5,
       clientId: 'chirpstack',
       clean: false,
@@ -382,6 +388,23 @@ describe('a bridge', { timeout: 60_000 }, () => {
     const test = open()
     await mosquittoSays(test, /CONNACK 0x87/, 2)
     assert.equal((await test.bridge.handOver(downlink('5'))).outcome, 'away')
+  })
+
+  it('needs no more rights at the broker than its page in docs/ gives it', async () => {
+    const page = await readFile(new URL('../../../docs/network-servers/bridge.md', import.meta.url), 'utf8')
+    const [acl = ''] = /^user fieldgate\n(?:topic .*\n)+/m.exec(page) ?? []
+    const at = (file: string): string => join(folder, file)
+    await writeFile(at('acl'), `${acl}user chirpstack\ntopic readwrite #\n`)
+    await outputOf('mosquitto_passwd', ['-c', '-b', at('passwords'), 'fieldgate', 'secret'])
+    await outputOf('mosquitto_passwd', ['-b', at('passwords'), 'chirpstack', 'other'])
+    await start(['allow_anonymous false', `password_file ${at('passwords')}`, `acl_file ${at('acl')}`])
+    neighbour = await Neighbour.open(mosquitto.port, undefined, { username: 'chirpstack', password: 'other' })
+    const test = open({ userName: 'fieldgate', password: 'secret' })
+    await sink.until('ready', () => sink.readyCount === 1)
+    await neighbour.event('{"fCnt":1}')
+    await test.untilAcknowledged(1)
+    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken' })
+    assert.equal((await neighbour.nextDownlink()).devEui, ONE)
   })
 
   it('speaks TLS with a certificate of its own, and trusts only what it is told to', async () => {

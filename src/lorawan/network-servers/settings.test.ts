@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { readNetworkServers } from './settings.ts'
 import type { NetworkServerEntry } from './settings.ts'
@@ -193,6 +194,18 @@ describe('the file of network servers', () => {
   for (const text of ['', '{', '[]', '{}', '{"networkServers":{}}', 'null']) {
     it(`is not ${JSON.stringify(text)}`, () => {
       assert.equal(readNetworkServers(text, readFile).ok, false)
+    })
+  }
+
+  const pages = new URL('../../../docs/network-servers/', import.meta.url)
+  for (const page of readdirSync(pages)) {
+    it(`is as docs/network-servers/${page} shows it`, () => {
+      const text = readFileSync(new URL(page, pages), 'utf8')
+      const pem = (path: string): string => (path.endsWith('.pem') ? '-----BEGIN CERTIFICATE-----' : 'secret')
+      for (const [, block = ''] of text.matchAll(/```json\n(\{\n {2}"networkServers"[^]*?)```/g)) {
+        const result = readNetworkServers(block, pem)
+        assert.ok(result.ok, JSON.stringify(result))
+      }
     })
   }
 
