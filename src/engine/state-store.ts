@@ -1,5 +1,5 @@
 /**
- * The state: every key with its value in memory, changed when the log has committed the change, and written to a snapshot from time to time so that the
+ * The state: every key with its value in memory (as much as its writers' own limits allow), changed when the log has committed the change, and written to a snapshot from time to time so that the
  * log need not be kept for it. A snapshot is a file of records: a head, changes, and an end with the number of entries; its name says where in
  * the log to go on from. It is written while the state changes, so some of its entries are younger than that place: what the
  * log says from there on, applied to it in order, gives the same in the end, for each change replaces the whole value.
