@@ -18,6 +18,7 @@ import type { Terminal } from './terminal.ts'
 
 interface ApplicationOptions {
   readonly name?: string
+  readonly id?: string
   readonly organization?: string
   readonly description?: string
   readonly codec?: string
@@ -36,6 +37,7 @@ An application is named by id, by name, or as organization/name.
 
 Examples:
   fieldgate application create water-network --organization alpine-valley-water --codec CAYENNE_LPP
+  fieldgate application create gas --organization alpine-valley-water --id 7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11
   fieldgate application update water-network --codec CUSTOM_JS --decoder-file decoder.js
   fieldgate application list --organization alpine-valley-water
   fieldgate application get alpine-valley-water/water-network --json`,
@@ -82,12 +84,14 @@ function addCreateAndUpdate(application: Command, terminal: Terminal): void {
     application.command('create').description('create an application and print its id').argument('<name>'),
   )
     .requiredOption('--organization <organization>', 'whose it is, for life')
+    .option('--id <id>', 'the id that its network server has for it: a UUID or digits; for global admins')
     .option('--json', 'for programs: the API’s own JSON')
     .action(async (name: string, options: ApplicationOptions, command: Command) => {
       const changes = await changesOf(options)
       const created = await withClient(terminal, command, async (client) => {
         const organizationID = await organizationIdOf(client, options.organization ?? '')
-        return client.request('POST', '/api/applications', { application: { name, organizationID, ...changes } })
+        const application = { ...given({ id: options.id }), name, organizationID, ...changes }
+        return client.request('POST', '/api/applications', { application })
       })
       if (options.json === true) showJson(terminal, created)
       else terminal.out(`${String(created['id'])}\n`)

@@ -188,6 +188,12 @@ describe('the command line where no service runs', () => {
     assert.match((await shell('token create --organization alpine --user nobody')).error, /There is no user nobody\./)
   })
 
+  it('gives an application the id that its network server has for it, and finds it by that', async () => {
+    const id = '7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11'
+    assert.equal(await succeed(shell, `application create gas --organization alpine --id ${id}`), `${id}\n`)
+    assert.match(await succeed(shell, `application get ${id}`), /gas/)
+  })
+
   it('names the applications that share a name', async () => {
     await succeed(shell, 'application create water --organization harbour')
     assert.match(

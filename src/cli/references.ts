@@ -29,8 +29,11 @@ interface Where {
   readonly query?: Readonly<Record<string, string | undefined>>
 }
 
+/** The id of an application that its network server has named. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 async function idOf(client: ApiClient, where: Where, reference: string): Promise<string> {
-  if (/^\d+$/.test(reference)) return reference
+  if (/^\d+$/.test(reference) || UUID.test(reference)) return reference
   // The search is by containment; names that contain this one and come before it are rarely a thousand.
   const query = { ...where.query, search: reference, limit: 1000 }
   const { result } = await listPage(client, where.path, query)
