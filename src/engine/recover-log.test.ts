@@ -216,3 +216,24 @@ test('the state outlives the segments that it was written in, and tails outlive 
   assert.equal(await append(again, 1, messageOf('a', 'second')), 1)
   await again.close()
 })
+
+test('a large state is written to snapshots while it changes, and is whole after a kill', async () => {
+  const disk = new SimulatedDisk()
+  const engine = await openOn(disk)
+  const expected = new Map<string, string>()
+  for (let round = 0; round < 4; round += 1) {
+    for (let number = 0; number < 60; number += 1) {
+      const value = `${round}:${number}`.padEnd(number % 7 === 0 ? 150_000 : 40_000)
+      // Gone in one round, back at another place in the next.
+      if ((number + round) % 5 === 0) expected.delete(`k${number}`)
+      else expected.set(`k${number}`, value)
+      await write(engine, { [`k${number}`]: expected.get(`k${number}`) })
+    }
+  }
+  const snapshots = disk.paths().filter((path) => path.endsWith('.snapshot'))
+  assert.equal(snapshots.length, 1)
+  assert.ok(disk.content(snapshots[0] as string).length > 2_000_000)
+  const again = await openOn(disk.kill())
+  assert.deepEqual(new Map(await loadAll(again)), expected)
+  await again.close()
+})
