@@ -121,7 +121,7 @@ export class Broker implements Publisher, Dispatcher {
     const { clock, limits, counters, store } = this
     this.delivery = new Delivery(engine, index, clock, limits, counters, store, idProperty, ready)
     this.retained = new RetainedMessages(limits)
-    this.router = new Router(index, this.delivery, this.retained, engine, counters, observer, keepsQoS0)
+    this.router = new Router(index, this.delivery, this.retained, engine, counters, observer, keepsQoS0, clock)
     this.wills = new WillMessages(this.deadlines, (session, due) => void this.#publishWill(session, due))
     this.sessions = new Sessions(index, this.delivery, this.deadlines, this.wills, limits, counters, store)
     options.policy.watchAccess?.((lost) => this.#endSessions(lost))

@@ -19,7 +19,9 @@ export function handleSubscribe(
   const wishes = wishesOf(packet)
   // What the client published before is in the log, and its retained messages in place, before it subscribes.
   const settled = connection.pendingPublishes > 0 ? connection.settled() : undefined
-  if (settled === undefined && !wishes.some(({ replayFrom }) => replayFrom !== undefined))
+  // Where topics may have been somebody else's, what is retained of them is looked at closer.
+  const mayBeOlder = connection.permit.belongsSinceMs !== undefined && broker.retained.count > 0
+  if (settled === undefined && !mayBeOlder && !wishes.some(({ replayFrom }) => replayFrom !== undefined))
     return subscribeAll(broker, connection, packet, wishes, [])
   return prepareAndSubscribe(broker, connection, packet, wishes, settled)
 }
@@ -30,6 +32,15 @@ interface Wish {
   readonly topicFilter: string
   readonly replayFrom: string | undefined
 }
+
+/** What of the past goes with a subscription. */
+interface Past {
+  /** Nothing older is the tenant's, ms since 1970. */
+  readonly sinceMs: number
+  readonly start: ReplayStart | undefined
+}
+
+const ALL_PAST: Past = { sinceMs: 0, start: undefined }
 
 interface Outcome {
   readonly reasonCode: ReasonCode
@@ -54,28 +65,39 @@ async function prepareAndSubscribe(
   settled: Promise<void> | undefined,
 ): Promise<void> {
   await settled
-  const starts: (ReplayStart | undefined)[] = []
-  for (const wish of wishes) starts.push(await replayStart(broker, connection, wish))
-  await subscribeAll(broker, connection, packet, wishes, starts)
+  const pasts: Past[] = []
+  for (const wish of wishes) pasts.push(await pastOf(broker, connection, wish))
+  await subscribeAll(broker, connection, packet, wishes, pasts)
 }
 
-/** Where the log is to be read from; nothing is looked up for who may not subscribe, or is being caught up already. */
+/** Nothing is looked up for who may not subscribe. */
+async function pastOf(broker: Broker, connection: Connection, wish: Wish): Promise<Past> {
+  const { topicFilter, replayFrom } = wish
+  const { permit } = connection
+  if (connection.isClosed || !isValidTopicFilter(topicFilter)) return ALL_PAST
+  if (parseSharedSubscription(topicFilter) !== undefined) {
+    return replayFrom === undefined ? ALL_PAST : { sinceMs: 0, start: NO_SHARED_REPLAY }
+  }
+  if (!permit.maySubscribe(topicFilter).allowed) return ALL_PAST
+  const sinceMs = (await permit.belongsSinceMs?.(topicFilter)) ?? 0
+  return { sinceMs, start: await replayStart(broker, connection, wish, sinceMs) }
+}
+
+const NO_SHARED_REPLAY: ReplayStart = {
+  reasonCode: ReasonCodes.implementationSpecificError,
+  reason: 'a shared subscription can not be caught up: it has one place in the log for all of its members',
+}
+
+/** Where the log is to be read from; undefined for who does not ask for it, or is being caught up already. */
 async function replayStart(
   broker: Broker,
   connection: Connection,
   { topicFilter, replayFrom }: Wish,
+  sinceMs: number,
 ): Promise<ReplayStart | undefined> {
-  if (connection.isClosed || replayFrom === undefined || !isValidTopicFilter(topicFilter)) return undefined
-  if (parseSharedSubscription(topicFilter) !== undefined) {
-    return {
-      reasonCode: ReasonCodes.implementationSpecificError,
-      reason: 'a shared subscription can not be caught up: it has one place in the log for all of its members',
-    }
-  }
-  if (!connection.permit.maySubscribe(topicFilter).allowed) return undefined
+  if (replayFrom === undefined) return undefined
   // A client that comes back and subscribes again goes on where it was.
   if (connection.session.subscriptions.get(topicFilter)?.replayFrom === replayFrom) return undefined
-  const sinceMs = (await connection.permit.belongsSinceMs?.(topicFilter)) ?? 0
   return findReplayStart(broker.engine, broker.delivery.partitionsOf(topicFilter), replayFrom, sinceMs)
 }
 
@@ -84,11 +106,11 @@ function subscribeAll(
   connection: Connection,
   packet: SubscribePacket,
   wishes: readonly Wish[],
-  starts: readonly (ReplayStart | undefined)[],
+  pasts: readonly Past[],
 ): Promise<void> | undefined {
   if (connection.isClosed) return undefined
   const { session } = connection
-  const outcomes = wishes.map((wish, index) => subscribe(broker, connection, packet, wish, starts[index]))
+  const outcomes = wishes.map((wish, index) => subscribe(broker, connection, packet, wish, pasts[index]?.start))
   return saveSession(broker, session, () => {
     if (connection.isClosed) return
     connection.send({
@@ -97,9 +119,12 @@ function subscribeAll(
       reasonCodes: outcomes.map(({ reasonCode }) => reasonCode), // [MQTT-3.8.4-6]
       properties: connection.reasonProperties(outcomes.find(({ reason }) => reason !== undefined)?.reason),
     })
-    for (const { subscription } of outcomes) {
+    for (const [index, { subscription }] of outcomes.entries()) {
       if (subscription === undefined) continue
-      const messages = broker.retained.match(subscription.topicFilter, broker.clock.now())
+      const { sinceMs } = pasts[index] ?? ALL_PAST
+      const messages = broker.retained
+        .match(subscription.topicFilter, broker.clock.now())
+        .filter(({ ownedAtMs }) => ownedAtMs >= sinceMs)
       if (messages.length > 0) broker.delivery.sendRetained(session, messages, subscription)
     }
     broker.readerReady(session)

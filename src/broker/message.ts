@@ -67,7 +67,7 @@ export class Message {
   /** Its place in the log, set by the engine that owns it; -1 while nobody does. */
   partition = -1
   offset = -1
-  /** When the log took it, ms since 1970; 0 while it has not. */
+  /** When the log, or what is retained beside it, took it, ms since 1970; 0 while it has not. */
   ownedAtMs = 0
   #sizeBytes: number | undefined = undefined
   #tellsId = false

@@ -72,8 +72,8 @@ export interface Permit {
   /** Asked for each delivery if present: for subscriptions granted wider than what they may bring. */
   readonly mayReceive: ((topicName: string) => boolean) | undefined
   /**
-   * Since when what the Topic Filter matches is this tenant's (ms since 1970): a replay of it begins no earlier, for the same topics
-   * may have been somebody else's. Asked for what may be subscribed to; absent: it always has been.
+   * Since when what the Topic Filter matches is this tenant's (ms since 1970): a replay of it begins no earlier, and nothing older that is
+   * retained goes with it, for the same topics may have been somebody else's. Asked for what may be subscribed to; absent: it always has been.
    */
   readonly belongsSinceMs?: ((topicFilter: string) => Promise<number>) | undefined
   /** Called with each change that may have narrowed the permit; with a reason when it is over. Returns the way to stop. */

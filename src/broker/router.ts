@@ -1,4 +1,5 @@
 /** From a judged message to its owners: the retained store, the log and the subscribers, in this order. */
+import type { Clock } from './clock.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderPreference } from './consumer.ts'
 import type { Counters } from './counters.ts'
 import type { Delivery } from './delivery.ts'
@@ -23,6 +24,7 @@ export class Router {
   readonly #counters: Counters
   readonly #observer: PublishObserver | undefined
   readonly #keepsQoS0: (topicName: string) => boolean
+  readonly #clock: Clock
 
   constructor(
     index: SubscriptionIndex,
@@ -32,7 +34,9 @@ export class Router {
     counters: Counters,
     observer: PublishObserver | undefined,
     keepsQoS0: (topicName: string) => boolean,
+    clock: Clock,
   ) {
+    this.#clock = clock
     this.#keepsQoS0 = keepsQoS0
     this.#index = index
     this.#delivery = delivery
@@ -49,8 +53,9 @@ export class Router {
       return
     }
     if (message.retain) {
+      message.ownedAtMs = this.#clock.now()
       this.#retained.set(message)
-      if (this.#engine.isDurable) this.#engine.write({ ...NOBODY_WAITS, changes: [retainedChange(message)] })
+      if (this.#engine.isDurable) this.#engine.write({ ...NOBODY_WAITS, changes: [this.#retainedChange(message)] })
     }
     this.deliver(message)
   }
@@ -75,7 +80,12 @@ export class Router {
 
   #changes(message: Message, change: StateChange | undefined): readonly StateChange[] | undefined {
     if (!message.retain || !this.#engine.isDurable) return change === undefined ? undefined : [change]
-    return change === undefined ? [retainedChange(message)] : [change, retainedChange(message)]
+    const retained = this.#retainedChange(message)
+    return change === undefined ? [retained] : [change, retained]
+  }
+
+  #retainedChange(message: Message): StateChange {
+    return retainedChange(message, this.#clock.now())
   }
 
   /** The engine owns the message; answers whether any subscription matches it. */

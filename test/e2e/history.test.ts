@@ -172,13 +172,15 @@ test('a device that goes to another organization leaves its events behind, and t
   }
 })
 
-test('an application that is made anew under its id, for another organization, shows nothing of the earlier one', async () => {
+test('an application that is made anew under its id, for another organization, shows nothing of the earlier one, retained or stored', async () => {
   const id = '7d3f0a52-94b1-4f0e-8b57-5f4f7f0d1c2e'
   const one = await place()
   const other = await place()
   await administration.application(one.organizationId, { id })
   const devEui = await administration.device(id)
   await publish(id, devEui, 0, 5)
+  const topicName = `application/${id}/device/${devEui}/event/status`
+  await networkServer.publishAsync(topicName, '{"fCnt":5}', { qos: 1, retain: true })
   await administration.must('DELETE', `/api/applications/${id}`)
   await administration.application(other.organizationId, { id })
   await administration.must('POST', '/api/devices', { device: { devEUI: devEui, applicationID: id } })
