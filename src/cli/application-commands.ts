@@ -90,8 +90,8 @@ function addCreateAndUpdate(application: Command, terminal: Terminal): void {
       const changes = await changesOf(options)
       const created = await withClient(terminal, command, async (client) => {
         const organizationID = await organizationIdOf(client, options.organization ?? '')
-        const application = { ...given({ id: options.id }), name, organizationID, ...changes }
-        return client.request('POST', '/api/applications', { application })
+        const fields = { ...given({ id: options.id }), name, organizationID, ...changes }
+        return client.request('POST', '/api/applications', { application: fields })
       })
       if (options.json === true) showJson(terminal, created)
       else terminal.out(`${String(created['id'])}\n`)

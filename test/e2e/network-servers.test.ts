@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { connectAsync } from 'mqtt'
-import type { MqttClient } from 'mqtt'
+import type { IClientOptions, MqttClient } from 'mqtt'
 import { Administration } from '../support/administration.ts'
 import { within } from '../support/bounded-wait.ts'
 import { Mosquitto } from '../support/mosquitto.ts'
@@ -44,14 +44,21 @@ async function start(file?: string): Promise<RunningService> {
 interface Integrator {
   readonly client: MqttClient
   next(): Promise<{ readonly topicName: string; readonly payload: string }>
+  /** What has come and was not asked for. */
+  rest(): readonly { readonly topicName: string; readonly payload: string }[]
 }
 
-async function integrator(service: RunningService, username: string): Promise<Integrator> {
+async function integrator(
+  service: RunningService,
+  username: string,
+  options: IClientOptions = {},
+): Promise<Integrator> {
   const client = await connectAsync(`mqtts://localhost:${service.mqttsPort}`, {
     protocolVersion: 5,
     username,
     password: 'default',
     ca: service.ca,
+    ...options,
   })
   closing.push(() => client.endAsync(true))
   const queue: { readonly topicName: string; readonly payload: string }[] = []
@@ -69,7 +76,7 @@ async function integrator(service: RunningService, username: string): Promise<In
       await within(promise, 'a message')
     }
   }
-  return { client, next }
+  return { client, next, rest: () => queue.splice(0) }
 }
 
 describe('a network server of the settings', { timeout: 90_000 }, () => {
@@ -173,5 +180,42 @@ describe('a network server of the settings', { timeout: 90_000 }, () => {
     assert.match(metrics.text, /^fieldgate_network_servers_events_owned_total 1$/m)
     assert.match(metrics.text, /^fieldgate_network_servers_events_refused_total 1$/m)
     assert.match(metrics.text, /^fieldgate_network_servers_downlinks_taken_total 1$/m)
+  })
+
+  it('loses no event of a bridge when the service is restarted while they come', async () => {
+    const mosquitto = await Mosquitto.start(folder)
+    closing.push(() => mosquitto.stop())
+    const url = `mqtt://127.0.0.1:${mosquitto.port}`
+    const file = await fileOf({ name: 'valley', kind: 'mqtt-bridge', url, clientId: 'fieldgate' })
+    const dataDirectory = join(folder, 'data')
+    const environment = { FIELDGATE_NETWORK_SERVERS_FILE: file, FIELDGATE_DATA_DIR: dataDirectory }
+    const first = await startInProcess({ environment })
+    const administration = new Administration(first)
+    const organizationId = await administration.organization()
+    const applicationId = await administration.application(organizationId)
+    const devEui = await administration.device(applicationId)
+    const { session } = await administration.person([{ organizationId }])
+    const token = await administration.brokerToken(session, organizationId)
+    const topicName = `application/${applicationId}/device/${devEui}/event/up`
+    const reading = { clientId: 'reader', clean: false, properties: { sessionExpiryInterval: 3600 } }
+    const before = await integrator(first, token, reading)
+    await before.client.subscribeAsync(topicName, { qos: 1 })
+    const chirpStack = await connectAsync(url, { protocolVersion: 5, clientId: 'chirpstack' })
+    closing.push(() => chirpStack.endAsync(true))
+    const count = 300
+    const publishing = (async () => {
+      for (let fCnt = 0; fCnt < count; fCnt += 1)
+        await chirpStack.publishAsync(topicName, `{"fCnt":${fCnt}}`, { qos: 1 })
+    })()
+    const seen = new Set<string>()
+    while (seen.size < 20) seen.add((await before.next()).payload)
+    await before.client.endAsync(true)
+    for (const { payload } of before.rest()) seen.add(payload)
+    await first.stop()
+    const second = await startInProcess({ environment })
+    closing.push(() => second.stop())
+    const after = await integrator(second, token, reading)
+    while (seen.size < count) seen.add((await after.next()).payload)
+    await publishing
   })
 })

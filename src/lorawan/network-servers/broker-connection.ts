@@ -46,6 +46,8 @@ const MAXIMUM_PACKET_BYTES = 1_048_576
 /** How long an answer of the broker may take, after which the connection is given up. */
 const ANSWER_MS = 15_000
 const KEEP_ALIVE_SECONDS = 30
+/** Time for DISCONNECT to reach a broker; one that does not close its end is cut off then. */
+const LINGER_MS = 5_000
 /** Packet Identifiers of our own PUBLISH packets lie above that of SUBSCRIBE. */
 const SUBSCRIBE_ID = 1
 const MAXIMUM_PACKET_ID = 65_535
@@ -135,6 +137,8 @@ export class BrokerConnection {
   close(): void {
     if (this.#state !== 'over' && this.#state !== 'connecting') this.#send({ type: 'disconnect', reasonCode: 0 })
     this.#socket.end()
+    const cut = this.#settings.timers.after(LINGER_MS, () => this.#socket.destroy())
+    this.#socket.once('close', cut)
     this.#end('closed', 'closed by this side')
   }
 
