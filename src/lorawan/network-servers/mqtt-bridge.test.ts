@@ -392,12 +392,12 @@ describe('a bridge', { timeout: 60_000 }, () => {
 
   it('needs no more rights at the broker than its page in docs/ gives it', async () => {
     const page = await readFile(new URL('../../../docs/network-servers/bridge.md', import.meta.url), 'utf8')
-    const [acl = ''] = /^user fieldgate\n(?:topic .*\n)+/m.exec(page) ?? []
-    const at = (file: string): string => join(folder, file)
-    await writeFile(at('acl'), `${acl}user chirpstack\ntopic readwrite #\n`)
-    await outputOf('mosquitto_passwd', ['-c', '-b', at('passwords'), 'fieldgate', 'secret'])
-    await outputOf('mosquitto_passwd', ['-b', at('passwords'), 'chirpstack', 'other'])
-    await start(['allow_anonymous false', `password_file ${at('passwords')}`, `acl_file ${at('acl')}`])
+    const [rights = ''] = /^user fieldgate\n(?:topic .*\n)+/m.exec(page) ?? []
+    const [acl, passwords] = [join(folder, 'acl'), join(folder, 'passwords')]
+    await writeFile(acl, `${rights}user chirpstack\ntopic readwrite #\n`)
+    await outputOf('mosquitto_passwd', ['-c', '-b', passwords, 'fieldgate', 'secret'])
+    await outputOf('mosquitto_passwd', ['-b', passwords, 'chirpstack', 'other'])
+    await start(['allow_anonymous false', `password_file ${passwords}`, `acl_file ${acl}`])
     neighbour = await Neighbour.open(mosquitto.port, undefined, { username: 'chirpstack', password: 'other' })
     const test = open({ userName: 'fieldgate', password: 'secret' })
     await sink.until('ready', () => sink.readyCount === 1)
