@@ -7,6 +7,7 @@ export interface Standing {
   readonly isGlobalAdmin: boolean
   /** Of the chosen organization. */
   readonly isOrganizationAdmin: boolean
+  readonly isDeviceAdmin: boolean
 }
 
 interface Page {
@@ -45,6 +46,56 @@ export const PAGES: readonly Page[] = [
     path: '/devices/:devEui',
     title: 'Device',
     Page: lazy(async () => ({ default: (await import('./devices/device-page.tsx')).DevicePage })),
+  },
+  {
+    path: '/codecs',
+    title: 'Codecs',
+    Page: lazy(async () => ({ default: (await import('./codecs/codecs-page.tsx')).CodecsPage })),
+    navigation: { icon: 'code', group: 'work', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+  },
+  {
+    path: '/applications',
+    title: 'Applications',
+    Page: lazy(async () => ({ default: (await import('./administration/applications-page.tsx')).ApplicationsPage })),
+    navigation: { icon: 'grid', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+  },
+  {
+    path: '/import',
+    title: 'Import devices',
+    Page: lazy(async () => ({ default: (await import('./administration/import-page.tsx')).ImportPage })),
+    navigation: { icon: 'upload', group: 'administration', isFor: ({ isDeviceAdmin }) => isDeviceAdmin },
+  },
+  {
+    path: '/members',
+    title: 'Members',
+    Page: lazy(async () => ({ default: (await import('./administration/members-page.tsx')).MembersPage })),
+    navigation: { icon: 'users', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+  },
+  {
+    path: '/network-servers',
+    title: 'Network servers',
+    Page: lazy(async () => ({
+      default: (await import('./administration/network-servers-page.tsx')).NetworkServersPage,
+    })),
+    navigation: { icon: 'server', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+  },
+  {
+    path: '/audit-log',
+    title: 'Audit log',
+    Page: lazy(async () => ({ default: (await import('./administration/audit-page.tsx')).AuditPage })),
+    navigation: { icon: 'list', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+  },
+  {
+    path: '/organizations',
+    title: 'Organizations',
+    Page: lazy(async () => ({ default: (await import('./administration/organizations-page.tsx')).OrganizationsPage })),
+    navigation: { icon: 'building', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
+  },
+  {
+    path: '/users',
+    title: 'Users',
+    Page: lazy(async () => ({ default: (await import('./administration/users-page.tsx')).UsersPage })),
+    navigation: { icon: 'user', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
   },
   {
     path: '/account',

@@ -2,7 +2,7 @@
 import { connectAsync, type MqttClient } from 'mqtt'
 import { Administration, PASSWORD } from '../support/administration.ts'
 import { textIn } from '../support/https-client.ts'
-import { startInProcess, type RunningService } from '../support/running-service.ts'
+import { ADMIN_PASSWORD, startInProcess, type RunningService } from '../support/running-service.ts'
 
 /** A deployment with people, devices and a connected network server. */
 export interface World {
@@ -12,6 +12,8 @@ export interface World {
   readonly devices: readonly WorldDevice[]
   /** An admin of both organizations. */
   readonly anna: SignIn
+  /** The global admin. */
+  readonly admin: SignIn
   /** Publishes an event of a device, and resolves when the broker has it. */
   publish(device: WorldDevice, kind: string, members: object): Promise<void>
   /** Commands as they reach the network server. */
@@ -90,6 +92,7 @@ export async function startWorld(options: { readonly furtherDevices?: number } =
     applicationId,
     devices,
     anna: { userName: 'anna', password: PASSWORD },
+    admin: { userName: 'admin', password: ADMIN_PASSWORD },
     commands,
     publish: async ({ devEui }, kind, members) => {
       const common = {

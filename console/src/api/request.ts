@@ -42,6 +42,28 @@ const SESSION_ENDS: ReadonlySet<string> = new Set([
 
 /** Sends a request and answers its body. Throws `ApiFailure`; a session that is over also ends on this side. */
 export async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+  return exchange<T>(method, path, options, options.body === undefined ? undefined : 'application/json', () =>
+    JSON.stringify(options.body),
+  )
+}
+
+/** The same with a file as the body. */
+export async function upload<T>(
+  path: string,
+  query: Readonly<Record<string, string>>,
+  contentType: string,
+  file: File,
+): Promise<T> {
+  return exchange<T>('POST', path, { query }, contentType, () => file)
+}
+
+async function exchange<T>(
+  method: string,
+  path: string,
+  options: RequestOptions,
+  contentType: string | undefined,
+  body: () => BodyInit,
+): Promise<T> {
   const token = options.token ?? session.token()
   const response = await answerTo(path + queryText(options.query), {
     method,
@@ -49,10 +71,10 @@ export async function request<T>(method: string, path: string, options: RequestO
       accept: 'application/json',
       ...(token === undefined ? {} : { 'grpc-metadata-authorization': `Bearer ${token}` }),
       ...(options.otp === undefined ? {} : { 'grpc-metadata-x-otp': options.otp }),
-      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(contentType === undefined ? {} : { 'content-type': contentType }),
       ...options.headers,
     },
-    ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+    ...(contentType === undefined ? {} : { body: body() }),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
     keepalive: options.keepalive ?? false,
     credentials: 'same-origin',

@@ -1,6 +1,18 @@
 /** All devices of the organization, found by name or DevEUI. */
-import { Anchor, Badge, Group, Pagination, ScrollArea, Select, Skeleton, Table, Text, TextInput } from '@mantine/core'
-import { useDebouncedValue } from '@mantine/hooks'
+import {
+  Anchor,
+  Badge,
+  Button,
+  Group,
+  Pagination,
+  ScrollArea,
+  Select,
+  Skeleton,
+  Table,
+  Text,
+  TextInput,
+} from '@mantine/core'
+import { useDebouncedValue, useDisclosure } from '@mantine/hooks'
 import { type ReactElement, useState } from 'react'
 import { Link } from 'wouter'
 import { type Device, useApplications, useDevices } from '../api/directory.ts'
@@ -11,13 +23,15 @@ import { useOrganization } from '../shell/organization.tsx'
 import { Page } from '../shell/page.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { When } from '../shell/when.tsx'
+import { NewDevice } from './new-device.tsx'
 import { Battery } from './battery.tsx'
 
 const PAGE_SIZE = 25
 
 /** The page. */
 export function DevicesPage(): ReactElement {
-  const { organization } = useOrganization()
+  const { organization, isDeviceAdmin } = useOrganization()
+  const [isOpen, { open, close }] = useDisclosure()
   const applications = useApplications(organization.id)
   const [applicationId, setApplication] = useState<string | null>(null)
   const [typed, setTyped] = useState('')
@@ -34,7 +48,23 @@ export function DevicesPage(): ReactElement {
   const listed = devices.data?.result ?? []
   const nameOf = new Map(applications.data?.result.map(({ id, name }) => [id, name]))
   return (
-    <Page title="Devices" lead={devices.data === undefined ? undefined : counted(total)}>
+    <Page
+      title="Devices"
+      lead={devices.data === undefined ? undefined : counted(total)}
+      aside={
+        isDeviceAdmin ? (
+          <Group gap="xs">
+            <Button component={Link} href="/import" variant="default">
+              Import
+            </Button>
+            <Button leftSection={<Icon name="plus" />} onClick={open}>
+              New device
+            </Button>
+          </Group>
+        ) : undefined
+      }
+    >
+      <NewDevice isOpen={isOpen} onClose={close} />
       <Group gap="sm">
         <TextInput
           aria-label="Search"

@@ -1,0 +1,84 @@
+import { Code, Text, TextInput } from '@mantine/core'
+import { type ReactElement, type ReactNode, useState } from 'react'
+import { request } from '../api/request.ts'
+import { Dialog, DialogForm, type DialogState } from '../shell/dialog.tsx'
+
+/** What is to go. */
+export interface Removal {
+  /** The path that is deleted. */
+  readonly path: string
+  readonly name: string
+}
+
+interface RemoveDialogProps {
+  readonly state: DialogState<Removal>
+  /** `Delete`, `Revoke`, `Remove`. */
+  readonly verb: string
+  /** What goes with it. */
+  readonly children: ReactNode
+  /** Asks for the name to be typed, where much goes with it that nobody can bring back. */
+  readonly isTyped?: boolean
+  readonly changes: readonly string[]
+  readonly onRemoved?: () => void
+}
+
+/** Asks before something is deleted, and says what goes with it. */
+export function RemoveDialog({ state, verb, children, isTyped = false, ...rest }: RemoveDialogProps): ReactElement {
+  const { subject } = state
+  return (
+    <Dialog title={`${verb} ${subject?.name ?? ''}?`} state={state}>
+      {subject === undefined ? null : (
+        <Question removal={subject} verb={verb} isTyped={isTyped} onClose={state.close} {...rest}>
+          {children}
+        </Question>
+      )}
+    </Dialog>
+  )
+}
+
+interface QuestionProps {
+  readonly removal: Removal
+  readonly verb: string
+  readonly children: ReactNode
+  readonly isTyped: boolean
+  readonly changes: readonly string[]
+  readonly onRemoved?: () => void
+  readonly onClose: () => void
+}
+
+function Question(props: QuestionProps): ReactElement {
+  const { removal, verb, children, isTyped, changes, onRemoved, onClose } = props
+  const { path, name } = removal
+  const [typed, setTyped] = useState('')
+  const remove = async (): Promise<void> => {
+    await request('DELETE', path)
+    onRemoved?.()
+  }
+  return (
+    <DialogForm
+      submitLabel={verb}
+      submitColor="red"
+      isComplete={!isTyped || typed.trim() === name}
+      changes={changes}
+      onSubmit={remove}
+      onClose={onClose}
+    >
+      <Text size="sm">{children}</Text>
+      {isTyped ? (
+        <TextInput
+          label={
+            <>
+              Type <Code>{name}</Code> to go on
+            </>
+          }
+          aria-label="The name, to go on"
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+        />
+      ) : null}
+    </DialogForm>
+  )
+}

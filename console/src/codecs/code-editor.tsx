@@ -1,0 +1,99 @@
+import { Input } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { type CSSProperties, type KeyboardEvent, type ReactElement, useId, useMemo } from 'react'
+import classes from './code-editor.module.css'
+import { insertionFor } from './script-keys.ts'
+
+interface CodeEditorProps {
+  readonly label: string
+  readonly description: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+  /** A line that failed when it ran, counted from 1; null where none did. */
+  readonly faultLine: number | null
+}
+
+/** Characters of the longest script that is coloured: reading a longer one at each key would be felt. */
+const COLOURED_LENGTH = 16 * 1024
+
+/**
+ * Where a script is written. It is a text area of the browser, so that undoing, the keyboard, a phone's and screen readers work
+ * as everywhere; the colours lie behind it. Tab leaves it, as it leaves every field.
+ */
+export function CodeEditor({ label, description, value, onChange, faultLine }: CodeEditorProps): ReactElement {
+  const id = useId()
+  const script = useColouredScript(value)
+  const unreadable = script?.faultLine ?? null
+  const marked = faultLine ?? unreadable
+  return (
+    <Input.Wrapper
+      label={label}
+      description={description}
+      id={id}
+      error={faultLine === null && unreadable !== null ? `Line ${unreadable} is no JavaScript yet.` : undefined}
+    >
+      <div className={classes['frame']}>
+        <div className={classes['numbers']} aria-hidden="true">
+          {numbersOf(value)}
+        </div>
+        <div className={classes['page']}>
+          {marked === null ? null : (
+            <div className={classes['fault']} style={{ '--line': marked } as CSSProperties} data-line={marked} />
+          )}
+          <pre className={classes['pieces']} aria-hidden="true">
+            {script === undefined
+              ? value
+              : script.pieces.map(({ text, kind }, index) =>
+                  kind === 'plain' ? (
+                    text
+                  ) : (
+                    <span key={index} data-kind={kind}>
+                      {text}
+                    </span>
+                  ),
+                )}
+            {'\n'}
+          </pre>
+          <textarea
+            id={id}
+            className={classes['text']}
+            value={value}
+            wrap="off"
+            spellCheck={false}
+            autoCapitalize="none"
+            autoComplete="off"
+            aria-invalid={marked !== null}
+            onChange={(event) => onChange(event.currentTarget.value)}
+            onKeyDown={indent}
+          />
+        </div>
+      </div>
+    </Input.Wrapper>
+  )
+}
+
+/** Undefined until the parser is there, and for scripts that are too long for it. */
+function useColouredScript(value: string) {
+  const colours = useQuery({
+    queryKey: ['script-colours'],
+    queryFn: () => import('./script-colours.ts'),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  const read = colours.data?.colouredScript
+  return useMemo(() => (value.length > COLOURED_LENGTH ? undefined : read?.(value)), [read, value])
+}
+
+function numbersOf(value: string): string {
+  return Array.from({ length: value.split('\n').length }, (_, index) => String(index + 1)).join('\n')
+}
+
+function indent(event: KeyboardEvent<HTMLTextAreaElement>): void {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.nativeEvent.isComposing) return
+  const area = event.currentTarget
+  const insertion = insertionFor(event.key, area.value, area.selectionStart, area.selectionEnd)
+  if (insertion === undefined) return
+  event.preventDefault()
+  area.setSelectionRange(insertion.from, insertion.to)
+  // The one way to write into a text area that undoing knows of.
+  document.execCommand('insertText', false, insertion.text)
+}

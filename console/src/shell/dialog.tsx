@@ -1,0 +1,94 @@
+/** Forms and questions over the page: they close when the service has taken what they say, and tell in words why it has not. */
+import { Button, type ButtonProps, Group, Modal, Stack } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, type ReactElement, type ReactNode, useCallback, useMemo, useState } from 'react'
+import { Failure } from './failure.tsx'
+
+/** A dialog about one thing of a list; `subject` stays while it closes, so that nothing flickers. */
+export interface DialogState<Subject> {
+  readonly isOpen: boolean
+  readonly subject: Subject | undefined
+  readonly open: (subject: Subject) => void
+  readonly close: () => void
+}
+
+/** A dialog that is closed at first. */
+export function useDialog<Subject = void>(): DialogState<Subject> {
+  const [{ isOpen, subject }, setState] = useState<{ isOpen: boolean; subject?: Subject }>({ isOpen: false })
+  const open = useCallback((opened: Subject) => setState({ isOpen: true, subject: opened }), [])
+  const close = useCallback(() => setState((before) => ({ ...before, isOpen: false })), [])
+  return useMemo(() => ({ isOpen, subject, open, close }), [isOpen, subject, open, close])
+}
+
+interface DialogProps {
+  readonly title: string
+  readonly state: Pick<DialogState<unknown>, 'isOpen' | 'close'>
+  /** Mounted anew at each opening: what was typed and not sent is forgotten. */
+  readonly children: ReactNode
+}
+
+/** The frame of a dialog. */
+export function Dialog({ title, state, children }: DialogProps): ReactElement {
+  return (
+    <Modal.Root opened={state.isOpen} onClose={state.close} centered>
+      <Modal.Overlay backgroundOpacity={0.45} />
+      <Modal.Content radius="lg">
+        <Modal.Body p="lg">
+          <Modal.Title fw={650} fz="lg" mb="md">
+            {title}
+          </Modal.Title>
+          {children}
+        </Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
+  )
+}
+
+interface DialogFormProps {
+  readonly submitLabel: string
+  readonly submitColor?: ButtonProps['color']
+  readonly isComplete: boolean
+  /** First members of the keys in the cache that this changes. */
+  readonly changes: readonly string[]
+  readonly onSubmit: () => Promise<unknown>
+  readonly onClose: () => void
+  readonly children: ReactNode
+}
+
+/** The form inside of a dialog. */
+export function DialogForm(props: DialogFormProps): ReactElement {
+  const { submitLabel, submitColor, isComplete, changes, onSubmit, onClose, children } = props
+  const queryClient = useQueryClient()
+  const submission = useMutation({
+    mutationFn: onSubmit,
+    onSuccess: async () => {
+      onClose()
+      await Promise.all(changes.map((key) => queryClient.invalidateQueries({ queryKey: [key] })))
+    },
+  })
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    if (isComplete && !submission.isPending) submission.mutate()
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        {children}
+        <Failure error={submission.error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button
+            type="submit"
+            loading={submission.isPending}
+            disabled={!isComplete}
+            {...(submitColor === undefined ? {} : { color: submitColor })}
+          >
+            {submitLabel}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,83 @@
+/** What is being written and not saved is not lost by a click: whatever leaves the page asks first. */
+import { Button, Group, Modal, Stack, Text } from '@mantine/core'
+import { type ReactElement, useEffect, useId, useSyncExternalStore } from 'react'
+
+/** Forms with something unsaved. Bounded by what is on one page. */
+const unsaved = new Set<string>()
+
+let pending: (() => void) | undefined
+const listeners = new Set<() => void>()
+
+function ask(leave: (() => void) | undefined): void {
+  pending = leave
+  for (const listener of listeners) listener()
+}
+
+/** Leaves at once, or when the person says that what is unsaved may go. */
+export function attemptToLeave(leave: () => void): void {
+  if (unsaved.size === 0) leave()
+  else ask(leave)
+}
+
+/** Guards what the caller has not saved: against links, switches, the browser's own back and closing the page. */
+export function useUnsavedChanges(isDirty: boolean): void {
+  const id = useId()
+  useEffect(() => {
+    if (!isDirty) return undefined
+    unsaved.add(id)
+    const keep = (event: BeforeUnloadEvent): void => event.preventDefault()
+    window.addEventListener('beforeunload', keep)
+    window.navigation?.addEventListener('navigate', holdBack)
+    return () => {
+      unsaved.delete(id)
+      window.removeEventListener('beforeunload', keep)
+      window.navigation?.removeEventListener('navigate', holdBack)
+    }
+  }, [id, isDirty])
+}
+
+/** Back and forward go past the router. */
+function holdBack(event: NavigateEvent): void {
+  if (event.navigationType !== 'traverse' || !event.cancelable || unsaved.size === 0) return
+  event.preventDefault()
+  const { key } = event.destination
+  ask(() => window.navigation.traverseTo(key))
+}
+
+/** The question, once for the whole console. */
+export function LeaveQuestion(): ReactElement {
+  const leave = useSyncExternalStore(subscribe, () => pending)
+  return (
+    <Modal
+      opened={leave !== undefined}
+      onClose={() => ask(undefined)}
+      title="Leave without saving?"
+      centered
+      radius="lg"
+    >
+      <Stack>
+        <Text size="sm">What you have changed on this page is not saved and will be gone.</Text>
+        <Group justify="flex-end">
+          <Button variant="default" onClick={() => ask(undefined)} data-autofocus>
+            Stay
+          </Button>
+          <Button
+            color="red"
+            onClick={() => {
+              unsaved.clear()
+              ask(undefined)
+              leave?.()
+            }}
+          >
+            Leave
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
