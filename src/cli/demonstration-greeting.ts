@@ -44,6 +44,7 @@ export function demonstrationGreeting(facts: GreetingFacts): string {
   return `
 Fieldgate’s demonstration is running. ${state} Ctrl-C stops it.
 
+  Console         ${httpsAddress}
   API reference   ${httpsAddress}/api/docs
   Log in as       ${logins.join('\n                  ')}
   CA certificate  ${caFile ?? '(the system’s)'}

@@ -69,7 +69,8 @@ function greeting(service: Service, settings: Settings): string {
   const trusted = service.caFile === undefined ? '' : `  trust          ${service.caFile}\n`
   return `Fieldgate ${version} is ready.
 
-${admin}  API reference  ${https}/api/docs
+${admin}  console        ${https}
+  API reference  ${https}/api/docs
   MQTT over TLS  ${mqtts.host}:${mqtts.port}
 ${trusted}  data           ${settings.dataDirectory}
 `
