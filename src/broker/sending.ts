@@ -246,7 +246,7 @@ const PLAIN: Form = {
 }
 
 /** Room for one more message that has to be acknowledged. */
-export function hasWindow(session: Session): boolean {
+function hasWindow(session: Session): boolean {
   const { connection } = session
   return connection !== undefined && session.unacknowledged < connection.sendMaximum && !connection.congested
 }

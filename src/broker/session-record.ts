@@ -72,7 +72,7 @@ export interface CheckpointRecord {
 }
 
 /** A record that this program can't read: of a newer version, or damaged. */
-export class UnreadableRecordError extends Error {
+class UnreadableRecordError extends Error {
   override readonly name = 'UnreadableRecordError'
 }
 

@@ -1,5 +1,4 @@
 /** ChirpStack v4's gRPC API, as far as it is needed here: what there is, page by page, and the downlink queue of a device. */
-import { createRequire } from 'node:module'
 import grpc from '@grpc/grpc-js'
 import type { CallOptions, ChannelCredentials, ClientUnaryCall, Metadata, requestCallback } from '@grpc/grpc-js'
 import applicationService from '@chirpstack/chirpstack-api/api/application_grpc_pb.js'
@@ -8,7 +7,7 @@ import deviceService from '@chirpstack/chirpstack-api/api/device_grpc_pb.js'
 import device from '@chirpstack/chirpstack-api/api/device_pb.js'
 import tenantService from '@chirpstack/chirpstack-api/api/tenant_grpc_pb.js'
 import tenant from '@chirpstack/chirpstack-api/api/tenant_pb.js'
-import type { Timestamp } from 'google-protobuf/google/protobuf/timestamp_pb.js'
+import protobufTimestamp from 'google-protobuf/google/protobuf/timestamp_pb.js'
 import type { Downlink } from '../network-server.ts'
 
 export interface ChirpStackAddress {
@@ -46,12 +45,6 @@ const CALL_MS = 15_000
 const PAGE_SIZE = 500
 /** Of one answer; a page is far smaller. */
 const MAXIMUM_ANSWER_BYTES = 8 * 1024 * 1024
-
-// The generated code comes with a Protocol Buffers runtime of its own, and takes no messages of another one.
-const requireOfApi = createRequire(createRequire(import.meta.url).resolve('@chirpstack/chirpstack-api/package.json'))
-const { Timestamp: ApiTimestamp } = requireOfApi('google-protobuf/google/protobuf/timestamp_pb.js') as {
-  readonly Timestamp: new () => Timestamp
-}
 
 type Call<Query, Answer> = (
   query: Query,
@@ -141,7 +134,7 @@ export class ChirpStackApi {
     item.setFPort(fPort)
     item.setData(data)
     if (expiresAtMs !== undefined) {
-      const expiry = new ApiTimestamp()
+      const expiry = new protobufTimestamp.Timestamp()
       expiry.setSeconds(Math.floor(expiresAtMs / 1000))
       expiry.setNanos((expiresAtMs % 1000) * 1_000_000)
       item.setExpiresAt(expiry)
