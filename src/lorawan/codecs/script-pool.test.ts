@@ -89,6 +89,13 @@ describe('the pool of scripts', () => {
     assert.equal(summary(await ours.run(job('o', QUICK))), '2', 'another script of the application runs')
   })
 
+  it('does not run what waits for a script that is held back meanwhile', async () => {
+    const ours = pool(2)
+    const runs = await Promise.all(Array.from({ length: 10 }, () => ours.run(job('o', ENDLESS))))
+    assert.deepEqual(runs.map(summary), [...Array(3).fill('time_exceeded'), ...Array(7).fill('script_quarantined')])
+    assert.deepEqual([ours.counters.runs, ours.counters.refusals, ours.counters.waiting], [3, 7, 0])
+  })
+
   it('lets other organizations decode in time while one is hostile', async () => {
     const ours = pool(2)
     assert.equal(summary(await ours.run(job('victim', QUICK))), '2')

@@ -112,13 +112,8 @@ export class ScriptPool {
   /** Runs a script when it is its turn. Never rejects: what goes wrong is in the outcome. */
   run(job: ScriptJob): Promise<ScriptRun> {
     if (this.#isClosed) return refused(scriptFault('shutting_down', 'the service is shutting down'))
-    const heldMs = this.#quarantine.heldMs(job.key, job.script)
-    if (heldMs > 0) {
-      this.counters.refusals += 1
-      const seconds = Math.ceil(heldMs / 1000)
-      const text = `the script took too long again and again; it is held back for ${seconds} s, or until it is changed`
-      return refused(scriptFault('script_quarantined', text))
-    }
+    const heldBack = this.#heldBack(job)
+    if (heldBack !== undefined) return refused(heldBack)
     const { promise, resolve } = Promise.withResolvers<ScriptRun>()
     const script = this.#shared(job.key, job.script)
     const sizeKib = Math.ceil(job.call.input.length / 1024)
@@ -142,6 +137,16 @@ export class ScriptPool {
     await Promise.allSettled(this.#ending)
   }
 
+  /** Why the script may not run now, if it may not. */
+  #heldBack({ key, script }: ScriptJob): ScriptOutcome | undefined {
+    const heldMs = this.#quarantine.heldMs(key, script)
+    if (heldMs === 0) return undefined
+    this.counters.refusals += 1
+    const seconds = Math.ceil(heldMs / 1000)
+    const text = `the script took too long again and again; it is held back for ${seconds} s, or until it is changed`
+    return scriptFault('script_quarantined', text)
+  }
+
   /** Each caller may come with a text of its own; thousands of waiting jobs hold one. */
   #shared(key: string, script: string): string {
     const known = this.#scripts.get(key)
@@ -158,6 +163,13 @@ export class ScriptPool {
       if (first === undefined) break
       const taken = this.#queue.next()
       if (taken === undefined) break
+      const heldBack = this.#heldBack(taken.job)
+      if (heldBack !== undefined) {
+        // It came before the script was held back, and a thousand others may have come with it.
+        this.#queue.finished(taken, 0)
+        taken.job.resolve({ outcome: heldBack, durationMs: 0 })
+        continue
+      }
       this.#hand(idle.find(({ slots }) => slots.has(taken.applicationKey)) ?? first, taken)
     }
     this.counters.waiting = this.#queue.size
