@@ -30,8 +30,10 @@ import { CURRENT_DOWNLINK_NUMBERS } from './lorawan/downlinks.ts'
 import { durableStateOf } from './lorawan/durable-state.ts'
 import { EventHistory } from './lorawan/event-history.ts'
 import { parseTopic } from './lorawan/topics.ts'
+import type { UplinkPath } from './lorawan/uplink-path.ts'
 import { openDownlinks } from './open-downlinks.ts'
 import type { OpenedDownlinks } from './open-downlinks.ts'
+import { openUplinkPath } from './open-uplink-path.ts'
 import type { NetworkServer } from './lorawan/network-server.ts'
 import type { NetworkServerEntry } from './lorawan/network-servers/settings.ts'
 import { openNetworkServers, readNetworkServersFile } from './network-servers.ts'
@@ -136,13 +138,22 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
     log: log.child({ room: 'lorawan' }),
   })
   const { downlinks } = opened
-  const broker: Broker = createBroker(settings, log, { policy, sightings, engine, opened })
+  const uplinks = openUplinkPath({
+    registry,
+    codecs,
+    commandEvents: downlinks.events,
+    publisher: { publish: (message) => broker.publish(message) },
+    log: log.child({ room: 'lorawan' }),
+  })
+  const { uplinkPath } = uplinks
+  const broker: Broker = createBroker(settings, log, { policy, sightings, engine, opened, uplinkPath })
   await broker.start()
   cleanups.push(() => broker.close())
+  cleanups.push(() => uplinks.close())
   const ofSettings = await openNetworkServers({
     entries,
     registry,
-    publisher: downlinks.eventPublisher,
+    publisher: uplinkPath,
     ready: () => downlinks.ready(),
     log: log.child({ room: 'lorawan' }),
   })
@@ -153,6 +164,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   const ticking = setInterval(() => {
     broker.tick()
     downlinks.tick()
+    uplinkPath.tick()
   }, TICK_MS)
   cleanups.push(() => clearInterval(ticking))
 
@@ -162,6 +174,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   telemetry.registerNumbers('commands', () => downlinks.numbers(), CURRENT_DOWNLINK_NUMBERS)
   telemetry.registerCounts('commands', 'refusals', () => downlinks.refusals)
   telemetry.registerNumbers('network_servers', () => ({ ...ofSettings.counters }))
+  telemetry.registerNumbers('uplinks', () => uplinkPath.numbers(), ['held'])
   telemetry.registerNumbers('codecs', () => codecs.counters, ['waiting', 'workers'])
   const { certificates, onChange } = await openCertificates(settings, log, directory, cleanups)
 
@@ -208,6 +221,8 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   cleanups.push(async () => {
     // No new connections, then none at all: the listeners are closed when the last one is.
     const closed = mqtts.close()
+    // What waits for its codec goes on while the broker can still own it.
+    uplinks.close()
     await broker.close()
     await closed
   })
@@ -259,6 +274,7 @@ interface BrokerParts {
   readonly sightings: DeviceSightings
   readonly engine: Engine
   readonly opened: OpenedDownlinks
+  readonly uplinkPath: UplinkPath
 }
 
 /** Threads for tenants' scripts start with the first of them. */
@@ -289,13 +305,15 @@ function createEngine(settings: Settings, log: Log, directory: DataDirectory): E
   })
 }
 
-function createBroker(settings: Settings, log: Log, { policy, sightings, engine, opened }: BrokerParts): Broker {
+function createBroker(settings: Settings, log: Log, parts: BrokerParts): Broker {
+  const { policy, sightings, engine, opened, uplinkPath } = parts
   const keepsQoS0 = settings.keepQoS0Events === 'true'
   return new Broker({
     policy,
     engine,
     consumers: opened.downlinks.consumers,
     readerListener: opened.readerListener,
+    transformer: uplinkPath,
     observer: sightings,
     idProperty: EVENT_ID_PROPERTY,
     keepsQoS0: (topicName) => keepsQoS0 && parseTopic(topicName)?.kind === 'event',

@@ -52,6 +52,14 @@ async function setUp(options: Partial<BrokerOptions> = {}): Promise<Scene> {
 const KEPT = { clientId: 'kept', cleanStart: false, properties: { sessionExpiryIntervalSeconds: 60 } } as const
 const ANSWERS = { 1: 'puback', 2: 'pubrec' } as const
 
+/** A client publishes at QoS 2, and is gone before its message went on. */
+async function lose({ connect }: Scene): Promise<{ readonly packetId: number }> {
+  const client = await connect(KEPT)
+  const packetId = client.publish('held/1', 'one', { qos: 2 })
+  client.drop()
+  return { packetId }
+}
+
 describe('a message that is held back', () => {
   for (const protocolVersion of [4, 5] as const) {
     for (const qos of [0, 1, 2] as const) {
@@ -150,13 +158,6 @@ describe('what is held back', () => {
 })
 
 describe('a QoS 2 message that is held back', () => {
-  async function lose({ connect }: Scene): Promise<{ readonly packetId: number }> {
-    const client = await connect(KEPT)
-    const packetId = client.publish('held/1', 'one', { qos: 2 })
-    client.drop()
-    return { packetId }
-  }
-
   it('is not accepted twice when it is sent again on another connection, which gets its PUBREC [MQTT-4.3.3-10]', async () => {
     const scene = await setUp()
     const { holder, receive } = scene

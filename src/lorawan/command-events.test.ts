@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ConsumedMessage } from '../broker/consumer.ts'
-import type { Decision } from '../broker/policy.ts'
 import { readCommand } from './command.ts'
 import { queueItemIdOf } from './downlink-item.ts'
 import { AWAY, DEVICE, openTestDownlinks } from './downlinks.testing.ts'
@@ -17,8 +15,8 @@ describe('an event about a command', () => {
   it('of family B is matched by its queueItemId, and gets the sender’s id', async () => {
     const downlinks = await sent(['first', 'second'])
     const queueItemId = queueItemIdOf('second')
-    await tell(downlinks, 'txack', { ...B, queueItemId, fCntDown: 41 })
-    await tell(downlinks, 'ack', { ...B, queueItemId: queueItemId.toUpperCase(), acknowledged: true, fCntDown: 41 })
+    tell(downlinks, 'txack', { ...B, queueItemId, fCntDown: 41 })
+    tell(downlinks, 'ack', { ...B, queueItemId: queueItemId.toUpperCase(), acknowledged: true, fCntDown: 41 })
     assert.deepEqual(downlinks.told('/event/txack'), [{ commandId: 'second', ...B, queueItemId, fCntDown: 41 }])
     assert.equal(downlinks.told('/event/ack')[0]?.['commandId'], 'second')
     assert.deepEqual(standing(downlinks), ['second acknowledged 41', 'first sent'])
@@ -26,12 +24,12 @@ describe('an event about a command', () => {
 
   it('of family A is matched by order, then by frame counter', async () => {
     const downlinks = await sent(['first', 'second', 'third'])
-    await tell(downlinks, 'txack', { ...A, fCnt: 7 })
+    tell(downlinks, 'txack', { ...A, fCnt: 7 })
     // Sent once more, for it is confirmed.
-    await tell(downlinks, 'txack', { ...A, fCnt: 7 })
-    await tell(downlinks, 'ack', { ...A, acknowledged: false, fCnt: 7 })
-    await tell(downlinks, 'txack', { ...A, fCnt: 8 })
-    await tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 8 })
+    tell(downlinks, 'txack', { ...A, fCnt: 7 })
+    tell(downlinks, 'ack', { ...A, acknowledged: false, fCnt: 7 })
+    tell(downlinks, 'txack', { ...A, fCnt: 8 })
+    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 8 })
     assert.deepEqual(standing(downlinks), ['third sent', 'second acknowledged 8', 'first not_acknowledged 7'])
     assert.deepEqual(
       downlinks.published.map(({ payload }) => commandIdIn(payload)),
@@ -41,8 +39,8 @@ describe('an event about a command', () => {
 
   it('of family A is right after a join, when counters begin again', async () => {
     const downlinks = await sent(['first', 'second'], false)
-    await tell(downlinks, 'txack', { ...A, fCnt: 0 })
-    await tell(downlinks, 'txack', { ...A, fCnt: 0 })
+    tell(downlinks, 'txack', { ...A, fCnt: 0 })
+    tell(downlinks, 'txack', { ...A, fCnt: 0 })
     assert.deepEqual(standing(downlinks), ['second sent 0', 'first sent 0'])
     assert.deepEqual(
       downlinks.told('/event/txack').map(({ commandId }) => commandId),
@@ -52,17 +50,17 @@ describe('an event about a command', () => {
 
   it('of family A without a txack before it is about the first that was not acknowledged', async () => {
     const downlinks = await sent(['first', 'second'])
-    await tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 3 })
+    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 3 })
     assert.deepEqual(standing(downlinks), ['second sent', 'first acknowledged 3'])
   })
 
   it('that the network server has discarded has failed, and is told in its event alone', async () => {
     const downlinks = await sent(['first', 'second', 'third'])
-    await tell(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too\nlong\u202e', fCnt: 7 })
+    tell(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too\nlong\u202e', fCnt: 7 })
     const context = { queue_item_id: queueItemIdOf('second') }
-    await tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'EXPIRED', description: 'has expired', context })
+    tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'EXPIRED', description: 'has expired', context })
     const third = { queue_item_id: queueItemIdOf('third') }
-    await tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'F_CNT_DOWN', context: third })
+    tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'F_CNT_DOWN', context: third })
     await downlinks.settle()
     assert.deepEqual(
       downlinks.commands.list('1', DEVICE).map(({ state, failure }) => [state, failure?.code, failure?.reason]),
@@ -82,9 +80,9 @@ describe('an event about a command', () => {
     const downlinks = await sent(['first'])
     const queueItemId = queueItemIdOf('first')
     const context = { queue_item_id: queueItemId }
-    await tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'DOWNLINK_GATEWAY', context })
-    await tell(downlinks, 'ack', { ...B, queueItemId, acknowledged: true })
-    await tell(downlinks, 'ack', { ...B, queueItemId, acknowledged: false })
+    tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'DOWNLINK_GATEWAY', context })
+    tell(downlinks, 'ack', { ...B, queueItemId, acknowledged: true })
+    tell(downlinks, 'ack', { ...B, queueItemId, acknowledged: false })
     assert.deepEqual(standing(downlinks), ['first acknowledged'])
   })
 
@@ -94,7 +92,7 @@ describe('an event about a command', () => {
     downlinks.server.answer = () => answer.promise
     await send(downlinks, 'first', true)
     await downlinks.settle()
-    await tell(downlinks, 'txack', { ...B, queueItemId: queueItemIdOf('first'), fCntDown: 1 })
+    tell(downlinks, 'txack', { ...B, queueItemId: queueItemIdOf('first'), fCntDown: 1 })
     assert.deepEqual(standing(downlinks), ['first sent 1'])
     answer.resolve({ outcome: 'taken' })
     await downlinks.settle()
@@ -104,50 +102,19 @@ describe('an event about a command', () => {
   it('keeps its other members as they are, to the byte', async () => {
     const downlinks = await sent(['a"b\\'])
     const text = ' {\n "devEUI": "0102030405060708", "fCnt": 7, "big": 12345678901234567890, "x": 1.50 }'
-    await tell(downlinks, 'txack', text)
+    tell(downlinks, 'txack', text)
     const expected =
       '{"commandId":"a\\"b\\\\","devEUI": "0102030405060708", "fCnt": 7, "big": 12345678901234567890, "x": 1.50 }'
     assert.equal(downlinks.published[0]?.payload.toString(), expected)
-  })
-
-  it('goes on at its QoS, with its properties', async () => {
-    const downlinks = await sent(['first', 'second'])
-    const properties = { userProperties: [['k', 'v']] as const }
-    await tell(downlinks, 'txack', { ...A, fCnt: 1 }, { qos: 0, properties })
-    assert.deepEqual([downlinks.published[0]?.qos, downlinks.published[0]?.properties], [0, properties])
-  })
-
-  it('is not acknowledged when it can not be stored', async () => {
-    const downlinks = await openTestDownlinks({ publisher: { publish: () => Promise.reject(new Error('full')) } })
-    await send(downlinks, 'first', true)
-    await downlinks.settle()
-    const decision = await tell(downlinks, 'txack', { ...A, fCnt: 1 })
-    assert.ok(!decision.allowed)
-    assert.deepEqual([decision.reasonCode, decision.code], [0x97, 'event_not_stored'])
-  })
-
-  it('that comes another way than by a PUBLISH is told as well', async () => {
-    const downlinks = await sent(['first'])
-    const event = {
-      topicName: topicOf('txack'),
-      payload: Buffer.from(JSON.stringify({ ...A, fCnt: 1 })),
-      qos: 1,
-    } as const
-    await downlinks.eventPublisher.publish(event)
-    await downlinks.eventPublisher.publish({ ...event, topicName: topicOf('up') })
-    assert.deepEqual(
-      downlinks.published.map(({ payload }) => commandIdIn(payload)),
-      ['first', undefined],
-    )
   })
 })
 
 describe('every other event', () => {
   it('passes as it is: of a device without commands, about nothing that is known, or not to be read', async () => {
     const downlinks = await sent(['first'], false)
-    const other = `application/5/device/1112131415161718/event/txack`
-    const cases: readonly [string, string | object, Partial<ConsumedMessage>?][] = [
-      ['txack', { ...A, fCnt: 1 }, { topicName: other }],
+    const other = '1112131415161718'
+    const cases: readonly [string, string | object, string?][] = [
+      ['txack', { ...A, fCnt: 1 }, other],
       ['txack', { ...B, queueItemId: queueItemIdOf('nothing') }],
       ['txack', { ...B, queueItemId: 5 }],
       ['txack', A],
@@ -160,30 +127,22 @@ describe('every other event', () => {
       ['error', { ...A, type: 'UPLINK_CODEC', error: 'no', fCnt: 1 }],
       ['log', { ...B, code: 'OTAA', context: null }],
     ]
-    for (const [kind, event, fields] of cases) {
-      assert.deepEqual(
-        await tell(downlinks, kind, event, fields),
-        { allowed: true },
-        `${kind} ${JSON.stringify(event)}`,
-      )
+    for (const [kind, event, devEui] of cases) {
+      assert.equal(tell(downlinks, kind, event, devEui), false, `${kind} ${JSON.stringify(event)}`)
     }
     assert.deepEqual([downlinks.published, standing(downlinks)], [[], ['first sent']])
   })
 
   it('that has a commandId already keeps it', async () => {
     const downlinks = await sent(['first'])
-    assert.deepEqual(await tell(downlinks, 'txack', { ...A, commandId: 'own', fCnt: 1 }), { allowed: true })
+    assert.equal(tell(downlinks, 'txack', { ...A, commandId: 'own', fCnt: 1 }), false)
     assert.deepEqual(standing(downlinks), ['first sent 1'])
   })
 
   it('of another kind is not looked at', async () => {
     const downlinks = await openTestDownlinks()
     for (const kind of ['up', 'join', 'status', 'location', 'integration']) {
-      assert.equal(
-        downlinks.consumers.some((consumer) => consumer.wants(topicOf(kind))),
-        false,
-        kind,
-      )
+      assert.equal(downlinks.events.wants(topicOf(kind)), false, kind)
     }
   })
 
@@ -192,7 +151,7 @@ describe('every other event', () => {
     downlinks.server.answer = AWAY
     await send(downlinks, 'first', true)
     await downlinks.settle()
-    assert.deepEqual(await tell(downlinks, 'txack', { ...A, fCnt: 1 }), { allowed: true })
+    assert.equal(tell(downlinks, 'txack', { ...A, fCnt: 1 }), false)
     assert.deepEqual(standing(downlinks), ['first queued'])
   })
 })
@@ -210,24 +169,14 @@ async function send(downlinks: TestDownlinks, id: string, confirmed: boolean): P
   assert.ok(answer.ok)
 }
 
-async function tell(
-  downlinks: TestDownlinks,
-  kind: string,
-  event: string | object,
-  fields: Partial<ConsumedMessage> = {},
-): Promise<Decision> {
-  const message: ConsumedMessage = {
-    topicName: topicOf(kind),
-    payload: Buffer.from(typeof event === 'string' ? event : JSON.stringify(event)),
-    qos: 1,
-    retain: false,
-    properties: undefined,
-    sender: undefined,
-    ...fields,
-  }
-  const consumer = downlinks.consumers.find((candidate) => candidate.wants(message.topicName))
-  assert.ok(consumer)
-  return consumer.consume(message)
+/** An event passes: false when it goes on as it is. */
+function tell(downlinks: TestDownlinks, kind: string, event: string | object, devEui = DEVICE): boolean {
+  assert.ok(downlinks.events.wants(topicOf(kind)))
+  const payload = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event))
+  const told = downlinks.events.told({ devEui, kind, payload })
+  if (told === payload) return false
+  downlinks.published.push({ topicName: topicOf(kind), payload: told, qos: 1 })
+  return true
 }
 
 function topicOf(kind: string): string {

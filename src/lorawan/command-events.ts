@@ -2,14 +2,8 @@
  * What network servers tell of commands: their txack, ack, error and log events are matched with the commands that they are
  * about, which come to their fates by them, and get the command's id as a further member on their way through.
  */
-import { TAKEN } from '../broker/consumer.ts'
-import type { ConsumedMessage, OwnMessage, PublishConsumer, Publisher } from '../broker/consumer.ts'
-import { ALLOWED } from '../broker/policy.ts'
-import type { Decision } from '../broker/policy.ts'
-import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { DownlinkItem } from './downlink-item.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
-import { parseTopic } from './topics.ts'
 
 /** An event of a device, as far as this file looks at it. */
 export interface CommandEvent {
@@ -20,8 +14,6 @@ export interface CommandEvent {
 
 export interface CommandEventsOptions {
   readonly queue: DownlinkQueue
-  /** How an event goes on that has got an id. */
-  readonly publisher: Publisher
   readonly clock: { now(): number }
 }
 
@@ -45,45 +37,23 @@ const OBJECT_START = /^\s*\{\s*/
 
 type Members = Readonly<Record<string, unknown>>
 
-export class CommandEvents implements PublishConsumer, Publisher {
+/** Looks at each event that may be about a command, as it passes. */
+export class CommandEvents {
   /** Commands that a gateway has sent. */
   transmitted = 0
   readonly #queue: DownlinkQueue
-  readonly #publisher: Publisher
   readonly #clock: CommandEventsOptions['clock']
 
   constructor(options: CommandEventsOptions) {
     this.#queue = options.queue
-    this.#publisher = options.publisher
     this.#clock = options.clock
   }
 
+  /** True for the Topic Names of events that may be about a command; asked for each message, so it is cheap. */
   wants(topicName: string): boolean {
     // `up`, which nearly all are, is told apart by one character.
     if (topicName.endsWith('p')) return false
     return TAILS.some((tail) => topicName.endsWith(tail))
-  }
-
-  /** An event about a command goes on with the command's id in it; every other one as it is. */
-  consume({ topicName, payload, qos, retain, properties }: ConsumedMessage): Decision | Promise<Decision> {
-    const topic = parseTopic(topicName)
-    if (topic?.kind !== 'event') return ALLOWED
-    const told = this.told({ devEui: topic.devEui, kind: topic.eventKind, payload })
-    // What is to be retained is the broker's to keep, as it came.
-    if (told === payload || retain) return ALLOWED
-    const message = { topicName, payload: told, qos, ...(properties === undefined ? {} : { properties }) }
-    return this.#publisher.publish(message).then(
-      () => TAKEN,
-      () => NOT_OWNED,
-    )
-  }
-
-  /** Publishes an event of a network server that is no client of this broker: told like those of one that is. */
-  publish(message: OwnMessage): Promise<void> {
-    const topic = this.wants(message.topicName) ? parseTopic(message.topicName) : undefined
-    if (topic?.kind !== 'event') return this.#publisher.publish(message)
-    const payload = this.told({ devEui: topic.devEui, kind: topic.eventKind, payload: message.payload })
-    return this.#publisher.publish({ ...message, payload })
   }
 
   /**
@@ -174,14 +144,6 @@ export class CommandEvents implements PublishConsumer, Publisher {
     const open = this.#queue.left(devEui).filter(({ state }) => state === 'sent')
     return open.findLast((item) => fCnt !== undefined && item.fCnt === fCnt) ?? open.find(isOnItsWay)
   }
-}
-
-const NOT_OWNED: Decision = {
-  allowed: false,
-  reasonCode: ReasonCodes.quotaExceeded,
-  reason: 'the event could not be stored; publish it again',
-  code: 'event_not_stored',
-  untold: 'discard',
 }
 
 function isOnItsWay({ state, transmittedAtMs }: DownlinkItem): boolean {

@@ -34,10 +34,10 @@ export interface DownlinksOptions {
 /** The commands of a running service. */
 export interface Downlinks {
   readonly commands: Commands
-  /** Of the topics of commands, and of events that tell of them. */
+  /** Of the topics of commands. */
   readonly consumers: readonly PublishConsumer[]
-  /** For events that come another way than by a client's PUBLISH: they are told like those, then published. */
-  readonly eventPublisher: Publisher
+  /** To be told of network servers' events, for those are the answers to commands. */
+  readonly events: Pick<CommandEvents, 'wants' | 'told'>
   /** Numbers for the metrics; `CURRENT_DOWNLINK_NUMBERS` are a current state. */
   numbers(): Readonly<Record<string, number>>
   /** Refused commands as `command:code`. */
@@ -81,11 +81,11 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
   })
   const handOver = new DownlinkHandOver({ ...options, queue })
   const commands = new Commands({ queue, handOver, places, registry, encoder, clock, log, after })
-  const events = new CommandEvents({ queue, publisher, clock })
+  const events = new CommandEvents({ queue, clock })
   return {
     commands,
-    consumers: [createCommandConsumer(commands, answers), events],
-    eventPublisher: events,
+    consumers: [createCommandConsumer(commands, answers)],
+    events,
     numbers: () => ({
       ...queue.counts,
       transmitted: events.transmitted,

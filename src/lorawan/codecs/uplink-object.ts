@@ -51,6 +51,12 @@ export async function addObject(
   return { payload, error: errorEvent(event, `${decoded.message}${place}`) }
 }
 
+/** An uplink that goes on without being decoded: as it came, with the error event beside it if it lacks its object. */
+export function withoutObject(payload: Buffer, message: string): UplinkWithObject {
+  const event = eventTextOf(payload)
+  return { payload, error: event !== undefined && lacksObject(event) ? errorEvent(event, message) : undefined }
+}
+
 function eventTextOf(payload: Buffer): EventText | undefined {
   if (payload.length > MAXIMUM_EVENT_BYTES) return undefined
   try {

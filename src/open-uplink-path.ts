@@ -1,0 +1,77 @@
+/** The way of uplinks, wired to the registry whose codecs it follows. */
+import type { Publisher } from './broker/consumer.ts'
+import { systemClock } from './identity/clock.ts'
+import type { Change } from './identity/changes.ts'
+import type { Registry } from './identity/registry.ts'
+import type { Log } from './log.ts'
+import type { Codecs } from './lorawan/codecs/codecs.ts'
+import type { Downlinks } from './lorawan/downlinks.ts'
+import type { UplinkRegistry } from './lorawan/uplink-path-registry.ts'
+import { UplinkPath } from './lorawan/uplink-path.ts'
+
+export interface UplinkPathWiring {
+  readonly registry: Registry
+  readonly codecs: Codecs
+  readonly commandEvents: Downlinks['events']
+  readonly publisher: Publisher
+  readonly log: Log
+}
+
+export interface OpenedUplinkPath {
+  readonly uplinkPath: UplinkPath
+  /** Holds nothing back any more, and stops following the registry. */
+  close(): void
+}
+
+/** Puts it together; it follows the registry from here on. */
+export function openUplinkPath({
+  registry,
+  codecs,
+  commandEvents,
+  publisher,
+  log,
+}: UplinkPathWiring): OpenedUplinkPath {
+  const uplinkPath = new UplinkPath({
+    registry: uplinkRegistryOf(registry),
+    codecs,
+    commandEvents,
+    publisher,
+    clock: systemClock,
+    log,
+  })
+  const unsubscribe = registry.changes.subscribe((change) => follow(uplinkPath, change))
+  const close = (): void => {
+    unsubscribe()
+    uplinkPath.close()
+  }
+  return { uplinkPath, close }
+}
+
+function uplinkRegistryOf({ applications, devices }: Registry): UplinkRegistry {
+  return {
+    codecOf: async (applicationId) => {
+      const application = await applications.get(applicationId)
+      if (application === undefined) return undefined
+      const { organizationId, payloadCodec, payloadDecoderScript } = application
+      return { organizationId, codec: payloadCodec, decoderScript: payloadDecoderScript }
+    },
+    variablesOf: async (devEui) => (await devices.get(devEui))?.variables ?? {},
+  }
+}
+
+function follow(uplinkPath: UplinkPath, change: Change): void {
+  switch (change.kind) {
+    case 'application_created':
+    case 'application_changed':
+    case 'application_removed':
+      uplinkPath.applicationChanged(change.applicationId)
+      return
+    case 'device_created':
+    case 'device_changed':
+    case 'device_removed':
+      uplinkPath.deviceChanged(change.devEui)
+      return
+    case 'devices_changed':
+      uplinkPath.devicesChanged()
+  }
+}
