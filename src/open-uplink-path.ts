@@ -60,18 +60,12 @@ function uplinkRegistryOf({ applications, devices }: Registry): UplinkRegistry {
 }
 
 function follow(uplinkPath: UplinkPath, change: Change): void {
-  switch (change.kind) {
-    case 'application_created':
-    case 'application_changed':
-    case 'application_removed':
-      uplinkPath.applicationChanged(change.applicationId)
-      return
-    case 'device_created':
-    case 'device_changed':
-    case 'device_removed':
-      uplinkPath.deviceChanged(change.devEui)
-      return
-    case 'devices_changed':
-      uplinkPath.devicesChanged()
+  const { kind } = change
+  if (kind === 'application_created' || kind === 'application_changed' || kind === 'application_removed') {
+    uplinkPath.applicationChanged(change.applicationId)
   }
+  if (kind === 'device_created' || kind === 'device_changed' || kind === 'device_removed') {
+    uplinkPath.deviceChanged(change.devEui)
+  }
+  if (kind === 'devices_changed') uplinkPath.devicesChanged()
 }

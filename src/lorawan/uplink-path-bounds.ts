@@ -1,4 +1,5 @@
 /** How many events may be held back, so that a tenant whose script is slow harms nobody else. */
+import { Quarantine } from './codecs/quarantine.ts'
 
 interface Account {
   messages: number
@@ -11,7 +12,11 @@ export interface HeldSize {
   /** Empty while it is being looked up: these share one account. */
   readonly organizationId: string
   readonly payloadBytes: number
+  readonly decoderScript: string
 }
+
+/** Why an event is not held back: so many are, or those before it were for too long. */
+export type NotHeld = 'busy' | 'often_late'
 
 interface Maximum {
   readonly messages: number
@@ -27,38 +32,53 @@ export const MAXIMUM_IN_ALL: Maximum = { messages: 16_384, bytes: 67_108_864 }
 
 /** Objects and places in maps that an event takes beside its payload, about. */
 const OVERHEAD_BYTES = 1_024
+/** An application whose script was late is not waited for at once, an organization with the third of its applications within a minute. */
+const STRIKES_OF_APPLICATION = 3
+const STRIKES_OF_ORGANIZATION = 1
+/** An application counts once in this time: alone it does not let its organization's others go undecoded. */
+const COUNTED_ONCE_MS = 60_000
 
 /** Accounts of what is held back. */
 export class HeldBounds {
   readonly #all: Account = { messages: 0, bytes: 0 }
   readonly #organizations = new Map<string, Account>()
   readonly #applications = new Map<string, Account>()
-  /** Of applications that were late: what they may have held back now. At most the applications of the deployment. */
-  readonly #allowances = new Map<string, number>()
+  readonly #lateApplications: Quarantine
+  readonly #lateOrganizations: Quarantine
+  /** When each application was last counted against its organization; those of the last minute, first come first. */
+  readonly #counted = new Map<string, number>()
+  readonly #now: () => number
+
+  /** `now` in milliseconds, from any beginning. */
+  constructor(now: () => number) {
+    this.#now = now
+    this.#lateApplications = new Quarantine(now)
+    this.#lateOrganizations = new Quarantine(now)
+  }
 
   get messages(): number {
     return this.#all.messages
   }
 
   /**
-   * Takes an event into account; false at a bound. `room` is how many unacknowledged messages its connection has left: an
+   * Takes an event into account, or tells why not. `room` is how many unacknowledged messages its connection has left: an
    * organization gets no more of them than it leaves, so that however many are slow, one more still has some.
    */
-  take(size: HeldSize, room: number): boolean {
+  take(size: HeldSize, room: number): NotHeld | undefined {
+    if (this.#isOftenLate(size)) return 'often_late'
     const bytes = size.payloadBytes + OVERHEAD_BYTES
     const application = accountOf(this.#applications, size.applicationId)
     const organization = accountOf(this.#organizations, size.organizationId)
-    const allowed = this.#allowances.get(size.applicationId) ?? MAXIMUM_OF_APPLICATION
     const isWithin =
-      application.messages < allowed &&
+      application.messages < MAXIMUM_OF_APPLICATION &&
       organization.messages < room &&
       fits(organization, bytes, MAXIMUM_OF_ORGANIZATION) &&
       fits(this.#all, bytes, MAXIMUM_IN_ALL)
-    if (!isWithin) return false
+    if (!isWithin) return 'busy'
     this.#applications.set(size.applicationId, application)
     this.#organizations.set(size.organizationId, organization)
     for (const account of [application, organization, this.#all]) add(account, 1, bytes)
-    return true
+    return undefined
   }
 
   /** What was taken has gone on. */
@@ -70,25 +90,34 @@ export class HeldBounds {
   }
 
   /**
-   * Decoding took too long: the application may have one event held back at a time, and twice as many with each that is in
-   * time. A client that sends no more than a few messages before they are acknowledged would wait for each. True when it was not late before.
+   * Decoding took too long: for 10 s the application's events are not held back, then for 20 s, up to 5 minutes, until its script is
+   * changed. Network servers that acknowledge in order, or send few messages before they are acknowledged, wait for each that is late.
+   * True when it was not so before.
    */
-  late(applicationId: string): boolean {
-    const isNew = !this.#allowances.has(applicationId)
-    this.#allowances.set(applicationId, 1)
-    return isNew
+  late(size: HeldSize): boolean {
+    const { applicationId, organizationId, decoderScript } = size
+    // Then it was the registry that was slow.
+    if (organizationId === '' || this.#isOftenLate(size)) return false
+    this.#lateApplications.strike(applicationId, decoderScript, STRIKES_OF_APPLICATION)
+    if (this.#counts(applicationId)) this.#lateOrganizations.strike(organizationId, '', STRIKES_OF_ORGANIZATION)
+    return true
   }
 
-  inTime(applicationId: string): void {
-    const allowance = this.#allowances.get(applicationId)
-    if (allowance === undefined) return
-    if (allowance * 2 >= MAXIMUM_OF_APPLICATION) this.#allowances.delete(applicationId)
-    else this.#allowances.set(applicationId, allowance * 2)
+  #counts(applicationId: string): boolean {
+    const nowMs = this.#now()
+    for (const [counted, countedMs] of this.#counted) {
+      if (nowMs - countedMs <= COUNTED_ONCE_MS) break
+      this.#counted.delete(counted)
+    }
+    if (this.#counted.has(applicationId)) return false
+    this.#counted.set(applicationId, nowMs)
+    return true
   }
 
-  /** Its codec has changed, or it is gone. */
-  forgive(applicationId: string): void {
-    this.#allowances.delete(applicationId)
+  #isOftenLate({ applicationId, organizationId, decoderScript }: HeldSize): boolean {
+    if (organizationId === '') return false
+    const heldMs = this.#lateApplications.heldMs(applicationId, decoderScript)
+    return heldMs > 0 || this.#lateOrganizations.heldMs(organizationId, '') > 0
   }
 }
 

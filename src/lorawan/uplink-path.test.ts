@@ -111,6 +111,9 @@ const errorOf = (sentence: string): string =>
   `error 1 {"applicationID":"","applicationName":"","deviceName":"","devEUI":"01","tags":{},"type":"UPLINK_CODEC","error":"${sentence}","fCnt":7}`
 
 const LATE = errorOf('decoding took too long')
+const OFTEN_LATE = errorOf(
+  'decoding took too long before; for a while, or until the script is changed, uplinks do not wait for it',
+)
 const BUSY = errorOf('too many uplinks of the application or its organization wait to be decoded')
 
 describe('an uplink', () => {
@@ -312,28 +315,52 @@ describe('an uplink that has waited for too long', () => {
     assert.deepEqual([path.numbers().late, path.numbers().decoded, path.numbers().held], [1, 0, 0])
   })
 
-  it('makes its application wait with one uplink at a time, then with twice as many after each that is in time', async () => {
+  it('lets its application wait no more for 10 s, then for 20 s, until its script is changed; other applications go on', async () => {
+    codecs.set('6', SCRIPTED)
     await known()
-    send(UPLINK, { name: 'late' })
-    await turn()
-    ticks(3)
-    assert.deepEqual(logged, ['uplinks.late'])
-    decodings.length = 0
-    seen = []
-    const devEuis = ['a', 'b', 'c'].map((digit) => digit.repeat(16))
-    for (const allowed of [1, 2]) {
-      for (const devEui of devEuis) send(UPLINK, { devEui, name: devEui })
+    await known('6')
+    const isHeld = (applicationId = '5'): boolean => {
+      const before = path.numbers().held
+      send(UPLINK, { applicationId, devEui: TWO })
+      return path.numbers().held > before
+    }
+    for (const seconds of [10, 20]) {
+      logged = []
+      for (const devEui of [ONE, TWO]) send(UPLINK, { devEui })
+      ticks(3)
+      assert.deepEqual([logged, path.numbers().held], [['uplinks.late'], 0])
+      seen = []
+      assert.equal(isHeld(), false)
+      assert.deepEqual(seen, [UPLINK, OFTEN_LATE])
+      assert.equal(isHeld('6'), true)
+      for (const { succeed } of decodings.splice(0)) succeed()
       await turn()
-      assert.equal(decodings.length, allowed)
-      assert.equal(path.numbers().held, allowed)
       for (const { succeed } of decodings.splice(0)) succeed()
       await turn()
       assert.equal(path.numbers().held, 0)
+      ticks(seconds - 1)
+      assert.equal(isHeld(), false)
+      ticks(1)
     }
+    send(UPLINK)
+    ticks(3)
+    codecs.set('5', { ...SCRIPTED, decoderScript: 'the new script' })
     path.applicationChanged('5')
     await known()
-    for (const devEui of devEuis) send(UPLINK, { devEui })
-    assert.equal(path.numbers().held, 3)
+    assert.equal(isHeld(), true)
+  })
+
+  it('lets its organization wait no more once three of its applications were late within a minute', async () => {
+    for (const applicationId of ['6', '7', '8']) codecs.set(applicationId, SCRIPTED)
+    codecs.set('9', { ...SCRIPTED, organizationId: '2' })
+    for (const applicationId of ['5', '6', '7', '8', '9']) await known(applicationId)
+    for (const applicationId of ['5', '6', '7']) send(UPLINK, { applicationId, devEui: applicationId.repeat(16) })
+    ticks(3)
+    assert.equal(path.numbers().held, 0)
+    send(UPLINK, { applicationId: '8' })
+    assert.equal(path.numbers().held, 0)
+    send(UPLINK, { applicationId: '9' })
+    assert.equal(path.numbers().held, 1)
   })
 })
 

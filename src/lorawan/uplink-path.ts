@@ -14,9 +14,11 @@ import type { ParsedTopic } from './topics.ts'
 import { HeldBounds } from './uplink-path-bounds.ts'
 import type { HeldSize } from './uplink-path-bounds.ts'
 import { UplinkCodecs } from './uplink-path-registry.ts'
-import type { RegisteredCodec, UplinkRegistry } from './uplink-path-registry.ts'
+import type { UplinkRegistry } from './uplink-path-registry.ts'
 
-/** Of each tick, about a second long: after so many an uplink goes on without `object`. So it waits for 2 to 3 s at most. */
+/** A tick is about a second. */
+const TICK_MS = 1_000
+/** After so many ticks an uplink goes on without `object`: so it waits for 2 to 3 s at most. */
 const MAXIMUM_TICKS = 2
 /** Error events of one application from one tick to the next; the others are counted. An uplink that fails is two events to be stored. */
 const MAXIMUM_ERRORS_PER_TICK = 100
@@ -25,6 +27,8 @@ const NO_VARIABLES: Readonly<Record<string, string>> = {}
 
 const BUSY = 'too many uplinks of the application or its organization wait to be decoded'
 const LATE = 'decoding took too long'
+const OFTEN_LATE =
+  'decoding took too long before; for a while, or until the script is changed, uplinks do not wait for it'
 const UNKNOWN = 'the codec of the application could not be looked up'
 
 export interface UplinkPathParts {
@@ -77,7 +81,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
   readonly #publisher: Publisher
   readonly #clock: UplinkPathParts['clock']
   readonly #log: Log
-  readonly #bounds = new HeldBounds()
+  readonly #bounds = new HeldBounds(() => this.#ticks * TICK_MS)
   /** What is held back of each device, in the order in which it came. */
   readonly #devices = new Map<string, Held[]>()
   /** What is being decoded, first come first. */
@@ -126,15 +130,18 @@ export class UplinkPath implements PublishTransformer, Publisher {
       return
     }
     const codec = this.#codecs.known(applicationId)
-    const size = { applicationId, organizationId: codec?.organizationId ?? '', payloadBytes: payload.length }
+    const { organizationId = '', decoderScript = '' } = codec ?? {}
+    const size: HeldSize = { applicationId, organizationId, payloadBytes: payload.length, decoderScript }
     const isDecoded = eventKind === 'up' && codec?.codec !== ''
     const held: Held = { topic, payload, size, goOn, tick: this.#ticks, outcome: undefined }
-    if (!this.#bounds.take(size, room)) {
+    const notHeld = this.#bounds.take(size, room)
+    if (notHeld !== undefined) {
+      const reason = notHeld === 'busy' ? BUSY : OFTEN_LATE
       // It must not overtake what came before it.
-      for (const before of this.#devices.get(devEui) ?? []) before.outcome ??= BUSY
+      for (const before of this.#devices.get(devEui) ?? []) before.outcome ??= reason
       this.#release(devEui)
       this.#numbers.refused += 1
-      held.outcome = isDecoded ? BUSY : { payload, error: undefined }
+      held.outcome = isDecoded ? reason : { payload, error: undefined }
       this.#goOn(held)
       return
     }
@@ -163,9 +170,9 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#told.clear()
     for (const held of this.#decoding) {
       if (this.#ticks - held.tick <= MAXIMUM_TICKS) break
-      const { applicationId } = held.topic
+      const { applicationId, organizationId } = held.size
       this.#numbers.late += 1
-      if (this.#bounds.late(applicationId)) this.#log.warn({ applicationId }, 'uplinks.late')
+      if (this.#bounds.late(held.size)) this.#log.warn({ applicationId, organizationId }, 'uplinks.late')
       this.#settle(held, LATE)
     }
   }
@@ -182,7 +189,6 @@ export class UplinkPath implements PublishTransformer, Publisher {
   /** The application was created, changed or removed. */
   applicationChanged(applicationId: string): void {
     this.#codecs.applicationChanged(applicationId)
-    this.#bounds.forgive(applicationId)
   }
 
   deviceChanged(devEui: string): void {
@@ -203,7 +209,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
       const variables = codec.codec === 'CUSTOM_JS' ? await this.#codecs.variablesOf(devEui) : NO_VARIABLES
       const request = { applicationId, codec: codec.codec, script: codec.decoderScript, variables, receivedAtMs }
       outcome = await addObject(held.payload, request, this.#decoder)
-      this.#count(codec, held, outcome)
+      this.#count(held, outcome)
     } catch (error) {
       this.#log.error({ err: error, applicationId, devEui }, 'uplink.look_failed')
       outcome = UNKNOWN
@@ -211,9 +217,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#settle(held, outcome)
   }
 
-  #count({ codec }: RegisteredCodec, held: Held, { payload, error }: UplinkWithObject): void {
-    const isInTime = this.#ticks - held.tick <= MAXIMUM_TICKS
-    if (isInTime && codec !== '') this.#bounds.inTime(held.topic.applicationId)
+  #count(held: Held, { payload, error }: UplinkWithObject): void {
     // It has gone on already.
     if (held.outcome !== undefined) return
     if (error !== undefined) this.#numbers.failed += 1
