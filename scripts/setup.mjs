@@ -1,7 +1,7 @@
 // Installs and builds what is missing or out of date. Runs on any Node 18 or newer, before the pinned one is there.
 import { createHash } from 'node:crypto'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -25,6 +25,12 @@ const read = (/** @type {string} */ file) => (existsSync(file) ? readFileSync(fi
 export function ensureInstalled() {
   const wanted = digest([readFileSync(join(root, 'package-lock.json'), 'utf8'), process.platform, process.arch])
   if (read(installStamp) === wanted && existsSync(pinnedNode)) return
+  // npm empties the folder first, and would empty what a link points to: another checkout's packages, in use.
+  if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) {
+    fail(
+      'node_modules is a link to another folder, whose packages are not those of package-lock.json. Remove the link.',
+    )
+  }
   console.error('Installing the packages of package-lock.json (once; about a minute) ...')
   const result = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: root,
