@@ -156,6 +156,19 @@ test('a broken script leaves uplinks as they came, tells so behind each, and is 
   assert.deepEqual(await tenant.receive(1), [`up ${withObject(FAMILY_A(3, 'AQID'), '"object":{"sum":6}')}`])
 })
 
+test('an uplink that a network server posts gets its object as well', async () => {
+  const tenant = await Tenant.create({ payloadCodec: 'CAYENNE_LPP' })
+  const { userName, password } = await administration.serviceCredential('')
+  const authorization = `Basic ${Buffer.from(`${userName}:${password}`).toString('base64')}`
+  const uplink = { deviceInfo: { devEui: tenant.devEui }, fPort: 2, data: CAYENNE_DATA }
+  const answer = await service.http.ask('POST', '/api/network-servers/chirpstack/events?event=up', {
+    headers: { authorization },
+    json: uplink,
+  })
+  assert.equal(answer.status, 200)
+  assert.deepEqual(await tenant.receive(1), [`up ${withObject(JSON.stringify(uplink), CAYENNE_OBJECT)}`])
+})
+
 async function medianLatencyMs(neighbour: Tenant, besides: (round: number) => void): Promise<number> {
   const latencies: number[] = []
   for (let round = 0; round < ROUNDS; round += 1) {
