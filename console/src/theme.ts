@@ -35,6 +35,7 @@ export const theme = createTheme({
   colors: { field, dark },
   // Its cross has no words of its own.
   components: { Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } } },
+  respectReducedMotion: true,
   defaultRadius: 'md',
   cursorType: 'pointer',
   fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",

@@ -53,7 +53,13 @@ export class Window {
 
   static async open(browser: Browser, origin: string, look: Look = 'light'): Promise<Window> {
     // The service's own authority is not the browser's; certificates have tests of their own.
-    const context = await browser.newContext({ ...LOOKS[look], ignoreHTTPSErrors: true, baseURL: origin })
+    // Without motion: what fades has no contrast that could be judged.
+    const context = await browser.newContext({
+      ...LOOKS[look],
+      ignoreHTTPSErrors: true,
+      reducedMotion: 'reduce',
+      baseURL: origin,
+    })
     context.setDefaultTimeout(PATIENCE_MS)
     return new Window(context, await context.newPage(), origin)
   }
