@@ -15,21 +15,23 @@ export interface HeldSize {
   readonly decoderScript: string
 }
 
-/** Why an event is not held back: so many are, or those before it were for too long. */
-export type NotHeld = 'busy' | 'often_late'
+/** Why an uplink is not decoded: so many events wait, or those before it did for too long. */
+export type NotDecoded = 'busy' | 'often_late'
 
 interface Maximum {
   readonly messages: number
   readonly bytes: number
 }
 
-/** Of one application: a second of uplinks at 2,000 a second. */
+/** While so many events of one application wait no more uplinks are decoded; it is a second of them at 2,000 a second. */
 export const MAXIMUM_OF_APPLICATION = 2_048
 /** Of one organization, however many applications it makes; a quarter of all, so that one that is slow leaves room. */
 export const MAXIMUM_OF_ORGANIZATION: Maximum = { messages: 4_096, bytes: 16_777_216 }
-/** In all: what can be in memory between a PUBLISH and its ownership. */
+/** In all: half of what can be in memory between a PUBLISH and its ownership. */
 export const MAXIMUM_IN_ALL: Maximum = { messages: 16_384, bytes: 67_108_864 }
 
+/** An uplink that is not decoded waits for those of its device that are; up to this multiple of the bounds above. */
+const WAITING_FACTOR = 2
 /** Objects and places in maps that an event takes beside its payload, about. */
 const OVERHEAD_BYTES = 1_024
 /** An application whose script was late is not waited for at once, an organization with the third of its applications within a minute. */
@@ -61,29 +63,27 @@ export class HeldBounds {
   }
 
   /**
-   * Takes an event into account, or tells why not. `room` is how many unacknowledged messages its connection has left: an
+   * Why an uplink may not be decoded now. `room` is how many unacknowledged messages its connection has left: an
    * organization gets no more of them than it leaves, so that however many are slow, one more still has some.
    */
-  take(size: HeldSize, room: number): NotHeld | undefined {
+  refusal(size: HeldSize, room: number): NotDecoded | undefined {
     if (this.#isOftenLate(size)) return 'often_late'
-    const bytes = size.payloadBytes + OVERHEAD_BYTES
-    const application = accountOf(this.#applications, size.applicationId)
-    const organization = accountOf(this.#organizations, size.organizationId)
-    const isWithin =
-      application.messages < MAXIMUM_OF_APPLICATION &&
-      organization.messages < room &&
-      fits(organization, bytes, MAXIMUM_OF_ORGANIZATION) &&
-      fits(this.#all, bytes, MAXIMUM_IN_ALL)
-    if (!isWithin) return 'busy'
-    this.#applications.set(size.applicationId, application)
-    this.#organizations.set(size.organizationId, organization)
-    for (const account of [application, organization, this.#all]) add(account, 1, bytes)
-    return undefined
+    return this.#fits(size, room, 1) ? undefined : 'busy'
+  }
+
+  /** Takes an event into account that waits, decoded or not; false at a bound. */
+  take(size: HeldSize, room: number): boolean {
+    if (!this.#fits(size, room, WAITING_FACTOR)) return false
+    const bytes = bytesOf(size)
+    add(this.#all, 1, bytes)
+    enter(this.#applications, size.applicationId, bytes)
+    enter(this.#organizations, size.organizationId, bytes)
+    return true
   }
 
   /** What was taken has gone on. */
   release(size: HeldSize): void {
-    const bytes = size.payloadBytes + OVERHEAD_BYTES
+    const bytes = bytesOf(size)
     add(this.#all, -1, -bytes)
     leave(this.#applications, size.applicationId, bytes)
     leave(this.#organizations, size.organizationId, bytes)
@@ -101,6 +101,18 @@ export class HeldBounds {
     this.#lateApplications.strike(applicationId, decoderScript, STRIKES_OF_APPLICATION)
     if (this.#counts(applicationId)) this.#lateOrganizations.strike(organizationId, '', STRIKES_OF_ORGANIZATION)
     return true
+  }
+
+  #fits(size: HeldSize, room: number, factor: number): boolean {
+    const application = this.#applications.get(size.applicationId) ?? NOTHING
+    const organization = this.#organizations.get(size.organizationId) ?? NOTHING
+    const bytes = bytesOf(size)
+    return (
+      application.messages < factor * MAXIMUM_OF_APPLICATION &&
+      organization.messages < factor * room &&
+      hasRoom(organization, bytes, MAXIMUM_OF_ORGANIZATION, factor) &&
+      hasRoom(this.#all, bytes, MAXIMUM_IN_ALL, factor)
+    )
   }
 
   #counts(applicationId: string): boolean {
@@ -121,17 +133,25 @@ export class HeldBounds {
   }
 }
 
-function accountOf(accounts: ReadonlyMap<string, Account>, key: string): Account {
-  return accounts.get(key) ?? { messages: 0, bytes: 0 }
+const NOTHING: Account = { messages: 0, bytes: 0 }
+
+function bytesOf({ payloadBytes }: HeldSize): number {
+  return payloadBytes + OVERHEAD_BYTES
 }
 
-function fits({ messages, bytes }: Account, more: number, maximum: Maximum): boolean {
-  return messages < maximum.messages && bytes + more <= maximum.bytes
+function hasRoom({ messages, bytes }: Account, more: number, maximum: Maximum, factor: number): boolean {
+  return messages < factor * maximum.messages && bytes + more <= factor * maximum.bytes
 }
 
 function add(account: Account, messages: number, bytes: number): void {
   account.messages += messages
   account.bytes += bytes
+}
+
+function enter(accounts: Map<string, Account>, key: string, bytes: number): void {
+  const account = accounts.get(key)
+  if (account === undefined) accounts.set(key, { messages: 1, bytes })
+  else add(account, 1, bytes)
 }
 
 function leave(accounts: Map<string, Account>, key: string, bytes: number): void {

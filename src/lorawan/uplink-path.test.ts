@@ -365,20 +365,33 @@ describe('an uplink that has waited for too long', () => {
 })
 
 describe('at a bound', () => {
-  it('an uplink goes on without object, behind what came before it of its device, and other devices’ stay', async () => {
+  it('an uplink goes on without object, behind what came before it of its device', async () => {
+    await known()
+    send(UPLINK, { name: 'first' })
+    send(UPLINK, { name: 'second', room: 1 })
+    send(UPLINK, { devEui: TWO, name: 'another', room: 1 })
+    assert.deepEqual(seen, ['another', BUSY])
+    await turn()
+    assert.equal(decodings.length, 1)
+    decodings[0]?.succeed()
+    await turn()
+    assert.deepEqual(seen, ['another', BUSY, 'first', 'second', BUSY])
+    assert.deepEqual([path.numbers().refused, path.numbers().held], [2, 0])
+  })
+
+  it('twice as high what came before it does not wait either, and other devices’ does', async () => {
     await known()
     send(UPLINK, { name: 'first' })
     send('{}', { kind: 'join', name: 'join' })
     send(UPLINK, { devEui: TWO, name: 'another' })
-    send(UPLINK, { name: 'second', room: 3 })
+    send(UPLINK, { name: 'second', room: 1 })
     assert.deepEqual(seen, ['first', BUSY, 'join', 'second', BUSY])
-    assert.equal(path.numbers().refused, 1)
     await turn()
     // The first is decoded as well, for nothing.
     decodings[1]?.succeed()
     await turn()
     assert.equal(seen.at(-1), 'another')
-    assert.equal(path.numbers().held, 0)
+    assert.deepEqual([path.numbers().refused, path.numbers().held], [1, 0])
   })
 
   it('of a connection’s unacknowledged messages an organization leaves as many as it has', async () => {

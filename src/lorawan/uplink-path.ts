@@ -65,7 +65,7 @@ interface UplinkNumbers {
   failed: number
   /** Uplinks that went on without `object` since they had waited for too long. */
   late: number
-  /** Events that came at a bound, and did not wait. */
+  /** Uplinks that came at a bound, and were not decoded. */
   refused: number
   /** Error events that were not published, since there were many of the application in that second. */
   errorsWithheld: number
@@ -132,26 +132,21 @@ export class UplinkPath implements PublishTransformer, Publisher {
     const codec = this.#codecs.known(applicationId)
     const { organizationId = '', decoderScript = '' } = codec ?? {}
     const size: HeldSize = { applicationId, organizationId, payloadBytes: payload.length, decoderScript }
-    const isDecoded = eventKind === 'up' && codec?.codec !== ''
+    const hasCodec = eventKind === 'up' && codec?.codec !== ''
     const held: Held = { topic, payload, size, goOn, tick: this.#ticks, outcome: undefined }
-    const notHeld = this.#bounds.take(size, room)
-    if (notHeld !== undefined) {
-      const reason = notHeld === 'busy' ? BUSY : OFTEN_LATE
-      // It must not overtake what came before it.
-      for (const before of this.#devices.get(devEui) ?? []) before.outcome ??= reason
-      this.#release(devEui)
-      this.#numbers.refused += 1
-      held.outcome = isDecoded ? reason : { payload, error: undefined }
-      this.#goOn(held)
+    if (!hasCodec) held.outcome = { payload, error: undefined }
+    else held.outcome = this.#refusalOf(size, room)
+    const queue = this.#devices.get(devEui)
+    const isDecoded = held.outcome === undefined
+    if ((!isDecoded && queue === undefined) || !this.#bounds.take(size, room)) {
+      this.#passUp(held, queue ?? [])
       return
     }
-    const queue = this.#devices.get(devEui)
     if (queue === undefined) this.#devices.set(devEui, [held])
     else queue.push(held)
-    if (isDecoded) {
-      this.#decoding.add(held)
-      void this.#decode(held)
-    } else this.#settle(held, { payload, error: undefined })
+    if (!isDecoded) return
+    this.#decoding.add(held)
+    void this.#decode(held)
   }
 
   publish(message: OwnMessage): Promise<void> {
@@ -198,6 +193,21 @@ export class UplinkPath implements PublishTransformer, Publisher {
   /** Many devices were created at once. */
   devicesChanged(): void {
     this.#codecs.devicesChanged()
+  }
+
+  /** Counts an uplink that can't be decoded now. */
+  #refusalOf(size: HeldSize, room: number): string | undefined {
+    const refusal = this.#bounds.refusal(size, room)
+    if (refusal === undefined) return undefined
+    this.#numbers.refused += 1
+    return refusal === 'busy' ? BUSY : OFTEN_LATE
+  }
+
+  /** An event that can't wait goes on, and before it what waits of its device: it must not overtake that. */
+  #passUp(held: Held, queue: readonly Held[]): void {
+    for (const before of queue) before.outcome ??= BUSY
+    this.#release(held.topic.devEui)
+    this.#goOn(held)
   }
 
   async #decode(held: Held): Promise<void> {
