@@ -7,6 +7,7 @@ import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import { systemClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { Connection } from './connection.ts'
+import { ConnectionView } from './connection-view.ts'
 import type {
   Dispatched,
   DispatchWatcher,
@@ -30,6 +31,8 @@ import { silentLog } from './log.ts'
 import type { Log } from './log.ts'
 import { Message, expiryOf } from './message.ts'
 import type { LostAccess, Peer, Permit, Policy } from './policy.ts'
+import { RecentRefusals } from './recent-refusals.ts'
+import type { RefusalFields } from './recent-refusals.ts'
 import { recover } from './recovery.ts'
 import { RetainedMessages } from './retained-messages.ts'
 import { Router } from './router.ts'
@@ -60,16 +63,8 @@ export interface BrokerOptions {
   readonly randomId?: () => string
 }
 
-/** A live connection as administrators see it. */
-export interface ConnectionView {
-  readonly clientId: string
-  readonly tenant: string
-  readonly identity: string
-  readonly address: string
-  readonly protocolVersion: number
-  readonly openedAtMs: number
-  readonly topicFilters: readonly string[]
-}
+/** What was refused to a connection that has a permit. */
+type RefusalOf = Pick<RefusalFields, 'kind' | 'code' | 'reason' | 'topic'>
 
 /** Kinds of refusal counted one by one; the codes come from a fixed set, so this is bounded by it. */
 export type RefusalCounts = ReadonlyMap<string, number>
@@ -82,6 +77,8 @@ export class Broker implements Publisher, Dispatcher {
   readonly clock: Clock
   readonly log: Log
   readonly counters: Counters = createCounters()
+  /** For people who ask why. */
+  readonly recentRefusals = new RecentRefusals()
   readonly deadlines: Deadlines
   readonly delivery: Delivery
   readonly retained: RetainedMessages
@@ -97,6 +94,7 @@ export class Broker implements Publisher, Dispatcher {
   readonly engine: Engine
   readonly #readerListener: ReaderListener | undefined
   readonly #connections = new Set<Connection>()
+  #opened = 0
   readonly #perTenant = new Map<string, number>()
   readonly #perIdentity = new Map<string, number>()
   readonly #refusals = new Map<string, number>()
@@ -146,7 +144,8 @@ export class Broker implements Publisher, Dispatcher {
       return
     }
     this.counters.connectionsOpened += 1
-    this.#connections.add(new Connection(this, transport, peer))
+    this.#opened += 1
+    this.#connections.add(new Connection(this, transport, peer, this.#opened))
   }
 
   /** Runs what is due. The owner calls it about once a second. */
@@ -199,21 +198,26 @@ export class Broker implements Publisher, Dispatcher {
     await this.engine.close()
   }
 
-  /** Live connections past CONNACK. */
-  *connections(): Generator<ConnectionView> {
+  /** Live connections past CONNACK, in the order in which they were opened: of one tenant, or all. */
+  *connections(tenant?: string): Generator<ConnectionView> {
     for (const connection of this.#connections) {
-      if (!connection.isConnected) continue
-      const { session } = connection
-      yield {
-        clientId: session.clientId,
-        tenant: session.tenant,
-        identity: session.identity,
-        address: connection.peer.address,
-        protocolVersion: connection.protocolVersion,
-        openedAtMs: connection.openedAtMs,
-        topicFilters: [...session.subscriptions.keys()],
-      }
+      if (connection.isConnected && (tenant === undefined || connection.session.tenant === tenant))
+        yield new ConnectionView(connection)
     }
+  }
+
+  /** An administrator ends the connection of this number, MQTT 5 by 0x98; false when there is none. */
+  endConnection(number: number): boolean {
+    for (const connection of this.#connections) {
+      if (connection.number !== number || !connection.isConnected) continue
+      connection.disconnect(
+        ReasonCodes.administrativeAction,
+        'an administrator has ended the connection',
+        'ended_by_administrator',
+      )
+      return true
+    }
+    return false
   }
 
   /** How often what was refused and why, by `kind:code`. */
@@ -282,17 +286,26 @@ export class Broker implements Publisher, Dispatcher {
     this.#throttled.add(connection)
   }
 
-  /** Counts a refusal and says so once in the log. */
-  refused(kind: 'publish' | 'subscribe' | 'will', connection: Connection, code: string, fields: object): void {
-    this.countRefusal(kind, code)
+  /** Counts and keeps a refusal, and says so once in the log. */
+  refused(connection: Connection, refusal: RefusalOf, fields: object): void {
+    const { kind, code } = refusal
+    count(this.#refusals, `${kind}:${code}`, 1)
+    this.recordRefusal(connection, refusal)
     this.log.warn(
       { clientId: connection.clientId, tenant: connection.permit.tenant, code, ...fields },
       `${kind}.refused`,
     )
   }
 
-  countRefusal(kind: 'connect' | 'publish' | 'subscribe' | 'will', code: string): void {
-    count(this.#refusals, `${kind}:${code}`, 1)
+  /** Counts and keeps the refusal of a CONNECT. */
+  connectRefused(refusal: RefusalFields): void {
+    count(this.#refusals, `${refusal.kind}:${refusal.code}`, 1)
+    this.recentRefusals.record(refusal, this.clock.now())
+  }
+
+  /** Keeps what was refused to a connection. */
+  recordRefusal({ clientId, peer, permit }: Connection, refusal: RefusalOf): void {
+    this.recentRefusals.record({ ...refusal, clientId, address: peer.address, holder: permit }, this.clock.now())
   }
 
   #createStore(): SessionStore {
@@ -308,6 +321,19 @@ export class Broker implements Publisher, Dispatcher {
   #ownMessage({ topicName, payload, qos, properties }: OwnMessage): Message {
     const fields = { topicName, payload, qos, retain: false, properties, publisherKey: '' }
     return new Message(fields, expiryOf(properties, this.clock))
+  }
+
+  #willRefused(session: Session, topicName: string, ground: string, code: string, reason: string): void {
+    const { clientId, tenant, identity } = session
+    this.counters.publishesRefused += 1
+    count(this.#refusals, `will:${code}`, 1)
+    const holder = { tenant, identity, ground }
+    // Its connection is over, and with it the address.
+    this.recentRefusals.record(
+      { kind: 'will', code, reason, clientId, address: '', holder, topic: topicName },
+      this.clock.now(),
+    )
+    this.log.warn({ clientId, tenant, topicName, code }, 'will.refused')
   }
 
   /** What waits for somebody without access, and what such a one left to be sent, goes with the access. */
@@ -330,8 +356,7 @@ export class Broker implements Publisher, Dispatcher {
     const { topicName, payload, qos, retain } = will
     const permit = held ?? (await this.policy.permitOn?.(ground).catch(() => undefined))
     if (permit === undefined || (permitExpiresAtMs !== undefined && permitExpiresAtMs <= this.clock.now())) {
-      this.counters.publishesRefused += 1
-      this.log.warn({ clientId: session.clientId, tenant: session.tenant, code: 'token_expired' }, 'will.refused')
+      this.#willRefused(session, topicName, ground, 'token_expired', 'the token has expired')
       return
     }
     try {
@@ -349,9 +374,12 @@ export class Broker implements Publisher, Dispatcher {
       if (decision.allowed && decision.taken === true) return
       const { properties } = will
       const hasRoom = !retain || payload.length === 0 || this.retained.hasRoom({ topicName, payload, properties })
-      if (!decision.allowed || !hasRoom) {
-        this.counters.publishesRefused += 1
-        this.log.warn({ clientId: session.clientId, tenant: session.tenant, topicName }, 'will.refused')
+      if (!decision.allowed) {
+        this.#willRefused(session, topicName, ground, decision.code, decision.reason)
+        return
+      }
+      if (!hasRoom) {
+        this.#willRefused(session, topicName, ground, 'retained_quota', 'no room for another retained message')
         return
       }
     } catch (error) {

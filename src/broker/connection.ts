@@ -11,10 +11,11 @@ import { encodeForReader } from './encode-for-reader.ts'
 import { handlePacket } from './handle-packet.ts'
 import type { Message } from './message.ts'
 import { Outgoing } from './outgoing.ts'
-import type { Peer, Permit, PermitEnd } from './policy.ts'
+import type { Peer, Permit, PermitEnd, PermitHolder } from './policy.ts'
 import { reasonCodeFor, reasonString } from './reason-code-for.ts'
 import { RateWindow } from './rate-window.ts'
 import type { Session } from './session.ts'
+import { Traffic } from './traffic.ts'
 import { IncomingTopicAliases, OutgoingTopicAliases } from './topic-aliases.ts'
 import type { Transport, TransportHandlers } from './transport.ts'
 
@@ -41,7 +42,10 @@ type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
 export class Connection implements TransportHandlers {
   readonly broker: Broker
   readonly peer: Peer
+  /** Counts up: no other connection of this broker has the same. */
+  readonly number: number
   readonly openedAtMs: number
+  readonly traffic: Traffic
   readonly #transport: Transport
   readonly #reader: PacketReader<'server'>
   readonly #outgoing: Outgoing
@@ -71,8 +75,10 @@ export class Connection implements TransportHandlers {
   #incomingAliases: IncomingTopicAliases | undefined = undefined
   #outgoingAliases: OutgoingTopicAliases | undefined = undefined
 
-  constructor(broker: Broker, transport: Transport, peer: Peer) {
+  constructor(broker: Broker, transport: Transport, peer: Peer, number: number) {
     this.broker = broker
+    this.number = number
+    this.traffic = new Traffic(broker.second)
     this.peer = peer
     this.#transport = transport
     this.#reader = new PacketReader({
@@ -110,6 +116,10 @@ export class Connection implements TransportHandlers {
 
   get sendMaximum(): number {
     return this.#agreed().sendMaximum
+  }
+
+  get keepAliveSeconds(): number {
+    return this.#agreed().keepAliveSeconds
   }
 
   get authenticationMethod(): string | undefined {
@@ -216,6 +226,8 @@ export class Connection implements TransportHandlers {
     }
     this.#outgoing.publish(shared, qos, retain, dup, packetId)
     this.broker.counters.publishesSent += 1
+    this.traffic.turn(this.broker.second)
+    this.traffic.messagesOut += 1
     this.#flushLater()
     return true
   }
@@ -255,10 +267,23 @@ export class Connection implements TransportHandlers {
   }
 
   /** Refuses a CONNECT and closes [MQTT-3.2.2-6], [MQTT-3.1.4-6]. */
-  refuse(reasonCode: ReasonCode, reason: string, code: string): void {
+  refuse(
+    reasonCode: ReasonCode,
+    reason: string,
+    code: string,
+    of: { readonly clientId?: string; readonly holder?: PermitHolder | undefined } = {},
+  ): void {
     if (this.#state === 'closed') return
     this.broker.counters.connectionsRefused += 1
-    this.broker.countRefusal('connect', code)
+    this.broker.connectRefused({
+      kind: 'connect',
+      code,
+      reason,
+      clientId: of.clientId,
+      address: this.peer.address,
+      holder: of.holder,
+      topic: undefined,
+    })
     this.broker.log.warn({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
     const bytes = this.#encodeWithin({
       type: 'connack',
@@ -316,6 +341,8 @@ export class Connection implements TransportHandlers {
     if (this.#state === 'closed') return
     const { broker } = this
     broker.counters.bytesReceived += chunk.length
+    this.traffic.turn(broker.second)
+    this.traffic.bytesIn += chunk.length
     this.#countWindow(0, chunk.length)
     this.#reader.push(chunk)
     this.#read()
@@ -329,7 +356,10 @@ export class Connection implements TransportHandlers {
         const packet = this.#reader.next()
         if (packet === undefined) return
         this.#lastPacketAtMs = now
-        if (packet.type === 'publish') this.#countWindow(1, 0)
+        if (packet.type === 'publish') {
+          this.traffic.messagesIn += 1
+          this.#countWindow(1, 0)
+        }
         const judged = handlePacket(this.broker, this, packet)
         if (judged !== undefined) this.#waitFor(judged)
       }
@@ -399,6 +429,8 @@ export class Connection implements TransportHandlers {
   #write(bytes: Buffer): void {
     const { broker } = this
     broker.counters.bytesSent += bytes.length
+    this.traffic.turn(broker.second)
+    this.traffic.bytesOut += bytes.length
     this.#transport.write(bytes)
     if (this.congested || this.#transport.bufferedBytes < broker.limits.maximumOutgoingBytes) return
     this.congested = true

@@ -30,6 +30,12 @@ async function renew(broker: Broker, connection: Connection, packet: AuthPacket,
   const admission = await broker.policy.reauthenticate(held, packet.properties?.authenticationData)
   if (connection.isClosed) return
   if (!admission.allowed) {
+    broker.recordRefusal(connection, {
+      kind: 'connect',
+      code: admission.code,
+      reason: admission.reason,
+      topic: undefined,
+    })
     connection.disconnect(admission.reasonCode, admission.reason, admission.code) // [MQTT-4.12.1-2]
     return
   }

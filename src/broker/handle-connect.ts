@@ -4,7 +4,7 @@ import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
-import type { Permit } from './policy.ts'
+import type { Permit, PermitHolder } from './policy.ts'
 import type { Session } from './session.ts'
 
 /** MQTT 5.0 §3.1.2.11.3: the Receive Maximum when a client names none. */
@@ -17,8 +17,9 @@ export async function handleConnect(broker: Broker, connection: Connection, pack
     connection.disconnect(ReasonCodes.protocolError, 'a second CONNECT', 'second_connect') // [MQTT-3.1.0-2]
     return
   }
-  const refuse = (reasonCode: ReasonCode, reason: string, code: string): void =>
-    connection.refuse(reasonCode, reason, code)
+  const { clientId: askedClientId } = packet
+  const refuse = (reasonCode: ReasonCode, reason: string, code: string, holder?: PermitHolder): void =>
+    connection.refuse(reasonCode, reason, code, { clientId: askedClientId, holder })
 
   const clientId = clientIdOf(broker, packet)
   if (clientId === undefined) {
@@ -56,7 +57,7 @@ export async function handleConnect(broker: Broker, connection: Connection, pack
   })
   if (connection.isClosed) return
   if (!admission.allowed) {
-    refuse(admission.reasonCode, admission.reason, admission.code)
+    refuse(admission.reasonCode, admission.reason, admission.code, admission.holder)
     return
   }
   const { permit } = admission
@@ -64,17 +65,17 @@ export async function handleConnect(broker: Broker, connection: Connection, pack
     const decision = await permit.mayPublish(will.topicName)
     if (connection.isClosed) return
     if (!decision.allowed) {
-      refuse(decision.reasonCode, `the Will Message: ${decision.reason}`, decision.code)
+      refuse(decision.reasonCode, `the Will Message: ${decision.reason}`, decision.code, permit)
       return
     }
   }
   if (broker.isClosing) {
-    refuse(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down')
+    refuse(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down', permit)
     return
   }
   const known = broker.sessions.find(permit, clientId)
   if (known?.connection === undefined && !broker.hasRoomFor(permit)) {
-    refuse(ReasonCodes.quotaExceeded, 'too many connections', 'too_many_connections')
+    refuse(ReasonCodes.quotaExceeded, 'too many connections', 'too_many_connections', permit)
     return
   }
   accept(broker, connection, packet, permit, clientId, known)
@@ -105,7 +106,10 @@ function accept(
   const sessionPresent = session !== undefined
   session ??= broker.sessions.create(permit, clientId)
   if (session === undefined) {
-    connection.refuse(ReasonCodes.quotaExceeded, 'too many Sessions of this user', 'too_many_sessions')
+    connection.refuse(ReasonCodes.quotaExceeded, 'too many Sessions of this user', 'too_many_sessions', {
+      clientId,
+      holder: permit,
+    })
     return
   }
   broker.sessions.wake(session)

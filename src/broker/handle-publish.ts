@@ -327,7 +327,8 @@ function messageProperties(packet: PublishPacket): MessageProperties | undefined
 function refuse(broker: Broker, connection: Connection, packet: AcceptedPublish, refused: Refusal): void {
   const { reasonCode, reason, code } = refused
   broker.counters.publishesRefused += 1
-  broker.refused('publish', connection, code, { topicName: packet.topicName, reasonCode, qos: packet.qos })
+  const { topicName, qos } = packet
+  broker.refused(connection, { kind: 'publish', code, reason, topic: topicName }, { topicName, reasonCode, qos })
   if (packet.qos > 0 && (connection.protocolVersion === 5 || refused.untold === 'discard')) {
     // A refused QoS 2 message is over with its PUBREC [MQTT-4.3.3-4].
     connection.sendAcknowledgement(packet.qos === 1 ? 'puback' : 'pubrec', packet.packetId, reasonCode, reason)

@@ -142,7 +142,7 @@ function subscribe(
   const { limits } = broker
   const refuse = (reasonCode: ReasonCode, reason: string, code: string): Outcome => {
     broker.counters.subscribesRefused += 1
-    broker.refused('subscribe', connection, code, { topicFilter, reasonCode })
+    broker.refused(connection, { kind: 'subscribe', code, reason, topic: topicFilter }, { topicFilter, reasonCode })
     return { reasonCode: reasonCodeFor('suback', reasonCode), reason: `${topicFilter}: ${reason}` }
   }
   if (!isValidTopicFilter(topicFilter) || !broker.isTopicFilterWithinLimits(topicFilter)) {

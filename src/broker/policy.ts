@@ -51,17 +51,21 @@ export interface PermitEnd {
   readonly code: string
 }
 
-/**
- * What one connection may do, held for as long as it lives. Checks are pure and O(levels); where a check has to look something
- * up that is not at hand, it answers with a promise and the connection waits, in order.
- */
-export interface Permit {
+/** Whose a permit is, or would have been. */
+export interface PermitHolder {
   /** Sessions, shared subscription groups and quotas of different tenants never meet. */
   readonly tenant: string
   /** The user or service within the tenant; a part of the Session's key. */
   readonly identity: string
   /** What it rests on, in the policy's own words: after a restart the policy finds the permit again by it. */
   readonly ground: string
+}
+
+/**
+ * What one connection may do, held for as long as it lives. Checks are pure and O(levels); where a check has to look something
+ * up that is not at hand, it answers with a promise and the connection waits, in order.
+ */
+export interface Permit extends PermitHolder {
   /** The permit ends by itself at this time (ms since 1970). */
   readonly expiresAtMs: number | undefined
   /** PUBLISH packets a second that this connection may send, on average over a second. */
@@ -88,7 +92,10 @@ export interface LostAccess {
   readonly end: PermitEnd
 }
 
-export type Admission = { readonly allowed: true; readonly permit: Permit } | Refusal
+/** A refused CONNECT; with the holder where the credential proved whose it is, though it is good no more. */
+export type RefusedAdmission = Refusal & { readonly holder?: PermitHolder | undefined }
+
+export type Admission = { readonly allowed: true; readonly permit: Permit } | RefusedAdmission
 
 export interface Policy {
   /** Judges a CONNECT. Never throws for what a client sent. */
