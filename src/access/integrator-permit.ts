@@ -7,6 +7,7 @@ import type { BrokerAccessClaims } from '../identity/tokens.ts'
 import { applicationEventsTopic, parseTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import { covers } from '../mqtt/topic-filter.ts'
+import { holderOfToken } from './holders.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 
 /** One answer for what is not there and what is another organization's, so that nobody learns which it is. */
@@ -48,11 +49,11 @@ export class IntegratorPermit implements Permit, HeldPermit {
   #isOver = false
 
   constructor(options: IntegratorPermitOptions) {
-    const { organizationId, userId, tokenId, expiresAtMs } = options.claims
-    this.tenant = `organization:${organizationId}`
-    this.identity = `user:${userId}`
-    this.ground = `token:${tokenId}`
-    this.expiresAtMs = expiresAtMs
+    const { tenant, identity, ground } = holderOfToken(options.claims)
+    this.tenant = tenant
+    this.identity = identity
+    this.ground = ground
+    this.expiresAtMs = options.claims.expiresAtMs
     this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
     this.seenChanges = options.seenChanges
     this.grounds = [this.tenant, this.identity, this.ground]

@@ -7,6 +7,7 @@ import type { ServiceCredential } from '../identity/service-credentials.ts'
 import type { BrokerAccessClaims } from '../identity/tokens.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
+import { holderOfToken, tokenGround } from './holders.ts'
 import { IntegratorPermit } from './integrator-permit.ts'
 import { NetworkServerPermit } from './network-server-permit.ts'
 import { OrganizationApplications } from './organization-applications.ts'
@@ -54,6 +55,11 @@ export class AccessPolicy implements Policy {
     this.#limits = limits
     this.#applications = new OrganizationApplications(registry.directory)
     this.#unsubscribe = registry.changes.subscribe((change) => this.#changed(change))
+  }
+
+  /** How many live connections rest on the broker-access token. */
+  connectionsWith(tokenId: string): number {
+    return this.#watch.restingOn(tokenGround(tokenId)).length
   }
 
   close(): void {
@@ -113,7 +119,10 @@ export class AccessPolicy implements Policy {
   async #authenticateToken(jwt: string): Promise<Admission> {
     const seenChanges = this.#changes
     const verified = await this.#registry.tokens.verifyBrokerAccess(jwt)
-    if (!verified.ok) return refuse(tokenReasonCode(verified.code), verified.reason, verified.message)
+    if (!verified.ok) {
+      const refused = refuse(tokenReasonCode(verified.code), verified.reason, verified.message)
+      return { ...refused, holder: verified.claims && holderOfToken(verified.claims) }
+    }
     return { allowed: true, permit: await this.#integratorPermit(verified.value, seenChanges) }
   }
 

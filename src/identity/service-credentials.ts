@@ -33,7 +33,9 @@ export interface ServiceCredentials {
   ): Promise<Result<{ readonly id: string; readonly userName: string; readonly password: string }>>
   /** Sorted by name. `organizationId` leaves only those of that organization; `null` those of the whole deployment. */
   list(page: Page & { readonly organizationId?: string | null }): Promise<Listed<ServiceCredential>>
-  get(id: string): Promise<{ readonly id: string; readonly organizationId: string | null } | undefined>
+  get(
+    id: string,
+  ): Promise<{ readonly id: string; readonly organizationId: string | null; readonly name: string } | undefined>
   /** Refusal: service_credential_not_found. */
   revoke(id: string, actor: Actor): Promise<Result<void>>
   /** Whose credential that is, `undefined` for nobody's. Takes the same time whatever is wrong. */
@@ -113,10 +115,13 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
     async get(id) {
       const row = await db
         .selectFrom('service_credentials')
-        .select(['id', 'organization_id'])
+        .select(['id', 'organization_id', 'name'])
         .where('id', '=', id)
         .executeTakeFirst()
-      return row && { id: row.id, organizationId: row.organization_id === null ? null : String(row.organization_id) }
+      const organizationId = row?.organization_id ?? null
+      return (
+        row && { id: row.id, organizationId: organizationId === null ? null : String(organizationId), name: row.name }
+      )
     },
 
     revoke: (id, actor) =>

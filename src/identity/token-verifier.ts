@@ -26,6 +26,8 @@ export interface VerifiedToken {
 /** Tells whether a token is ours, of the kind, and not expired; not whether it was revoked. */
 export interface TokenVerifier {
   verify(kind: TokenKind, jwt: string): Result<VerifiedToken>
+  /** The same, whether it has expired or not. */
+  read(kind: TokenKind, jwt: string): Result<VerifiedToken>
   /** To be called when keys were forgotten. */
   forget(): void
 }
@@ -67,24 +69,32 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
     return granted({ userId: sub, tokenId: jti, expiresAtMs: exp * 1000, claims })
   }
 
+  function readOnce(kind: TokenKind, jwt: string): Result<VerifiedToken> {
+    if (typeof jwt !== 'string' || jwt.length > tokenMaximumCharacters) return malformed()
+    const known = verified[kind].get(jwt)
+    if (known !== undefined) return granted(known)
+    const found = read(kind, jwt)
+    if (found.ok && isCurrent(found.value, clock)) verified[kind].set(jwt, found.value)
+    return found
+  }
+
   return {
     verify(kind, jwt) {
-      if (typeof jwt !== 'string' || jwt.length > tokenMaximumCharacters) return malformed()
-      let token = verified[kind].get(jwt)
-      if (token === undefined) {
-        const found = read(kind, jwt)
-        if (!found.ok) return found
-        token = found.value
-        if (clock.now() < token.expiresAtMs) verified[kind].set(jwt, token)
-      }
-      // RFC 7519 §4.1.4; written so that an end that is no number has passed.
-      return clock.now() < token.expiresAtMs ? granted(token) : expired()
+      const found = readOnce(kind, jwt)
+      return !found.ok || isCurrent(found.value, clock) ? found : tokenExpired()
     },
+
+    read: readOnce,
 
     forget() {
       for (const cache of Object.values(verified)) cache.clear()
     },
   }
+}
+
+/** RFC 7519 §4.1.4; written so that an end that is no number has passed. */
+function isCurrent({ expiresAtMs }: VerifiedToken, clock: Clock): boolean {
+  return clock.now() < expiresAtMs
 }
 
 interface TokenTexts {
@@ -149,6 +159,7 @@ function badSignature(): Refusal {
   return refuse('unauthenticated', 'token_signature_invalid', 'the token was not signed by this service')
 }
 
-function expired(): Refusal {
+/** The refusal of a token whose time is over. */
+export function tokenExpired(): Refusal {
   return refuse('unauthenticated', 'token_expired', 'the token has expired')
 }

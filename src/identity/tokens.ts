@@ -19,7 +19,7 @@ import type { SigningKeyRing } from './signing-keys.ts'
 import type { Standings } from './standing.ts'
 import type { Store, Unit } from './store.ts'
 import { parseId } from './text-rules.ts'
-import { type TokenKind, tokenKinds, type TokenVerifier } from './token-verifier.ts'
+import { tokenExpired, type TokenKind, tokenKinds, type TokenVerifier } from './token-verifier.ts'
 
 /** What a session token says. */
 export interface SessionClaims {
@@ -44,6 +44,9 @@ export interface BrokerAccessClaims {
   readonly tokenId: string
   readonly expiresAtMs: number
 }
+
+/** A broker-access token that is refused; with what it says where it is one of ours, though it is good no more. */
+export type BrokerAccessRefusal = Refusal & { readonly claims?: BrokerAccessClaims }
 
 /** A broker-access token as the registry knows it; the token itself is not kept. */
 export interface BrokerAccess {
@@ -73,7 +76,9 @@ export interface Tokens {
   verifySession(jwt: string): Promise<Result<SessionClaims>>
   verifySecondFactorStep(jwt: string): Promise<Result<SecondFactorStepClaims>>
   /** Also notes the use. */
-  verifyBrokerAccess(jwt: string): Promise<Result<BrokerAccessClaims>>
+  verifyBrokerAccess(
+    jwt: string,
+  ): Promise<{ readonly ok: true; readonly value: BrokerAccessClaims } | BrokerAccessRefusal>
   /** Whether what was verified earlier still holds; refuses like `verifyBrokerAccess`, but for the signature. */
   recheckBrokerAccess(claims: BrokerAccessClaims): Promise<Result<void>>
   /** Those that are neither expired nor revoked, newest first. */
@@ -246,20 +251,20 @@ function createVerifying({
     },
 
     async verifyBrokerAccess(jwt) {
-      const verified = verifier.verify('brokerAccess', jwt)
+      const verified = verifier.read('brokerAccess', jwt)
       if (!verified.ok) return verified
       const { userId, tokenId, expiresAtMs, claims } = verified.value
       const organizationId = claims['org']
       if (typeof organizationId !== 'string')
         return refuse('unauthenticated', 'token_malformed', 'the token is malformed')
       const access = { userId, organizationId, tokenId, expiresAtMs }
-      const judged = await judge(access)
-      if (!judged.ok) return judged
+      const judged = store.clock.now() < expiresAtMs ? await judge(access) : tokenExpired()
+      if (!judged.ok) return { ...judged, claims: access }
       accessLog.noteUse(tokenId)
       return granted(access)
     },
 
-    recheckBrokerAccess: async (claims) => (store.clock.now() < claims.expiresAtMs ? judge(claims) : expired()),
+    recheckBrokerAccess: async (claims) => (store.clock.now() < claims.expiresAtMs ? judge(claims) : tokenExpired()),
   }
 }
 
@@ -366,8 +371,4 @@ function notMember(): Refusal {
 
 function revoked(): Refusal {
   return refuse('unauthenticated', 'token_revoked', 'the token was revoked')
-}
-
-function expired(): Refusal {
-  return refuse('unauthenticated', 'token_expired', 'the token has expired')
 }

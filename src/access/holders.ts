@@ -1,0 +1,50 @@
+/** Organizations, users and credentials in the words of the broker's port, and back again. The one place that knows these texts. */
+import type { PermitHolder } from '../broker/policy.ts'
+import type { BrokerAccessClaims } from '../identity/tokens.ts'
+
+const ORGANIZATION = 'organization:'
+const USER = 'user:'
+const NETWORK_SERVER = 'network-server:'
+const TOKEN = 'token:'
+
+/** Whose a permit is, as people know it; undefined is what does not apply. */
+export interface Holder {
+  /** Undefined for a network server of the whole deployment. */
+  readonly organizationId: string | undefined
+  readonly userId: string | undefined
+  readonly serviceCredentialId: string | undefined
+  readonly tokenId: string | undefined
+}
+
+/** The tenant of an organization's connections. */
+export function tenantOf(organizationId: string): string {
+  return ORGANIZATION + organizationId
+}
+
+/** The ground of a permit by a broker-access token. */
+export function tokenGround(tokenId: string): string {
+  return TOKEN + tokenId
+}
+
+/** Whose the permit by a broker-access token is. */
+export function holderOfToken({
+  organizationId,
+  userId,
+  tokenId,
+}: Pick<BrokerAccessClaims, 'organizationId' | 'userId' | 'tokenId'>): PermitHolder {
+  return { tenant: tenantOf(organizationId), identity: USER + userId, ground: tokenGround(tokenId) }
+}
+
+/** The way back. */
+export function readHolder({ tenant, identity, ground }: PermitHolder): Holder {
+  return {
+    organizationId: behind(ORGANIZATION, tenant),
+    userId: behind(USER, identity),
+    serviceCredentialId: behind(NETWORK_SERVER, identity),
+    tokenId: behind(TOKEN, ground),
+  }
+}
+
+function behind(prefix: string, text: string): string | undefined {
+  return text.startsWith(prefix) ? text.slice(prefix.length) : undefined
+}
