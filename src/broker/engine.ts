@@ -91,6 +91,14 @@ export interface EngineHealth {
   readonly reason: string
 }
 
+/** How much is stored. */
+export interface EngineUsage {
+  readonly messages: number
+  readonly bytes: number
+  /** When the log took the oldest message, ms since 1970; undefined when there is none. */
+  readonly oldestAtMs: number | undefined
+}
+
 export interface Engine {
   /** The number of partitions; fixed for the life of the data. */
   readonly partitions: number
@@ -113,6 +121,8 @@ export interface Engine {
   /** Reads what is stored, apart from all readers: history. Bounded work a call. */
   scan(query: ScanQuery): Promise<ScanResult>
   health(): EngineHealth
+  /** How much the log holds; cheap enough to be asked every few seconds. */
+  usage(): EngineUsage
   /** Owns what was asked of it before, then closes. */
   close(): Promise<void>
 }

@@ -7,6 +7,7 @@ import type {
   AppendRequest,
   Engine,
   EngineHealth,
+  EngineUsage,
   LogReaders,
   ReadResult,
   ScanQuery,
@@ -27,6 +28,7 @@ import { LogReader } from './log-reader.ts'
 import type { ReadableLog } from './log-reader.ts'
 import { offsetAtTime, scanLog } from './log-scan.ts'
 import { LogUpkeep } from './log-upkeep.ts'
+import { usageOf } from './log-usage.ts'
 import { LogWriter } from './log-writer.ts'
 import { RecordSource } from './record-source.ts'
 import { recoverLog } from './recover-log.ts'
@@ -150,6 +152,10 @@ export class EmbeddedEngine implements Engine {
 
   health(): EngineHealth {
     return this.#open.writer.health()
+  }
+
+  usage(): EngineUsage {
+    return usageOf(this.#open.readable.segments)
   }
 
   /** Does at once what is due now and then: retention, a snapshot of the state. */

@@ -313,6 +313,23 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     },
   },
   {
+    title: 'what is stored is counted, and its beginning known',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      assert.equal(engine.usage().messages, 0)
+      assert.equal(engine.usage().oldestAtMs, undefined)
+      const first = messageOf('a', 'x')
+      await append(engine, 0, first)
+      await append(engine, 1, messageOf('b', 'y'))
+      await append(engine, 1, messageOf('b', 'z'))
+      const { messages, bytes, oldestAtMs } = engine.usage()
+      assert.equal(messages, 3)
+      assert.ok(bytes > 0)
+      assert.equal(oldestAtMs, first.ownedAtMs)
+      await engine.close()
+    },
+  },
+  {
     title: 'closing owns what was asked before',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })

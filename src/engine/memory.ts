@@ -6,6 +6,7 @@ import type {
   AppendRequest,
   Engine,
   EngineHealth,
+  EngineUsage,
   LogReaders,
   ReadResult,
   ScanQuery,
@@ -97,6 +98,17 @@ export class MemoryEngine implements Engine {
     const { messages, first } = this.#partition(partition)
     const older = messages.findLastIndex((message) => message.ownedAtMs < timeMs)
     return Promise.resolve(first + older + 1)
+  }
+
+  usage(): EngineUsage {
+    let messages = 0
+    let oldestAtMs: number | undefined
+    for (const { messages: held } of this.#partitions) {
+      messages += held.length
+      const first = held[0]?.ownedAtMs
+      if (first !== undefined && first < (oldestAtMs ?? Infinity)) oldestAtMs = first
+    }
+    return { messages, bytes: this.#bytes, oldestAtMs }
   }
 
   scan(query: ScanQuery): Promise<ScanResult> {
