@@ -1,4 +1,5 @@
 /** The composition root: one running service out of its settings. The only place where all rooms meet. */
+import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -31,8 +32,10 @@ import { durableStateOf } from './lorawan/durable-state.ts'
 import { EventHistory } from './lorawan/event-history.ts'
 import { parseTopic } from './lorawan/topics.ts'
 import type { UplinkPath } from './lorawan/uplink-path.ts'
+import { openBrokerViews } from './open-broker-views.ts'
 import { openDownlinks } from './open-downlinks.ts'
 import type { OpenedDownlinks } from './open-downlinks.ts'
+import { openStatus } from './open-status.ts'
 import { openUplinkPath } from './open-uplink-path.ts'
 import type { NetworkServer } from './lorawan/network-server.ts'
 import type { NetworkServerEntry } from './lorawan/network-servers/settings.ts'
@@ -161,8 +164,11 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   networkServers.push(...ofSettings.networkServers)
   await downlinks.load()
   cleanups.push(() => opened.close())
+  const { status, close: closeStatus } = openStatus({ settings, dataDirectory: directory.path, registry, broker })
+  cleanups.push(closeStatus)
   const ticking = setInterval(() => {
     broker.tick()
+    status.tick()
     downlinks.tick()
     uplinkPath.tick()
   }, TICK_MS)
@@ -193,6 +199,8 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
     broker: {
       health: () => (broker.isClosing ? { ready: false, reason: 'shutting down' } : { ready: true, reason: '' }),
     },
+    brokerViews: openBrokerViews(broker, policy, randomBytes(6).toString('hex')),
+    status,
     commands: downlinks.commands,
     networkServerEvents: ofSettings.webhooks,
     codecs,

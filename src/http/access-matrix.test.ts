@@ -42,6 +42,7 @@ before(async () => {
     userId: userIds.member,
     tokenId: access.tokenId,
     credentialId: '1',
+    connectionId: '1',
   }
 })
 
@@ -82,6 +83,7 @@ for (const route of ROUTE_CASES.filter(({ hides }) => hides === true)) {
       userId: '987654323',
       tokenId: '987654324',
       credentialId: '987654325',
+      connectionId: '987654326',
     }
     const answers = []
     for (const about of [existing, unknown]) {

@@ -14,6 +14,7 @@ export interface Targets {
   readonly userId: string
   readonly tokenId: string
   readonly credentialId: string
+  readonly connectionId: string
 }
 
 /** What the five people hear: stranger, member, device admin, organization admin, global admin. */
@@ -97,6 +98,14 @@ const freshCredential = async (deployment: TestDeployment, serial: number): Prom
   const created = await registry.serviceCredentials.create({ name: `fresh-${serial}`, organizationId }, ACTOR)
   return { credentialId: must(created).id }
 }
+
+const freshConnection = async ({
+  brokerViews,
+  userIds,
+  organizationId,
+}: TestDeployment): Promise<Partial<Targets>> => ({
+  connectionId: brokerViews.connect({ userId: userIds.member, organizationId }).id,
+})
 
 /** A DevEUI that no other serial has. */
 function devEuiOfSerial(serial: number): string {
@@ -236,6 +245,15 @@ const BROKER_ACCESS: readonly RouteCase[] = [
     request: ({ tokenId }) => ({ url: `/api/broker-tokens/${tokenId}` }),
     fresh: freshToken,
     // The device admin owns the token; another plain member must not learn that it exists.
+    people: [404, 404, 200, 200, 200],
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/broker-tokens/:id/status',
+    credential: 'session',
+    request: ({ tokenId }) => ({ url: `/api/broker-tokens/${tokenId}/status` }),
+    fresh: freshToken,
     people: [404, 404, 200, 200, 200],
     hides: true,
   },
@@ -583,6 +601,35 @@ const OPERATION: readonly RouteCase[] = [
     people: ORGANIZATION_ADMINS,
     hides: true,
   },
+  {
+    method: 'GET',
+    url: '/api/connections',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: '/api/connections', query: { organizationID: organizationId } }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/connections/:id',
+    credential: 'session',
+    request: ({ connectionId }) => ({ url: `/api/connections/${connectionId}` }),
+    fresh: freshConnection,
+    people: [404, 404, 404, 200, 200],
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/refusals',
+    credential: 'session',
+    request: ({ organizationId, tokenId }) => ({
+      url: '/api/refusals',
+      query: { organizationID: organizationId, tokenID: tokenId },
+    }),
+    people: MEMBERS,
+    hides: true,
+  },
+  own('GET', '/api/status', undefined, 200),
 ]
 
 /** The table. */

@@ -1,7 +1,9 @@
-/** Broker-access tokens that are alive: listing and revoking them. */
+/** Broker-access tokens that are alive: listing and revoking them, and what clients with them do. */
 import { Type } from 'typebox'
+import type { Viewer } from '../identity/result.ts'
 import type { BrokerAccess } from '../identity/tokens.ts'
 import { viewerOf } from './authenticate.ts'
+import type { BrokerViews, KeptRefusal } from './broker-views.ts'
 import { accepted, objectNotFound } from './errors.ts'
 import {
   Empty,
@@ -22,6 +24,10 @@ import type { BrokerAccessRegistry } from './mosquitto-auth.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { roleIn } from './ownership.ts'
 import { demand, mayDo } from './permissions.ts'
+import { RefusalOfClient, refusalOfClient } from './refusals.ts'
+
+/** Connections that the status of a token names. */
+const MAXIMUM_CONNECTIONS = 20
 
 const TokenItem = Type.Object(
   {
@@ -31,20 +37,43 @@ const TokenItem = Type.Object(
     issuedAt: Timestamp,
     expiresAt: Timestamp,
     lastUsedAt: TimestampOrNull,
+    connections: Type.Integer({ description: 'Clients that are connected with it now.' }),
+    lastRefusal: Type.Union([RefusalOfClient, Type.Null()], {
+      description: 'What was refused lately to a client with it, if anything was.',
+    }),
   },
   { description: 'Broker-access token; the JWT itself is not kept.' },
 )
 
+const TokenStatus = Type.Object(
+  {
+    connections: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        clientID: Type.String(),
+        address: Type.String(),
+        listener: Type.String({ description: 'tls, websocket or tcp.' }),
+        openedAt: Timestamp,
+      }),
+      { description: `At most ${MAXIMUM_CONNECTIONS}, the newest first.` },
+    ),
+    connectionCount: Type.Integer(),
+    lastRefusal: Type.Union([RefusalOfClient, Type.Null()]),
+  },
+  { description: 'What clients with the token do' },
+)
+
 /** Registers the routes of broker-access tokens. */
-export function addBrokerTokenRoutes(app: HttpApp, registry: BrokerAccessRegistry): void {
-  listTokens(app, registry)
+export function addBrokerTokenRoutes(app: HttpApp, registry: BrokerAccessRegistry, views?: BrokerViews): void {
+  listTokens(app, registry, views)
+  if (views !== undefined) tokenStatus(app, registry, views)
   revokeToken(app, registry)
 }
 
 const config = { credential: 'session' } as const
 const common = { tags: ['Broker access'], security: SESSION_SECURITY }
 
-function listTokens(app: HttpApp, registry: BrokerAccessRegistry): void {
+function listTokens(app: HttpApp, registry: BrokerAccessRegistry, views: BrokerViews | undefined): void {
   app.route({
     method: 'GET',
     url: '/api/broker-tokens',
@@ -62,13 +91,16 @@ function listTokens(app: HttpApp, registry: BrokerAccessRegistry): void {
       const viewer = viewerOf(request)
       const page = pageOf(request.query)
       const organizationId = givenId(request.query.organizationID)
+      const refusalOf = lastRefusals(views?.refusals(organizationId) ?? [])
+      const write = (token: BrokerAccess): ReturnType<typeof itemOf> =>
+        itemOf(token, views?.connectionsWith(token.tokenId) ?? 0, refusalOf.get(token.tokenId))
       if (organizationId === undefined) {
-        return written(await registry.tokens.listBrokerAccess({ ...page, userId: viewer.userId }), itemOf)
+        return written(await registry.tokens.listBrokerAccess({ ...page, userId: viewer.userId }), write)
       }
       const role = await roleIn(registry, viewer, organizationId)
       demand(role, 'brokerToken.issue')
       const whose = mayDo(role, 'brokerToken.manage') ? {} : { userId: viewer.userId }
-      return written(await registry.tokens.listBrokerAccess({ ...page, organizationId, ...whose }), itemOf)
+      return written(await registry.tokens.listBrokerAccess({ ...page, organizationId, ...whose }), write)
     },
   })
 }
@@ -87,20 +119,69 @@ function revokeToken(app: HttpApp, registry: BrokerAccessRegistry): void {
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
-      const token = await registry.tokens.getBrokerAccess(request.params.id)
-      if (token === undefined) throw objectNotFound()
-      const isOwn = token.userId === viewer.userId
-      // Whoever may not revoke a token does not hear that it exists.
-      if (!isOwn && !mayDo(await roleIn(registry, viewer, token.organizationId), 'brokerToken.manage')) {
-        throw objectNotFound()
-      }
+      const token = await tokenFor(registry, viewer, request.params.id)
       accepted(await registry.tokens.revokeBrokerAccess(token.tokenId, viewer))
       return {}
     },
   })
 }
 
-function itemOf(token: BrokerAccess) {
+function tokenStatus(app: HttpApp, registry: BrokerAccessRegistry, views: BrokerViews): void {
+  app.route({
+    method: 'GET',
+    url: '/api/broker-tokens/:id/status',
+    config,
+    schema: {
+      ...common,
+      summary: 'Who is connected with a token, and why not',
+      description:
+        'Of one’s own token, or as an admin of its organization of anybody’s: the clients that are connected with it, and ' +
+        'what was refused lately to one. Of a token that has expired or was revoked, the list of refusals tells.',
+      params: Type.Object({ id: opaqueId('Token id.') }),
+      response: responses(TokenStatus),
+    },
+    handler: async (request) => {
+      const { tokenId, organizationId } = await tokenFor(registry, viewerOf(request), request.params.id)
+      const connectionCount = views.connectionsWith(tokenId)
+      // Most of those who ask wait for a first client: then there is no need to look at all of the organization's.
+      const all = connectionCount === 0 ? [] : views.connections(organizationId)
+      const withToken = all.filter(({ holder }) => holder.tokenId === tokenId)
+      const refusal = lastRefusals(views.refusals(organizationId)).get(tokenId)
+      return {
+        connectionCount,
+        connections: withToken.slice(0, MAXIMUM_CONNECTIONS).map(({ id, facts }) => ({
+          id,
+          clientID: facts.clientId,
+          address: facts.peer.address,
+          listener: facts.peer.listener,
+          openedAt: timestamp(facts.openedAtMs),
+        })),
+        lastRefusal: refusal === undefined ? null : refusalOfClient(refusal),
+      }
+    },
+  })
+}
+
+/** One's own token, or as an admin of its organization anybody's. Whoever may not touch a token does not hear that it exists. */
+async function tokenFor(registry: BrokerAccessRegistry, viewer: Viewer, tokenId: string): Promise<BrokerAccess> {
+  const token = await registry.tokens.getBrokerAccess(tokenId)
+  if (token === undefined) throw objectNotFound()
+  if (token.userId === viewer.userId) return token
+  if (!mayDo(await roleIn(registry, viewer, token.organizationId), 'brokerToken.manage')) throw objectNotFound()
+  return token
+}
+
+/** By token, the newest of each. */
+function lastRefusals(newestFirst: readonly KeptRefusal[]): ReadonlyMap<string, KeptRefusal> {
+  const last = new Map<string, KeptRefusal>()
+  for (const refusal of newestFirst) {
+    const { tokenId } = refusal.holder
+    if (tokenId !== undefined && !last.has(tokenId)) last.set(tokenId, refusal)
+  }
+  return last
+}
+
+function itemOf(token: BrokerAccess, connections: number, refusal: KeptRefusal | undefined) {
   return {
     id: token.tokenId,
     userID: token.userId,
@@ -108,5 +189,7 @@ function itemOf(token: BrokerAccess) {
     issuedAt: timestamp(token.issuedAtMs),
     expiresAt: timestamp(token.expiresAtMs),
     lastUsedAt: token.lastUsedAtMs === null ? null : timestamp(token.lastUsedAtMs),
+    connections,
+    lastRefusal: refusal === undefined ? null : refusalOfClient(refusal),
   }
 }

@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { Registry as MetricsRegistry } from 'prom-client'
 import { openRegistry, type Registry } from '../identity/registry.ts'
 import type { Result } from '../identity/result.ts'
+import { TestBrokerViews, testStatus } from './broker-views.testing.ts'
 import { openTestCommands } from './commands.testing.ts'
 import { openTestCodecs } from '../lorawan/codecs/codecs.testing.ts'
 import { createHttpServer, type HttpServerOptions } from './server.ts'
@@ -27,6 +28,8 @@ export interface TestDeployment {
   readonly app: FastifyInstance
   readonly registry: Registry
   readonly clock: TestClock
+  /** The broker that the server is shown. */
+  readonly brokerViews: TestBrokerViews
   /** Lines of the log, as they were written. */
   readonly logLines: string[]
   /** Emits the message of each line of the log. */
@@ -72,6 +75,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
   const registry = await openRegistry({ file: ':memory:', clock })
   const places = await populate(registry)
   const codecs = openTestCodecs()
+  const brokerViews = new TestBrokerViews()
   const app = await createHttpServer({
     registry,
     clock,
@@ -79,6 +83,8 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     metrics: new MetricsRegistry(),
     commands: await openTestCommands(registry, clock),
     codecs,
+    brokerViews,
+    status: testStatus(clock),
     history: new TestEvents(),
     networkServerEvents: { receive: async () => ({ outcome: 'owned' }) },
     settings: {
@@ -96,6 +102,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     app,
     registry,
     clock,
+    brokerViews,
     logLines,
     logged,
     ...places,

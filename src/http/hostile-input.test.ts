@@ -14,7 +14,15 @@ before(async () => {
   // The most powerful caller: nothing is refused for want of permission before it is looked at.
   session = await deployment.session('globalAdmin')
   const { organizationId, applicationId, devEui, userIds } = deployment
-  targets = { organizationId, applicationId, devEui, userId: userIds.stranger, tokenId: '1', credentialId: '1' }
+  targets = {
+    organizationId,
+    applicationId,
+    devEui,
+    userId: userIds.stranger,
+    tokenId: '1',
+    credentialId: '1',
+    connectionId: '1',
+  }
 })
 
 after(async () => {
@@ -81,6 +89,7 @@ const QUERIES = [
   'organizationID=1&organizationID=2&organizationId=1&organizationId=2',
   '__proto__[isAdmin]=true&constructor=1&hasOwnProperty=1&toString=1',
   'dryRun=maybe',
+  'tokenID=%00&tokenID=../..',
   'from=%00&to=now()&after=-1--1&order[]=newest',
   'kind=up&kind=__proto__&kind[]=1',
   `kind=${'up,'.repeat(2000)}`,

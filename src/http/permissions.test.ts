@@ -19,6 +19,8 @@ const MATRIX: Readonly<Record<Action, readonly [0 | 1, 0 | 1, 0 | 1, 0 | 1, 0 | 
   'brokerToken.manage': [0, 0, 0, 1, 1],
   'serviceCredential.manage': [0, 0, 0, 1, 1],
   'audit.read': [0, 0, 0, 1, 1],
+  'connection.manage': [0, 0, 0, 1, 1],
+  'refusal.read': [0, 0, 0, 1, 1],
 }
 
 test('each role may do exactly what the matrix says', (context) => {

@@ -25,6 +25,8 @@ const LEAST_ROLE = {
   'brokerToken.manage': 'organizationAdmin',
   'serviceCredential.manage': 'organizationAdmin',
   'audit.read': 'organizationAdmin',
+  'connection.manage': 'organizationAdmin',
+  'refusal.read': 'organizationAdmin',
 } as const satisfies Readonly<Record<string, Role>>
 
 export type Action = keyof typeof LEAST_ROLE

@@ -15,7 +15,9 @@ import { addLoginRoutes } from './login.ts'
 import { addMemberRoutes } from './members.ts'
 import { collectMethods } from './method-not-allowed.ts'
 import { addBrokerTokenRoutes } from './broker-tokens.ts'
+import type { BrokerViews } from './broker-views.ts'
 import { openConsoleFiles, type ConsoleFiles } from './console-files.ts'
+import { addConnectionRoutes } from './connections.ts'
 import { addConsoleSessionRoutes } from './console-session.ts'
 import { addDeploymentRoutes, type DeploymentView } from './deployment.ts'
 import { addDeviceQueueRoutes, type DeviceCommands } from './device-queue.ts'
@@ -27,10 +29,12 @@ import { REFERENCE_PATH, registerOpenApi, serveOpenApi } from './openapi.ts'
 import { addOperationRoutes, type BrokerView } from './operation.ts'
 import { addOrganizationRoutes } from './organizations.ts'
 import { logRequests } from './request-log.ts'
+import { addRefusalRoutes } from './refusals.ts'
 import { addSecurityHeaders, type SecurityHeaderSettings } from './security-headers.ts'
 import { addSecondFactorRoutes } from './second-factor.ts'
 import { addNetworkServerEventRoutes, type NetworkServerEvents } from './network-server-events.ts'
 import { addServiceCredentialRoutes } from './service-credentials.ts'
+import { addStatusRoute, type ServiceStatus } from './status.ts'
 import { addUserRoutes } from './users.ts'
 import { compileValidator } from './validate.ts'
 
@@ -52,6 +56,10 @@ export interface HttpServerOptions {
   /** Without it the server speaks clear text: for tests, and behind a proxy that terminates TLS. */
   readonly https?: TlsMaterial
   readonly broker?: BrokerView
+  /** Without it there are no routes of connections and refusals. */
+  readonly brokerViews?: BrokerViews
+  /** Without it there is no route of the status. */
+  readonly status?: ServiceStatus
   /** Without it there are no routes of devices' queues. */
   readonly commands?: DeviceCommands
   /** Without it there is no route to try a codec. */
@@ -129,7 +137,13 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   if (commands !== undefined) addDeviceQueueRoutes(app, registry, commands)
   if (history !== undefined) addHistoryRoutes(app, registry, history, options.clock)
   await addImportRoute(app, registry, strictJsonParser(app))
-  addBrokerTokenRoutes(app, registry)
+  const { brokerViews, status } = options
+  addBrokerTokenRoutes(app, registry, brokerViews)
+  if (brokerViews !== undefined) {
+    addConnectionRoutes(app, registry, brokerViews)
+    addRefusalRoutes(app, registry, brokerViews)
+  }
+  if (status !== undefined) addStatusRoute(app, status)
   addServiceCredentialRoutes(app, registry)
   if (options.networkServerEvents !== undefined) await addNetworkServerEventRoutes(app, options.networkServerEvents)
   addConsoleSessionRoutes(app, registry)

@@ -1,0 +1,136 @@
+/** What administrators and owners of tokens are told of the running broker: who is connected, and what was refused and why. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Administration } from '../support/administration.ts'
+import { assertEnded, LiveConnections, publish } from '../support/live-connections.ts'
+import { startInProcess } from '../support/running-service.ts'
+import type { RunningService } from '../support/running-service.ts'
+import { WireClient } from '../support/wire-client.ts'
+
+type Item = Readonly<Record<string, unknown>>
+
+let service: RunningService
+let administration: Administration
+let live: LiveConnections
+let organizationId: string
+
+before(async () => {
+  service = await startInProcess()
+  administration = new Administration(service)
+  live = new LiveConnections(service)
+  organizationId = await administration.organization()
+})
+
+after(async () => {
+  live.closeAll()
+  await service.stop()
+})
+
+async function list(path: string, token: string): Promise<readonly Item[]> {
+  const { result } = await service.http.must('GET', path, { token })
+  assert.ok(Array.isArray(result))
+  return result as readonly Item[]
+}
+
+/** The Reason Code with which a token is refused. */
+async function refused(jwt: string, clientId: string): Promise<number | 'closed'> {
+  const client = await WireClient.open(service, 5)
+  const code = await client.connect({ username: jwt, password: 'default' }, { clientId })
+  assert.deepEqual(await client.rest(), [])
+  return code
+}
+
+test('an admin of the organization sees its clients with their traffic, and ends one', async () => {
+  const admin = await administration.person([{ organizationId, isAdmin: true }])
+  const jwt = await administration.brokerToken(admin.session, organizationId)
+  const applicationId = await administration.application(organizationId)
+  const devEui = await administration.device(applicationId)
+  const reader = await live.integrator(5, jwt, { clientId: 'dashboard', keepalive: 45 })
+  assert.equal(await reader.subscribe(`application/${applicationId}/device/+/event/+`, 1), 1)
+  const networkServer = await live.networkServer(await administration.serviceCredential(organizationId))
+  await publish(networkServer, `application/${applicationId}/device/${devEui}/event/up`, '{}')
+  assert.equal((await reader.next())?.cmd, 'publish')
+  const path = `/api/connections?organizationID=${organizationId}`
+  const [server, client, ...more] = await list(path, admin.session)
+  assert.deepEqual(more, [])
+  assert.deepEqual(
+    [client?.['clientID'], client?.['userName'], client?.['keepAliveSeconds'], client?.['protocolVersion']],
+    ['dashboard', admin.userName, 45, '5.0'],
+  )
+  assert.deepEqual(client?.['topicFilters'], [`application/${applicationId}/device/+/event/+`])
+  assert.deepEqual([client?.['messagesOut'], client?.['messagesIn']], ['1', '0'])
+  assert.equal(server?.['messagesIn'], '1')
+  assert.match(String(server?.['serviceCredentialName']), /^network-server/)
+  assert.equal(server?.['listener'], 'tls')
+  // Its token says so, too.
+  const [token] = await list(`/api/broker-tokens?organizationID=${organizationId}`, admin.session)
+  assert.equal(token?.['id'], client?.['tokenID'])
+  assert.equal(token?.['connections'], 1)
+  const status = await service.http.must('GET', `/api/broker-tokens/${String(token?.['id'])}/status`, {
+    token: admin.session,
+  })
+  assert.equal((status['connections'] as Item[])[0]?.['clientID'], 'dashboard')
+
+  const stranger = await administration.person([{ organizationId: await administration.organization(), isAdmin: true }])
+  const ending = `/api/connections/${String(client?.['id'])}`
+  assert.equal((await service.http.ask('DELETE', ending, { token: stranger.session })).status, 404)
+  assert.equal((await service.http.ask('GET', path, { token: stranger.session })).status, 404)
+  await service.http.must('DELETE', ending, { token: admin.session })
+  await assertEnded(reader, 0x98, /an administrator has ended the connection/)
+  assert.equal((await list(path, admin.session)).length, 1)
+})
+
+test('whoever owns a token learns why clients with it are refused: expired, revoked, without access any more', async () => {
+  const owner = await administration.person([{ organizationId }])
+  const other = await administration.person([{ organizationId }])
+  const expiring = await administration.brokerToken(owner.session, organizationId, '1')
+  const live5 = await live.integrator(5, expiring)
+  await live5.rest()
+  assert.equal(await refused(expiring, 'too-late'), 0x86)
+  const revoked = await administration.brokerToken(owner.session, organizationId)
+  await administration.revokeToken(revoked)
+  assert.equal(await refused(revoked, 'revoked'), 0x86)
+  const orphaned = await administration.brokerToken(owner.session, organizationId)
+  await administration.must('DELETE', `/api/organizations/${organizationId}/users/${owner.id}`)
+  assert.equal(await refused(orphaned, 'left'), 0x87)
+
+  const told = (await list('/api/refusals', owner.session)).map(({ clientID, code, userID }) => [
+    clientID,
+    code,
+    userID,
+  ])
+  assert.deepEqual(told, [
+    ['left', 'not_a_member', owner.id],
+    ['revoked', 'token_revoked', owner.id],
+    ['too-late', 'token_expired', owner.id],
+  ])
+  assert.deepEqual(await list('/api/refusals', other.session), [])
+  assert.deepEqual(await list(`/api/refusals?organizationID=${organizationId}`, other.session), [])
+})
+
+test('a forged token is nobody’s: global admins alone are told of it', async () => {
+  const victim = await administration.person([{ organizationId, isAdmin: true }])
+  const jwt = await administration.brokerToken(victim.session, organizationId)
+  const [head, claims] = jwt.split('.')
+  const signature = Buffer.alloc(64, 1).toString('base64url')
+  assert.equal(await refused(`${head}.${claims}.${signature}`, 'forger'), 0x86)
+  const search = 'search=forger'
+  assert.deepEqual(await list(`/api/refusals?organizationID=${organizationId}&${search}`, victim.session), [])
+  const [refusal] = await list(`/api/refusals?${search}`, service.adminSession)
+  assert.deepEqual(
+    [refusal?.['code'], refusal?.['organizationID'], refusal?.['tokenID']],
+    ['token_signature_invalid', '', ''],
+  )
+})
+
+test('the status tells what is stored and what is well', async () => {
+  const status = await service.http.must('GET', '/api/status', { token: service.adminSession })
+  assert.equal(status['isWell'], true)
+  const numbers = status['numbers'] as Item
+  assert.ok(Number(numbers['storedMessages']) >= 1)
+  assert.ok(Number(numbers['storedBytes']) > 0)
+  assert.match(String(numbers['oldestStoredAt']), /^20/)
+  assert.ok(Number(numbers['diskFreeBytes']) > 0)
+  const person = await administration.person([{ organizationId }])
+  assert.equal((await service.http.must('GET', '/api/status', { token: person.session }))['numbers'], null)
+})
