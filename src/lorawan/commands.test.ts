@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { silentLog } from '../broker/log.ts'
 import type { ConsumedMessage } from '../broker/consumer.ts'
 import type { Decision, Refusal } from '../broker/policy.ts'
-import { DEVICE, openTestDownlinks, TestNetworkServer } from './downlinks.testing.ts'
+import { AWAY, DEVICE, openTestDownlinks, OTHER_DEVICE, TestNetworkServer } from './downlinks.testing.ts'
 import type { TestDownlinks } from './downlinks.testing.ts'
 import { VALID, WRONG_COMMANDS, WRONG_PAYLOADS } from './invalid-commands.testing.ts'
 
@@ -169,6 +169,26 @@ describe('the error event', () => {
     await downlinks.settle()
     assert.equal(downlinks.told('/event/error').length, 110)
     assert.equal(downlinks.numbers()['errorEventsWithheld'], 90)
+  })
+})
+
+describe('commands of one device that come together', () => {
+  it('are queued in the order in which they came, though one waits for its codec and the next needs none', async () => {
+    const { promise: encoded, resolve: encode } = Promise.withResolvers<{ ok: true; data: Buffer }>()
+    const downlinks = await openTestDownlinks({ encoder: { encodeDownlink: () => encoded } })
+    downlinks.server.answer = AWAY
+    downlinks.codecs.set('5', { codec: 'CUSTOM_JS', encoderScript: '' })
+    const first = publish(downlinks, { confirmed: false, fPort: 1, object: { open: true }, id: 'slow' })
+    const second = publish(downlinks, { ...VALID, id: 'quick' })
+    const other = publish(downlinks, { ...VALID, id: 'other' }, { topicName: TOPIC_NAME.replace(DEVICE, OTHER_DEVICE) })
+    assert.ok((await other).allowed, 'another device does not wait')
+    encode({ ok: true, data: Buffer.of(1) })
+    assert.ok((await first).allowed)
+    assert.ok((await second).allowed)
+    assert.deepEqual(
+      downlinks.commands.list('1', DEVICE).map(({ content }) => content.id),
+      ['slow', 'quick'],
+    )
   })
 })
 

@@ -56,6 +56,16 @@ export interface CommandsOptions {
   readonly after: (ms: number, run: () => void) => () => void
 }
 
+/** A command that the durable queue owns. */
+interface Queued {
+  readonly item: DownlinkItem
+  readonly isRepeated: boolean
+  /** As it was when the queue owned it. */
+  readonly state: DownlinkState
+  /** Resolves with the first word of a network server that judges downlinks. */
+  readonly said: Promise<void> | undefined
+}
+
 /**
  * How long a sender waits for the word of a network server that looks at downlinks before it takes them. Longer than such a
  * server needs, and short enough that a client's connection is not held up by one that hangs.
@@ -70,6 +80,8 @@ const REASON_CODE_OF: Readonly<Record<EnqueueFault, ReasonCode>> = {
 
 export class Commands {
   readonly #options: CommandsOptions
+  /** By DevEUI: what is under way of the device's commands. Bounded by what the connections may have under way. */
+  readonly #underWay = new Map<string, Promise<unknown>>()
   /** Commands that were refused, by code. */
   readonly refusals = new Map<string, number>()
 
@@ -82,7 +94,10 @@ export class Commands {
    * that it was read from is not looked at any more. Rejects only when the registry can't be read.
    */
   async submit(target: CommandTarget, read: CommandResult): Promise<CommandAnswer> {
-    const answer = read.ok ? await this.#judge(target, read.command) : refusedFor(read)
+    const owned = await this.#inOrder(target.devEui, async () =>
+      read.ok ? this.#judge(target, read.command) : refusedFor(read),
+    )
+    const answer = 'item' in owned ? await this.#answerOf(owned) : owned
     if (!answer.ok) this.#count(target, answer)
     return answer
   }
@@ -104,7 +119,19 @@ export class Commands {
     return isStored
   }
 
-  async #judge({ applicationId, devEui }: CommandTarget, command: Command): Promise<CommandAnswer> {
+  /** Commands of one device get into its queue in the order in which they came, though one may need its codec and the next not. */
+  async #inOrder(devEui: string, judge: () => Promise<CommandRefused | Queued>): Promise<CommandRefused | Queued> {
+    const judged = (this.#underWay.get(devEui) ?? Promise.resolve()).then(judge)
+    const settled = judged.catch(() => {})
+    this.#underWay.set(devEui, settled)
+    try {
+      return await judged
+    } finally {
+      if (this.#underWay.get(devEui) === settled) this.#underWay.delete(devEui)
+    }
+  }
+
+  async #judge({ applicationId, devEui }: CommandTarget, command: Command): Promise<CommandRefused | Queued> {
     const { places, clock } = this.#options
     const { id } = command
     if (command.devEui !== undefined && command.devEui !== devEui) {
@@ -163,7 +190,7 @@ export class Commands {
     { id, confirmed, fPort, priority, expiresAtMs, replace }: Command,
     data: Buffer,
     whose: CommandTarget & { readonly organizationId: string },
-  ): Promise<CommandAnswer> {
+  ): Promise<CommandRefused | Queued> {
     const { queue, handOver } = this.#options
     const content = { id: id ?? randomUUID(), confirmed, fPort, data, priority, expiresAtMs, replaces: replace }
     const enqueued = await queue.enqueue({ ...content, ...whose })
@@ -172,16 +199,20 @@ export class Commands {
       return refused(id, REASON_CODE_OF[code], code, reason, code === 'command_id_taken' ? 'id' : undefined)
     }
     const { item, isRepeated } = enqueued
-    await this.#word(handOver.firstWord(item))
-    const { state, failure } = item
+    return { item, isRepeated, state: item.state, said: handOver.firstWord(item) }
+  }
+
+  async #answerOf({ item, isRepeated, state: before, said }: Queued): Promise<CommandAnswer> {
+    if (said !== undefined) await this.#word(said)
+    const state = said === undefined ? before : item.state
+    const { failure } = item
     if (state === 'failed' && failure?.code === 'command_refused') {
       return refused(item.content.id, ReasonCodes.implementationSpecificError, failure.code, failure.reason)
     }
     return { ok: true, id: item.content.id, state, isRepeated }
   }
 
-  async #word(said: Promise<void> | undefined): Promise<void> {
-    if (said === undefined) return
+  async #word(said: Promise<void>): Promise<void> {
     const late = Promise.withResolvers<void>()
     const stop = this.#options.after(FIRST_WORD_MS, late.resolve)
     await Promise.race([said, late.promise])
