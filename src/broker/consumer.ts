@@ -31,6 +31,11 @@ export const TAKEN: Decision = { allowed: true, taken: true }
 export interface PublishConsumer {
   /** True for the Topic Names that this consumer judges; asked for each PUBLISH, so it must be cheap. */
   wants(topicName: string): boolean
+  /**
+   * True: a message of QoS 1 or 2 that is judged for a while holds up no other packet of its connection, and the consumer keeps
+   * the order where it matters. False: the next packet waits for the decision.
+   */
+  readonly keepsOrder: boolean
   /** ALLOWED lets the message be routed; TAKEN ends it here; a refusal is the sender's answer. */
   consume(message: ConsumedMessage): Decision | Promise<Decision>
 }

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { MessageProperties, PublishPacket } from '../mqtt/packet.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
 import type { EngineFailure } from './engine.ts'
@@ -85,10 +86,43 @@ function accept(
     return undefined
   }
   const decision = judge(broker, connection, packet, topicName)
-  if (decision instanceof Promise)
-    return decision.then((settled) => conclude(broker, connection, packet, topicName, settled))
+  if (decision instanceof Promise) {
+    const consumer = packet.qos > 0 ? broker.consumers.find((candidate) => candidate.wants(topicName)) : undefined
+    if (consumer?.keepsOrder !== true)
+      return decision.then((settled) => conclude(broker, connection, packet, topicName, settled))
+    judgeBeside(broker, connection, packet, topicName, decision)
+    return undefined
+  }
   conclude(broker, connection, packet, topicName, decision)
   return undefined
+}
+
+/** The message is judged while the connection goes on. */
+function judgeBeside(
+  broker: Broker,
+  connection: Connection,
+  packet: PublishPacket,
+  topicName: string,
+  deciding: Promise<Decision>,
+): void {
+  const { qos, packetId } = packet
+  const message = messageOf(broker, connection, packet, topicName)
+  // Its chunk is gone when the decision comes.
+  message.keep()
+  const custody = new Custody(broker, connection, { topicName, qos, packetId })
+  connection.pendingPublishes += 1
+  void deciding
+    .catch((error: unknown): Refusal => {
+      broker.log.error({ err: error, clientId: connection.clientId, topicName }, 'publish.failed')
+      return refusal(ReasonCodes.unspecifiedError, 'the server failed on this message', 'internal')
+    })
+    .then((decision) => {
+      connection.publishSettled()
+      const refused = decision.allowed ? retainedFaultOf(broker, message, topicName) : decision
+      if (decision.allowed && decision.taken === true) custody.taken()
+      else if (refused === undefined) custody.own(message)
+      else custody.refuse(refused)
+    })
 }
 
 /** What the packet alone says against it. */
@@ -172,7 +206,7 @@ function conclude(
     return
   }
   if (decision.taken === true) {
-    acknowledgeTaken(broker, connection, packet)
+    if (packet.qos > 0) new Custody(broker, connection, packet).taken()
     return
   }
   // Others may have taken the room while this one was judged.
@@ -181,6 +215,13 @@ function conclude(
     refuse(broker, connection, packet, fault)
     return
   }
+  const message = messageOf(broker, connection, packet, topicName)
+  if (broker.transformer?.holds(topicName) === true) holdBack(broker, broker.transformer, connection, packet, message)
+  else if (packet.qos === 0) broker.router.pass(message)
+  else new Custody(broker, connection, packet).own(message)
+}
+
+function messageOf(broker: Broker, connection: Connection, packet: PublishPacket, topicName: string): Message {
   const fields: MessageFields = {
     topicName,
     payload: packet.payload,
@@ -189,10 +230,7 @@ function conclude(
     properties: messageProperties(packet),
     publisherKey: connection.session.key,
   }
-  const message = new Message(fields, expiryOf(fields.properties, broker.clock))
-  if (broker.transformer?.holds(topicName) === true) holdBack(broker, broker.transformer, connection, packet, message)
-  else if (packet.qos === 0) broker.router.pass(message)
-  else new Custody(broker, connection, packet).own(message)
+  return new Message(fields, expiryOf(fields.properties, broker.clock))
 }
 
 /** The message waits for its transformer, and the connection goes on. What was accepted is routed, even if its publisher has left. */
@@ -220,26 +258,6 @@ function holdBack(
     } else if (fault === undefined) custody.own(message)
     else custody.refuse(fault)
   })
-}
-
-/** A consumer owns the message: its publisher is told, and nobody else. */
-function acknowledgeTaken(broker: Broker, connection: Connection, packet: PublishPacket): void {
-  const { session } = connection
-  const { packetId } = packet
-  if (packet.qos === 0) return
-  if (packet.qos === 1) {
-    connection.sendAcknowledgement('puback', packetId)
-    return
-  }
-  const received = { isOwned: false, connections: session.connections }
-  session.received.set(packetId, received)
-  connection.unacknowledgedPublishes += 1
-  const receive = (): void => {
-    received.isOwned = true
-    if (!connection.isClosed) connection.sendAcknowledgement('pubrec', packetId)
-  }
-  if (broker.store?.keeps(session) === true) broker.store.saveReceived(session, packetId, receive)
-  else receive()
 }
 
 /** What is needed of a PUBLISH once it is accepted. */
@@ -271,19 +289,28 @@ class Custody implements MessageOwnerCallbacks {
     const { packetId } = this.#packet
     const session = this.#session
     this.#connection.pendingPublishes += 1
-    // Another Session of the same key may use the Packet Identifier by now: it is remembered for this one alone.
-    const isRemembered = this.#received !== undefined && !session.hasEnded && store?.keeps(session) === true
-    this.#broker.router.own(message, this, isRemembered ? store?.received(session, packetId) : undefined)
+    this.#broker.router.own(message, this, this.#isRemembered ? store?.received(session, packetId) : undefined)
+  }
+
+  /** A consumer owns the message. */
+  taken(): void {
+    const { store } = this.#broker
+    const acknowledge = (): void => this.#acknowledge(ReasonCodes.success)
+    if (this.#isRemembered) store?.saveReceived(this.#session, this.#packet.packetId, acknowledge)
+    else acknowledge()
   }
 
   owned(reached: boolean): void {
-    const { qos, packetId } = this.#packet
     this.#connection.publishSettled()
+    this.#acknowledge(reached ? ReasonCodes.success : ReasonCodes.noMatchingSubscribers)
+  }
+
+  #acknowledge(reasonCode: ReasonCode): void {
+    const { qos, packetId } = this.#packet
     if (this.#received === undefined) this.#connection.unacknowledgedPublishes -= 1
     else this.#received.isOwned = true
     const asking = this.#asking()
     if (asking === undefined || asking.isClosed) return
-    const reasonCode = reached ? ReasonCodes.success : ReasonCodes.noMatchingSubscribers
     asking.sendAcknowledgement(qos === 1 ? 'puback' : 'pubrec', packetId, reasonCode)
   }
 
@@ -302,6 +329,12 @@ class Custody implements MessageOwnerCallbacks {
     if (asking === undefined || asking.isClosed) return
     asking.unacknowledgedPublishes -= 1
     refuse(this.#broker, asking, this.#packet, refused)
+  }
+
+  /** Another Session of the same key may use the Packet Identifier by now: it is remembered for this one alone. */
+  get #isRemembered(): boolean {
+    const session = this.#session
+    return this.#received !== undefined && !session.hasEnded && this.#broker.store?.keeps(session) === true
   }
 
   /** Who waits for the answer: with QoS 2 the client may have come back and asked again, or have given it up. */

@@ -18,6 +18,8 @@ import { parseTopic } from './topics.ts'
 export function createCommandConsumer(commands: Commands, answers: CommandAnswers): PublishConsumer {
   return {
     wants: (topicName) => topicName.endsWith('/command/down'),
+    // Commands of one device are queued as they came; those of others have nothing to do with them.
+    keepsOrder: true,
     consume: (message) => consume(message, commands, answers),
   }
 }
