@@ -199,7 +199,7 @@ export class SessionStore {
     const passed: Completed[] = []
     this.#completed = this.#completed.filter((completed) => {
       const { reader, partition, offset } = completed
-      const isAhead = offset >= (reader.behind.get(partition)?.offset ?? (tails[partition] as number))
+      const isAhead = offset >= (reader.behind.get(partition)?.offset ?? tails[partition] ?? 0)
       if (!isAhead) passed.push(completed)
       return isAhead
     })
