@@ -24,9 +24,6 @@ export interface ArchiveEntry {
   readonly content: AsyncIterable<Buffer>
 }
 
-/** Takes the bytes of an archive, in order; the next ones come when it resolves. */
-export type ArchiveSink = (bytes: Buffer) => Promise<void>
-
 /** An archive that is not whole, or none. The message is a sentence for people. */
 export class ArchiveError extends Error {
   readonly code: 'archive_damaged' | 'newer_format'
@@ -37,30 +34,30 @@ export class ArchiveError extends Error {
   }
 }
 
-/** Writes an archive of these files. Throws what the files and the sink throw. */
-export async function writeArchive(entries: AsyncIterable<ArchiveEntry>, sink: ArchiveSink): Promise<void> {
+/** The bytes of an archive of these files. Throws what the files throw. */
+export async function* archiveOf(entries: AsyncIterable<ArchiveEntry>): AsyncGenerator<Buffer> {
   const head = Buffer.alloc(HEAD_BYTES)
   head.write(MAGIC, 0, 'latin1')
   head.writeUInt32LE(VERSION, 8)
-  await sink(head)
+  yield head
   let count = 0
   for await (const { name, size, content } of entries) {
     if (!NAME.test(name)) throw new RangeError(`"${name}" can't be the name of a file in an archive`)
     const entryHead = entryHeadOf(Buffer.byteLength(name), size, name)
-    await sink(entryHead)
+    yield entryHead
     let crc = crc32(entryHead)
     let left = size
     for await (const bytes of content) {
       left -= bytes.length
       crc = crc32(bytes, crc)
-      await sink(bytes)
+      yield bytes
     }
     if (left !== 0) throw new Error(`${name} has other than ${size} bytes`)
-    await sink(uint32(crc))
+    yield uint32(crc)
     count += 1
   }
   const end = entryHeadOf(0, count, '')
-  await sink(Buffer.concat([end, uint32(crc32(end))]))
+  yield Buffer.concat([end, uint32(crc32(end))])
 }
 
 /**

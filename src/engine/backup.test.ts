@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ArchiveError, readArchive, writeArchive } from './archive.ts'
+import { ArchiveError, archiveOf, readArchive } from './archive.ts'
 import type { ArchiveEntry } from './archive.ts'
-import { LogRestore, backupEntries, backupTo, restoreLog } from './backup.ts'
+import { LogRestore, backupEntries, restoreLog } from './backup.ts'
 import { checkLog } from './check-log.ts'
 import { EmbeddedEngine } from './embedded.ts'
 import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
@@ -32,11 +32,11 @@ async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 
 async function backupOf(engine: EmbeddedEngine, whileWriting: () => Promise<void> = async () => {}): Promise<Buffer> {
   const pieces: Buffer[] = []
-  await backupTo(engine, async (bytes) => {
+  for await (const bytes of archiveOf(backupEntries(engine))) {
     pieces.push(Buffer.from(bytes))
     // The first ones are the archive's own head.
     if (pieces.length > 1) await whileWriting()
-  })
+  }
   return Buffer.concat(pieces)
 }
 
@@ -157,7 +157,7 @@ test('a backup of the log and of other files is one archive', async () => {
     yield { name: 'registry.db', size: 5, content: inPieces(Buffer.from('users'), 2) }
     yield* backupEntries(engine)
   }
-  await writeArchive(entries(), async (bytes) => void pieces.push(Buffer.from(bytes)))
+  for await (const bytes of archiveOf(entries())) pieces.push(Buffer.from(bytes))
   await engine.close()
   const restored = new SimulatedDisk()
   const restore = new LogRestore(restored, '/data', world.random)

@@ -5,8 +5,8 @@
  */
 import { silentLog } from '../broker/log.ts'
 import { NewSegments } from './active-segment.ts'
-import { readArchive, writeArchive } from './archive.ts'
-import type { ArchiveEntry, ArchiveSink } from './archive.ts'
+import { readArchive } from './archive.ts'
+import type { ArchiveEntry } from './archive.ts'
 import type { Disk, DiskFile } from './disk.ts'
 import type { EmbeddedEngine } from './embedded.ts'
 import {
@@ -42,9 +42,9 @@ export async function* backupEntries(engine: EmbeddedEngine): AsyncGenerator<Arc
   }
 }
 
-/** Writes a backup of the log alone. Throws what the disk and the sink throw. */
-export async function backupTo(engine: EmbeddedEngine, sink: ArchiveSink): Promise<void> {
-  await writeArchive(backupEntries(engine), sink)
+/** True for what `backupEntries` calls its files. */
+export function isLogEntry(name: string): boolean {
+  return name === 'format' || LOG_FILE.test(name) || STATE_FILE.test(name)
 }
 
 /** A log in a new directory, out of the entries of a backup. It can be opened once `finish` has resolved, and not before. */
