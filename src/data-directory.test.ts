@@ -6,7 +6,7 @@ import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { openDataDirectory } from './data-directory.ts'
+import { openDataDirectory, openNewDataDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
 
 const scratch = await mkdtemp(join(tmpdir(), 'fieldgate-data-'))
@@ -137,5 +137,38 @@ describe('the data directory', () => {
     const opened = await openDataDirectory(join(file, 'x'), options)
     assert.ok(!opened.ok && opened.code === 'unusable')
     assert.match(opened.message, /ENOTDIR/)
+  })
+
+  it('is made out of a backup in a new or an empty directory, and is one when the restore was finished', async () => {
+    const path = freshPath()
+    const opened = await openNewDataDirectory(path, { purpose: 'restore', clock })
+    assert.ok(opened.ok)
+    assert.equal((await stat(path)).mode & 0o777, 0o700)
+    const rival = await openNewDataDirectory(path, { purpose: 'restore', clock })
+    assert.ok(!rival.ok && rival.code === 'not_empty')
+    await writeFile(join(path, 'registry.db'), '')
+    await opened.dataDirectory.release()
+    const early = await openDataDirectory(path, options)
+    assert.ok(!early.ok && early.code === 'unusable')
+    assert.match(early.message, /restore was not finished/)
+    const other = freshPath()
+    const whole = await openNewDataDirectory(other, { purpose: 'restore', clock })
+    assert.ok(whole.ok)
+    await whole.dataDirectory.finish()
+    await whole.dataDirectory.release()
+    await (await take(other)).release()
+  })
+
+  it('is empty again when a restore gives up', async () => {
+    const path = freshPath()
+    const opened = await openNewDataDirectory(path, { purpose: 'restore', clock })
+    assert.ok(opened.ok)
+    await writeFile(join(path, 'registry.db'), 'half of it')
+    await opened.dataDirectory.discard()
+    await opened.dataDirectory.release()
+    assert.deepEqual(await readdir(path), ['lock'])
+    const again = await openNewDataDirectory(path, { purpose: 'restore', clock })
+    assert.ok(again.ok)
+    await again.dataDirectory.release()
   })
 })

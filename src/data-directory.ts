@@ -7,7 +7,7 @@
  * flock of its own, and a bound Unix socket leaves a file behind that nobody can remove without a race. What a person wants to know of the
  * holder stands beside it in `instance.json`, which alone never locks anything.
  */
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
@@ -16,7 +16,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { version } from './version.ts'
 
 /** The layout of the directory that this version writes. A directory with a higher number is refused. */
-const FORMAT = 1
+export const DATA_DIRECTORY_FORMAT = 1
+/** Stands in a directory from the first to the last write of a restore. */
+const UNFINISHED = 'restore-unfinished'
+/** What a process that only tried to take the directory leaves in it, and what a file system has at its top. */
+const TRACES = new Set(['lock', 'instance.json', 'lost+found'])
 
 /** The process that holds a data directory, as it introduced itself. */
 export interface Holder {
@@ -47,7 +51,23 @@ export interface DataDirectory {
 /** Why a data directory can't be had. `message` is a whole sentence for people. */
 export type DataDirectoryRefusal =
   | { readonly ok: false; readonly code: 'in_use'; readonly message: string; readonly holder: Holder | undefined }
-  | { readonly ok: false; readonly code: 'missing' | 'newer_format' | 'unusable'; readonly message: string }
+  | {
+      readonly ok: false
+      readonly code: 'missing' | 'newer_format' | 'unusable' | 'not_empty'
+      readonly message: string
+    }
+
+/** A directory that a backup is being restored into. */
+export interface NewDataDirectory {
+  /** Absolute. */
+  readonly path: string
+  /** Makes it a data directory; durable when resolved. Without it, no later process takes the directory for one. */
+  finish(): Promise<void>
+  /** Removes what has been put into it. */
+  discard(): Promise<void>
+  /** Lets go of the directory. A second call does nothing. */
+  release(): Promise<void>
+}
 
 /** The file of the registry in a data directory. */
 export function registryFileIn(path: string): string {
@@ -75,13 +95,7 @@ export async function openDataDirectory(
     await mkdir(path, { recursive: true, mode: 0o700 })
     const lock = takeLock(join(path, 'lock'))
     if (lock === undefined) return inUse(path, await readHolder(path))
-    const holder: Holder = {
-      pid: process.pid,
-      host: hostname(),
-      since: new Date(options.clock.now()).toISOString(),
-      purpose: options.purpose,
-      version,
-    }
+    const holder = introduce(options)
     try {
       await writeWhole(path, 'instance.json', JSON.stringify(holder))
       const fault = await checkFormat(path)
@@ -94,9 +108,81 @@ export async function openDataDirectory(
       throw error
     }
   } catch (error) {
-    if (!(error instanceof Error)) throw error
-    return { ok: false, code: 'unusable', message: `The data directory ${path} can’t be used: ${error.message}.` }
+    return unusable(path, error)
   }
+}
+
+/** Takes a directory that is missing or empty, for a restore. Resolved with `ok`, no other process has it until `release`. */
+export async function openNewDataDirectory(
+  path: string,
+  options: { readonly purpose: string; readonly clock: { now(): number } },
+): Promise<{ readonly ok: true; readonly dataDirectory: NewDataDirectory } | DataDirectoryRefusal> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 })
+    const refusal = await refuseUnlessEmpty(path)
+    if (refusal !== undefined) return refusal
+    const lock = takeLock(join(path, 'lock'))
+    if (lock === undefined) return inUse(path, await readHolder(path))
+    const holder = introduce(options)
+    try {
+      // Asked again: another process may have had the directory until a moment ago.
+      const late = await refuseUnlessEmpty(path)
+      if (late !== undefined) {
+        lock.close()
+        return late
+      }
+      // Before anything else: whatever is there beside it is the part of a whole.
+      await writeWhole(path, UNFINISHED, '')
+      await syncFolder(path)
+      await writeWhole(path, 'instance.json', JSON.stringify(holder))
+    } catch (error) {
+      lock.close()
+      throw error
+    }
+    const held = heldDirectory(path, lock, holder)
+    return {
+      ok: true,
+      dataDirectory: {
+        path,
+        finish: () => finishNew(path),
+        discard: () => discardNew(path),
+        release: () => held.release(),
+      },
+    }
+  } catch (error) {
+    return unusable(path, error)
+  }
+}
+
+async function finishNew(path: string): Promise<void> {
+  await writeWhole(path, 'format-version', `${DATA_DIRECTORY_FORMAT}\n`)
+  await syncFolder(path)
+  await rm(join(path, UNFINISHED))
+  await syncFolder(path)
+}
+
+/** The mark goes last. */
+async function discardNew(path: string): Promise<void> {
+  for (const name of await readdir(path)) {
+    if (!TRACES.has(name) && name !== UNFINISHED) await rm(join(path, name), { recursive: true, force: true })
+  }
+  await rm(join(path, UNFINISHED), { force: true })
+}
+
+async function refuseUnlessEmpty(path: string): Promise<DataDirectoryRefusal | undefined> {
+  const found = (await readdir(path)).find((name) => !TRACES.has(name))
+  if (found === undefined) return undefined
+  const message = `The directory ${path} is not empty: there is ${found} in it. A backup is restored into a new or an empty one.`
+  return { ok: false, code: 'not_empty', message }
+}
+
+function introduce({ purpose, clock }: { readonly purpose: string; readonly clock: { now(): number } }): Holder {
+  return { pid: process.pid, host: hostname(), since: new Date(clock.now()).toISOString(), purpose, version }
+}
+
+function unusable(path: string, error: unknown): DataDirectoryRefusal {
+  if (!(error instanceof Error)) throw error
+  return { ok: false, code: 'unusable', message: `The data directory ${path} can’t be used: ${error.message}.` }
 }
 
 function heldDirectory(path: string, lock: DatabaseSync, holder: Holder): DataDirectory {
@@ -195,15 +281,19 @@ function inUse(path: string, holder: Holder | undefined): DataDirectoryRefusal {
 
 /** Writes the format's version into a new directory; refuses one that a later version wrote. */
 async function checkFormat(path: string): Promise<DataDirectoryRefusal | undefined> {
+  if (await exists(join(path, UNFINISHED))) {
+    const message = `The data directory ${path} holds a part of a backup: its restore was not finished. Remove it, and restore again.`
+    return { ok: false, code: 'unusable', message }
+  }
   const file = join(path, 'format-version')
   if (!(await exists(file))) {
-    await writeWhole(path, 'format-version', `${FORMAT}\n`)
+    await writeWhole(path, 'format-version', `${DATA_DIRECTORY_FORMAT}\n`)
     return undefined
   }
   const text = (await readFile(file, 'utf8')).trim()
-  if (text === String(FORMAT)) return undefined
-  if (/^\d{1,6}$/.test(text) && Number(text) > FORMAT) {
-    const message = `The data directory ${path} is of format ${text}, made by a later version of Fieldgate; this one knows formats up to ${FORMAT}.`
+  if (text === String(DATA_DIRECTORY_FORMAT)) return undefined
+  if (/^\d{1,6}$/.test(text) && Number(text) > DATA_DIRECTORY_FORMAT) {
+    const message = `The data directory ${path} is of format ${text}, made by a later version of Fieldgate; this one knows formats up to ${DATA_DIRECTORY_FORMAT}.`
     return { ok: false, code: 'newer_format', message }
   }
   const message = `The data directory ${path} can’t be used: ${file} holds no format version.`
@@ -221,6 +311,15 @@ async function writeWhole(folder: string, name: string, text: string): Promise<v
     await handle.close()
   }
   await rename(`${file}.new`, file)
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
 }
 
 async function exists(file: string): Promise<boolean> {

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { AccessPolicy } from './access/policy.ts'
+import { backupOf } from './backup.ts'
 import { Broker } from './broker/broker.ts'
 import { systemClock as brokerClock } from './broker/clock.ts'
 import type { Engine } from './broker/engine.ts'
@@ -11,9 +12,11 @@ import { History } from './broker/history.ts'
 import type { Settings } from './config.ts'
 import { messagesIn, openDataDirectory, registryFileIn } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
+import type { Disk } from './engine/disk.ts'
 import { EmbeddedEngine } from './engine/embedded.ts'
 import { MemoryEngine } from './engine/memory.ts'
 import { nodeDisk } from './engine/node-disk.ts'
+import type { BrokerView } from './http/operation.ts'
 import { createHttpServer } from './http/server.ts'
 import { systemClock } from './identity/clock.ts'
 import { ensureFirstAdmin } from './identity/first-admin.ts'
@@ -83,13 +86,19 @@ export interface Service {
   close(): Promise<void>
 }
 
+export interface ServiceOptions {
+  readonly log: Log
+  /** What messages are kept on; the machine's file system when not given. */
+  readonly disk?: Disk
+}
+
 /** Starts the service. Throws StartFailure when something outside is in the way; nothing stays behind then. */
-export async function startService(settings: Settings, options: { readonly log: Log }): Promise<Service> {
+export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const opened = await openDataDirectory(settings.dataDirectory, { purpose: 'serve', clock: systemClock })
   if (!opened.ok) throw new StartFailure(opened.message)
   const cleanups: Cleanup[] = [() => opened.dataDirectory.release()]
   try {
-    return await compose(settings, options.log, opened.dataDirectory, cleanups)
+    return await compose(settings, options, opened.dataDirectory, cleanups)
   } catch (error) {
     await runCleanups(cleanups)
     throw error
@@ -111,7 +120,13 @@ async function runCleanups(cleanups: Cleanup[]): Promise<void> {
   if (errors.length > 0) throw errors[0]
 }
 
-async function compose(settings: Settings, log: Log, directory: DataDirectory, cleanups: Cleanup[]): Promise<Service> {
+async function compose(
+  settings: Settings,
+  options: ServiceOptions,
+  directory: DataDirectory,
+  cleanups: Cleanup[],
+): Promise<Service> {
+  const { log } = options
   const entries = networkServerEntries(settings)
   const registry = await openRegistry({
     file: registryFileIn(directory.path),
@@ -126,7 +141,7 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
   const policy = new AccessPolicy(registry)
   cleanups.push(() => policy.close())
   const sightings = gatherSightings(registry, log, cleanups)
-  const engine = createEngine(settings, log, directory)
+  const engine = createEngine(settings, options, directory)
   const codecs = openCodecs(registry, log, cleanups)
   const networkServers: NetworkServer[] = []
   const opened = openDownlinks({
@@ -196,15 +211,16 @@ async function compose(settings: Settings, log: Log, directory: DataDirectory, c
       brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
     },
     https: { cert: certificates.cert, key: certificates.key },
-    broker: {
-      health: () => (broker.isClosing ? { ready: false, reason: 'shutting down' } : { ready: true, reason: '' }),
-    },
+    broker: { health: () => healthOf(broker, engine) },
     brokerViews: openBrokerViews(broker, policy, randomBytes(6).toString('hex')),
     status,
     commands: downlinks.commands,
     networkServerEvents: ofSettings.webhooks,
     codecs,
     history: new EventHistory(new History(engine)),
+    backups: {
+      make: () => backupOf(directory.path, engine instanceof EmbeddedEngine ? engine : undefined, systemClock.now()),
+    },
     metrics: telemetry.registry,
     deployment: {
       mqtts: () => ({ host: settings.publicHost, port: mqttsPort }),
@@ -302,15 +318,21 @@ function openCodecs(registry: Registry, log: Log, cleanups: Cleanup[]): Codecs {
   return codecs
 }
 
-function createEngine(settings: Settings, log: Log, directory: DataDirectory): Engine {
+function createEngine(settings: Settings, { log, disk }: ServiceOptions, directory: DataDirectory): Engine {
   if (settings.engine === 'memory') return new MemoryEngine({ retainedMessages: MEMORY_HISTORY_MESSAGES })
   return new EmbeddedEngine({
-    disk: nodeDisk,
+    disk: disk ?? nodeDisk,
     directory: messagesIn(directory.path),
     retentionMs: settings.retentionDays * DAY_MS,
     retentionBytes: settings.retentionBytes,
     log: log.child({ room: 'engine' }),
   })
+}
+
+function healthOf(broker: Broker, engine: Engine): ReturnType<BrokerView['health']> {
+  if (broker.isClosing) return { ready: false, reason: 'shutting down' }
+  const { canWrite, reason } = engine.health()
+  return { ready: canWrite, reason }
 }
 
 function createBroker(settings: Settings, log: Log, parts: BrokerParts): Broker {

@@ -64,9 +64,14 @@ export function createApiClient(carrier: Carrier): ApiClient {
 function accepted(answer: RawAnswer): JsonObject {
   const json = parseObject(answer.body)
   if (answer.status >= 200 && answer.status < 300 && json !== undefined) return json
-  const { message, code } = json ?? {}
+  throw refusalOf(answer)
+}
+
+/** What an answer of another status than 2xx says. */
+export function refusalOf(answer: RawAnswer): ApiRefusal {
+  const { message, code } = parseObject(answer.body) ?? {}
   const shown = typeof message === 'string' && message !== '' ? message : `the service answered ${answer.status}`
-  throw new ApiRefusal(shown, answer.status, typeof code === 'number' ? code : 2)
+  return new ApiRefusal(shown, answer.status, typeof code === 'number' ? code : 2)
 }
 
 /** A path with a query; members that are undefined are left out. */

@@ -1,21 +1,17 @@
 /** Finds the way to a deployment: through the service that runs on its data directory, or by taking that directory itself. */
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Settings } from '../config.ts'
-import { openDataDirectory, registryFileIn } from '../data-directory.ts'
-import type { Holder } from '../data-directory.ts'
+import { registryFileIn } from '../data-directory.ts'
 import { systemClock } from '../identity/clock.ts'
 import { openRegistry } from '../identity/registry.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { User } from '../identity/users.ts'
-import { version } from '../version.ts'
 import { createApiClient } from './api-client.ts'
 import type { ApiClient } from './api-client.ts'
 import { CommandFailure } from './command-failure.ts'
+import { reachDeployment } from './reach-deployment.ts'
+import type { ServiceAddress } from './reach-deployment.ts'
 import { createRemoteCarrier } from './remote-carrier.ts'
-
-/** How long a command waits for a service that is starting, or for another command, to be done. */
-const PATIENCE_MS = 15_000
-const LOOK_AGAIN_MS = 250
+import type { AuthorizedService } from './remote-carrier.ts'
 
 /**
  * A client with the session of `userName`, or of the first global admin. Whoever can read the data directory may do this: the
@@ -25,30 +21,29 @@ export async function openApiClient(
   settings: Settings,
   options: { readonly purpose: string; readonly userName?: string | undefined },
 ): Promise<ApiClient> {
-  for (let waitedMs = 0; ; waitedMs += LOOK_AGAIN_MS) {
-    const opened = await openDataDirectory(settings.dataDirectory, { ...options, clock: systemClock, mustExist: true })
-    if (opened.ok) {
-      const { dataDirectory } = opened
-      return openAlone(settings, options.userName, () => dataDirectory.release())
-    }
-    if (opened.code !== 'in_use') throw new CommandFailure(opened.message)
-    const { holder } = opened
-    if (holder?.httpsAddress !== undefined) return openRunning(settings, options.userName, holder)
-    if (waitedMs >= PATIENCE_MS) throw new CommandFailure(opened.message)
-    await wait(LOOK_AGAIN_MS)
-  }
+  const reached = await reachDeployment(settings, options.purpose)
+  return reached.kind === 'alone'
+    ? openAlone(settings, options.userName, () => reached.dataDirectory.release())
+    : openRunning(settings, options.userName, reached.service)
 }
 
-async function openRunning(settings: Settings, userName: string | undefined, holder: Holder): Promise<ApiClient> {
-  if (holder.version !== version) {
-    const message = `The running service is Fieldgate ${holder.version}, this command is ${version}. Restart the service first.`
-    throw new CommandFailure(message)
-  }
+async function openRunning(
+  settings: Settings,
+  userName: string | undefined,
+  service: ServiceAddress,
+): Promise<ApiClient> {
+  return createApiClient(await createRemoteCarrier(await authorize(settings, service, userName)))
+}
+
+/** The running service with a session of `userName`, or of the first global admin. Throws CommandFailure when there is none. */
+export async function authorize(
+  settings: Settings,
+  service: ServiceAddress,
+  userName: string | undefined,
+): Promise<AuthorizedService> {
   const registry = await openRegistryOf(settings)
   try {
-    const { httpsAddress = '', certFile = '' } = holder
-    const jwt = await sessionOf(registry, userName)
-    return createApiClient(await createRemoteCarrier({ httpsAddress, certFile, jwt }))
+    return { ...service, jwt: await sessionOf(registry, userName) }
   } finally {
     await registry.close()
   }

@@ -4,6 +4,7 @@ import { version } from '../version.ts'
 import { ApiRefusal } from './api-client.ts'
 import { addApplicationCommands } from './application-commands.ts'
 import { CommandFailure } from './command-failure.ts'
+import { addDataCommands } from './data-commands.ts'
 import { addDeviceCommands } from './device-commands.ts'
 import { addImportCommand } from './import-command.ts'
 import { addKeyCommands } from './key-commands.ts'
@@ -61,6 +62,7 @@ Examples:
   fieldgate token create --organization alpine-valley-water --user anna`,
     )
   addServiceCommands(program, terminal, exit)
+  addDataCommands(program, terminal, exit)
   addOrganizationCommands(program, terminal)
   addUserCommands(program, terminal)
   addApplicationCommands(program, terminal)

@@ -594,6 +594,13 @@ const OPERATION: readonly RouteCase[] = [
     people: GLOBAL_ADMINS,
   },
   {
+    method: 'POST',
+    url: '/api/internal/backup',
+    credential: 'session',
+    request: () => ({ url: '/api/internal/backup', remoteAddress: '127.0.0.1' }),
+    people: GLOBAL_ADMINS,
+  },
+  {
     method: 'GET',
     url: '/api/audit-log',
     credential: 'session',

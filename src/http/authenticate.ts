@@ -98,7 +98,7 @@ export async function callerOf(
   credential: Exclude<Credential, 'none'>,
   registry: AuthenticationRegistry,
 ): Promise<Caller> {
-  if (credential === 'sessionOrLoopback' && isLocal(request)) return { kind: 'loopback' }
+  if (credential === 'sessionOrLoopback' && isLocalPeer(request)) return { kind: 'loopback' }
   if (credential === 'serviceCredential') return networkServer(request.headers, registry)
   const jwt = bearerToken(request.headers)
   switch (credential) {
@@ -169,7 +169,7 @@ export function bearerToken(headers: IncomingHttpHeaders): string {
 }
 
 /** True for a peer on this machine that asks for itself: a proxy on this machine names the one that it speaks for. */
-function isLocal({ socket, headers }: FastifyRequest): boolean {
+export function isLocalPeer({ socket, headers }: FastifyRequest): boolean {
   const address = socket.remoteAddress ?? ''
   const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
   return isLoopback && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined

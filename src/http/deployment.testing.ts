@@ -86,6 +86,11 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     brokerViews,
     status: testStatus(clock),
     history: new TestEvents(),
+    backups: {
+      make: async function* () {
+        yield Buffer.from('the backup')
+      },
+    },
     networkServerEvents: { receive: async () => ({ outcome: 'owned' }) },
     settings: {
       baseUrl: 'https://localhost:8443',

@@ -37,6 +37,12 @@ test('what is no refusal becomes "internal error", without a word of what happen
   }
 })
 
+test('a registry that finds the disk full is unavailable, and nothing is said of what was to be written', () => {
+  const { status, body, unexpected } = answerFor(Object.assign(new Error('insert into users'), { errcode: 13 }))
+  assert.deepEqual([status, body.details, unexpected], [503, [{ reason: 'registry_full' }], false])
+  assert.equal(body.message, 'the disk is full: nothing was changed')
+})
+
 test('a 401 carries a challenge, throttling carries Retry-After', () => {
   assert.deepEqual(headersOf('unauthenticated', 'login_failed'), { 'www-authenticate': 'Bearer realm="fieldgate"' })
   assert.deepEqual(headersOf('resource_exhausted', 'login_throttled'), { 'retry-after': '30' })

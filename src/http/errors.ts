@@ -137,8 +137,13 @@ function answer(refused: RequestRefused, unexpected: boolean): ErrorAnswer {
   }
 }
 
-/** Complaints of the framework about a request, by its own stable codes. */
+const SQLITE_FULL = 13
+
+/** Complaints of the framework about a request, by its own stable codes; and the one of the registry that is nobody's fault. */
 function frameworkRefusal(error: unknown): RequestRefused | undefined {
+  if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_FULL) {
+    return new RequestRefused('unavailable', 'the disk is full: nothing was changed', 'registry_full')
+  }
   switch (textOf(error, 'code')) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new RequestRefused('resource_exhausted', 'the body is too large', 'body_too_large', { statusCode: 413 })

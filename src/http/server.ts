@@ -8,6 +8,7 @@ import { addAccountRoutes } from './account.ts'
 import { addApplicationRoutes } from './applications.ts'
 import { addCodecTestRoute, type CodecTrials } from './codec-test.ts'
 import { authenticateRequests } from './authenticate.ts'
+import { addBackupRoute, type Backups } from './backup.ts'
 import { answerFor, invalidArgument, RequestRefused, routeNotFound } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 import { addImportRoute } from './import-devices.ts'
@@ -66,6 +67,8 @@ export interface HttpServerOptions {
   readonly codecs?: CodecTrials | undefined
   /** Without it there are no routes of stored events. */
   readonly history?: StoredEvents
+  /** Without it there is no route of backups. */
+  readonly backups?: Backups
   /** Without it network servers can't post events. */
   readonly networkServerEvents?: NetworkServerEvents
   /** Metrics of all rooms; served at /metrics. */
@@ -149,6 +152,7 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   addConsoleSessionRoutes(app, registry)
   addDeploymentRoutes(app, deployment, settings)
   addOperationRoutes(app, registry, { broker, metrics })
+  if (options.backups !== undefined) addBackupRoute(app, registry, options.backups)
 }
 
 function createApp({ log, settings, https }: HttpServerOptions): HttpApp {

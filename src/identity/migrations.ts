@@ -148,3 +148,6 @@ const allMigrations: readonly Migration[] = [
     },
   },
 ]
+
+/** The schema that this program writes. */
+export const newestSchemaVersion = Math.max(...allMigrations.map(({ version }) => version))

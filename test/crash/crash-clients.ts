@@ -174,6 +174,11 @@ export class CrashSubscriber {
     this.#options = options
   }
 
+  /** An earlier process has subscribed in its Session, which must be there. */
+  resumes(): void {
+    this.#isSubscribed = true
+  }
+
   /** Connects, subscribes the first time, and takes what comes until the connection ends. `subscribed` is told then. */
   async run(address: Address, subscribed: () => void): Promise<void> {
     const { version, login, topicFilter, qos } = this.#options

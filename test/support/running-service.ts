@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { checkSettings, readEnvironment } from '../../src/config.ts'
+import type { Disk } from '../../src/engine/disk.ts'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
 import { HttpsClient, textIn } from './https-client.ts'
@@ -53,20 +54,30 @@ function serviceEnvironment(dataDirectory: string): Record<string, string> {
   }
 }
 
-/** The service in this process; `environment` replaces settings of `serviceEnvironment`, `caFile` goes with a configured certificate. */
-export async function startInProcess(
-  options: { readonly environment?: Readonly<Record<string, string>>; readonly caFile?: string } = {},
-): Promise<RunningService> {
-  const dataDirectory = await makeFolder()
+export interface InProcessOptions {
+  /** Replaces settings of `serviceEnvironment`. */
+  readonly environment?: Readonly<Record<string, string>>
+  /** Goes with a configured certificate. */
+  readonly caFile?: string
+  /** One that the caller made, and keeps. */
+  readonly dataDirectory?: string
+  /** What messages are kept on. */
+  readonly disk?: Disk
+}
+
+/** The service in this process. */
+export async function startInProcess(options: InProcessOptions = {}): Promise<RunningService> {
+  const dataDirectory = options.dataDirectory ?? (await makeFolder())
   const result = checkSettings(readEnvironment({ ...serviceEnvironment(dataDirectory), ...options.environment }), {})
   assert.ok(result.ok, JSON.stringify(result))
   const lines: string[] = []
   const log = createLog({ level: 'trace', format: 'json' }, { write: (line) => void lines.push(line) })
-  const service = await startService(result.settings, { log })
+  const { disk } = options
+  const service = await startService(result.settings, { log, ...(disk === undefined ? {} : { disk }) })
   const caFile = options.caFile ?? service.caFile ?? ''
   const stop = async (): Promise<void> => {
     await service.close()
-    await rm(dataDirectory, { recursive: true, force: true })
+    if (options.dataDirectory === undefined) await rm(dataDirectory, { recursive: true, force: true })
   }
   const reached = { https: service.addresses.https, mqttsPort: service.addresses.mqtts.port, caFile, dataDirectory }
   return open(reached, () => lines.join(''), stop)

@@ -1,0 +1,62 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { readSettings } from './read-settings.ts'
+import type { Terminal } from './terminal.ts'
+
+interface DirectoryOption {
+  readonly dataDir?: string
+}
+
+/** `fieldgate backup`, `restore` and `check`: what keeps a data directory safe. */
+export function addDataCommands(program: Command, terminal: Terminal, exit: { code: number }): void {
+  program
+    .command('backup')
+    .description('write everything that the deployment holds into one file, while the service runs or not')
+    .argument('<file>', 'an older one of that name is replaced when the new one is whole')
+    .addHelpText(
+      'after',
+      `
+The file holds the registry, the local certificate authority and its keys, the messages and the Sessions: all that was
+acknowledged when the backup was begun. Keep it as safe as the data directory. A configured certificate, the settings
+and the file of network servers are not in it.
+
+Examples:
+  fieldgate backup /backup/fieldgate-$(date +%F).backup`,
+    )
+    .action(async (file: string) => {
+      const { makeBackup } = await import('./make-backup.ts')
+      await makeBackup(terminal, settingsFor(terminal), resolve(file))
+    })
+  program
+    .command('restore')
+    .description('make a data directory out of a backup')
+    .argument('<file>', 'what `fieldgate backup` wrote')
+    .option('--data-dir <directory>', 'a new or an empty one, in the place of FIELDGATE_DATA_DIR')
+    .addHelpText(
+      'after',
+      `
+The whole file is verified before anything is written.
+
+Examples:
+  fieldgate restore /backup/fieldgate-2026-01-31.backup --data-dir /var/lib/fieldgate`,
+    )
+    .action(async (file: string, { dataDir }: DirectoryOption) => {
+      const { restoreBackup } = await import('./restore-backup.ts')
+      await restoreBackup(terminal, resolve(file), resolve(dataDir ?? settingsFor(terminal).dataDirectory))
+    })
+  program
+    .command('check')
+    .description('read everything in a data directory, and say what is wrong with it; exit code 1 when anything is')
+    .option('--data-dir <directory>', 'in the place of FIELDGATE_DATA_DIR')
+    .addHelpText('after', '\nThe service must be stopped. Nothing is changed.\n\nExamples:\n  fieldgate check')
+    .action(async ({ dataDir }: DirectoryOption) => {
+      const { checkData } = await import('./check-data.ts')
+      exit.code = await checkData(terminal, resolve(dataDir ?? settingsFor(terminal).dataDirectory))
+    })
+}
+
+function settingsFor(terminal: Terminal): ReturnType<typeof readSettings>['settings'] {
+  const { settings, warnings } = readSettings(terminal)
+  for (const warning of warnings) terminal.error(`fieldgate: ${warning}\n`)
+  return settings
+}

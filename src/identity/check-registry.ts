@@ -1,0 +1,49 @@
+import { DatabaseSync } from 'node:sqlite'
+import { newestSchemaVersion } from './migrations.ts'
+
+/** What is in a registry's file, and what is wrong with it. */
+export interface RegistryReport {
+  readonly organizations: number
+  readonly users: number
+  readonly devices: number
+  /** Sentences for people; none: all is well. */
+  readonly problems: readonly string[]
+}
+
+/** Problems of one kind that are told; a file that is damaged has thousands. */
+const toldMaximum = 20
+
+/** Verifies every page, index and reference of a registry that no process has open; changes nothing. */
+export function checkRegistry(file: string): RegistryReport {
+  const problems: string[] = []
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(file, { readOnly: true })
+    for (const { integrity_check: found } of database.prepare(`pragma integrity_check(${toldMaximum})`).all()) {
+      if (found !== 'ok') problems.push(`${String(found)}.`)
+    }
+    for (const { table, parent } of database.prepare('pragma foreign_key_check').all().slice(0, toldMaximum)) {
+      problems.push(`A row of ${String(table)} speaks of one in ${String(parent)} that is not there.`)
+    }
+    const version = count(database, 'select max(version) as count from schema_versions')
+    if (version > newestSchemaVersion) {
+      const known = `this program knows ${newestSchemaVersion}`
+      problems.push(`It has schema version ${version}, ${known}: it was written by a newer version.`)
+    }
+    return {
+      organizations: count(database, 'select count(*) as count from organizations where removed_at is null'),
+      users: count(database, 'select count(*) as count from users'),
+      devices: count(database, 'select count(*) as count from devices'),
+      problems,
+    }
+  } catch (error) {
+    problems.push(`It can’t be read: ${error instanceof Error ? error.message : String(error)}.`)
+    return { organizations: 0, users: 0, devices: 0, problems }
+  } finally {
+    database?.close()
+  }
+}
+
+function count(database: DatabaseSync, query: string): number {
+  return Number(database.prepare(query).get()?.['count'] ?? 0)
+}
