@@ -1,7 +1,10 @@
 /** `fieldgate bare-broker`: the broker core alone on loopback, for conformance suites and comparisons of brokers. */
 import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { Broker } from '../broker/broker.ts'
+import { systemClock } from '../broker/clock.ts'
+import type { Engine } from '../broker/engine.ts'
 import { DEFAULT_LIMITS } from '../broker/limits.ts'
 import type { Limits } from '../broker/limits.ts'
 import { MemoryEngine } from '../engine/memory.ts'
@@ -10,12 +13,15 @@ import type { Listener } from '../listeners/listen.ts'
 import { listenTcp } from '../listeners/tcp.ts'
 import { listenTls } from '../listeners/tls.ts'
 import { BarePolicy } from './bare-broker-policy.ts'
+import { CommandFailure } from './command-failure.ts'
 
 /** Nobody but this machine: there are no tenants and no tokens here. */
 const LOOPBACK = '127.0.0.1'
 const TICK_MS = 1_000
 
 interface BareBrokerOptions {
+  readonly engine: 'memory' | 'embedded'
+  readonly dataDir?: string
   readonly port?: number
   readonly tlsPort?: number
   readonly cert?: string
@@ -46,8 +52,11 @@ export function bareBrokerCommand(): Command {
     .option('--cert <file>', 'certificate chain, PEM')
     .option('--key <file>', 'private key, PEM')
     .addOption(
-      new Option('--engine <name>', 'where messages of QoS 1 and 2 are kept').choices(['memory']).default('memory'),
+      new Option('--engine <name>', 'where messages of QoS 1 and 2 are kept')
+        .choices(['memory', 'embedded'])
+        .default('memory'),
     )
+    .option('--data-dir <directory>', 'for --engine embedded; made when it is missing')
     .option('--user <name>', 'user name that every client must bring')
     .option('--password <text>', 'password that goes with --user')
     .option(
@@ -101,31 +110,70 @@ export function bareBrokerCommand(): Command {
       collect,
       [],
     )
-    .addHelpText('after', '\nExample:\n  fieldgate bare-broker --port 1883\n')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  fieldgate bare-broker --port 1883\n  fieldgate bare-broker --port 1883 --engine embedded --data-dir ./broker\n',
+    )
     .action(run)
 }
 
 async function run(options: BareBrokerOptions, command: Command): Promise<void> {
   if (options.port === undefined && options.tlsPort === undefined)
     command.error('error: --port or --tls-port is needed')
+  const opened = await openEngine(options, command)
   const broker = new Broker({
     policy: new BarePolicy({ user: options.user, password: options.password, denySubscribe: options.denySubscribe }),
-    engine: new MemoryEngine(),
+    engine: opened.engine,
     limits: limitsOf(options),
   })
-  await broker.start()
+  await started(broker)
   const listeners = await openListeners(broker, options, command)
   const ticking = setInterval(() => broker.tick(), TICK_MS)
   console.log(
     `fieldgate bare-broker: listening on ${listeners.map(({ name, port }) => `${name} ${LOOPBACK}:${port}`).join(', ')}`,
   )
-  await new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
+  await new Promise<void>((stop) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop())
   })
   clearInterval(ticking)
   const closed = listeners.map((listener) => listener.close())
   await broker.close()
   await Promise.all(closed)
+  await opened.release()
+}
+
+/** A log that can't be opened is told in a sentence. */
+async function started(broker: Broker): Promise<void> {
+  try {
+    await broker.start()
+  } catch (error) {
+    throw new CommandFailure(error instanceof Error ? error.message : String(error))
+  }
+}
+
+interface OpenedEngine {
+  readonly engine: Engine
+  /** Lets go of the data directory. */
+  release(): Promise<void>
+}
+
+/** What the embedded engine needs is loaded for it alone: the core by itself starts in a moment. */
+async function openEngine({ engine, dataDir }: BareBrokerOptions, command: Command): Promise<OpenedEngine> {
+  if (engine === 'memory') {
+    if (dataDir !== undefined) command.error('error: --data-dir goes with --engine embedded')
+    return { engine: new MemoryEngine(), release: async () => {} }
+  }
+  if (dataDir === undefined) command.error('error: --engine embedded needs --data-dir')
+  const { messagesIn, openDataDirectory } = await import('../data-directory.ts')
+  const { EmbeddedEngine } = await import('../engine/embedded.ts')
+  const { nodeDisk } = await import('../engine/node-disk.ts')
+  const path = resolve(dataDir)
+  const opened = await openDataDirectory(path, { purpose: 'bare-broker', clock: systemClock })
+  if (!opened.ok) throw new CommandFailure(opened.message)
+  return {
+    engine: new EmbeddedEngine({ disk: nodeDisk, directory: messagesIn(path) }),
+    release: () => opened.dataDirectory.release(),
+  }
 }
 
 async function openListeners(
