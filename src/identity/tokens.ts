@@ -79,6 +79,8 @@ export interface Tokens {
   verifyBrokerAccess(
     jwt: string,
   ): Promise<{ readonly ok: true; readonly value: BrokerAccessClaims } | BrokerAccessRefusal>
+  /** What a token of ours says, whether or not it is good; undefined where it is none. Proves nothing but whose it is. */
+  readBrokerAccess(jwt: string): BrokerAccessClaims | undefined
   /** Whether what was verified earlier still holds; refuses like `verifyBrokerAccess`, but for the signature. */
   recheckBrokerAccess(claims: BrokerAccessClaims): Promise<Result<void>>
   /** Those that are neither expired nor revoked, newest first. */
@@ -222,7 +224,7 @@ function createVerifying({
   verifier,
   standings,
   accessLog,
-}: TokenParts): Pick<Tokens, Extract<keyof Tokens, `verify${string}` | 'recheckBrokerAccess'>> {
+}: TokenParts): Pick<Tokens, Extract<keyof Tokens, `verify${string}` | 'readBrokerAccess' | 'recheckBrokerAccess'>> {
   async function verifyOfUser(kind: TokenKind, jwt: string): Promise<Result<SessionClaims>> {
     const verified = verifier.verify(kind, jwt)
     if (!verified.ok) return verified
@@ -231,6 +233,16 @@ function createVerifying({
     if (standing === undefined || !standing.isActive) return userInactive()
     if (claims['epoch'] !== standing.sessionEpoch) return revoked()
     return granted({ userId, tokenId, isAdmin: standing.isAdmin, expiresAtMs })
+  }
+
+  function readBrokerAccess(jwt: string): Result<BrokerAccessClaims> {
+    const read = verifier.read('brokerAccess', jwt)
+    if (!read.ok) return read
+    const { userId, tokenId, expiresAtMs, claims } = read.value
+    const organizationId = claims['org']
+    if (typeof organizationId !== 'string')
+      return refuse('unauthenticated', 'token_malformed', 'the token is malformed')
+    return granted({ userId, organizationId, tokenId, expiresAtMs })
   }
 
   async function judge({ userId, organizationId, tokenId }: BrokerAccessClaims): Promise<Result<void>> {
@@ -251,24 +263,28 @@ function createVerifying({
     },
 
     async verifyBrokerAccess(jwt) {
-      const verified = verifier.read('brokerAccess', jwt)
-      if (!verified.ok) return verified
-      const { userId, tokenId, expiresAtMs, claims } = verified.value
-      const organizationId = claims['org']
-      if (typeof organizationId !== 'string')
-        return refuse('unauthenticated', 'token_malformed', 'the token is malformed')
-      const access = { userId, organizationId, tokenId, expiresAtMs }
-      const judged = store.clock.now() < expiresAtMs ? await judge(access) : tokenExpired()
-      if (!judged.ok) return { ...judged, claims: access }
-      accessLog.noteUse(tokenId)
-      return granted(access)
+      const read = readBrokerAccess(jwt)
+      if (!read.ok) return read
+      const claims = read.value
+      const judged = store.clock.now() < claims.expiresAtMs ? await judge(claims) : tokenExpired()
+      if (!judged.ok) return { ...judged, claims }
+      accessLog.noteUse(claims.tokenId)
+      return granted(claims)
+    },
+
+    readBrokerAccess(jwt) {
+      const read = readBrokerAccess(jwt)
+      return read.ok ? read.value : undefined
     },
 
     recheckBrokerAccess: async (claims) => (store.clock.now() < claims.expiresAtMs ? judge(claims) : tokenExpired()),
   }
 }
 
-type Administration = Exclude<keyof Tokens, `issue${string}` | `verify${string}` | 'recheckBrokerAccess'>
+type Administration = Exclude<
+  keyof Tokens,
+  `issue${string}` | `verify${string}` | 'readBrokerAccess' | 'recheckBrokerAccess'
+>
 
 function createAdministration({ store, keys, verifier, accessLog }: TokenParts): Pick<Tokens, Administration> {
   const { db, clock } = store

@@ -87,6 +87,9 @@ test('whoever owns a token learns why clients with it are refused: expired, revo
   const live5 = await live.integrator(5, expiring)
   await live5.rest()
   assert.equal(await refused(expiring, 'too-late'), 0x86)
+  const current = await administration.brokerToken(owner.session, organizationId)
+  const client = await WireClient.open(service, 4)
+  assert.equal(await client.connect({ username: current, password: 'DEFAULT' }, { clientId: 'mistyped' }), 4)
   const revoked = await administration.brokerToken(owner.session, organizationId)
   await administration.revokeToken(revoked)
   assert.equal(await refused(revoked, 'revoked'), 0x86)
@@ -102,6 +105,7 @@ test('whoever owns a token learns why clients with it are refused: expired, revo
   assert.deepEqual(told, [
     ['left', 'not_a_member', owner.id],
     ['revoked', 'token_revoked', owner.id],
+    ['mistyped', 'password_invalid', owner.id],
     ['too-late', 'token_expired', owner.id],
   ])
   assert.deepEqual(await list('/api/refusals', other.session), [])
