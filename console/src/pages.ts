@@ -56,45 +56,45 @@ export const PAGES: readonly Page[] = [
   {
     path: '/applications',
     title: 'Applications',
-    Page: lazy(async () => ({ default: (await import('./administration/applications-page.tsx')).ApplicationsPage })),
+    Page: lazy(async () => ({ default: (await import('./applications/applications-page.tsx')).ApplicationsPage })),
     navigation: { icon: 'grid', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/import',
     title: 'Import devices',
-    Page: lazy(async () => ({ default: (await import('./administration/import-page.tsx')).ImportPage })),
+    Page: lazy(async () => ({ default: (await import('./device-import/import-page.tsx')).ImportPage })),
     navigation: { icon: 'upload', group: 'administration', isFor: ({ isDeviceAdmin }) => isDeviceAdmin },
   },
   {
     path: '/members',
     title: 'Members',
-    Page: lazy(async () => ({ default: (await import('./administration/members-page.tsx')).MembersPage })),
+    Page: lazy(async () => ({ default: (await import('./members/members-page.tsx')).MembersPage })),
     navigation: { icon: 'users', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/network-servers',
     title: 'Network servers',
     Page: lazy(async () => ({
-      default: (await import('./administration/network-servers-page.tsx')).NetworkServersPage,
+      default: (await import('./network-servers/network-servers-page.tsx')).NetworkServersPage,
     })),
     navigation: { icon: 'server', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/audit-log',
     title: 'Audit log',
-    Page: lazy(async () => ({ default: (await import('./administration/audit-page.tsx')).AuditPage })),
+    Page: lazy(async () => ({ default: (await import('./audit-log/audit-page.tsx')).AuditPage })),
     navigation: { icon: 'list', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/organizations',
     title: 'Organizations',
-    Page: lazy(async () => ({ default: (await import('./administration/organizations-page.tsx')).OrganizationsPage })),
-    navigation: { icon: 'building', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
+    Page: lazy(async () => ({ default: (await import('./organizations/organizations-page.tsx')).OrganizationsPage })),
+    navigation: { icon: 'building', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/users',
     title: 'Users',
-    Page: lazy(async () => ({ default: (await import('./administration/users-page.tsx')).UsersPage })),
+    Page: lazy(async () => ({ default: (await import('./users/users-page.tsx')).UsersPage })),
     navigation: { icon: 'user', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
   },
   {

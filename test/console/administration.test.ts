@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { launchBrowser, Window } from './browser.ts'
-import { startWorld, type World } from './world.ts'
+import { Administration, PASSWORD } from '../support/administration.ts'
+import { launchBrowser, type Look, Window } from './browser.ts'
+import { type SignIn, startWorld, type World } from './world.ts'
 
 let browser: Browser
 let world: World
@@ -17,143 +18,296 @@ after(async () => {
   await world?.[Symbol.asyncDispose]()
 })
 
-async function open(path: string, who: 'anna' | 'admin' = 'anna'): Promise<Window> {
-  const window = await Window.open(browser, world.service.https)
-  await window.signIn(path, world[who])
+async function open(path: string, who: SignIn = world.anna, look?: Look): Promise<Window> {
+  const window = await Window.open(browser, world.service.https, look)
+  await window.signIn(path, who)
   return window
 }
 
-test('a script is tried before it is saved: its values, its fault with the line, and its saving', async () => {
-  const window = await open('/codecs')
+test('an application is made, described, and deleted with its devices once its name is typed', async () => {
+  const window = await open('/applications')
   const { page } = window
-  await page.getByText('JavaScript', { exact: true }).click()
-  const decoder = page.getByRole('textbox', { name: 'Decoder' })
-  await decoder.fill('function decodeUplink({ bytes }) {\n  return { data: { level: bytes[0] * 2 } }\n}')
-  await page.getByLabel('Sample bytes, in hex').fill('15')
-  await page.getByRole('button', { name: 'Try' }).click()
-  await page.getByLabel('Decoded', { exact: true }).getByText('"level": 42').waitFor()
-  await decoder.fill('function decodeUplink({ bytes }) {\n  throw new Error("frame of " + bytes.length + " bytes")\n}')
-  await page.getByRole('button', { name: 'Try' }).click()
-  await page.getByText('Line 2', { exact: true }).waitFor()
-  await page
-    .getByText(/frame of 1 bytes/)
-    .last()
-    .waitFor()
-  await window.assertAccessible('codec with a fault')
-  await window.picture('codecs-fault')
-  await decoder.fill('function decodeUplink({ bytes }) {\n  return { data: { level: bytes[0] * 2 } }\n}')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved. It decodes from the next event on.').waitFor()
-  await page.reload()
-  await page.getByRole('textbox', { name: 'Decoder' }).getByText('level').waitFor()
-  await page.getByText('Cayenne LPP', { exact: true }).click()
-  await page.getByText('Encode a command').click()
-  await page.getByLabel('Sample object').fill('{"temperatureSensor": {"1": 25}, "humiditySensor": {"1": 32}}')
-  await page.getByRole('button', { name: 'Try' }).click()
-  await page.getByLabel('Encoded', { exact: true }).getByText('AWcA+gFoQA==').waitFor()
-  window.assertQuiet()
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'New application' }).click()
+  await dialog.getByLabel('Name').fill('water-network')
+  await window.assertAccessible('new application')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await dialog.getByText('The organization has an application of this name already.').waitFor()
+  await dialog.getByLabel('Name').fill('street-lights')
+  await page.keyboard.press('Enter')
+  await page.getByText('street-lights', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Edit street-lights' }).click()
+  await dialog.getByLabel('Description').fill('Lamps along the lake')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Lamps along the lake').waitFor()
+
+  await page.getByRole('link', { name: 'Devices of street-lights' }).click()
+  await page.getByText('No device matches').waitFor()
+  await page.getByRole('button', { name: 'New device' }).click()
+  await dialog.getByLabel('DevEUI').fill('12')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await dialog.getByText('The DevEUI must be 16 hexadecimal digits.').waitFor()
+  await dialog.getByLabel('DevEUI').fill('00005EEF100FFFFF')
+  await dialog.getByLabel('Name', { exact: true }).fill('lamp-1')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('link', { name: 'lamp-1' }).waitFor()
+
+  await page.getByRole('link', { name: 'Applications' }).click()
+  await page.getByRole('button', { name: 'Delete street-lights' }).click()
+  const sure = dialog.getByRole('button', { name: 'Delete', exact: true })
+  assert.equal(await sure.isDisabled(), true)
+  await dialog.getByRole('textbox').fill('street-lights')
+  await window.assertAccessible('delete an application')
+  await sure.click()
+  await page.getByText('street-lights', { exact: true }).waitFor({ state: 'detached' })
   await window.close()
 })
 
-test('an application and a device are made, and the application goes with its device when it is deleted', async () => {
-  const window = await open('/applications')
+test('a device is changed, disabled and deleted on its page', async () => {
+  const device = world.devices[14]
+  assert.ok(device !== undefined)
+  const window = await open(`/devices/${device.devEui}`)
   const { page } = window
-  await page.getByRole('button', { name: 'New application' }).click()
-  await page.getByLabel('Name').fill('street-lights')
-  await window.assertAccessible('new application')
-  await page.getByRole('button', { name: 'Create' }).click()
-  await page.getByRole('cell', { name: 'street-lights', exact: true }).waitFor()
-  await page.getByRole('link', { name: 'Devices', exact: true }).click()
-  await page.getByRole('button', { name: 'New device' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByRole('combobox', { name: 'Application' }).click()
-  await page.getByRole('option', { name: 'street-lights' }).click()
-  await dialog.getByLabel('DevEUI').fill('12')
-  await dialog.getByRole('button', { name: 'Create' }).click()
-  await dialog.getByText('must be 16 hexadecimal digits').waitFor()
-  await dialog.getByLabel('DevEUI').fill('00005EEF100FFFFF')
-  await dialog.getByLabel('Name').fill('lamp-1')
-  await dialog.getByRole('button', { name: 'Create' }).click()
-  await page.getByRole('link', { name: 'lamp-1' }).waitFor()
-  await page.getByRole('link', { name: 'Applications' }).click()
-  await page.getByRole('button', { name: 'Delete street-lights' }).click()
-  await page.getByText('Its devices go with it.').waitFor()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete street-lights' }).click()
-  await page.getByRole('cell', { name: 'street-lights', exact: true }).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await dialog.getByLabel('Name', { exact: true }).fill('water-meter-college')
+  assert.equal(await dialog.getByLabel('Name of tag 1').inputValue(), 'line')
+  await dialog.getByRole('button', { name: 'Add a tag' }).click()
+  await dialog.getByLabel('Name of tag 2').fill('floor')
+  await dialog.getByLabel('Value of tag 2').fill('3')
+  await dialog.getByRole('switch', { name: 'Disabled' }).click()
+  await window.assertAccessible('edit a device')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('heading', { name: 'water-meter-college' }).waitFor()
+  await page.getByText('floor: 3').waitFor()
+  await page.getByText('disabled', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText('14 devices.').waitFor()
   await window.close()
 })
 
 test('an import is looked at before it is written, and says what is wrong in which line', async () => {
   const window = await open('/import')
   const { page } = window
-  const table = 'devEUI,name\n00005eef10aa0001,new-1\nnonsense,new-2\n00005eef10aa0003,new-3\n'
+  const table = 'devEUI,name\n00005eef10aa0001,new-1\nnonsense,new-2\n00005eef10aa0003,new-3\n00005eef10000000,again\n'
   const chosen = page.waitForEvent('filechooser')
   await page.getByRole('button', { name: 'Choose a file' }).click()
   await (await chosen).setFiles({ name: 'devices.csv', mimeType: 'text/csv', buffer: Buffer.from(table) })
-  await page.getByText('2 devices can be created, 1 row refused.').waitFor()
-  await page
-    .getByRole('row')
-    .filter({ hasText: 'must be 16 hexadecimal digits' })
-    .getByRole('cell', { name: '3', exact: true })
-    .waitFor()
+  await page.getByText('2 rows are wrong').waitFor()
+  const rows = page.getByRole('row')
+  await rows.filter({ hasText: 'A DevEUI has 16 hexadecimal digits' }).getByText('3', { exact: true }).waitFor()
+  await rows.filter({ hasText: 'There is a device with this DevEUI already' }).getByText('5', { exact: true }).waitFor()
   await window.assertAccessible('import report')
-  await window.picture('import')
   await page.getByRole('button', { name: 'Create 2 devices' }).click()
-  await page.getByText('2 devices created').waitFor()
-  await page.getByRole('link', { name: 'Devices', exact: true }).click()
+  await page.getByRole('heading', { name: '2 devices were created' }).waitFor()
+  await page.getByRole('link', { name: 'To the devices' }).click()
   await page.getByRole('textbox', { name: 'Search' }).fill('new-3')
   await page.getByText('One device.').waitFor()
   window.assertQuiet()
   await window.close()
 })
 
-test('a credential of a network server shows its password once, and is revoked', async () => {
-  const window = await open('/network-servers')
+test('an import of many rows shows how far it is, and can be cancelled; a file that is none says so', async () => {
+  const window = await open('/import')
   const { page } = window
-  await page.getByRole('button', { name: 'New credential' }).click()
-  await page.getByLabel('Name').fill('chirpstack')
-  await page.getByRole('button', { name: 'Create' }).click()
-  await page.getByText('The password is shown this once').waitFor()
-  await window.assertAccessible('new credential')
-  await page.getByRole('button', { name: 'Revoke chirpstack' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke chirpstack' }).click()
-  await page.getByRole('cell', { name: 'chirpstack', exact: true }).waitFor({ state: 'detached' })
+  const rows = Array.from(
+    { length: 100_000 },
+    (_, row) => `${(0x00005eef20000000 + row).toString(16).padStart(16, '0')},m${row}`,
+  )
+  const file = { name: 'many.csv', mimeType: 'text/csv', buffer: Buffer.from(`devEUI,name\n${rows.join('\n')}\n`) }
+  await page.locator('input[type=file]').setInputFiles(file)
+  await page.getByRole('progressbar', { name: 'Checking many.csv' }).waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('progressbar').waitFor({ state: 'detached' })
+  await page.getByRole('heading', { name: 'Table', exact: true }).waitFor()
+  await page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'picture.csv', mimeType: 'text/csv', buffer: Buffer.from('colour,size\nred,2\n') })
+  await page
+    .getByRole('alert')
+    .getByText(/devEUI/)
+    .waitFor()
+  await page.locator('input[type=file]').setInputFiles(file)
+  await page.getByRole('button', { name: 'Create 100,000 devices' }).waitFor({ timeout: 60_000 })
   await window.close()
 })
 
-test('a global admin makes a user, who becomes a member with a role, and both are in the audit log', async () => {
-  const window = await open('/users', 'admin')
+test('a network server’s credential shows its password once, and is revoked', async () => {
+  const window = await open('/network-servers')
   const { page } = window
-  await page.getByRole('button', { name: 'New user' }).click()
-  await page.getByLabel('User name').fill('beat')
-  await page.getByLabel('First password').fill('a first password')
-  await page.getByRole('button', { name: 'Create' }).click()
-  await page.getByRole('cell', { name: 'beat', exact: true }).waitFor()
-  await window.assertAccessible('users')
-  await page.getByRole('link', { name: 'Members' }).click()
-  await page.getByRole('button', { name: 'Add a member' }).click()
-  await page.getByRole('dialog').getByLabel('User name').fill('beat')
-  await page.getByRole('button', { name: 'Add', exact: true }).click()
-  await page.getByRole('checkbox', { name: 'beat may manage devices' }).click()
-  await page.getByRole('checkbox', { name: 'beat may manage devices', checked: true }).waitFor()
-  await page.getByRole('link', { name: 'Audit log' }).click()
-  await page.getByText('member.added').first().waitFor()
-  await window.assertAccessible('audit log')
-  await page.getByRole('link', { name: 'Organizations' }).click()
-  await page.getByRole('button', { name: 'New organization' }).click()
-  await page.getByLabel('Short name').fill('hill-farm')
-  await page.getByLabel('Name for people').fill('Hill Farm')
-  await page.getByRole('button', { name: 'Create' }).click()
-  await page.getByRole('button', { name: 'Switch to Hill Farm' }).click()
-  await page.getByRole('combobox', { name: 'Organization' }).and(page.locator('[value="Hill Farm"]')).waitFor()
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'New credential' }).click()
+  await dialog.getByLabel('Name').fill('chirpstack')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await dialog.getByText('The password is shown this once.').waitFor()
+  await dialog.getByText(`ssl://localhost:${world.service.mqttsPort}`).waitFor()
+  await dialog.getByRole('button', { name: 'Copy: Password' }).waitFor()
+  await window.assertAccessible('new credential')
+  await window.picture('new-credential-light')
+  await dialog.getByRole('button', { name: 'I have entered it' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Revoke chirpstack' }).click()
+  await dialog.getByRole('button', { name: 'Revoke', exact: true }).click()
+  await page.getByRole('button', { name: 'Revoke chirpstack' }).waitFor({ state: 'detached' })
   window.assertQuiet()
   await window.close()
 })
 
-test('who may not administer is not offered it', async () => {
-  const window = await open('/devices')
+test('a global admin makes a user, whose role grows, who gets a password, and is shut out', async () => {
+  const window = await open('/users', world.admin)
   const { page } = window
-  assert.equal(await page.getByRole('link', { name: 'Users' }).count(), 0)
-  await page.getByRole('link', { name: 'Members' }).waitFor()
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'New user' }).click()
+  await dialog.getByLabel('User name').fill('beat')
+  await dialog.getByLabel('First password').fill('a first password')
+  await window.assertAccessible('new user')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('button', { name: 'Edit beat' }).waitFor()
+
+  await page.getByRole('link', { name: 'Members' }).click()
+  await page.getByRole('button', { name: 'Change the role of beat' }).click()
+  await dialog.getByRole('combobox', { name: 'Role' }).click()
+  await page.getByRole('option', { name: 'Device admin' }).click()
+  await window.assertAccessible('role')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('row').filter({ hasText: 'beat' }).getByText('Device admin').waitFor()
+  await page.getByRole('button', { name: 'Add a member' }).click()
+  await dialog.getByLabel('User name').fill('beat')
+  await dialog.getByRole('button', { name: 'Add' }).click()
+  await dialog.getByText('This user is a member already.').waitFor()
+  await page.keyboard.press('Escape')
+
+  await page.getByRole('link', { name: 'Users' }).click()
+  await page.getByRole('button', { name: 'Set the password of beat' }).click()
+  await dialog.getByLabel('New password', { exact: true }).fill('a second password')
+  await dialog.getByRole('button', { name: 'Set password' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const beat = { userName: 'beat', password: 'a second password' }
+  const theirs = await open('/devices', beat)
+  await theirs.page.getByRole('button', { name: 'New device' }).waitFor()
+  assert.equal(await theirs.page.getByRole('link', { name: 'Members' }).count(), 0)
+
+  await page.getByRole('button', { name: 'Edit beat' }).click()
+  await dialog.getByRole('checkbox', { name: 'May sign in' }).uncheck()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('can’t sign in').waitFor()
+  await theirs.page.getByRole('link', { name: 'Connect' }).click()
+  await theirs.page.getByText('Your session is over. Sign in to go on.').waitFor()
+  await theirs.close()
+  await window.picture('users-light')
+
+  await page.getByRole('button', { name: 'Delete beat' }).click()
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByRole('button', { name: 'Edit beat' }).waitFor({ state: 'detached' })
   await window.close()
 })
+
+test('an organization is made, renamed, chosen, and deleted once its name is typed', async () => {
+  const window = await open('/organizations', world.admin)
+  const { page } = window
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'New organization' }).click()
+  await dialog.getByLabel('Name for people').fill('Hill Farm')
+  await dialog.getByLabel('Short name').fill('harbour-city')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await dialog.getByText('Another organization has this short name.').waitFor()
+  await dialog.getByLabel('Short name').fill('hill-farm')
+  await window.assertAccessible('new organization')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('button', { name: 'Edit Hill Farm' }).click()
+  await dialog.getByLabel('Name for people').fill('Hill Farms')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Switch to Hill Farms' }).click()
+  await page.getByText('chosen', { exact: true }).waitFor()
+  await page.locator('input[value="Hill Farms"]').waitFor()
+  await page.getByRole('link', { name: 'Codecs' }).click()
+  await page.getByText('No application yet').waitFor()
+  await window.assertAccessible('nothing to write a codec for')
+  await page.getByRole('link', { name: 'Organizations' }).click()
+  await page.getByRole('button', { name: 'Delete Hill Farms' }).click()
+  await dialog.getByRole('textbox').fill('Hill Farms')
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByRole('button', { name: 'Edit Hill Farms' }).waitFor({ state: 'detached' })
+  await page.locator('input[value="Alpine Valley Water"]').waitFor()
+  await window.close()
+})
+
+test('the audit log tells who did what, is searched, and turns its pages', async () => {
+  const administration = new Administration(world.service)
+  for (let count = 0; count < 30; count += 1) {
+    await administration.must('PUT', `/api/applications/${world.applicationId}`, {
+      application: { description: `${count}` },
+    })
+  }
+  const window = await open('/audit-log')
+  const { page } = window
+  await page.getByText('Application updated').first().waitFor()
+  await page.getByRole('button', { name: 'next page' }).click()
+  await page.getByText('Application created').first().waitFor()
+  await page.getByRole('button', { name: 'Members' }).click()
+  await page.getByText('Member added').first().waitFor()
+  await page.getByText('Application created').first().waitFor({ state: 'detached' })
+  await window.assertAccessible('audit log, members')
+  await page.getByRole('textbox', { name: 'Search by action, id or DevEUI' }).fill('no such thing')
+  await page.getByText('Nothing is recorded').waitFor()
+  await window.close()
+})
+
+test('who may not administer is not offered it', async () => {
+  const administration = new Administration(world.service)
+  const organizations = [{ organizationID: world.organizationId }]
+  await administration.must('POST', '/api/users', { user: { email: 'carla' }, password: PASSWORD, organizations })
+  const window = await open('/devices', { userName: 'carla', password: PASSWORD })
+  const { page } = window
+  await page.getByText('climate-pump-house-1').waitFor()
+  assert.deepEqual(await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents(), [
+    'Connect',
+    'Live',
+    'Devices',
+  ])
+  assert.equal(await page.getByRole('button', { name: 'New device' }).count(), 0)
+  await page.getByRole('link', { name: 'climate-pump-house-1' }).click()
+  await page.getByText('Connected', { exact: true }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0)
+  await window.close()
+
+  const theirs = await open('/organizations')
+  await theirs.page.getByRole('button', { name: 'Edit Harbour City' }).click()
+  assert.equal(await theirs.page.getByLabel('Short name').count(), 0)
+  assert.equal(await theirs.page.getByRole('button', { name: /^Delete/ }).count(), 0)
+  await theirs.close()
+})
+
+test('a dialog takes the keyboard in, and gives it back to where it came from', async () => {
+  const window = await open('/applications')
+  const { page } = window
+  const edit = page.getByRole('button', { name: 'Edit water-network' })
+  await edit.focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.type('!')
+  assert.match(await page.getByRole('dialog').getByLabel('Name').inputValue(), /!/)
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.equal(await page.evaluate('document.activeElement.getAttribute("aria-label")'), 'Edit water-network')
+  await window.close()
+})
+
+for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]) {
+  test(`the pages of global admins pass axe and look as their pictures show, ${look}`, async () => {
+    const window = await open('/users', world.admin, look)
+    const { page } = window
+    await page.getByText('global admin', { exact: true }).waitFor()
+    await window.picture(`users-${look}`)
+    await window.assertAccessible(`users, ${look}`)
+    await page.goto('/audit-log')
+    await page.getByText('All', { exact: true }).click()
+    await page.getByText('User created').first().waitFor()
+    await window.picture(`audit-log-all-${look}`)
+    await window.assertAccessible(`whole audit log, ${look}`)
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true)
+    window.assertQuiet()
+    await window.close()
+  })
+}

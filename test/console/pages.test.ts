@@ -23,6 +23,15 @@ after(async () => {
   await world?.[Symbol.asyncDispose]()
 })
 
+/** A table of which two rows are new and two are wrong. */
+const TABLE = {
+  name: 'meters.csv',
+  mimeType: 'text/csv',
+  buffer: Buffer.from(
+    'devEUI,name\n00005eef10aa0001,meter-1\nnonsense,meter-2\n00005eef10aa0003,meter-3\n00005eef10000000,meter-4\n',
+  ),
+}
+
 /** What each page shows when its picture is taken. */
 const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
   connect: async ({ page }) => {
@@ -51,21 +60,40 @@ const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
   codecs: async ({ page }) => {
     await page.goto('/codecs')
     await page.getByText('JavaScript', { exact: true }).click()
-    await page.getByRole('textbox', { name: 'Decoder' }).waitFor()
+    await page.getByRole('textbox', { name: 'Decoder script' }).waitFor()
     await page.getByRole('button', { name: 'Try' }).click()
-    await page.getByLabel('Decoded', { exact: true }).waitFor()
+    await page.getByLabel('Values', { exact: true }).waitFor()
   },
   applications: async ({ page }) => {
     await page.goto('/applications')
-    await page.getByRole('cell', { name: 'water-network', exact: true }).waitFor()
+    await page.getByText('water-network', { exact: true }).waitFor()
+  },
+  'new-device': async ({ page }) => {
+    await page.goto('/devices')
+    await page.getByRole('button', { name: 'New device' }).click()
+    await page.getByRole('button', { name: 'Add a tag' }).click()
+    await page.getByLabel('Name of tag 1').waitFor()
+  },
+  import: async ({ page }) => {
+    await page.goto('/import')
+    await page.locator('input[type=file]').setInputFiles(TABLE)
+    await page.getByRole('button', { name: 'Create 2 devices' }).waitFor()
   },
   members: async ({ page }) => {
     await page.goto('/members')
-    await page.getByRole('cell', { name: 'anna', exact: true }).waitFor()
+    await page.getByText('you', { exact: true }).waitFor()
+  },
+  'network-servers': async ({ page }) => {
+    await page.goto('/network-servers')
+    await page.getByRole('button', { name: /^Revoke/ }).waitFor()
+  },
+  organizations: async ({ page }) => {
+    await page.goto('/organizations')
+    await page.getByRole('button', { name: 'Switch to Harbour City' }).waitFor()
   },
   'audit-log': async ({ page }) => {
     await page.goto('/audit-log')
-    await page.getByText('application.created').first().waitFor()
+    await page.getByText('Application created').first().waitFor()
   },
   account: async ({ page }) => {
     await page.goto('/account')

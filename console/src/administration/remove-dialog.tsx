@@ -1,7 +1,7 @@
 import { Code, Text, TextInput } from '@mantine/core'
 import { type ReactElement, type ReactNode, useState } from 'react'
 import { request } from '../api/request.ts'
-import { Dialog, DialogForm, type DialogState } from '../shell/dialog.tsx'
+import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
 
 /** What is to go. */
 export interface Removal {
@@ -11,9 +11,11 @@ export interface Removal {
 }
 
 interface RemoveDialogProps {
-  readonly state: DialogState<Removal>
-  /** `Delete`, `Revoke`, `Remove`. */
+  readonly state: DialogView<Removal>
+  /** `Delete`, `Revoke`, `Remove`: what stands before the name. */
   readonly verb: string
+  /** On the button, where the verb is too long for it. */
+  readonly submitLabel?: string
   /** What goes with it. */
   readonly children: ReactNode
   /** Asks for the name to be typed, where much goes with it that nobody can bring back. */
@@ -23,12 +25,13 @@ interface RemoveDialogProps {
 }
 
 /** Asks before something is deleted, and says what goes with it. */
-export function RemoveDialog({ state, verb, children, isTyped = false, ...rest }: RemoveDialogProps): ReactElement {
+export function RemoveDialog(props: RemoveDialogProps): ReactElement {
+  const { state, verb, submitLabel = verb, children, isTyped = false, ...rest } = props
   const { subject } = state
   return (
     <Dialog title={`${verb} ${subject?.name ?? ''}?`} state={state}>
       {subject === undefined ? null : (
-        <Question removal={subject} verb={verb} isTyped={isTyped} onClose={state.close} {...rest}>
+        <Question removal={subject} submitLabel={submitLabel} isTyped={isTyped} onClose={state.close} {...rest}>
           {children}
         </Question>
       )}
@@ -38,7 +41,7 @@ export function RemoveDialog({ state, verb, children, isTyped = false, ...rest }
 
 interface QuestionProps {
   readonly removal: Removal
-  readonly verb: string
+  readonly submitLabel: string
   readonly children: ReactNode
   readonly isTyped: boolean
   readonly changes: readonly string[]
@@ -47,7 +50,7 @@ interface QuestionProps {
 }
 
 function Question(props: QuestionProps): ReactElement {
-  const { removal, verb, children, isTyped, changes, onRemoved, onClose } = props
+  const { removal, submitLabel, children, isTyped, changes, onRemoved, onClose } = props
   const { path, name } = removal
   const [typed, setTyped] = useState('')
   const remove = async (): Promise<void> => {
@@ -56,7 +59,7 @@ function Question(props: QuestionProps): ReactElement {
   }
   return (
     <DialogForm
-      submitLabel={verb}
+      submitLabel={submitLabel}
       submitColor="red"
       isComplete={!isTyped || typed.trim() === name}
       changes={changes}

@@ -1,5 +1,5 @@
 /** A list of the administration: search, pages, what to do when it is empty, and one row for each thing. */
-import { Group, Pagination, ScrollArea, Skeleton, Table, TextInput, VisuallyHidden } from '@mantine/core'
+import { Button, Group, Pagination, ScrollArea, Skeleton, Table, TextInput, VisuallyHidden } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type ReactElement, type ReactNode, useState } from 'react'
@@ -25,14 +25,21 @@ interface ResourceTableProps<Item> {
   /** At the end of the row. */
   readonly actions?: (item: Item) => ReactNode
   readonly empty: ReactNode
-  readonly isSearchable?: boolean
+  /** What the search looks into: `Search by name`. */
+  readonly searchLabel: string
+  /** Searches that are offered. */
+  readonly shortcuts?: readonly { readonly label: string; readonly value: string }[]
+  /** Beside the search. */
+  readonly filters?: ReactNode
+  /** Asked anew that often, where things change by themselves. */
+  readonly refreshMs?: number
 }
 
 const PAGE_SIZE = 25
 
 /** The list; `path` may be invalidated as a key when something in it has changed. */
 export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactElement {
-  const { path, query, columns, keyOf, actions, empty, isSearchable = true } = props
+  const { path, query, columns, keyOf, actions, empty, searchLabel, shortcuts = [], filters, refreshMs } = props
   const [typed, setTyped] = useState('')
   const [search] = useDebouncedValue(typed.trim(), 250)
   const [page, setPage] = useState(1)
@@ -41,24 +48,44 @@ export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactEleme
     queryKey: [path, asked],
     queryFn: ({ signal }) => request<Listed<Item>>('GET', path, { query: asked, signal }),
     placeholderData: keepPreviousData,
+    refetchInterval: refreshMs ?? false,
   })
+  const look = (text: string): void => {
+    setTyped(text)
+    setPage(1)
+  }
   const total = Number(list.data?.totalCount ?? 0)
   const items = list.data?.result ?? []
   return (
     <>
-      {isSearchable ? (
+      <Group gap="sm">
         <TextInput
-          aria-label="Search"
+          aria-label={searchLabel}
           w={{ base: '100%', xs: 300 }}
-          placeholder="Search"
+          placeholder={searchLabel}
           leftSection={<Icon name="search" />}
           value={typed}
-          onChange={(event) => {
-            setTyped(event.currentTarget.value)
-            setPage(1)
-          }}
+          onChange={(event) => look(event.currentTarget.value)}
         />
-      ) : null}
+        {filters}
+      </Group>
+      {shortcuts.length === 0 ? null : (
+        <Group gap={6}>
+          {shortcuts.map(({ label, value }) => (
+            <Button
+              key={value}
+              size="compact-sm"
+              radius="xl"
+              fw={500}
+              variant={typed === value ? 'light' : 'default'}
+              aria-pressed={typed === value}
+              onClick={() => look(typed === value ? '' : value)}
+            >
+              {label}
+            </Button>
+          ))}
+        </Group>
+      )}
       <Failure error={list.error} onRetry={() => void list.refetch()} />
       <Panel flush>
         {list.isLoading ? <Skeleton h={240} m="lg" /> : null}
@@ -88,7 +115,13 @@ export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactEleme
                         {cell(item)}
                       </Table.Td>
                     ))}
-                    {actions === undefined ? null : <Table.Td ta="right">{actions(item)}</Table.Td>}
+                    {actions === undefined ? null : (
+                      <Table.Td>
+                        <Group gap={2} justify="flex-end" wrap="nowrap">
+                          {actions(item)}
+                        </Group>
+                      </Table.Td>
+                    )}
                   </Table.Tr>
                 ))}
               </Table.Tbody>

@@ -34,7 +34,7 @@ export interface DeviceDetail {
   readonly device: Pick<
     Device,
     'devEUI' | 'name' | 'applicationID' | 'description' | 'deviceProfileName' | 'isDisabled'
-  > & { readonly tags: Readonly<Record<string, string>> }
+  > & { readonly tags: Readonly<Record<string, string>>; readonly variables: Readonly<Record<string, string>> }
   readonly organizationID: string
   readonly deviceStatusBatteryLevel: number | null
   readonly deviceStatusMargin: number | null

@@ -42,28 +42,6 @@ const SESSION_ENDS: ReadonlySet<string> = new Set([
 
 /** Sends a request and answers its body. Throws `ApiFailure`; a session that is over also ends on this side. */
 export async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-  return exchange<T>(method, path, options, options.body === undefined ? undefined : 'application/json', () =>
-    JSON.stringify(options.body),
-  )
-}
-
-/** The same with a file as the body. */
-export async function upload<T>(
-  path: string,
-  query: Readonly<Record<string, string>>,
-  contentType: string,
-  file: File,
-): Promise<T> {
-  return exchange<T>('POST', path, { query }, contentType, () => file)
-}
-
-async function exchange<T>(
-  method: string,
-  path: string,
-  options: RequestOptions,
-  contentType: string | undefined,
-  body: () => BodyInit,
-): Promise<T> {
   const token = options.token ?? session.token()
   const response = await answerTo(path + queryText(options.query), {
     method,
@@ -71,19 +49,17 @@ async function exchange<T>(
       accept: 'application/json',
       ...(token === undefined ? {} : { 'grpc-metadata-authorization': `Bearer ${token}` }),
       ...(options.otp === undefined ? {} : { 'grpc-metadata-x-otp': options.otp }),
-      ...(contentType === undefined ? {} : { 'content-type': contentType }),
+      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
       ...options.headers,
     },
-    ...(contentType === undefined ? {} : { body: body() }),
+    ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
     keepalive: options.keepalive ?? false,
     credentials: 'same-origin',
   })
   const answer: unknown = await response.json().catch(() => undefined)
   if (response.ok) return answer as T
-  const failure = failureOf(response.status, answer)
-  if (response.status === 401 && options.token === undefined && SESSION_ENDS.has(failure.reason)) session.expire()
-  throw failure
+  throw refusalOf(response.status, answer, options.token === undefined)
 }
 
 async function answerTo(url: string, init: RequestInit): Promise<Response> {
@@ -95,14 +71,18 @@ async function answerTo(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-function failureOf(status: number, answer: unknown): ApiFailure {
+/** What an answer that is no success says. A session that is over, `isOfSession` being true, also ends on this side. */
+export function refusalOf(status: number, answer: unknown, isOfSession = true): ApiFailure {
   const { message, details } = (answer ?? {}) as { message?: unknown; details?: { reason?: unknown }[] }
   const reason = details?.[0]?.reason
   const sentence = typeof message === 'string' ? message : `The service answered with status ${status}.`
-  return new ApiFailure(status, typeof reason === 'string' ? reason : 'unknown', sentence)
+  const failure = new ApiFailure(status, typeof reason === 'string' ? reason : 'unknown', sentence)
+  if (status === 401 && isOfSession && SESSION_ENDS.has(failure.reason)) session.expire()
+  return failure
 }
 
-function queryText(query: RequestOptions['query']): string {
+/** `?limit=25`; "" where nothing is asked. Members without a value are left out. */
+export function queryText(query: RequestOptions['query']): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== '')
   if (given.length === 0) return ''
   return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`

@@ -10,13 +10,49 @@ const IN_WORDS: Readonly<Record<string, string>> = {
   second_factor_locked: 'Too many wrong codes. Wait a minute, then try again.',
   old_password_wrong: 'The current password is wrong.',
   object_not_found: 'This does not exist, or you have no role in its organization.',
+  role_too_small: 'Your role does not allow this. Ask an admin of the organization.',
+  organization_exists: 'Another organization has this short name. Choose a different one.',
+  user_exists: 'There is a user of this name already.',
+  member_exists: 'This user is a member already.',
+  application_exists: 'The organization has an application of this name already.',
+  device_exists: 'There is a device with this DevEUI already, perhaps in another organization.',
+  invalid_dev_eui: 'A DevEUI has 16 hexadecimal digits, like 00005eef10a00001.',
+  last_admin: 'This is the last global admin. Make somebody else one first.',
+  import_busy: 'Other imports are running. Wait a moment, then try again.',
   internal: 'Something failed inside the service. Its log has the cause; try again.',
   shutting_down: 'The service is restarting. Try again in a moment.',
 }
 
+/** What a stable code says to a person, or else the sentence that came with it. */
+export function sentenceFor(reason: string, message: string): string {
+  return IN_WORDS[reason] ?? asSentence(reason === 'invalid_argument' ? withoutPath(message) : message)
+}
+
+/** Members of requests as the fields of forms are called. */
+const FIELDS: Readonly<Record<string, string>> = {
+  applicationID: 'the application',
+  description: 'the description',
+  devEUI: 'the DevEUI',
+  displayName: 'the name for people',
+  email: 'the user name',
+  fPort: 'the port',
+  name: 'the name',
+  note: 'the note',
+  password: 'the password',
+  tags: 'tags',
+  variables: 'variables',
+}
+
+/** `device.devEUI: must be 16 hexadecimal digits` as `the DevEUI must be 16 hexadecimal digits`. */
+function withoutPath(message: string): string {
+  const [, member = '', rule = ''] = /^(?:\w+\.)*(\w+): (.+)$/.exec(message) ?? []
+  const field = FIELDS[member]
+  return field === undefined ? message : `${field} ${rule}`
+}
+
 /** What went wrong, as a sentence for a person. */
 export function sentenceOf(error: unknown): string {
-  if (error instanceof ApiFailure) return IN_WORDS[error.reason] ?? asSentence(error.message)
+  if (error instanceof ApiFailure) return sentenceFor(error.reason, error.message)
   return error instanceof Error ? asSentence(error.message) : 'Something went wrong.'
 }
 

@@ -16,17 +16,26 @@ import { Panel } from '../shell/panel.tsx'
 import { When } from '../shell/when.tsx'
 import { Battery } from './battery.tsx'
 import { CommandPanel } from './command-panel.tsx'
+import { DeviceActions } from './device-actions.tsx'
 import { DevicePlots } from './device-plots.tsx'
 import { QueuePanel } from './queue-panel.tsx'
 
 /** The page. */
 export function DevicePage(): ReactElement {
   const { devEui } = useParams<{ devEui: string }>()
-  const { organization } = useOrganization()
+  const { organization, isDeviceAdmin } = useOrganization()
   const detail = useDevice(devEui)
   const isElsewhere = detail.data !== undefined && detail.data.organizationID !== organization.id
   return (
-    <Page title={detail.data?.device.name ?? 'Device'} lead={<Path devEui={devEui} detail={detail.data} />}>
+    <Page
+      title={detail.data?.device.name ?? 'Device'}
+      lead={<Path devEui={devEui} detail={detail.data} />}
+      aside={
+        isDeviceAdmin && detail.data !== undefined && !isElsewhere ? (
+          <DeviceActions device={detail.data.device} />
+        ) : undefined
+      }
+    >
       <Failure error={detail.error} onRetry={() => void detail.refetch()} />
       {detail.isLoading ? <Skeleton h={320} /> : null}
       {isElsewhere ? (

@@ -12,28 +12,30 @@ import {
   Text,
   TextInput,
 } from '@mantine/core'
-import { useDebouncedValue, useDisclosure } from '@mantine/hooks'
+import { useDebouncedValue } from '@mantine/hooks'
 import { type ReactElement, useState } from 'react'
-import { Link } from 'wouter'
+import { Link, useSearchParams } from 'wouter'
 import { type Device, useApplications, useDevices } from '../api/directory.ts'
 import { Blank } from '../shell/blank.tsx'
+import { useDialog } from '../shell/dialog.tsx'
 import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 import { Page } from '../shell/page.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { When } from '../shell/when.tsx'
-import { NewDevice } from './new-device.tsx'
 import { Battery } from './battery.tsx'
+import { DeviceDialog } from './device-dialog.tsx'
 
 const PAGE_SIZE = 25
 
 /** The page. */
 export function DevicesPage(): ReactElement {
   const { organization, isDeviceAdmin } = useOrganization()
-  const [isOpen, { open, close }] = useDisclosure()
+  const creating = useDialog<undefined>()
   const applications = useApplications(organization.id)
-  const [applicationId, setApplication] = useState<string | null>(null)
+  const [searchParams, setSearchParams] = useSearchParams()
+  const applicationId = searchParams.get('application')
   const [typed, setTyped] = useState('')
   const [search] = useDebouncedValue(typed.trim(), 250)
   const [page, setPage] = useState(1)
@@ -54,17 +56,17 @@ export function DevicesPage(): ReactElement {
       aside={
         isDeviceAdmin ? (
           <Group gap="xs">
-            <Button component={Link} href="/import" variant="default">
+            <Button component={Link} href="/import" variant="default" leftSection={<Icon name="upload" />}>
               Import
             </Button>
-            <Button leftSection={<Icon name="plus" />} onClick={open}>
+            <Button leftSection={<Icon name="plus" />} onClick={() => creating.open(undefined)}>
               New device
             </Button>
           </Group>
         ) : undefined
       }
     >
-      <NewDevice isOpen={isOpen} onClose={close} />
+      <DeviceDialog state={creating} applicationId={applicationId ?? undefined} />
       <Group gap="sm">
         <TextInput
           aria-label="Search"
@@ -84,7 +86,7 @@ export function DevicesPage(): ReactElement {
           data={applications.data?.result.map(({ id, name }) => ({ value: id, label: name })) ?? []}
           value={applicationId}
           onChange={(id) => {
-            setApplication(id)
+            setSearchParams(id === null ? {} : { application: id }, { replace: true })
             setPage(1)
           }}
           clearable
@@ -183,13 +185,21 @@ function DeviceRow({
 }
 
 function NoDevices({ isSearching }: { readonly isSearching: boolean }): ReactElement {
-  return isSearching ? (
-    <Blank icon="search" title="No device matches" text="Search for another part of its name, or of its DevEUI." />
-  ) : (
+  const { isDeviceAdmin } = useOrganization()
+  if (isSearching) {
+    return (
+      <Blank icon="search" title="No device matches" text="Search for another part of its name, or of its DevEUI." />
+    )
+  }
+  return (
     <Blank
       icon="device"
       title="No device yet"
-      text="A device admin of the organization creates devices one by one, or imports them from a table."
+      text={
+        isDeviceAdmin
+          ? 'Create the first one above, or import many from a table.'
+          : 'A device admin of the organization creates devices one by one, or imports them from a table.'
+      }
     />
   )
 }

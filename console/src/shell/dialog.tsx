@@ -12,6 +12,9 @@ export interface DialogState<Subject> {
   readonly close: () => void
 }
 
+/** What a dialog itself needs of it. */
+export type DialogView<Subject> = Omit<DialogState<Subject>, 'open'>
+
 /** A dialog that is closed at first. */
 export function useDialog<Subject = void>(): DialogState<Subject> {
   const [{ isOpen, subject }, setState] = useState<{ isOpen: boolean; subject?: Subject }>({ isOpen: false })
@@ -22,7 +25,7 @@ export function useDialog<Subject = void>(): DialogState<Subject> {
 
 interface DialogProps {
   readonly title: string
-  readonly state: Pick<DialogState<unknown>, 'isOpen' | 'close'>
+  readonly state: DialogView<unknown>
   /** Mounted anew at each opening: what was typed and not sent is forgotten. */
   readonly children: ReactNode
 }
@@ -32,7 +35,7 @@ export function Dialog({ title, state, children }: DialogProps): ReactElement {
   return (
     <Modal.Root opened={state.isOpen} onClose={state.close} centered>
       <Modal.Overlay backgroundOpacity={0.45} />
-      <Modal.Content radius="lg">
+      <Modal.Content radius="lg" bg="var(--fieldgate-surface)">
         <Modal.Body p="lg">
           <Modal.Title fw={650} fz="lg" mb="md">
             {title}
@@ -51,18 +54,20 @@ interface DialogFormProps {
   /** First members of the keys in the cache that this changes. */
   readonly changes: readonly string[]
   readonly onSubmit: () => Promise<unknown>
+  /** Leaves closing to the caller, who has something to show. */
+  readonly staysOpen?: boolean
   readonly onClose: () => void
   readonly children: ReactNode
 }
 
 /** The form inside of a dialog. */
 export function DialogForm(props: DialogFormProps): ReactElement {
-  const { submitLabel, submitColor, isComplete, changes, onSubmit, onClose, children } = props
+  const { submitLabel, submitColor, isComplete, changes, onSubmit, staysOpen = false, onClose, children } = props
   const queryClient = useQueryClient()
   const submission = useMutation({
     mutationFn: onSubmit,
     onSuccess: async () => {
-      onClose()
+      if (!staysOpen) onClose()
       await Promise.all(changes.map((key) => queryClient.invalidateQueries({ queryKey: [key] })))
     },
   })

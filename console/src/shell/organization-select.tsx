@@ -4,6 +4,7 @@ import { type ReactElement, useState } from 'react'
 import { useOrganizations } from '../api/directory.ts'
 import { Icon } from './icons.tsx'
 import { useOrganization } from './organization.tsx'
+import { attemptToLeave } from './unsaved-changes.tsx'
 
 /** Switches the organization. Nothing to choose, nothing to open: one organization is shown as it is. */
 export function OrganizationSelect(): ReactElement {
@@ -21,7 +22,7 @@ export function OrganizationSelect(): ReactElement {
       data={[...offered].map(([value, label]) => ({ value, label }))}
       value={organization.id}
       onChange={(id) => {
-        if (id !== null && id !== organization.id) choose(id)
+        if (id !== null && id !== organization.id) attemptToLeave(() => choose(id))
       }}
       searchable
       onSearchChange={setTyped}

@@ -3,7 +3,7 @@ import { Alert, Button, Center, Loader } from '@mantine/core'
 import { createContext, type ReactElement, type ReactNode, use, useCallback, useMemo, useState } from 'react'
 import { useProfile } from '../api/account.ts'
 import { type Organization, useOrganizations } from '../api/directory.ts'
-import { request } from '../api/request.ts'
+import { ApiFailure, request } from '../api/request.ts'
 import { sentenceOf } from '../api/sentence.ts'
 import { useQuery } from '@tanstack/react-query'
 import { signOut } from '../session/sign-in.ts'
@@ -40,7 +40,10 @@ export function OrganizationGate({ children }: { readonly children: ReactNode })
     localStorage.setItem(REMEMBERED, id)
     setChosenId(id)
   }, [])
-  const organization = remembered.data ?? (remembered.isLoading ? undefined : offered.data?.result[0])
+  // It may have been deleted since, or the person is no member any more; the cache still has it then.
+  const isGone = remembered.error instanceof ApiFailure && remembered.error.status === 404
+  const kept = isGone ? undefined : remembered.data
+  const organization = kept ?? (remembered.isLoading ? undefined : offered.data?.result[0])
   const chosen = useMemo<ChosenOrganization | undefined>(() => {
     if (organization === undefined || profile.data === undefined) return undefined
     const isGlobalAdmin = profile.data.user.isAdmin

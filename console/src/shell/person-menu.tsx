@@ -6,6 +6,7 @@ import { useProfile } from '../api/account.ts'
 import { sentenceOf } from '../api/sentence.ts'
 import { signOut, signOutEverywhere } from '../session/sign-in.ts'
 import { Icon } from './icons.tsx'
+import { attemptToLeave } from './unsaved-changes.tsx'
 
 /** The person: account, colours, signing out. */
 export function PersonMenu(): ReactElement {
@@ -51,7 +52,9 @@ export function PersonMenu(): ReactElement {
 }
 
 function leave(how: () => Promise<void>): void {
-  how().catch((error: unknown) => {
-    notifications.show({ color: 'red', title: 'You are still signed in', message: sentenceOf(error) })
+  attemptToLeave(() => {
+    how().catch((error: unknown) => {
+      notifications.show({ color: 'red', title: 'You are still signed in', message: sentenceOf(error) })
+    })
   })
 }

@@ -2,7 +2,7 @@
 import { AppShell, Box, Burger, Center, Group, Loader, NavLink, ScrollArea, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { type ReactElement, Suspense } from 'react'
-import { Link, Redirect, Route, Switch, useLocation } from 'wouter'
+import { type AroundNavHandler, Link, Redirect, Route, Router, Switch, useLocation } from 'wouter'
 import { FIRST_PAGE, PAGES, type Standing } from '../pages.ts'
 import { Blank } from './blank.tsx'
 import { Page as PageFrame } from './page.tsx'
@@ -11,50 +11,56 @@ import { Icon, Logo } from './icons.tsx'
 import { useOrganization } from './organization.tsx'
 import { OrganizationSelect } from './organization-select.tsx'
 import { PersonMenu } from './person-menu.tsx'
+import { attemptToLeave, LeaveQuestion } from './unsaved-changes.tsx'
 import classes from './shell.module.css'
+
+const askBeforeLeaving: AroundNavHandler = (navigate, to, options) => attemptToLeave(() => navigate(to, options))
 
 /** The console of somebody who is signed in and has an organization. */
 export function Shell(): ReactElement {
   const [isOpen, { toggle, close }] = useDisclosure()
   const { organization } = useOrganization()
   return (
-    <AppShell
-      header={{ height: 60 }}
-      navbar={{ width: 224, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
-      padding={{ base: 'md', sm: 'xl' }}
-    >
-      <a href="#content" className={classes['skip']}>
-        Skip to the content
-      </a>
-      <AppShell.Header className={classes['header']}>
-        <Group h="100%" px={{ base: 'md', sm: 'lg' }} justify="space-between" wrap="nowrap">
-          <Group gap="sm" wrap="nowrap">
-            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
-            <Link href={FIRST_PAGE} className={classes['brand']} aria-label="Fieldgate, to the first page">
-              <Logo />
-              <Text fw={650} fz="lg" visibleFrom="sm">
-                Fieldgate
-              </Text>
-            </Link>
+    <Router aroundNav={askBeforeLeaving}>
+      <AppShell
+        header={{ height: 60 }}
+        navbar={{ width: 224, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+        padding={{ base: 'md', sm: 'xl' }}
+      >
+        <a href="#content" className={classes['skip']}>
+          Skip to the content
+        </a>
+        <AppShell.Header className={classes['header']}>
+          <Group h="100%" px={{ base: 'md', sm: 'lg' }} justify="space-between" wrap="nowrap">
+            <Group gap="sm" wrap="nowrap">
+              <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
+              <Link href={FIRST_PAGE} className={classes['brand']} aria-label="Fieldgate, to the first page">
+                <Logo />
+                <Text fw={650} fz="lg" visibleFrom="sm">
+                  Fieldgate
+                </Text>
+              </Link>
+            </Group>
+            <Group gap="xs" wrap="nowrap" miw={0}>
+              <OrganizationSelect />
+              <PersonMenu />
+            </Group>
           </Group>
-          <Group gap="xs" wrap="nowrap" miw={0}>
-            <OrganizationSelect />
-            <PersonMenu />
-          </Group>
-        </Group>
-      </AppShell.Header>
-      <AppShell.Navbar p="sm" className={classes['navbar']}>
-        <ScrollArea>
-          <Navigation onNavigate={close} />
-        </ScrollArea>
-      </AppShell.Navbar>
-      <AppShell.Main id="content" tabIndex={-1} className={classes['main']}>
-        <Box maw={1360} mx="auto">
-          {/* Another organization is another page: nothing of the one before may stay in it. */}
-          <Pages key={organization.id} />
-        </Box>
-      </AppShell.Main>
-    </AppShell>
+        </AppShell.Header>
+        <AppShell.Navbar p="sm" className={classes['navbar']}>
+          <ScrollArea>
+            <Navigation onNavigate={close} />
+          </ScrollArea>
+        </AppShell.Navbar>
+        <AppShell.Main id="content" tabIndex={-1} className={classes['main']}>
+          <Box maw={1360} mx="auto">
+            {/* Another organization is another page: nothing of the one before may stay in it. */}
+            <Pages key={organization.id} />
+          </Box>
+        </AppShell.Main>
+      </AppShell>
+      <LeaveQuestion />
+    </Router>
   )
 }
 

@@ -1,6 +1,7 @@
 /** What is being written and not saved is not lost by a click: whatever leaves the page asks first. */
-import { Button, Group, Modal, Stack, Text } from '@mantine/core'
+import { Button, Group, Stack, Text } from '@mantine/core'
 import { type ReactElement, useEffect, useId, useSyncExternalStore } from 'react'
+import { Dialog } from './dialog.tsx'
 
 /** Forms with something unsaved. Bounded by what is on one page. */
 const unsaved = new Set<string>()
@@ -48,17 +49,11 @@ function holdBack(event: NavigateEvent): void {
 export function LeaveQuestion(): ReactElement {
   const leave = useSyncExternalStore(subscribe, () => pending)
   return (
-    <Modal
-      opened={leave !== undefined}
-      onClose={() => ask(undefined)}
-      title="Leave without saving?"
-      centered
-      radius="lg"
-    >
+    <Dialog title="Leave without saving?" state={{ isOpen: leave !== undefined, subject: leave, close: stay }}>
       <Stack>
         <Text size="sm">What you have changed on this page is not saved and will be gone.</Text>
         <Group justify="flex-end">
-          <Button variant="default" onClick={() => ask(undefined)} data-autofocus>
+          <Button variant="default" onClick={stay} data-autofocus>
             Stay
           </Button>
           <Button
@@ -73,8 +68,12 @@ export function LeaveQuestion(): ReactElement {
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   )
+}
+
+function stay(): void {
+  ask(undefined)
 }
 
 function subscribe(listener: () => void): () => void {

@@ -1,0 +1,115 @@
+/** Who did what. */
+import { Box, Group, SegmentedControl, Stack, Text, Tooltip } from '@mantine/core'
+import { type ReactElement, useState } from 'react'
+import { ResourceTable } from '../administration/resource-table.tsx'
+import { Blank } from '../shell/blank.tsx'
+import { moment } from '../shell/moments.ts'
+import { useOrganization } from '../shell/organization.tsx'
+import { Page } from '../shell/page.tsx'
+import { useActorNames } from './actor-names.ts'
+import { factsOf, isAboutUser, SHORTCUTS, wordsOf } from './audit-words.ts'
+
+interface Entry {
+  readonly id: string
+  readonly at: string
+  /** "" for the service itself and its command line. */
+  readonly actorUserID: string
+  readonly action: string
+  readonly subject: string
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+/** The page. */
+export function AuditPage(): ReactElement {
+  const { organization, isGlobalAdmin } = useOrganization()
+  const [scope, setScope] = useState<'organization' | 'deployment'>('organization')
+  const names = useActorNames()
+  return (
+    <Page
+      title="Audit log"
+      lead={`What was done to ${scope === 'organization' ? organization.displayName : 'the whole deployment'} in the last 90 days, newest first.`}
+    >
+      <ResourceTable<Entry>
+        key={scope}
+        path="/api/audit-log"
+        query={scope === 'organization' ? { organizationID: organization.id } : {}}
+        searchLabel="Search by action, id or DevEUI"
+        shortcuts={SHORTCUTS}
+        filters={
+          isGlobalAdmin ? (
+            <SegmentedControl
+              aria-label="Whose entries"
+              value={scope}
+              onChange={setScope}
+              data={[
+                { value: 'organization', label: 'This organization' },
+                { value: 'deployment', label: 'All' },
+              ]}
+            />
+          ) : undefined
+        }
+        keyOf={({ id }) => id}
+        columns={[
+          { title: 'When', cell: (entry) => <When entry={entry} names={names} /> },
+          { title: 'What', cell: (entry) => <What entry={entry} names={names} /> },
+          { title: 'By', isExtra: true, cell: (entry) => <Actor entry={entry} names={names} /> },
+        ]}
+        empty={
+          <Blank
+            icon="list"
+            title="Nothing is recorded"
+            text="Changes to members, applications, devices and tokens appear here. Search for something else, if you have searched."
+          />
+        }
+      />
+    </Page>
+  )
+}
+
+interface CellProps {
+  readonly entry: Entry
+  readonly names: ReadonlyMap<string, string>
+}
+
+function When({ entry, names }: CellProps): ReactElement {
+  return (
+    <>
+      <time dateTime={entry.at}>{moment(Date.parse(entry.at))}</time>
+      <Box hiddenFrom="sm">
+        <Actor entry={entry} names={names} />
+      </Box>
+    </>
+  )
+}
+
+function What({ entry, names }: CellProps): ReactElement {
+  const { action, subject, detail } = entry
+  return (
+    <Stack gap={2}>
+      <Group gap={6}>
+        <Tooltip label={action}>
+          <Text size="sm" fw={500}>
+            {wordsOf(action)}
+          </Text>
+        </Tooltip>
+        <Text span ff="monospace" size="sm" className="breakable">
+          {isAboutUser(action) ? (names.get(subject) ?? subject) : subject}
+        </Text>
+      </Group>
+      <Text size="sm" c="dimmed" className="breakable">
+        {factsOf(detail, names)
+          .map(({ name, value }) => `${name}: ${value}`)
+          .join(' · ')}
+      </Text>
+    </Stack>
+  )
+}
+
+function Actor({ entry, names }: CellProps): ReactElement {
+  const { actorUserID } = entry
+  return (
+    <Text size="sm" c="dimmed" className="breakable">
+      {actorUserID === '' ? 'the service' : (names.get(actorUserID) ?? `user ${actorUserID}`)}
+    </Text>
+  )
+}

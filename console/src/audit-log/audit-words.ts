@@ -1,0 +1,66 @@
+/** What was done, in words. */
+import { moment } from '../shell/moments.ts'
+
+const VERBS: Readonly<Record<string, string>> = {
+  password_set: 'got a new password',
+  signed_out_everywhere: 'signed out everywhere',
+}
+
+const NOUNS: Readonly<Record<string, string>> = {
+  service_credential: 'Network-server credential',
+  second_factor: 'Second factor',
+  signing_key: 'Signing key',
+}
+
+/** `device.created` as `Device created`; an action that the console does not know is still readable. */
+export function wordsOf(action: string): string {
+  const [noun = '', verb = ''] = action.split('.')
+  return `${NOUNS[noun] ?? sentenceCase(noun)} ${VERBS[verb] ?? verb.replaceAll('_', ' ')}`.trim()
+}
+
+/** True where the subject is a user's id. */
+export function isAboutUser(action: string): boolean {
+  return /^(?:user|member|second_factor)\./.test(action)
+}
+
+/** What a reader may ask for, and the search that finds it: it looks into actions and subjects. */
+export const SHORTCUTS: readonly { readonly value: string; readonly label: string }[] = [
+  { value: 'organization.', label: 'Organizations' },
+  { value: 'member.', label: 'Members' },
+  { value: 'application.', label: 'Applications' },
+  { value: 'device', label: 'Devices' },
+  { value: 'token.', label: 'Tokens' },
+  { value: 'service_credential.', label: 'Network servers' },
+  { value: 'user.', label: 'Users' },
+]
+
+/** `name: pump-houses`, with moments as people write them, and users by the names that are known. */
+export function factsOf(
+  detail: Readonly<Record<string, unknown>>,
+  userNames: ReadonlyMap<string, string>,
+): readonly { readonly name: string; readonly value: string }[] {
+  return Object.entries(detail).map(([name, value]) => {
+    const userName = name === 'userId' && typeof value === 'string' ? userNames.get(value) : undefined
+    return userName === undefined
+      ? { name: nameOf(name), value: valueOf(name, value) }
+      : { name: 'user', value: userName }
+  })
+}
+
+function nameOf(name: string): string {
+  return name
+    .replace(/Ms$/, '')
+    .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    .replace(/^is /, '')
+}
+
+function valueOf(name: string, value: unknown): string {
+  if (name.endsWith('Ms') && typeof value === 'number') return moment(value)
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function sentenceCase(noun: string): string {
+  const words = noun.replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

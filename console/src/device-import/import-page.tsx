@@ -1,0 +1,203 @@
+/** Many devices at once: looked at first, and written only when what is wrong is known. */
+import { Anchor, Button, FileButton, Group, Progress, Select, Stack, Text } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type DragEvent, type ReactElement, useEffect, useRef, useState } from 'react'
+import { Link } from 'wouter'
+import { importDevices } from '../api/device-import.ts'
+import { useApplications } from '../api/directory.ts'
+import { Blank } from '../shell/blank.tsx'
+import { CodeBlock } from '../shell/code-block.tsx'
+import { Failure } from '../shell/failure.tsx'
+import { Icon } from '../shell/icons.tsx'
+import { useOrganization } from '../shell/organization.tsx'
+import { Page } from '../shell/page.tsx'
+import { Panel } from '../shell/panel.tsx'
+import classes from './import-page.module.css'
+import { ImportReportPanel } from './import-report.tsx'
+
+const EXAMPLE = `devEUI,name,description,tag:floor,variable:offset
+00005eef10a00001,meter-1,Boiler room,0,0.5
+00005eef10a00002,meter-2,Attic,3,0`
+
+/** What the service takes. */
+const MAXIMUM_BYTES = 64 * 1024 * 1024
+
+/** The page. */
+export function ImportPage(): ReactElement {
+  const { organization } = useOrganization()
+  const applications = useApplications(organization.id)
+  const [chosen, setChosen] = useState<string | null>(null)
+  const applicationId = chosen ?? applications.data?.result[0]?.id
+  const { file, look, write, part, begin, cancel } = useImport(applicationId ?? '')
+  const isBusy = look.isPending || write.isPending
+  const report = write.data ?? look.data
+  if (applications.data?.result.length === 0) return <NoApplication />
+  return (
+    <Page title="Import devices" lead="From a table. Nothing is written before you have seen what is wrong in it.">
+      <Panel title="Table">
+        <Stack>
+          <Failure error={applications.error} onRetry={() => void applications.refetch()} />
+          <Select
+            label="Application"
+            description="Of rows that name none in a column applicationID."
+            w={{ base: '100%', xs: 320 }}
+            data={applications.data?.result.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+            value={applicationId ?? null}
+            onChange={(id) => {
+              setChosen(id)
+              cancel()
+            }}
+            disabled={isBusy}
+            allowDeselect={false}
+            searchable
+          />
+          <FileField onFile={begin} isDisabled={isBusy || applicationId === undefined} />
+          {isBusy ? (
+            <Transfer fileName={file?.name ?? ''} part={part} isWriting={write.isPending} onCancel={cancel} />
+          ) : null}
+          <Failure error={look.error ?? write.error} />
+        </Stack>
+      </Panel>
+      {report === undefined || file === undefined || isBusy ? null : (
+        <ImportReportPanel report={report} fileName={file.name} onWrite={() => write.mutate(file)} />
+      )}
+      <Panel
+        title="How the table looks"
+        lead="CSV with a first line that names the columns, or JSON lines (.ndjson). Only devEUI is needed."
+      >
+        <CodeBlock title="devices.csv" text={EXAMPLE} />
+        <Text size="sm" c="dimmed" mt="sm">
+          Columns besides: applicationID, deviceProfileName, isDisabled, and any number of tag:… and variable:… columns.
+          At most 500,000 rows and 64 MiB.
+        </Text>
+      </Panel>
+    </Page>
+  )
+}
+
+function useImport(applicationId: string) {
+  const queryClient = useQueryClient()
+  const [file, setFile] = useState<File>()
+  const [part, setPart] = useState(0)
+  const running = useRef<AbortController>(undefined)
+  const run = (table: File, isTrial: boolean) => {
+    if (table.size > MAXIMUM_BYTES) throw new Error('The file has more than 64 MiB. Split it into several.')
+    running.current = new AbortController()
+    setPart(0)
+    const { signal } = running.current
+    return importDevices({ applicationId, file: table, isTrial, signal, onProgress: setPart })
+  }
+  const look = useMutation({ mutationFn: async (table: File) => run(table, true) })
+  const write = useMutation({
+    mutationFn: async (table: File) => run(table, false),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: ['devices'] }),
+  })
+  const cancel = (): void => {
+    running.current?.abort()
+    setFile(undefined)
+    look.reset()
+    write.reset()
+  }
+  const begin = (table: File): void => {
+    cancel()
+    setFile(table)
+    look.mutate(table)
+  }
+  useEffect(() => () => running.current?.abort(), [])
+  return { file, look, write, part, begin, cancel }
+}
+
+interface FileFieldProps {
+  readonly onFile: (file: File) => void
+  readonly isDisabled: boolean
+}
+
+function FileField({ onFile, isDisabled }: FileFieldProps): ReactElement {
+  const [isOver, setOver] = useState(false)
+  const drop = (event: DragEvent): void => {
+    event.preventDefault()
+    setOver(false)
+    const dropped = event.dataTransfer.files[0]
+    if (dropped !== undefined && !isDisabled) onFile(dropped)
+  }
+  return (
+    <div
+      className={classes['drop']}
+      data-over={isOver || undefined}
+      onDragOver={(event) => {
+        event.preventDefault()
+        setOver(true)
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={drop}
+    >
+      <Text c="dimmed" visibleFrom="sm">
+        Drop a file here, or
+      </Text>
+      <FileButton
+        onChange={(table) => {
+          if (table !== null) onFile(table)
+        }}
+        accept=".csv,.ndjson,.jsonl,text/csv"
+      >
+        {(props) => (
+          <Button {...props} leftSection={<Icon name="upload" />} disabled={isDisabled}>
+            Choose a file
+          </Button>
+        )}
+      </FileButton>
+    </div>
+  )
+}
+
+interface TransferProps {
+  readonly fileName: string
+  readonly part: number
+  readonly isWriting: boolean
+  readonly onCancel: () => void
+}
+
+function Transfer({ fileName, part, isWriting, onCancel }: TransferProps): ReactElement {
+  const percent = Math.round(part * 100)
+  const doing = isWriting ? 'Creating the devices of' : 'Checking'
+  return (
+    <Stack gap="xs">
+      <Group justify="space-between">
+        <Text size="sm" role="status">
+          {doing} {fileName}: {percent < 100 ? `${percent} %` : 'the last rows'}
+        </Text>
+        <Button variant="subtle" size="compact-sm" onClick={onCancel}>
+          Cancel
+        </Button>
+      </Group>
+      <Progress value={percent} animated aria-label={`${doing} ${fileName}`} />
+      {isWriting ? (
+        <Text size="sm" c="dimmed">
+          Devices that are created already stay when you cancel; importing the table again adds the rest.
+        </Text>
+      ) : null}
+    </Stack>
+  )
+}
+
+function NoApplication(): ReactElement {
+  const { isOrganizationAdmin } = useOrganization()
+  return (
+    <Page title="Import devices">
+      <Panel>
+        <Blank
+          icon="grid"
+          title="No application yet"
+          text={`Devices belong to applications. ${isOrganizationAdmin ? 'Create the first one, then come back.' : 'An admin of the organization creates the first one.'}`}
+          action={
+            isOrganizationAdmin ? (
+              <Anchor component={Link} href="/applications">
+                To the applications
+              </Anchor>
+            ) : undefined
+          }
+        />
+      </Panel>
+    </Page>
+  )
+}

@@ -1,0 +1,33 @@
+import { Button, Group } from '@mantine/core'
+import type { ReactElement } from 'react'
+import { useLocation } from 'wouter'
+import { RemoveDialog, type Removal } from '../administration/remove-dialog.tsx'
+import type { DeviceDetail } from '../api/directory.ts'
+import { useDialog } from '../shell/dialog.tsx'
+import { Icon } from '../shell/icons.tsx'
+import { DeviceDialog } from './device-dialog.tsx'
+
+/** What a device admin may do with a device. */
+export function DeviceActions({ device }: { readonly device: DeviceDetail['device'] }): ReactElement {
+  const editing = useDialog<DeviceDetail['device'] | undefined>()
+  const removing = useDialog<Removal>()
+  const [, navigate] = useLocation()
+  return (
+    <Group gap="xs">
+      <Button variant="default" leftSection={<Icon name="pencil" />} onClick={() => editing.open(device)}>
+        Edit
+      </Button>
+      <Button
+        variant="default"
+        leftSection={<Icon name="trash" />}
+        onClick={() => removing.open({ path: `/api/devices/${device.devEUI}`, name: device.name })}
+      >
+        Delete
+      </Button>
+      <DeviceDialog state={editing} />
+      <RemoveDialog state={removing} verb="Delete" changes={['devices']} onRemoved={() => navigate('/devices')}>
+        Its commands that wait are dropped, and its events end. Stored events stay until their time is over.
+      </RemoveDialog>
+    </Group>
+  )
+}

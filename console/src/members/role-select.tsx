@@ -1,0 +1,25 @@
+import { Select } from '@mantine/core'
+import type { ReactElement } from 'react'
+import { MEANING_OF, type Role, ROLES } from './roles.ts'
+
+interface RoleSelectProps {
+  readonly value: Role
+  readonly onChange: (role: Role) => void
+}
+
+/** Chooses a role, with what it may. */
+export function RoleSelect({ value, onChange }: RoleSelectProps): ReactElement {
+  return (
+    <Select
+      label="Role"
+      description={MEANING_OF[value]}
+      inputWrapperOrder={['label', 'input', 'description']}
+      data={ROLES}
+      value={value}
+      onChange={(role) => {
+        if (role !== null) onChange(role)
+      }}
+      allowDeselect={false}
+    />
+  )
+}

@@ -1,0 +1,125 @@
+import { Alert, Anchor, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { type ReactElement, useState } from 'react'
+import { useDeployment } from '../api/broker-access.ts'
+import { request } from '../api/request.ts'
+import { CopyField } from '../shell/copy-field.tsx'
+import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
+import { Icon } from '../shell/icons.tsx'
+import { useOrganization } from '../shell/organization.tsx'
+
+export const CREDENTIALS_PATH = '/api/service-credentials'
+
+interface Issued {
+  readonly userName: string
+  readonly password: string
+}
+
+interface CredentialDialogProps {
+  readonly state: DialogView<undefined>
+}
+
+/** Makes a credential, then shows it with its password, this once. */
+export function CredentialDialog({ state }: CredentialDialogProps): ReactElement {
+  return (
+    <Dialog title="New credential" state={state}>
+      <Steps onClose={state.close} />
+    </Dialog>
+  )
+}
+
+function Steps({ onClose }: { readonly onClose: () => void }): ReactElement {
+  const [issued, setIssued] = useState<Issued>()
+  return issued === undefined ? (
+    <CredentialForm onIssued={setIssued} onClose={onClose} />
+  ) : (
+    <IssuedCredential issued={issued} onClose={onClose} />
+  )
+}
+
+interface CredentialFormProps {
+  readonly onIssued: (issued: Issued) => void
+  readonly onClose: () => void
+}
+
+function CredentialForm({ onIssued, onClose }: CredentialFormProps): ReactElement {
+  const { organization, isGlobalAdmin } = useOrganization()
+  const [name, setName] = useState('')
+  const [scope, setScope] = useState<'organization' | 'deployment'>('organization')
+  const issue = async (): Promise<void> => {
+    const organizationID = scope === 'organization' ? organization.id : ''
+    const body = { serviceCredential: { name: name.trim(), organizationID } }
+    onIssued(await request<Issued>('POST', CREDENTIALS_PATH, { body }))
+  }
+  return (
+    <DialogForm
+      submitLabel="Create"
+      isComplete={name.trim() !== ''}
+      changes={[CREDENTIALS_PATH]}
+      onSubmit={issue}
+      // The password is still to be shown.
+      staysOpen
+      onClose={onClose}
+    >
+      <TextInput
+        label="Name"
+        description="Which network server it is for."
+        placeholder="chirpstack"
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        maxLength={100}
+        data-autofocus
+      />
+      {isGlobalAdmin ? (
+        <Radio.Group
+          label="Devices of"
+          value={scope}
+          onChange={(chosen) => setScope(chosen === 'deployment' ? chosen : 'organization')}
+        >
+          <Stack gap="xs" mt="xs">
+            <Radio value="organization" label={organization.displayName} />
+            <Radio
+              value="deployment"
+              label="Every organization"
+              description="For the one network server of the whole deployment."
+            />
+          </Stack>
+        </Radio.Group>
+      ) : null}
+    </DialogForm>
+  )
+}
+
+interface IssuedCredentialProps {
+  readonly issued: Issued
+  readonly onClose: () => void
+}
+
+function IssuedCredential({ issued, onClose }: IssuedCredentialProps): ReactElement {
+  const deployment = useDeployment()
+  return (
+    <Stack>
+      <Alert variant="light" color="orange" icon={<Icon name="key" />}>
+        The password is shown this once. Enter it in the network server’s MQTT integration now.
+      </Alert>
+      {deployment.data === undefined ? null : (
+        <CopyField label="Server" value={`ssl://${deployment.data.mqttsHost}:${deployment.data.mqttsPort}`} />
+      )}
+      <CopyField label="User name" value={issued.userName} />
+      <CopyField label="Password" value={issued.password} />
+      {deployment.data?.hasOwnAuthority === true ? (
+        <Text size="sm">
+          The network server needs this deployment’s{' '}
+          <Anchor href="/api/internal/ca.pem" download="fieldgate-ca.pem" underline="always">
+            certificate authority
+          </Anchor>{' '}
+          too.
+        </Text>
+      ) : null}
+      <Group justify="flex-end">
+        <Button onClick={onClose} data-autofocus>
+          I have entered it
+        </Button>
+      </Group>
+    </Stack>
+  )
+}

@@ -1,0 +1,111 @@
+/** The credentials with which network servers connect. */
+import { Badge, Button, Group, SegmentedControl, Text } from '@mantine/core'
+import { type ReactElement, useState } from 'react'
+import { RemoveDialog, type Removal } from '../administration/remove-dialog.tsx'
+import { ResourceTable } from '../administration/resource-table.tsx'
+import { RowAction } from '../administration/row-action.tsx'
+import { Blank } from '../shell/blank.tsx'
+import { useDialog } from '../shell/dialog.tsx'
+import { Icon } from '../shell/icons.tsx'
+import { useOrganization } from '../shell/organization.tsx'
+import { Page } from '../shell/page.tsx'
+import { When } from '../shell/when.tsx'
+import { CredentialDialog, CREDENTIALS_PATH } from './credential-dialog.tsx'
+
+interface Credential {
+  readonly id: string
+  readonly name: string
+  readonly userName: string
+  /** "" for the whole deployment. */
+  readonly organizationID: string
+  readonly createdAt: string
+}
+
+/** The page. */
+export function NetworkServersPage(): ReactElement {
+  const { organization, isGlobalAdmin } = useOrganization()
+  const [scope, setScope] = useState<'organization' | 'deployment'>('organization')
+  const creating = useDialog<undefined>()
+  const removing = useDialog<Removal>()
+  return (
+    <Page
+      title="Network servers"
+      lead="A network server publishes the events of your devices and takes their commands. It connects with a credential of its own."
+      aside={
+        <Button leftSection={<Icon name="plus" />} onClick={() => creating.open(undefined)}>
+          New credential
+        </Button>
+      }
+    >
+      <ResourceTable<Credential>
+        key={scope}
+        path={CREDENTIALS_PATH}
+        query={scope === 'organization' ? { organizationID: organization.id } : {}}
+        searchLabel="Search by name"
+        filters={
+          isGlobalAdmin ? (
+            <SegmentedControl
+              aria-label="Whose credentials"
+              value={scope}
+              onChange={setScope}
+              data={[
+                { value: 'organization', label: 'This organization' },
+                { value: 'deployment', label: 'All' },
+              ]}
+            />
+          ) : undefined
+        }
+        keyOf={({ id }) => id}
+        columns={[
+          { title: 'Name', cell: (credential) => <Name credential={credential} /> },
+          {
+            title: 'User name',
+            isExtra: true,
+            cell: ({ userName }) => (
+              <Text span ff="monospace" size="sm" className="breakable">
+                {userName}
+              </Text>
+            ),
+          },
+          { title: 'Created', cell: ({ createdAt }) => <When at={createdAt} /> },
+        ]}
+        actions={({ id, name }) => (
+          <RowAction
+            icon="trash"
+            label={`Revoke ${name}`}
+            isDangerous
+            onClick={() => removing.open({ path: `${CREDENTIALS_PATH}/${id}`, name })}
+          />
+        )}
+        empty={
+          <Blank
+            icon="server"
+            title="No credential yet"
+            text="Create one, and enter it in the MQTT integration of your network server. ChirpStack and others fit as they are."
+            action={<Button onClick={() => creating.open(undefined)}>New credential</Button>}
+          />
+        }
+      />
+      <CredentialDialog state={creating} />
+      <RemoveDialog state={removing} verb="Revoke" changes={[CREDENTIALS_PATH]}>
+        The network server that uses it is disconnected at once: its devices’ events stop, and commands wait until one
+        connects again.
+      </RemoveDialog>
+    </Page>
+  )
+}
+
+function Name({ credential }: { readonly credential: Credential }): ReactElement {
+  return (
+    <Group gap="xs">
+      <Text size="sm" fw={500} className="breakable">
+        {credential.name}
+      </Text>
+      {credential.organizationID === '' ? (
+        <Badge variant="light" tt="none">
+          every organization
+        </Badge>
+      ) : null}
+    </Group>
+  )
+}

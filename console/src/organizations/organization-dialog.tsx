@@ -1,0 +1,89 @@
+import { Checkbox, TextInput } from '@mantine/core'
+import { type ReactElement, useState } from 'react'
+import { request } from '../api/request.ts'
+import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
+import { useOrganization } from '../shell/organization.tsx'
+
+/** An organization as the list has it. */
+export interface ListedOrganization {
+  readonly id: string
+  readonly name: string
+  readonly displayName: string
+  readonly canHaveGateways: boolean
+  readonly createdAt: string
+}
+
+/** First members of the keys in the cache that depend on organizations: this list, the selection at the top, the chosen one. */
+export const ORGANIZATION_CHANGES = ['/api/organizations', 'organizations', 'organization']
+
+interface OrganizationDialogProps {
+  /** Its subject is the organization to change; without one a new organization is made. */
+  readonly state: DialogView<ListedOrganization | undefined>
+}
+
+/** Makes an organization or changes one. */
+export function OrganizationDialog({ state }: OrganizationDialogProps): ReactElement {
+  const { subject, close } = state
+  return (
+    <Dialog title={subject === undefined ? 'New organization' : `Edit ${subject.displayName}`} state={state}>
+      <OrganizationForm organization={subject} onClose={close} />
+    </Dialog>
+  )
+}
+
+interface OrganizationFormProps {
+  readonly organization: ListedOrganization | undefined
+  readonly onClose: () => void
+}
+
+function OrganizationForm({ organization, onClose }: OrganizationFormProps): ReactElement {
+  const { isGlobalAdmin } = useOrganization()
+  const [name, setName] = useState(organization?.name ?? '')
+  const [displayName, setDisplayName] = useState(organization?.displayName ?? '')
+  const [canHaveGateways, setGateways] = useState(organization?.canHaveGateways ?? false)
+  const save = (): Promise<unknown> => {
+    const governed = isGlobalAdmin ? { name: name.trim(), canHaveGateways } : {}
+    const body = { organization: { ...governed, displayName: displayName.trim() } }
+    return organization === undefined
+      ? request('POST', '/api/organizations', { body })
+      : request('PUT', `/api/organizations/${organization.id}`, { body })
+  }
+  return (
+    <DialogForm
+      submitLabel={organization === undefined ? 'Create' : 'Save'}
+      isComplete={name.trim() !== '' && (organization === undefined || displayName.trim() !== '')}
+      changes={ORGANIZATION_CHANGES}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextInput
+        label="Name for people"
+        placeholder={organization === undefined ? 'Alpine Valley Water' : undefined}
+        value={displayName}
+        onChange={(event) => setDisplayName(event.currentTarget.value)}
+        maxLength={200}
+        data-autofocus
+      />
+      {isGlobalAdmin ? (
+        <>
+          <TextInput
+            label="Short name"
+            description="Letters, digits, _ and -; no other organization has it. The command line uses it."
+            placeholder={organization === undefined ? 'alpine-valley-water' : undefined}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+            maxLength={100}
+            autoCapitalize="none"
+            spellCheck={false}
+            required
+          />
+          <Checkbox
+            label="May have gateways of its own"
+            checked={canHaveGateways}
+            onChange={(event) => setGateways(event.currentTarget.checked)}
+          />
+        </>
+      ) : null}
+    </DialogForm>
+  )
+}
