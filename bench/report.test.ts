@@ -13,6 +13,7 @@ const row = rows[0] as Row
 
 function run(broker: BrokerName, round: number, figure: number): Run {
   const latency = { p50: 1, p99: 2, maximum: 3, publishedPerSecond: 100 }
+  const acknowledgement = { p50: 1, p99: 2, maximum: 3 }
   const result = {
     kind: 'flow',
     seconds: 1,
@@ -21,6 +22,7 @@ function run(broker: BrokerName, round: number, figure: number): Run {
     brokerCpuNs: 5e8,
     generatorCpuNs: 1,
     latency,
+    acknowledgement,
   } as const
   return { row: row.title, broker, round, outcome: { ok: true, figure, result } }
 }

@@ -33,6 +33,8 @@ export interface ConnectionHandlers {
 
 export interface ConnectionOptions extends Client {
   readonly clientId: string
+  /** The Session outlives the connection, and goes on when there is one. */
+  readonly keepsSession?: boolean
   readonly handlers: ConnectionHandlers
   /** A session to be resumed. */
   readonly session?: Buffer | undefined
@@ -118,12 +120,12 @@ export class Connection {
     socket.on('close', () => this.#failed('the broker closed the connection'))
   }
 
-  async connect({ clientId, credentials }: ConnectionOptions): Promise<void> {
+  async connect({ clientId, credentials, keepsSession = false }: ConnectionOptions): Promise<void> {
     const packet = encodePacket(
       {
         type: 'connect',
         protocolVersion: 4,
-        cleanStart: true,
+        cleanStart: !keepsSession,
         keepAliveSeconds: 0,
         clientId,
         userName: credentials?.userName,

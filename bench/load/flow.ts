@@ -54,6 +54,7 @@ class FlowRun {
   readonly #faults = new Map<string, number>()
   #publishers: readonly Publisher[] = []
   #latency = new LatencyHistogram()
+  #acknowledgement = new LatencyHistogram()
   #published = 0
   #deliveries = 0
   /** Messages a ms; undefined: as fast as the window allows. */
@@ -86,7 +87,7 @@ class FlowRun {
     await this.#connect()
     this.#start(pace.perSecond)
     await this.#warmUp()
-    this.#latency = new LatencyHistogram()
+    this.#forgetTimes()
     const begin = this.#sample()
     await sleep(measureMs)
     const end = this.#sample()
@@ -97,10 +98,11 @@ class FlowRun {
       publishedPerSecond /= 2
       this.#start(publishedPerSecond)
       await sleep(SETTLE_MS)
-      this.#latency = new LatencyHistogram()
+      this.#forgetTimes()
       await sleep(latencyMs)
     }
     const percentiles = this.#latency.percentiles()
+    const acknowledgement = this.#acknowledgement.percentiles()
     await this.#stop()
     this.#judge()
     return {
@@ -111,11 +113,17 @@ class FlowRun {
       brokerCpuNs: end.brokerCpuNs - begin.brokerCpuNs,
       generatorCpuNs: end.generatorCpuNs - begin.generatorCpuNs,
       latency: { ...percentiles, publishedPerSecond },
+      acknowledgement,
     }
   }
 
   close(): void {
     for (const connection of this.#connections) connection.close()
+  }
+
+  #forgetTimes(): void {
+    this.#latency = new LatencyHistogram()
+    this.#acknowledgement = new LatencyHistogram()
   }
 
   async #warmUp(): Promise<void> {
@@ -194,6 +202,7 @@ class FlowRun {
   }
 
   #acknowledged(publisher: Publisher, packetId: number): void {
+    this.#acknowledgement.record(publisher.awaitedMs(performance.now()))
     if (!publisher.acknowledged(packetId)) this.#fault('PUBACK out of order')
     this.#list(publisher)
   }

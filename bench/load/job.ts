@@ -99,6 +99,8 @@ export interface FlowResult {
   readonly brokerCpuNs: number
   readonly generatorCpuNs: number
   readonly latency: Percentiles & { readonly publishedPerSecond: number }
+  /** From PUBLISH to PUBACK, of the same time as the latency; NaN at QoS 0. */
+  readonly acknowledgement: Percentiles
 }
 
 export interface StormResult {

@@ -34,6 +34,8 @@ export class Publisher {
   readonly #templates: readonly Template[]
   /** By number of the message: receivers that have not got it yet. */
   readonly #missing = new Uint16Array(MAXIMUM_WINDOW)
+  /** By number of the message: when it was sent. */
+  readonly #sentAtMs = new Float64Array(MAXIMUM_WINDOW)
   readonly #qos: JobQoS
   readonly #window: number
   #sent = 0
@@ -84,6 +86,11 @@ export class Publisher {
     while (this.#arrived < this.#sent && this.#missing[this.#arrived % MAXIMUM_WINDOW] === 0) this.#arrived += 1
   }
 
+  /** Milliseconds since the message whose PUBACK comes next was sent. */
+  awaitedMs(nowMs: number): number {
+    return nowMs - (this.#sentAtMs[this.#acknowledged % MAXIMUM_WINDOW] as number)
+  }
+
   /** A PUBACK; false when it is not the one that comes next [MQTT311-4.6.0-2]. */
   acknowledged(packetId: number): boolean {
     this.#awaitedPacketId = this.#awaitedPacketId === LAST_PACKET_ID ? 1 : this.#awaitedPacketId + 1
@@ -107,6 +114,7 @@ export class Publisher {
     bytes.writeUInt32BE(this.#sent, payload + PAYLOAD.publisherSequence)
     bytes.writeDoubleBE(nowMs, payload + PAYLOAD.sentAtMs)
     this.#missing[this.#sent % MAXIMUM_WINDOW] = stream.receivers
+    this.#sentAtMs[this.#sent % MAXIMUM_WINDOW] = nowMs
     this.#sent += 1
     stream.sent += 1
     return end

@@ -1,0 +1,146 @@
+/**
+ * `node bench/durability.ts [rounds]`: what durability costs, beside mosquitto's persistence, which syncs nothing: CPU time and PUBACK at 20,000 messages/s; then one
+ * deployment that fills: a Session that was away is caught up, history is read by HTTP, 10,000 Sessions sleep, and the service starts again.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { get } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startBroker } from './broker-process.ts'
+import { BROKERS } from './brokers.ts'
+import type { BrokerKind, BrokerName } from './brokers.ts'
+import { makeCertificate } from './certificate.ts'
+import {
+  applicationTopicFilter,
+  DEVICES_OF_AN_APPLICATION,
+  eventTopic,
+  integrator,
+  networkServer,
+} from './deployment.ts'
+import type { Deployment } from './deployment.ts'
+import { catchUp, fill, leaveSessions } from './load/absence.ts'
+import { runFlow } from './load/flow.ts'
+import type { Target } from './load/job.ts'
+import { runJob } from './run-job.ts'
+import { ROWS } from './scenarios/rows.ts'
+
+const [rounds = 3] = process.argv.slice(2).map(Number)
+const TIMING = { warmUpMs: 3_000, measureMs: 5_000, latencyMs: 5_000 }
+const MISSED = 100_000
+const SLEEPING = 10_000
+const STORED = 1_000_000
+const LIVE_PER_SECOND = 2_000
+const AT_EASE_PER_SECOND = 4_000
+
+const directory = mkdtempSync(join(tmpdir(), 'fieldgate-durability-'))
+process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
+for (const [signal, status] of Object.entries({ SIGINT: 130, SIGTERM: 143 })) {
+  process.once(signal, () => process.exit(status))
+}
+const workspace = { directory, certificate: await makeCertificate(directory) }
+const durable = brokerNamed('fieldgate-durable')
+await atAFixedRate()
+await oneDeployment()
+
+/** The row S3 of the comparison, at QoS 1. */
+async function atAFixedRate(): Promise<void> {
+  const row = ROWS.find(({ scenario, qos }) => scenario === 's3' && qos === 1)
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const kind of [durable, brokerNamed('mosquitto-persistent')]) {
+      const job = row?.job(kind.prepare(workspace), TIMING)
+      if (job === undefined) throw new Error('there is no row S3 at QoS 1')
+      const answer = await runJob(kind, workspace, job)
+      if (answer.kind !== 'result' || answer.result.kind !== 'flow') throw new Error(JSON.stringify(answer))
+      const { brokerCpuNs, published, seconds, acknowledgement } = answer.result
+      say(
+        `${kind.name} at ${Math.round(published / seconds)}/s: ${(brokerCpuNs / published / 1000).toFixed(1)} µs CPU a message, ` +
+          `PUBACK p50 ${acknowledgement.p50.toFixed(1)} ms, p99 ${acknowledgement.p99.toFixed(1)} ms`,
+      )
+    }
+  }
+}
+
+async function oneDeployment(): Promise<void> {
+  const deployment = durable.prepare(workspace)
+  const broker = await startBroker((port) => durable.command(workspace, port))
+  const target = { port: broker.port, pid: broker.pid, certificate: workspace.certificate.pem }
+  const topicNames = Array.from({ length: DEVICES_OF_AN_APPLICATION }, (_, device) => eventTopic(deployment, 0, device))
+  const publisher = networkServer(deployment)
+  const reader = { ...integrator(deployment, 0), topicFilters: [applicationTopicFilter(deployment, 0)] }
+  const away = { missed: MISSED, perSecond: LIVE_PER_SECOND }
+  const { perSecond, brokerCpuNs } = await catchUp(target, { publisher, reader, topicNames }, away)
+  say(
+    `a Session that was away for ${MISSED} messages: ${Math.round(perSecond)}/s, ${micros(brokerCpuNs, MISSED)}, with ${LIVE_PER_SECOND}/s live`,
+  )
+  await history(deployment)
+  const before = await atEase(target, deployment)
+  await leaveSessions(target, deployment, SLEEPING)
+  say(
+    `a message that 1 reads: ${before}; that 1,000 more Sessions of ${SLEEPING} will read, who are away: ${await atEase(target, deployment)}`,
+  )
+  await fill(target, publisher, topicNames, STORED)
+  await broker.stop()
+  await startAgain('a shutdown', 'SIGTERM')
+  await startAgain('a shutdown', 'SIGKILL')
+  await startAgain('a kill', 'SIGTERM')
+}
+
+/** All that is stored of the first application, as JSON lines. */
+async function history({ applicationIds, integrators }: Deployment): Promise<void> {
+  const instance: unknown = JSON.parse(readFileSync(join(directory, 'service', 'instance.json'), 'utf8'))
+  if (typeof instance !== 'object' || instance === null || !('httpsAddress' in instance)) throw new Error('no address')
+  const url = new URL(`/api/applications/${applicationIds[0]}/events`, String(instance.httpsAddress))
+  const headers = { authorization: `Bearer ${integrators[0]?.userName}`, accept: 'application/x-ndjson' }
+  const startedAtMs = performance.now()
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  get(url, { headers, ca: workspace.certificate.pem, servername: 'localhost' }, resolve).on('error', reject)
+  let events = 0
+  for await (const bytes of (await promise) as AsyncIterable<Buffer>)
+    for (const byte of bytes) if (byte === 0x0a) events += 1
+  say(`${events} stored events of an application by HTTP: ${((performance.now() - startedAtMs) / 1000).toFixed(2)} s`)
+}
+
+/** At a rate that leaves the machine idle half of the time, so that nothing is put together that would come apart elsewhere. */
+async function atEase(target: Target, deployment: Deployment): Promise<string> {
+  const { brokerCpuNs, published } = await runFlow(target, {
+    kind: 'flow',
+    qos: 1,
+    publishers: [networkServer(deployment)],
+    receivers: [{ ...integrator(deployment, 0), topicFilters: [applicationTopicFilter(deployment, 0)] }],
+    streams: [{ publisher: 0, receivers: [0], topicNames: [eventTopic(deployment, 0, 0)] }],
+    bystanders: undefined,
+    pace: { window: 500, perSecond: AT_EASE_PER_SECOND },
+    warmUpMessages: 0,
+    ...TIMING,
+    latencyMs: 0,
+  })
+  return micros(brokerCpuNs, published)
+}
+
+/** Starts the service, tells how long that took, and ends it. */
+async function startAgain(after: string, end: NodeJS.Signals): Promise<void> {
+  const startedAtMs = performance.now()
+  const broker = await startBroker((port) => durable.command(workspace, port))
+  const ms = Math.round(performance.now() - startedAtMs)
+  say(
+    `a start after ${after}, with ${STORED} stored events and ${SLEEPING} Sessions: ${ms} ms until it takes connections`,
+  )
+  process.kill(broker.pid, end)
+  await broker.stop()
+}
+
+function brokerNamed(name: BrokerName): BrokerKind {
+  const kind = BROKERS.find((one) => one.name === name)
+  const missing = kind === undefined ? `there is no ${name}` : kind.missing()
+  if (kind === undefined || missing !== undefined) throw new Error(missing)
+  return kind
+}
+
+function micros(cpuNs: number, messages: number): string {
+  return `${(cpuNs / messages / 1000).toFixed(1)} µs CPU each`
+}
+
+function say(line: string): void {
+  console.log(line)
+}
