@@ -48,6 +48,28 @@ test('a tenant loses its own oldest at its bound', () => {
   assert.deepEqual(clientsOf(refusals, 'a'), ['c7', 'c6', 'c5'])
 })
 
+test('within a tenant, one who is refused all the time does not hide what was refused to the others', () => {
+  const refusals = new RecentRefusals({ inAll: 100, perTenant: 10 })
+  const networkServer = { tenant: 'a', identity: 'network-server', ground: 'credential' }
+  refusals.record(refusalOf('a', 'mine'), 0)
+  for (let index = 0; index < 500; index += 1)
+    refusals.record(refusalOf('a', 'server', { holder: networkServer, topic: `device/${index}` }), 1 + index)
+  refusals.record(refusalOf('a', 'mine-too'), 900)
+  assert.equal(refusals.list('a').length, 10)
+  assert.deepEqual(
+    clientsOf(refusals, 'a').filter((clientId) => clientId !== 'server'),
+    ['mine-too', 'mine'],
+  )
+})
+
+test('of those who did not prove who they are, one address does not hide the others', () => {
+  const refusals = new RecentRefusals({ inAll: 100, perTenant: 10 })
+  refusals.record(refusalOf(undefined, 'honest', { address: '198.51.100.1' }), 0)
+  for (let index = 0; index < 500; index += 1) refusals.record(refusalOf(undefined, `x${index}`), 1 + index)
+  assert.equal(refusals.list().length, 10)
+  assert.equal(clientsOf(refusals).at(-1), 'honest')
+})
+
 test('at the bound of all, a flood of one tenant or of nobody known takes no place of the others', () => {
   const refusals = new RecentRefusals({ inAll: 20, perTenant: 15 })
   refusals.record(refusalOf('quiet', 'mine'), 0)

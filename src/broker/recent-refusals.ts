@@ -1,4 +1,4 @@
-/** The newest refusals, so that people can be told why a client does not get what it wants. Bounded, and fair to tenants. */
+/** The newest refusals, so that people can be told why a client does not get what it wants. Bounded, and fair. */
 import type { PermitHolder } from './policy.ts'
 
 export type RefusalKind = 'connect' | 'publish' | 'subscribe' | 'will'
@@ -24,14 +24,20 @@ export interface RecordedRefusal extends RefusalFields {
   /** The newest time. */
   readonly atMs: number
   readonly count: number
+  /** Rises with each refusal: of the same millisecond it tells which came last. */
+  readonly order: number
 }
 
 /**
- * Refusals kept in all, some 10 MB at most. At the bound the tenant that has the most loses its oldest: a flood takes the place of
- * its own tenant alone.
+ * Refusals kept in all, some 10 MB at most. At the bound the tenant that has the most loses one: a flood takes the place of its own
+ * tenant alone.
  */
 const MAXIMUM_REFUSALS = 10_000
-/** Of one tenant; of all who did not prove who they are together. A client that repeats itself takes one place. */
+/**
+ * Of one tenant; of all who did not prove who they are together. At the bound the identity, or the address, that has the most loses its
+ * oldest: a network server whose devices nobody knows does not hide why a user's client is refused. A client that repeats itself
+ * takes one place.
+ */
 const MAXIMUM_REFUSALS_PER_TENANT = 200
 /** Of a text that a client chose. */
 const MAXIMUM_TEXT_LENGTH = 256
@@ -44,78 +50,141 @@ export interface RecentRefusalsBounds {
   readonly perTenant: number
 }
 
-/** Insertion order is order of time: a repetition moves to the end. */
-type Ring = Map<string, RecordedRefusal>
-
-const NO_RING: ReadonlyMap<string, RecordedRefusal> = new Map()
-
 export class RecentRefusals {
   readonly #bounds: RecentRefusalsBounds
-  readonly #rings = new Map<string, Ring>()
-  /** The tenants by how many refusals are kept of them, from 1 on: finds who has the most. */
-  readonly #tenantsBySize: readonly Set<string>[]
+  readonly #shelves = new Map<string, Shelf>()
+  readonly #sizes = new Sizes()
   #count = 0
+  #order = 0
 
   constructor(bounds: RecentRefusalsBounds = { inAll: MAXIMUM_REFUSALS, perTenant: MAXIMUM_REFUSALS_PER_TENANT }) {
     this.#bounds = bounds
-    this.#tenantsBySize = Array.from({ length: bounds.perTenant + 1 }, () => new Set<string>())
   }
 
   /** Keeps it; one that was kept already counts once more. */
   record(fields: RefusalFields, nowMs: number): void {
     const { holder } = fields
-    const bounded = {
-      ...fields,
-      // Three texts of it: a permit that is over would be kept alive.
-      holder: holder && { tenant: holder.tenant, identity: holder.identity, ground: holder.ground },
-      reason: cut(fields.reason),
-      clientId: fields.clientId === undefined ? undefined : cut(fields.clientId),
-      topic: fields.topic === undefined ? undefined : cut(fields.topic),
-    }
     const tenant = holder?.tenant ?? NOBODY
-    const ring = this.#rings.get(tenant) ?? new Map<string, RecordedRefusal>()
-    this.#rings.set(tenant, ring)
-    const key = keyOf(bounded)
-    const known = ring.get(key)
-    const sizeBefore = ring.size
-    ring.delete(key)
-    ring.set(key, { ...bounded, firstAtMs: known?.firstAtMs ?? nowMs, atMs: nowMs, count: (known?.count ?? 0) + 1 })
-    if (ring.size > this.#bounds.perTenant) dropOldest(ring)
-    this.#resized(tenant, sizeBefore, ring.size)
-    if (this.#count > this.#bounds.inAll) this.#dropOfLargest()
+    const shelf = this.#shelves.get(tenant) ?? new Shelf()
+    this.#shelves.set(tenant, shelf)
+    const sizeBefore = shelf.size
+    this.#order += 1
+    shelf.put(bounded(fields), nowMs, this.#order)
+    if (shelf.size > this.#bounds.perTenant) shelf.dropOne()
+    this.#resized(tenant, shelf, sizeBefore)
+    if (this.#count > this.#bounds.inAll) this.#dropOne()
   }
 
   /** Newest first: of one tenant, or of all and of those who did not prove who they are. A snapshot. */
   list(tenant?: string): readonly RecordedRefusal[] {
-    const rings = tenant === undefined ? [...this.#rings.values()] : [this.#rings.get(tenant) ?? NO_RING]
-    return rings.flatMap((ring) => [...ring.values()].toReversed()).toSorted((one, other) => other.atMs - one.atMs)
+    const shelves = tenant === undefined ? [...this.#shelves.values()] : [this.#shelves.get(tenant)]
+    return shelves.flatMap((shelf) => shelf?.all() ?? []).toSorted((one, other) => other.order - one.order)
   }
 
-  #dropOfLargest(): void {
-    const [tenant = NOBODY] = this.#tenantsBySize.findLast(({ size }) => size > 0) ?? []
-    const ring = this.#rings.get(tenant)
-    if (ring === undefined) return
-    const sizeBefore = ring.size
-    dropOldest(ring)
-    this.#resized(tenant, sizeBefore, ring.size)
-    if (ring.size === 0) this.#rings.delete(tenant)
+  #dropOne(): void {
+    const tenant = this.#sizes.largest()
+    const shelf = tenant === undefined ? undefined : this.#shelves.get(tenant)
+    if (tenant === undefined || shelf === undefined) return
+    const sizeBefore = shelf.size
+    shelf.dropOne()
+    this.#resized(tenant, shelf, sizeBefore)
+    if (shelf.size === 0) this.#shelves.delete(tenant)
   }
 
-  #resized(tenant: string, from: number, to: number): void {
-    if (from === to) return
-    this.#count += to - from
-    this.#tenantsBySize[from]?.delete(tenant)
-    if (to > 0) this.#tenantsBySize[to]?.add(tenant)
+  #resized(tenant: string, shelf: Shelf, sizeBefore: number): void {
+    this.#count += shelf.size - sizeBefore
+    this.#sizes.set(tenant, sizeBefore, shelf.size)
   }
 }
 
-function dropOldest(ring: Ring): void {
-  const [oldest] = ring.keys()
-  if (oldest !== undefined) ring.delete(oldest)
+/** Insertion order is order of time: a repetition moves to the end. */
+type Ring = Map<string, RecordedRefusal>
+
+/** The refusals of one tenant, by who was refused. */
+class Shelf {
+  size = 0
+  readonly #rings = new Map<string, Ring>()
+  readonly #sizes = new Sizes()
+
+  put(fields: RefusalFields, nowMs: number, order: number): void {
+    const owner = fields.holder?.identity ?? fields.address
+    const ring: Ring = this.#rings.get(owner) ?? new Map()
+    this.#rings.set(owner, ring)
+    const key = keyOf(fields)
+    const known = ring.get(key)
+    const sizeBefore = ring.size
+    ring.delete(key)
+    ring.set(key, {
+      ...fields,
+      firstAtMs: known?.firstAtMs ?? nowMs,
+      atMs: nowMs,
+      count: (known?.count ?? 0) + 1,
+      order,
+    })
+    this.#resized(owner, ring, sizeBefore)
+  }
+
+  dropOne(): void {
+    const owner = this.#sizes.largest()
+    const ring = owner === undefined ? undefined : this.#rings.get(owner)
+    if (owner === undefined || ring === undefined) return
+    const [oldest = ''] = ring.keys()
+    const sizeBefore = ring.size
+    ring.delete(oldest)
+    this.#resized(owner, ring, sizeBefore)
+    if (ring.size === 0) this.#rings.delete(owner)
+  }
+
+  all(): readonly RecordedRefusal[] {
+    return [...this.#rings.values()].flatMap((ring) => Array.from(ring.values()))
+  }
+
+  #resized(owner: string, ring: Ring, sizeBefore: number): void {
+    this.size += ring.size - sizeBefore
+    this.#sizes.set(owner, sizeBefore, ring.size)
+  }
+}
+
+/** Who has how many, so that who has the most is found without looking at all. */
+class Sizes {
+  readonly #bySize = new Map<number, Set<string>>()
+  #largest = 0
+
+  set(name: string, from: number, to: number): void {
+    if (from === to) return
+    const before = this.#bySize.get(from)
+    before?.delete(name)
+    if (before?.size === 0) this.#bySize.delete(from)
+    if (to > 0) {
+      const now = this.#bySize.get(to) ?? new Set()
+      this.#bySize.set(to, now.add(name))
+    }
+    // Sizes change by one, so the next smaller one is near.
+    this.#largest = Math.max(this.#largest, to)
+    while (this.#largest > 0 && !this.#bySize.has(this.#largest)) this.#largest -= 1
+  }
+
+  /** Of several the one that has been so for longest. */
+  largest(): string | undefined {
+    const [name] = this.#bySize.get(this.#largest) ?? []
+    return name
+  }
+}
+
+function bounded(fields: RefusalFields): RefusalFields {
+  const { holder, reason, clientId, topic } = fields
+  return {
+    ...fields,
+    reason: cut(reason),
+    clientId: clientId === undefined ? undefined : cut(clientId),
+    topic: topic === undefined ? undefined : cut(topic),
+    // Three texts of it: a permit that is over would be kept alive.
+    holder: holder && { tenant: holder.tenant, identity: holder.identity, ground: holder.ground },
+  }
 }
 
 function keyOf({ kind, code, clientId, address, holder, topic }: RefusalFields): string {
-  return JSON.stringify([kind, code, clientId, address, holder?.identity, holder?.ground, topic])
+  return JSON.stringify([kind, code, clientId, address, holder?.ground, topic])
 }
 
 function cut(text: string): string {
