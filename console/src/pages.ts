@@ -80,6 +80,18 @@ export const PAGES: readonly Page[] = [
     navigation: { icon: 'server', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
+    path: '/connections',
+    title: 'Connections',
+    Page: lazy(async () => ({ default: (await import('./connections/connections-page.tsx')).ConnectionsPage })),
+    navigation: { icon: 'link', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+  },
+  {
+    path: '/refusals',
+    title: 'Refusals',
+    Page: lazy(async () => ({ default: (await import('./refusals/refusals-page.tsx')).RefusalsPage })),
+    navigation: { icon: 'shield', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+  },
+  {
     path: '/audit-log',
     title: 'Audit log',
     Page: lazy(async () => ({ default: (await import('./audit-log/audit-page.tsx')).AuditPage })),
@@ -96,6 +108,12 @@ export const PAGES: readonly Page[] = [
     title: 'Users',
     Page: lazy(async () => ({ default: (await import('./users/users-page.tsx')).UsersPage })),
     navigation: { icon: 'user', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
+  },
+  {
+    path: '/status',
+    title: 'Status',
+    Page: lazy(async () => ({ default: (await import('./status/status-page.tsx')).StatusPage })),
+    navigation: { icon: 'gauge', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
   },
   {
     path: '/account',

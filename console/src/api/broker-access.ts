@@ -1,5 +1,6 @@
 /** What is needed to connect to the broker: tokens, topics, and where it listens. */
 import { useQuery } from '@tanstack/react-query'
+import type { ClientRefusal } from './broker-views.ts'
 import type { Listed } from './list.ts'
 import { request } from './request.ts'
 
@@ -17,6 +18,9 @@ export interface BrokerToken {
   readonly issuedAt: string
   readonly expiresAt: string
   readonly lastUsedAt: string | null
+  /** Clients that are connected with it. */
+  readonly connections: number
+  readonly lastRefusal: ClientRefusal | null
 }
 
 /** A token as it was just issued. */

@@ -1,33 +1,92 @@
-/** Whether a client has connected with the new token, and what to look at while none has. */
-import { Alert, List, Loader, Text } from '@mantine/core'
+/** Whether a client is connected with the new token, why one was refused, and what to look at while none has come. */
+import { Alert, Anchor, List, Loader, Stack, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
+import { Link } from 'wouter'
 import { type IssuedToken, useBrokerTokens } from '../api/broker-access.ts'
+import { type ClientRefusal, type TokenStatus, useTokenStatus } from '../api/broker-views.ts'
+import { ApiFailure } from '../api/request.ts'
+import { kindWords, sentence } from '../refusals/refusal-words.ts'
+import { remedyOf } from '../refusals/remedies.ts'
 import { Icon } from '../shell/icons.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 import { When } from '../shell/when.tsx'
 
-/** How often it is asked whether the token was used. */
+/** How often it is asked what clients with the token do. */
 const ASKING_MS = 2_000
 
-/** Says when the token was first used, while the page is open. */
+/** Says who is connected with the token, and what was refused to a client with it, while the page is open. */
 export function FirstConnection({ token }: { readonly token: IssuedToken }): ReactElement {
   const { organization } = useOrganization()
-  const { data } = useBrokerTokens(organization.id, ASKING_MS)
-  const known = data?.result.find(({ id }) => id === token.id)
-  if (data !== undefined && known === undefined && data.result.length < 100) {
+  const tokens = useBrokerTokens(organization.id, ASKING_MS)
+  const status = useTokenStatus(token.id, ASKING_MS)
+  if (status.error instanceof ApiFailure && status.error.status === 404) {
     return (
       <Alert color="orange" variant="light" icon={<Icon name="alert" />} title="This token was revoked" role="status">
         Clients with it are refused. Create another one above.
       </Alert>
     )
   }
-  if (known !== undefined && known.lastUsedAt !== null) {
-    return (
-      <Alert color="field" variant="light" icon={<Icon name="check" />} title="A client has connected" role="status">
-        This token was last used to connect <When at={known.lastUsedAt} />.
-      </Alert>
-    )
-  }
+  const lastUsedAt = tokens.data?.result.find(({ id }) => id === token.id)?.lastUsedAt ?? null
+  const lastRefusal = status.data?.lastRefusal ?? null
+  const isConnected = (status.data?.connectionCount ?? 0) > 0
+  return (
+    <Stack gap="sm">
+      {status.data !== undefined && isConnected ? <Connected status={status.data} /> : null}
+      {!isConnected && lastUsedAt !== null ? <WasConnected lastUsedAt={lastUsedAt} /> : null}
+      {lastRefusal === null ? null : <Refused refusal={lastRefusal} />}
+      {!isConnected && lastUsedAt === null && lastRefusal === null ? <Waiting /> : null}
+    </Stack>
+  )
+}
+
+function Connected({ status }: { readonly status: TokenStatus }): ReactElement {
+  const [newest] = status.connections
+  const more = status.connectionCount - 1
+  return (
+    <Alert color="field" variant="light" icon={<Icon name="check" />} title="A client has connected" role="status">
+      {newest === undefined ? null : (
+        <>
+          <b className="breakable">{newest.clientID}</b> is connected from {newest.address}, since{' '}
+          <When at={newest.openedAt} />
+          {more > 0 ? `, and ${more} more with the same token` : ''}.
+        </>
+      )}
+    </Alert>
+  )
+}
+
+function WasConnected({ lastUsedAt }: { readonly lastUsedAt: string }): ReactElement {
+  return (
+    <Alert color="gray" variant="light" icon={<Icon name="check" />} title="A client has connected" role="status">
+      This token was last used to connect <When at={lastUsedAt} />. No client is connected with it now.
+    </Alert>
+  )
+}
+
+function Refused({ refusal }: { readonly refusal: ClientRefusal }): ReactElement {
+  const remedy = remedyOf(refusal.code)
+  return (
+    <Alert
+      color="orange"
+      variant="light"
+      icon={<Icon name="alert" />}
+      title={`${kindWords(refusal.kind)}: ${sentence(refusal)}`}
+      role="status"
+    >
+      <Text size="sm" className="breakable">
+        {remedy === undefined ? '' : `${remedy} `}
+        {refusal.topic === '' ? '' : `The topic was ${refusal.topic}. `}
+        {refusal.clientID === '' ? 'A client' : refusal.clientID} was refused <When at={refusal.at} />
+        {refusal.count > 1 ? `, ${refusal.count} times` : ''}.{' '}
+        <Anchor component={Link} href="/refusals" size="sm" underline="always">
+          All refusals
+        </Anchor>
+      </Text>
+    </Alert>
+  )
+}
+
+function Waiting(): ReactElement {
   return (
     <Alert
       color="gray"
@@ -36,7 +95,7 @@ export function FirstConnection({ token }: { readonly token: IssuedToken }): Rea
       title="Waiting for your client to connect"
       role="status"
     >
-      <Text size="sm">When it does, it is said here. If it can’t, look at these first:</Text>
+      <Text size="sm">When it does, or is refused, it is said here. If nothing happens, look at these first:</Text>
       <List size="sm" mt={4}>
         <List.Item>the whole token is the user name, and the password is the word default;</List.Item>
         <List.Item>the client speaks TLS and trusts the certificate of the service;</List.Item>

@@ -1,13 +1,15 @@
 /** The tokens that are alive: who has them, when they were last used, and the end of each. */
-import { Badge, Button, ScrollArea, Skeleton, Table, Text, VisuallyHidden } from '@mantine/core'
+import { Badge, Button, Group, ScrollArea, Skeleton, Table, Text, Tooltip, VisuallyHidden } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
+import { Link } from 'wouter'
 import { useProfile } from '../api/account.ts'
 import { type BrokerToken, brokerTokensKey, revokeBrokerToken, useBrokerTokens } from '../api/broker-access.ts'
 import type { Listed } from '../api/list.ts'
 import { request } from '../api/request.ts'
 import { sentenceOf } from '../api/sentence.ts'
+import { kindWords, sentence } from '../refusals/refusal-words.ts'
 import { Blank } from '../shell/blank.tsx'
 import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
@@ -103,7 +105,7 @@ function TokenRow({ token, isNew }: { readonly token: BrokerToken; readonly isNe
         <When at={token.issuedAt} />
       </Table.Td>
       <Table.Td>
-        <When at={token.lastUsedAt} never="not yet" />
+        <Use token={token} />
       </Table.Td>
       <Table.Td>
         <When at={token.expiresAt} />
@@ -122,6 +124,29 @@ function TokenRow({ token, isNew }: { readonly token: BrokerToken; readonly isNe
         </Button>
       </Table.Td>
     </Table.Tr>
+  )
+}
+
+/** Whether clients are connected with the token, or when one was; and whether one was refused after that. */
+function Use({ token }: { readonly token: BrokerToken }): ReactElement {
+  const { connections, lastRefusal, lastUsedAt } = token
+  return (
+    <Group gap={6}>
+      {connections > 0 ? (
+        <Badge variant="light" tt="none">
+          {connections === 1 ? 'connected' : `${connections} connected`}
+        </Badge>
+      ) : (
+        <When at={lastUsedAt} never="not yet" />
+      )}
+      {lastRefusal === null ? null : (
+        <Tooltip label={`${kindWords(lastRefusal.kind)}: ${sentence(lastRefusal)}`} multiline maw={320}>
+          <Badge component={Link} href="/refusals" variant="light" color="orange" tt="none">
+            refused
+          </Badge>
+        </Tooltip>
+      )}
+    </Group>
   )
 }
 

@@ -17,8 +17,10 @@ export interface Series {
 interface PlotProps {
   /** Seconds since 1970, rising. */
   readonly times: readonly number[]
-  /** Each has an axis of its own: the first at the left, the second at the right. */
+  /** Two that have the same unit share an axis; otherwise the first has its own at the left, the second at the right. */
   readonly series: readonly Series[]
+  /** Shows numbers above zero against zero: a rate, a count. */
+  readonly startsAtZero?: boolean
   /** What the picture shows, for who can't see it. */
   readonly label: string
 }
@@ -30,24 +32,24 @@ const SHORTEST_SPAN_SECONDS = 20
 const TIME_SPACE = 90
 
 /** Lines over time that follow the page's width and colours. */
-export function Plot({ times, series, label }: PlotProps): ReactElement {
+export function Plot({ times, series, startsAtZero = false, label }: PlotProps): ReactElement {
   const { ref, width } = useElementSize()
   const frame = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const scheme = useComputedColorScheme('light')
-  const shape = series.map((one) => `${one.label}|${one.unit}`).join('||')
+  const shape = series.map((one) => `${one.label}|${one.unit}`).join('\n')
   const latest = useRef<AlignedData>([[]])
   latest.current = [times as number[], ...series.map(({ values }) => values as (number | null)[])]
 
   useEffect(() => {
     if (frame.current === null || width === 0) return undefined
-    const drawn = new uPlot(optionsOf(shape, Math.floor(width)), latest.current, frame.current)
+    const drawn = new uPlot(optionsOf(shape, startsAtZero, Math.floor(width)), latest.current, frame.current)
     plot.current = drawn
     return () => {
       plot.current = undefined
       drawn.destroy()
     }
-  }, [shape, width, scheme])
+  }, [shape, startsAtZero, width, scheme])
 
   useEffect(() => {
     plot.current?.setData(latest.current)
@@ -62,22 +64,31 @@ export function Plot({ times, series, label }: PlotProps): ReactElement {
 
 const COLORS = ['--fieldgate-plot', '--fieldgate-plot-second']
 
-function optionsOf(shape: string, width: number): Options {
+function fromZero(_plot: uPlot, _least: number, most: number): uPlot.Range.MinMax {
+  return [0, Math.max(most, 1) * 1.1]
+}
+
+function optionsOf(shape: string, startsAtZero: boolean, width: number): Options {
   const style = getComputedStyle(document.documentElement)
   const color = (name: string): string => style.getPropertyValue(name).trim()
-  const lines = shape.split('||').map((one, index) => {
+  const lines = shape.split('\n').map((one, index) => {
     const [label = '', unit = ''] = one.split('|')
-    return { label, unit, stroke: color(COLORS[index] ?? '--fieldgate-plot'), scale: `y${index}` }
+    return { label, unit, stroke: color(COLORS[index] ?? '--fieldgate-plot'), scale: unit === '' ? `y${index}` : unit }
   })
+  const scales = [...new Set(lines.map(({ scale }) => scale))]
   const text = color('--mantine-color-dimmed')
   const line = color('--fieldgate-line')
   const axis = { stroke: text, font: '12px system-ui', ticks: { show: false } }
   return {
     width,
     height: HEIGHT,
-    padding: [12, 8, 0, 0],
+    // Half of a time of day reaches beyond the last line.
+    padding: [12, scales.length === 1 ? 32 : 8, 0, 0],
     cursor: { y: false },
-    scales: { x: { range: (_plot, from, to) => [Math.min(from, to - SHORTEST_SPAN_SECONDS), to] } },
+    scales: {
+      x: { range: (_plot, from, to) => [Math.min(from, to - SHORTEST_SPAN_SECONDS), to] },
+      ...(startsAtZero ? Object.fromEntries(scales.map((scale) => [scale, { range: fromZero }])) : {}),
+    },
     series: [
       { label: 'Time', value: (_plot, seconds) => (seconds === null ? '–' : clockTime(seconds * 1000)) },
       ...lines.map(({ label, unit, stroke, scale }) => ({
@@ -96,7 +107,7 @@ function optionsOf(shape: string, width: number): Options {
         space: TIME_SPACE,
         values: (_plot, seconds) => seconds.map((one) => clockTime(one * 1000)),
       },
-      ...lines.map(({ scale }, index) =>
+      ...scales.map((scale, index) =>
         Object.assign({}, axis, {
           scale,
           side: index === 0 ? 3 : 1,

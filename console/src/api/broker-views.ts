@@ -1,0 +1,113 @@
+/** The running broker as its administrators see it: who is connected, what was refused, and how the service is. */
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { request } from './request.ts'
+
+/** Who a client is; "" is what does not apply. */
+export interface HolderFields {
+  readonly organizationName: string
+  readonly userID: string
+  readonly userName: string
+  readonly serviceCredentialID: string
+  readonly serviceCredentialName: string
+  readonly tokenID: string
+}
+
+export interface Connection extends HolderFields {
+  readonly id: string
+  readonly clientID: string
+  readonly address: string
+  readonly listener: string
+  readonly protocolVersion: string
+  readonly openedAt: string
+  readonly keepAliveSeconds: number
+  readonly topicFilters: readonly string[]
+  readonly topicFilterCount: number
+  readonly messagesIn: string
+  readonly messagesOut: string
+  readonly bytesIn: string
+  readonly bytesOut: string
+  readonly messagesInPerSecond: number
+  readonly messagesOutPerSecond: number
+  readonly bytesInPerSecond: number
+  readonly bytesOutPerSecond: number
+}
+
+/** What was refused to a client, once or several times. */
+export interface ClientRefusal {
+  readonly kind: string
+  readonly code: string
+  readonly message: string
+  readonly clientID: string
+  readonly address: string
+  readonly topic: string
+  readonly at: string
+  readonly firstAt: string
+  readonly count: number
+}
+
+/** The same with whose client it was. */
+export interface Refusal extends ClientRefusal, HolderFields {}
+
+/** What clients with a token do. */
+export interface TokenStatus {
+  readonly connections: readonly Pick<Connection, 'id' | 'clientID' | 'address' | 'listener' | 'openedAt'>[]
+  readonly connectionCount: number
+  readonly lastRefusal: ClientRefusal | null
+}
+
+/** Asked again and again while somebody waits for a first client. */
+export function useTokenStatus(tokenId: string, refetchIntervalMs: number) {
+  return useQuery({
+    queryKey: ['broker-token-status', tokenId],
+    queryFn: ({ signal }) =>
+      request<TokenStatus>('GET', `/api/broker-tokens/${encodeURIComponent(tokenId)}/status`, { signal }),
+    refetchInterval: refetchIntervalMs,
+    retry: false,
+    placeholderData: keepPreviousData,
+  })
+}
+
+export interface LoadSample {
+  readonly at: string
+  readonly messagesInPerSecond: number
+  readonly messagesOutPerSecond: number
+  readonly bytesInPerSecond: number
+  readonly bytesOutPerSecond: number
+  readonly connections: number
+  readonly eventLoopDelayMs: number
+}
+
+/** The numbers of the service. */
+export interface ServiceNumbers {
+  readonly parts: readonly { readonly name: string; readonly isWell: boolean; readonly reason: string }[]
+  readonly connections: number
+  readonly sessions: number
+  readonly subscriptions: number
+  readonly storedMessages: string
+  readonly storedBytes: string
+  readonly oldestStoredAt: string | null
+  readonly retentionDays: number | null
+  readonly retentionBytes: string | null
+  readonly diskFreeBytes: string | null
+  readonly diskTotalBytes: string | null
+  readonly memoryBytes: string
+  readonly load: readonly LoadSample[]
+}
+
+/** How the service is. */
+export interface ServiceStatus {
+  readonly isWell: boolean
+  readonly version: string
+  readonly startedAt: string
+  /** Null for others than global admins. */
+  readonly numbers: ServiceNumbers | null
+}
+
+/** Asked every few seconds, as often as there is something new. */
+export function useServiceStatus() {
+  return useQuery({
+    queryKey: ['status'],
+    queryFn: ({ signal }) => request<ServiceStatus>('GET', '/api/status', { signal }),
+    refetchInterval: 5_000,
+  })
+}

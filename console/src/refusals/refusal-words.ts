@@ -1,0 +1,19 @@
+import type { ClientRefusal } from '../api/broker-views.ts'
+
+const KINDS: Readonly<Record<string, string>> = {
+  connect: 'Connection refused',
+  subscribe: 'Subscription refused',
+  publish: 'Message refused',
+  will: 'Will Message refused',
+}
+
+/** `Connection refused` */
+export function kindWords(kind: string): string {
+  return KINDS[kind] ?? 'Refused'
+}
+
+/** The broker's reason as a sentence: `The token has expired.` */
+export function sentence({ message }: Pick<ClientRefusal, 'message'>): string {
+  const text = message.charAt(0).toUpperCase() + message.slice(1)
+  return /[.…]$/.test(text) ? text : `${text}.`
+}

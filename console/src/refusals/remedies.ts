@@ -1,0 +1,34 @@
+/** What to do about a refusal, for the reasons that people can do something about. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  token_expired: 'Create a new token on the page Connect, and enter it in the client.',
+  token_revoked: 'Somebody revoked the token. Create a new one on the page Connect.',
+  token_malformed: 'The user name is not a whole token. Copy it again: it is one line without spaces.',
+  token_signature_invalid: 'The token is of another service, or was changed on its way. Copy it again.',
+  token_wrong_audience: 'A session was used in the place of a broker token. Create a token on the page Connect.',
+  not_a_member: 'Its user is no member of the organization any more.',
+  user_inactive: 'Its user was deactivated or removed.',
+  user_name_invalid: 'The user name must be the whole token, and nothing else.',
+  password_invalid: 'The user name alone is secret. The password is default, in small letters, for everybody.',
+  service_credential_invalid:
+    'User name or password of the network server is wrong. Issue a new credential if it is lost.',
+  client_id_invalid: 'Choose a shorter client id.',
+  too_many_connections: 'Close clients that are not needed, or let several share one connection.',
+  too_many_sessions: 'Use the same client ids again, or connect with Clean Start.',
+  subscribe_not_granted:
+    'Subscribe to a topic as the page Connect shows it. Wildcards across applications are not allowed.',
+  publish_not_granted:
+    'Commands go to the command topic of a device of the organization, as the page Connect shows it.',
+  event_device_unknown: 'Create or import the device, with the application that the network server names.',
+  event_topic_invalid: 'Set the topics of the network server to application/<id>/device/<DevEUI>/event/<kind>.',
+  device_disabled: 'Enable the device on its page.',
+  topic_filter_invalid: 'Look at the topic: a wildcard stands alone between two slashes.',
+  too_many_subscriptions: 'Subscribe to whole applications instead of single devices.',
+}
+
+/** A sentence, or undefined where there is nothing to add. */
+export function remedyOf(code: string): string | undefined {
+  return REMEDIES[code]
+}
+
+/** The reasons that have a sentence. */
+export const REMEDIED_CODES: readonly string[] = Object.keys(REMEDIES)
