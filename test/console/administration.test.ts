@@ -59,7 +59,7 @@ test('an application is made, described, and deleted with its devices once its n
   await dialog.getByRole('textbox').fill('street-lights')
   await window.assertAccessible('delete an application')
   await sure.click()
-  await page.getByText('street-lights', { exact: true }).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Edit street-lights' }).waitFor({ state: 'detached' })
   await window.close()
 })
 
@@ -116,10 +116,19 @@ test('an import of many rows shows how far it is, and can be cancelled; a file t
     (_, row) => `${(0x00005eef20000000 + row).toString(16).padStart(16, '0')},m${row}`,
   )
   const file = { name: 'many.csv', mimeType: 'text/csv', buffer: Buffer.from(`devEUI,name\n${rows.join('\n')}\n`) }
+  // Over a slow line it takes some ten seconds.
+  const network = await window.context.newCDPSession(page)
+  const line = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 }
+  await network.send('Network.emulateNetworkConditions', line)
+  const cancelled = page.waitForEvent('requestfailed')
   await page.locator('input[type=file]').setInputFiles(file)
   await page.getByRole('progressbar', { name: 'Checking many.csv' }).waitFor()
+  await page.getByText(/^Checking many\.csv: [1-9]\d? %$/).waitFor()
+  await window.assertAccessible('import under way')
   await page.getByRole('button', { name: 'Cancel' }).click()
+  assert.equal((await cancelled).failure()?.errorText, 'net::ERR_ABORTED')
   await page.getByRole('progressbar').waitFor({ state: 'detached' })
+  await network.send('Network.emulateNetworkConditions', { ...line, uploadThroughput: -1 })
   await page.getByRole('heading', { name: 'Table', exact: true }).waitFor()
   await page
     .locator('input[type=file]')
@@ -145,6 +154,8 @@ test('a network server’s credential shows its password once, and is revoked', 
   await dialog.getByRole('button', { name: 'Copy: Password' }).waitFor()
   await window.assertAccessible('new credential')
   await window.picture('new-credential-light')
+  await page.keyboard.press('Escape')
+  await page.mouse.click(5, 5)
   await dialog.getByRole('button', { name: 'I have entered it' }).click()
   await dialog.waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Revoke chirpstack' }).click()
@@ -290,7 +301,7 @@ test('a dialog takes the keyboard in, and gives it back to where it came from', 
   assert.match(await page.getByRole('dialog').getByLabel('Name').inputValue(), /!/)
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
-  assert.equal(await page.evaluate('document.activeElement.getAttribute("aria-label")'), 'Edit water-network')
+  await page.waitForFunction('document.activeElement.getAttribute("aria-label") === "Edit water-network"')
   await window.close()
 })
 

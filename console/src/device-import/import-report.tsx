@@ -35,80 +35,82 @@ export function ImportReportPanel({ report, fileName, onWrite }: ImportReportPan
           </Badge>
         </Group>
       }
-      aside={
-        dryRun ? (
-          <Button disabled={created === 0} onClick={onWrite}>
-            {created === 0 ? 'Nothing to create' : `Create ${counted(created, 'device', 'devices')}`}
-          </Button>
-        ) : (
-          <Anchor component={Link} href="/devices">
-            To the devices
-          </Anchor>
-        )
-      }
     >
       <Stack gap={0}>
         {stopped === '' ? null : (
-          <Alert color="orange" variant="light" icon={<Icon name="alert" />} mx="lg" my="sm">
+          <Alert color="orange" variant="light" icon={<Icon name="alert" />} mx={EDGE} my="sm">
             It stopped before the end of the table: {sentenceFor('', stopped)}
           </Alert>
         )}
-        {report.errors.length === 0 ? (
-          <Text px="lg" pb="lg" size="sm" c="dimmed">
-            {dryRun ? 'Nothing is written yet.' : 'They are ready for events and commands.'}
+        <Group px={EDGE} pb="md" gap="md">
+          {dryRun ? (
+            <Button disabled={created === 0} onClick={onWrite}>
+              {created === 0 ? 'Nothing to create' : `Create ${counted(created, 'device', 'devices')}`}
+            </Button>
+          ) : (
+            <Anchor component={Link} href="/devices">
+              To the devices
+            </Anchor>
+          )}
+          <Text size="sm" c="dimmed">
+            {nextStep(report)}
           </Text>
-        ) : (
-          <RefusedRows rows={report.errors} refused={refused} isTrial={dryRun} />
-        )}
+        </Group>
+        {report.errors.length === 0 ? null : <RefusedRows rows={report.errors} />}
       </Stack>
     </Panel>
   )
 }
 
-interface RefusedRowsProps {
-  readonly rows: readonly RefusedRow[]
-  readonly refused: number
-  readonly isTrial: boolean
+/** Padding at the left and right, as the panel's head has it. */
+const EDGE = { base: 'md', sm: 'lg' }
+
+function nextStep({ dryRun, createdCount, refusedCount, errors }: ImportReport): string {
+  const refused = Number(refusedCount)
+  if (refused === 0) return dryRun ? 'Nothing is written yet.' : 'They are ready for events and commands.'
+  const listed = refused > errors.length ? ` The first ${errors.length.toLocaleString('en')} are listed.` : ''
+  if (!dryRun) return `The rows below were left out.${listed}`
+  if (createdCount === '0') return `Mend the rows below and choose the file again.${listed}`
+  return `The rows below will be left out. Mend them and choose the file again, or go on without them.${listed}`
 }
 
-function RefusedRows({ rows, refused, isTrial }: RefusedRowsProps): ReactElement {
+function RefusedRows({ rows }: { readonly rows: readonly RefusedRow[] }): ReactElement {
   return (
-    <>
-      <Text px="lg" pb="sm" size="sm" c="dimmed">
-        {isTrial
-          ? 'These rows will be left out. Mend them and choose the file again, or go on without them.'
-          : 'These rows were left out.'}
-        {refused > rows.length ? ` The first ${rows.length.toLocaleString('en')} are listed.` : ''}
-      </Text>
-      <ScrollArea.Autosize
-        mah={420}
-        type="auto"
-        viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': 'Rows that are wrong' }}
+    <ScrollArea.Autosize
+      mah={420}
+      type="auto"
+      viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': 'Rows that are wrong' }}
+    >
+      <Table
+        verticalSpacing="xs"
+        horizontalSpacing="lg"
+        stickyHeader
+        styles={{ thead: { background: 'var(--fieldgate-surface)' } }}
       >
-        <Table
-          verticalSpacing="xs"
-          horizontalSpacing="lg"
-          stickyHeader
-          styles={{ thead: { background: 'var(--fieldgate-surface)' } }}
-        >
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Line</Table.Th>
-              <Table.Th>DevEUI</Table.Th>
-              <Table.Th>What is wrong</Table.Th>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Line</Table.Th>
+            <Table.Th visibleFrom="sm">DevEUI</Table.Th>
+            <Table.Th>What is wrong</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map(({ line, devEUI, message, reason }) => (
+            <Table.Tr key={line}>
+              <Table.Td className="numbers">{line}</Table.Td>
+              <Table.Td visibleFrom="sm">{devEUI === '' ? '–' : <Code>{devEUI}</Code>}</Table.Td>
+              <Table.Td>
+                {devEUI === '' ? null : (
+                  <Code hiddenFrom="sm" display="block" w="fit-content" mb={4}>
+                    {devEUI}
+                  </Code>
+                )}
+                {sentenceFor(reason, message)}
+              </Table.Td>
             </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {rows.map(({ line, devEUI, message, reason }) => (
-              <Table.Tr key={line}>
-                <Table.Td className="numbers">{line}</Table.Td>
-                <Table.Td>{devEUI === '' ? '–' : <Code>{devEUI}</Code>}</Table.Td>
-                <Table.Td>{sentenceFor(reason, message)}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </ScrollArea.Autosize>
-    </>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </ScrollArea.Autosize>
   )
 }

@@ -20,17 +20,31 @@ interface CredentialDialogProps {
 
 /** Makes a credential, then shows it with its password, this once. */
 export function CredentialDialog({ state }: CredentialDialogProps): ReactElement {
+  const [isHeld, setHeld] = useState(false)
+  const close = (): void => {
+    setHeld(false)
+    state.close()
+  }
   return (
-    <Dialog title="New credential" state={state}>
-      <Steps onClose={state.close} />
+    <Dialog title="New credential" state={state} isHeld={isHeld}>
+      <Steps onIssued={() => setHeld(true)} onClose={close} />
     </Dialog>
   )
 }
 
-function Steps({ onClose }: { readonly onClose: () => void }): ReactElement {
+interface StepsProps {
+  readonly onIssued: () => void
+  readonly onClose: () => void
+}
+
+function Steps({ onIssued, onClose }: StepsProps): ReactElement {
   const [issued, setIssued] = useState<Issued>()
+  const show = (made: Issued): void => {
+    setIssued(made)
+    onIssued()
+  }
   return issued === undefined ? (
-    <CredentialForm onIssued={setIssued} onClose={onClose} />
+    <CredentialForm onIssued={show} onClose={onClose} />
   ) : (
     <IssuedCredential issued={issued} onClose={onClose} />
   )

@@ -26,14 +26,22 @@ export function useDialog<Subject = void>(): DialogState<Subject> {
 interface DialogProps {
   readonly title: string
   readonly state: DialogView<unknown>
+  /** Holds it open against Escape and clicks beside it: what it shows is shown once. */
+  readonly isHeld?: boolean
   /** Mounted anew at each opening: what was typed and not sent is forgotten. */
   readonly children: ReactNode
 }
 
 /** The frame of a dialog. */
-export function Dialog({ title, state, children }: DialogProps): ReactElement {
+export function Dialog({ title, state, isHeld = false, children }: DialogProps): ReactElement {
   return (
-    <Modal.Root opened={state.isOpen} onClose={state.close} centered>
+    <Modal.Root
+      opened={state.isOpen}
+      onClose={state.close}
+      closeOnEscape={!isHeld}
+      closeOnClickOutside={!isHeld}
+      centered
+    >
       <Modal.Overlay backgroundOpacity={0.45} />
       <Modal.Content radius="lg" bg="var(--fieldgate-surface)">
         <Modal.Body p="lg">
