@@ -73,8 +73,8 @@ async function* entriesOf(
 /** A copy made by SQLite itself: of its own file it is the only one that knows which pages are committed. */
 async function* registryEntry(directory: string): AsyncGenerator<ArchiveEntry> {
   const copy = join(directory, 'registry-copy.db')
-  // One that a killed process left would not be empty.
-  await rm(copy, { force: true })
+  // A killed process may have left one.
+  await removeCopy(copy)
   await (await open(copy, 'wx', 0o600)).close()
   try {
     const source = new DatabaseSync(registryFileIn(directory), { readOnly: true })
@@ -86,8 +86,13 @@ async function* registryEntry(directory: string): AsyncGenerator<ArchiveEntry> {
     const { size } = await stat(copy)
     yield { name: 'data/registry.db', size, content: createReadStream(copy, { highWaterMark: 1_048_576 }) }
   } finally {
-    await rm(copy, { force: true })
+    await removeCopy(copy)
   }
+}
+
+/** With the journal of a copy that was broken off. */
+async function removeCopy(copy: string): Promise<void> {
+  for (const file of [copy, `${copy}-journal`]) await rm(file, { force: true })
 }
 
 /** Those that the service made for itself; a configured pair lies elsewhere. Each file is some kilobytes. */

@@ -60,6 +60,7 @@ export async function createRemoteCarrier(options: AuthorizedService): Promise<C
 /** POSTs, and gives the body of the answer as it comes. Throws ApiRefusal, and CommandFailure when the service can't be reached, or goes meanwhile. */
 export async function* streamFromRunning(service: AuthorizedService, path: string): AsyncGenerator<Buffer, void, void> {
   const agent = await trustingAgent(service.certFile)
+  let fault = 'can’t be reached'
   try {
     const headers = { 'grpc-metadata-authorization': `Bearer ${service.jwt}` }
     const outgoing = request(new URL(path, service.httpsAddress), {
@@ -75,10 +76,11 @@ export async function* streamFromRunning(service: AuthorizedService, path: strin
     if (response.statusCode !== 200) {
       throw refusalOf({ status: response.statusCode ?? 0, body: await text(response) })
     }
+    fault = 'broke off; its log says why'
     yield* response as AsyncIterable<Buffer>
   } catch (error) {
     if (error instanceof ApiRefusal || !(error instanceof Error)) throw error
-    throw new CommandFailure(`The service at ${service.httpsAddress} can’t be reached: ${error.message}.`)
+    throw new CommandFailure(`The service at ${service.httpsAddress} ${fault}: ${error.message}.`)
   } finally {
     agent.destroy()
   }

@@ -7,7 +7,7 @@ import { Administration } from '../support/administration.ts'
 import type { Person, ServiceCredential } from '../support/administration.ts'
 import { within } from '../support/bounded-wait.ts'
 import { fieldgate } from '../support/command-line.ts'
-import { makeFolder, startInProcess } from '../support/running-service.ts'
+import { makeFolder, startAsProcess, startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
 import { WireClient } from '../support/wire-client.ts'
 import { CrashPublisher, CrashSubscriber, messageKey } from '../crash/crash-clients.ts'
@@ -186,6 +186,23 @@ test('a backup of a stopped service is the same, and one of messages in memory h
     assert.deepEqual(await historyOf(target, place), engine === 'memory' ? new Set() : acknowledged)
     await target.stop()
   }
+})
+
+test('a backup after a kill has what was acknowledged and answered just before it', async () => {
+  const dataDirectory = join(folder, 'killed')
+  await using source = await startAsProcess(dataDirectory)
+  const place = await furnish(source)
+  const acknowledged = await publishAll(source, place, 'one', 20)
+  source.program.signal('SIGKILL')
+  await source.program.ended()
+  const check = await fieldgate(dataDirectory, 'check')
+  assert.equal(check.code, 0, check.error)
+  assert.match(check.out, /^registry {2}1 organizations, 2 users, 2 devices\nmessages {2}20 in /)
+  const file = await backUp(dataDirectory, 'killed.backup')
+  const target = await startInProcess({ dataDirectory: await restore(file, 'killed-restored') })
+  await new Administration(target).login(place.person.userName)
+  assert.deepEqual(await historyOf(target, place), acknowledged)
+  await target.stop()
 })
 
 test('a damaged backup, and a directory that is not empty, are refused, and nothing is written', async () => {
