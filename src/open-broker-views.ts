@@ -1,5 +1,5 @@
 /** The running broker behind the HTTP interface's port: organizations, users and tokens in the place of tenants, identities and grounds. */
-import { readHolder, tenantOf } from './access/holders.ts'
+import { identityOf, readHolder, tenantOf } from './access/holders.ts'
 import type { Holder } from './access/holders.ts'
 import type { AccessPolicy } from './access/policy.ts'
 import type { Broker } from './broker/broker.ts'
@@ -31,18 +31,27 @@ const NOBODY: Holder = {
 /** `processId` is in the ids of connections, so that one of an earlier process names none of this one. Letters and digits. */
 export function openBrokerViews(broker: Broker, policy: AccessPolicy, processId: string): BrokerViews {
   const prefix = `${processId}-`
+  const numberOf = (id: string): number => (id.startsWith(prefix) ? Number(id.slice(prefix.length)) : 0)
   return {
     connections(organizationId) {
       const views = [...broker.connections(organizationId === undefined ? undefined : tenantOf(organizationId))]
       return views.toReversed().map((view) => new Live(`${prefix}${view.number}`, view))
     },
 
-    endConnection: (id) => id.startsWith(prefix) && broker.endConnection(Number(id.slice(prefix.length))),
+    connection(id) {
+      const view = broker.connection(numberOf(id))
+      return view && new Live(id, view)
+    },
+
+    endConnection: (id) => broker.endConnection(numberOf(id)),
 
     connectionsWith: (tokenId) => policy.connectionsWith(tokenId),
 
-    refusals(organizationId) {
-      const kept = broker.recentRefusals.list(organizationId === undefined ? undefined : tenantOf(organizationId))
+    refusals({ organizationId, userId }) {
+      const kept = broker.recentRefusals.list({
+        ...(organizationId === undefined ? {} : { tenant: tenantOf(organizationId) }),
+        ...(userId === undefined ? {} : { identity: identityOf(userId) }),
+      })
       return kept.map(({ holder, ...refusal }) =>
         Object.assign(refusal, { holder: holder === undefined ? NOBODY : readHolder(holder) }),
       )

@@ -21,6 +21,11 @@ export function tenantOf(organizationId: string): string {
   return ORGANIZATION + organizationId
 }
 
+/** The identity of a user's connections. */
+export function identityOf(userId: string): string {
+  return USER + userId
+}
+
 /** The ground of a permit by a broker-access token. */
 export function tokenGround(tokenId: string): string {
   return TOKEN + tokenId
@@ -32,7 +37,7 @@ export function holderOfToken({
   userId,
   tokenId,
 }: Pick<BrokerAccessClaims, 'organizationId' | 'userId' | 'tokenId'>): PermitHolder {
-  return { tenant: tenantOf(organizationId), identity: USER + userId, ground: tokenGround(tokenId) }
+  return { tenant: tenantOf(organizationId), identity: identityOf(userId), ground: tokenGround(tokenId) }
 }
 
 /** The way back. */

@@ -28,6 +28,7 @@ import type { Engine } from './engine.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { silentLog } from './log.ts'
+import { LiveConnections } from './live-connections.ts'
 import type { Log } from './log.ts'
 import { Message, expiryOf } from './message.ts'
 import type { LostAccess, Peer, Permit, Policy } from './policy.ts'
@@ -93,10 +94,8 @@ export class Broker implements Publisher, Dispatcher {
   isClosing = false
   readonly engine: Engine
   readonly #readerListener: ReaderListener | undefined
-  readonly #connections = new Set<Connection>()
+  readonly #connections = new LiveConnections()
   #opened = 0
-  readonly #perTenant = new Map<string, number>()
-  readonly #perIdentity = new Map<string, number>()
   readonly #refusals = new Map<string, number>()
   #throttled = new Set<Connection>()
   #closed: Promise<void> | undefined = undefined
@@ -191,33 +190,33 @@ export class Broker implements Publisher, Dispatcher {
 
   async #close(): Promise<void> {
     this.isClosing = true
-    for (const connection of this.#connections) {
+    for (const connection of this.#connections.open()) {
       connection.disconnect(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down')
     }
     await this.store?.close()
     await this.engine.close()
   }
 
-  /** Live connections past CONNACK, in the order in which they were opened: of one tenant, or all. */
+  /** Live connections past CONNACK, in the order in which they came: of one tenant, or all. */
   *connections(tenant?: string): Generator<ConnectionView> {
-    for (const connection of this.#connections) {
-      if (connection.isConnected && (tenant === undefined || connection.session.tenant === tenant))
-        yield new ConnectionView(connection)
-    }
+    for (const connection of this.#connections.past(tenant)) yield new ConnectionView(connection)
+  }
+
+  /** The live connection of this number. */
+  connection(number: number): ConnectionView | undefined {
+    const connection = this.#connections.find(number)
+    return connection && new ConnectionView(connection)
   }
 
   /** An administrator ends the connection of this number, MQTT 5 by 0x98; false when there is none. */
   endConnection(number: number): boolean {
-    for (const connection of this.#connections) {
-      if (connection.number !== number || !connection.isConnected) continue
-      connection.disconnect(
-        ReasonCodes.administrativeAction,
-        'an administrator has ended the connection',
-        'ended_by_administrator',
-      )
-      return true
-    }
-    return false
+    const connection = this.#connections.find(number)
+    connection?.disconnect(
+      ReasonCodes.administrativeAction,
+      'an administrator has ended the connection',
+      'ended_by_administrator',
+    )
+    return connection !== undefined
   }
 
   /** How often what was refused and why, by `kind:code`. */
@@ -236,16 +235,15 @@ export class Broker implements Publisher, Dispatcher {
   /** True when the tenant and the identity may have one more connection. */
   hasRoomFor(permit: Permit): boolean {
     return (
-      (this.#perTenant.get(permit.tenant) ?? 0) < this.limits.maximumConnectionsPerTenant &&
-      (this.#perIdentity.get(identityKey(permit)) ?? 0) < this.limits.maximumConnectionsPerIdentity
+      this.#connections.countOfTenant(permit.tenant) < this.limits.maximumConnectionsPerTenant &&
+      this.#connections.countOfIdentity(permit) < this.limits.maximumConnectionsPerIdentity
     )
   }
 
   connectionAccepted(connection: Connection): void {
     const { session } = connection
     this.counters.connections += 1
-    count(this.#perTenant, session.tenant, 1)
-    count(this.#perIdentity, identityKey(session), 1)
+    this.#connections.accepted(connection, session)
     this.log.info(
       {
         clientId: session.clientId,
@@ -259,12 +257,11 @@ export class Broker implements Publisher, Dispatcher {
 
   /** The connection is over, however; its Session rests or ends, its Will Message is owed unless it was spared. */
   connectionEnded(connection: Connection, session: Session | undefined): void {
-    this.#connections.delete(connection)
+    this.#connections.remove(connection)
     this.#throttled.delete(connection)
     if (session === undefined || session.connection !== connection) return
     this.counters.connections -= 1
-    count(this.#perTenant, session.tenant, -1)
-    count(this.#perIdentity, identityKey(session), -1)
+    this.#connections.ended(connection, session)
     session.connection = undefined
     const now = this.clock.now()
     if (connection.will !== undefined) this.wills.owe(session, connection.will, connection.permit, now)
@@ -289,7 +286,7 @@ export class Broker implements Publisher, Dispatcher {
   /** Counts and keeps a refusal, and says so once in the log. */
   refused(connection: Connection, refusal: RefusalOf, fields: object): void {
     const { kind, code } = refusal
-    count(this.#refusals, `${kind}:${code}`, 1)
+    count(this.#refusals, `${kind}:${code}`)
     this.recordRefusal(connection, refusal)
     this.log.warn(
       { clientId: connection.clientId, tenant: connection.permit.tenant, code, ...fields },
@@ -299,7 +296,7 @@ export class Broker implements Publisher, Dispatcher {
 
   /** Counts and keeps the refusal of a CONNECT. */
   connectRefused(refusal: RefusalFields): void {
-    count(this.#refusals, `${refusal.kind}:${refusal.code}`, 1)
+    count(this.#refusals, `${refusal.kind}:${refusal.code}`)
     this.recentRefusals.record(refusal, this.clock.now())
   }
 
@@ -326,7 +323,7 @@ export class Broker implements Publisher, Dispatcher {
   #willRefused(session: Session, topicName: string, ground: string, code: string, reason: string): void {
     const { clientId, tenant, identity } = session
     this.counters.publishesRefused += 1
-    count(this.#refusals, `will:${code}`, 1)
+    count(this.#refusals, `will:${code}`)
     const holder = { tenant, identity, ground }
     // Its connection is over, and with it the address.
     this.recentRefusals.record(
@@ -406,12 +403,6 @@ function isWithin(text: string, maximumBytes: number, maximumLevels: number): bo
   return levels <= maximumLevels
 }
 
-function identityKey(owner: { readonly tenant: string; readonly identity: string }): string {
-  return `${owner.tenant}\0${owner.identity}`
-}
-
-function count(counts: Map<string, number>, key: string, by: number): void {
-  const next = (counts.get(key) ?? 0) + by
-  if (next === 0) counts.delete(key)
-  else counts.set(key, next)
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
 }

@@ -16,7 +16,7 @@ function refusalOf(tenant: string | undefined, clientId: string, fields: Partial
 }
 
 function clientsOf(refusals: RecentRefusals, tenant?: string): (string | undefined)[] {
-  return refusals.list(tenant).map(({ clientId }) => clientId)
+  return refusals.list(tenant === undefined ? {} : { tenant }).map(({ clientId }) => clientId)
 }
 
 test('refusals are told newest first, each tenant’s apart, and those of nobody known among all', () => {
@@ -31,12 +31,24 @@ test('refusals are told newest first, each tenant’s apart, and those of nobody
   assert.deepEqual(clientsOf(refusals), ['a2', 'x', 'b1', 'a1'])
 })
 
+test('of one identity is told what was refused to it, in each tenant', () => {
+  const refusals = new RecentRefusals()
+  refusals.record(refusalOf('a', 'a1'), 1)
+  refusals.record(refusalOf('b', 'b1'), 2)
+  refusals.record(refusalOf('b', 'b2', { holder: { tenant: 'b', identity: 'another', ground: 'token' } }), 3)
+  refusals.record(refusalOf(undefined, 'x', { address: 'user' }), 4)
+  const of = (tenant?: string) =>
+    refusals.list({ identity: 'user', ...(tenant === undefined ? {} : { tenant }) }).map(({ clientId }) => clientId)
+  assert.deepEqual(of(), ['b1', 'a1'])
+  assert.deepEqual(of('b'), ['b1'])
+})
+
 test('a repetition counts, moves to the front and takes no place', () => {
   const refusals = new RecentRefusals({ inAll: 10, perTenant: 2 })
   refusals.record(refusalOf('a', 'stubborn'), 1)
   refusals.record(refusalOf('a', 'other'), 2)
   for (let atMs = 3; atMs < 1_003; atMs += 1) refusals.record(refusalOf('a', 'stubborn'), atMs)
-  const [first, second, ...more] = refusals.list('a')
+  const [first, second, ...more] = refusals.list({ tenant: 'a' })
   assert.deepEqual([first?.clientId, first?.count, first?.firstAtMs, first?.atMs], ['stubborn', 1_001, 1, 1_002])
   assert.equal(second?.clientId, 'other')
   assert.deepEqual(more, [])
@@ -55,7 +67,7 @@ test('within a tenant, one who is refused all the time does not hide what was re
   for (let index = 0; index < 500; index += 1)
     refusals.record(refusalOf('a', 'server', { holder: networkServer, topic: `device/${index}` }), 1 + index)
   refusals.record(refusalOf('a', 'mine-too'), 900)
-  assert.equal(refusals.list('a').length, 10)
+  assert.equal(refusals.list({ tenant: 'a' }).length, 10)
   assert.deepEqual(
     clientsOf(refusals, 'a').filter((clientId) => clientId !== 'server'),
     ['mine-too', 'mine'],
@@ -77,9 +89,9 @@ test('at the bound of all, a flood of one tenant or of nobody known takes no pla
   for (let index = 0; index < 500; index += 1) refusals.record(refusalOf('hostile', `h${index}`), 10 + index)
   for (let index = 0; index < 500; index += 1) refusals.record(refusalOf(undefined, `x${index}`), 600 + index)
   assert.deepEqual(clientsOf(refusals, 'quiet'), ['mine'])
-  assert.equal(refusals.list('busy').length, 6)
+  assert.equal(refusals.list({ tenant: 'busy' }).length, 6)
   assert.equal(refusals.list().length, 20)
-  assert.ok(refusals.list('hostile').length >= 6)
+  assert.ok(refusals.list({ tenant: 'hostile' }).length >= 6)
 })
 
 test('many tenants have one place each before anybody has two', () => {

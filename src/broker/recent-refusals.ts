@@ -75,10 +75,14 @@ export class RecentRefusals {
     if (this.#count > this.#bounds.inAll) this.#dropOne()
   }
 
-  /** Newest first: of one tenant, or of all and of those who did not prove who they are. A snapshot. */
-  list(tenant?: string): readonly RecordedRefusal[] {
+  /**
+   * Newest first: of one tenant or of all, of one identity or of all; of all are those too who did not prove who they are. A
+   * snapshot; what one identity is told costs little however much is kept.
+   */
+  list(of: { readonly tenant?: string; readonly identity?: string } = {}): readonly RecordedRefusal[] {
+    const { tenant, identity } = of
     const shelves = tenant === undefined ? [...this.#shelves.values()] : [this.#shelves.get(tenant)]
-    return shelves.flatMap((shelf) => shelf?.all() ?? []).toSorted((one, other) => other.order - one.order)
+    return shelves.flatMap((shelf) => shelf?.of(identity) ?? []).toSorted((one, other) => other.order - one.order)
   }
 
   #dropOne(): void {
@@ -107,7 +111,8 @@ class Shelf {
   readonly #sizes = new Sizes()
 
   put(fields: RefusalFields, nowMs: number, order: number): void {
-    const owner = fields.holder?.identity ?? fields.address
+    // No identity begins so: an address is not taken for one.
+    const owner = fields.holder?.identity ?? `\0${fields.address}`
     const ring: Ring = this.#rings.get(owner) ?? new Map()
     this.#rings.set(owner, ring)
     const key = keyOf(fields)
@@ -135,7 +140,8 @@ class Shelf {
     if (ring.size === 0) this.#rings.delete(owner)
   }
 
-  all(): readonly RecordedRefusal[] {
+  of(owner: string | undefined): readonly RecordedRefusal[] {
+    if (owner !== undefined) return [...(this.#rings.get(owner)?.values() ?? [])]
     return [...this.#rings.values()].flatMap((ring) => Array.from(ring.values()))
   }
 

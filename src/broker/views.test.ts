@@ -70,7 +70,7 @@ test('a refused CONNECT is kept with its client, and with the holder whom the cr
     client.send(connectPacket({ clientId: `of-${userName}`, userName }))
     assert.equal((await client.next('connack')).reasonCode, 0x86)
   }
-  const [own, ...more] = broker.recentRefusals.list('acme')
+  const [own, ...more] = broker.recentRefusals.list({ tenant: 'acme' })
   assert.deepEqual(more, [])
   assert.deepEqual(
     [own?.kind, own?.code, own?.reason, own?.clientId, own?.address, own?.holder],
@@ -97,7 +97,7 @@ test('refused subscriptions, messages and Will Messages are kept with their topi
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(
     broker.recentRefusals
-      .list('acme')
+      .list({ tenant: 'acme' })
       .map(({ kind, code, reason, topic, holder }) => [kind, code, reason, topic, holder?.ground]),
     [
       ['will', 'not_granted', 'not yours', 'w', 'a ground'],
@@ -116,7 +116,7 @@ test('a token that is refused on a live connection is told like one that is refu
   client.send({ type: 'auth', reasonCode: 0x19, properties: { authenticationMethod: 'TEST' } })
   assert.equal((await client.next('disconnect')).reasonCode, 0x87)
   assert.deepEqual(
-    broker.recentRefusals.list('acme').map(({ kind, code }) => [kind, code]),
+    broker.recentRefusals.list({ tenant: 'acme' }).map(({ kind, code }) => [kind, code]),
     [['connect', 'token_revoked']],
   )
 })

@@ -249,6 +249,8 @@ test('broker-access tokens are listed and revoked, and a revoked one is worth no
     issuedAt: at,
     expiresAt: '2026-01-15T12:01:00.000Z',
     lastUsedAt: null,
+    connections: 0,
+    lastRefusal: null,
   })
   const listed = `/api/broker-tokens?organizationID=${organizationId}`
   assert.equal((await send('deviceAdmin', 'GET', listed)).body.totalCount, '0')

@@ -91,16 +91,17 @@ function listTokens(app: HttpApp, registry: BrokerAccessRegistry, views: BrokerV
       const viewer = viewerOf(request)
       const page = pageOf(request.query)
       const organizationId = givenId(request.query.organizationID)
-      const refusalOf = lastRefusals(views?.refusals(organizationId) ?? [])
-      const write = (token: BrokerAccess): ReturnType<typeof itemOf> =>
-        itemOf(token, views?.connectionsWith(token.tokenId) ?? 0, refusalOf.get(token.tokenId))
-      if (organizationId === undefined) {
-        return written(await registry.tokens.listBrokerAccess({ ...page, userId: viewer.userId }), write)
+      const role = organizationId === undefined ? undefined : await roleIn(registry, viewer, organizationId)
+      if (role !== undefined) demand(role, 'brokerToken.issue')
+      const seesAll = role !== undefined && mayDo(role, 'brokerToken.manage')
+      const whose = {
+        ...(organizationId === undefined ? {} : { organizationId }),
+        ...(seesAll ? {} : { userId: viewer.userId }),
       }
-      const role = await roleIn(registry, viewer, organizationId)
-      demand(role, 'brokerToken.issue')
-      const whose = mayDo(role, 'brokerToken.manage') ? {} : { userId: viewer.userId }
-      return written(await registry.tokens.listBrokerAccess({ ...page, organizationId, ...whose }), write)
+      const refusalOf = lastRefusals(views?.refusals(whose) ?? [])
+      return written(await registry.tokens.listBrokerAccess({ ...page, ...whose }), (token) =>
+        itemOf(token, views?.connectionsWith(token.tokenId) ?? 0, refusalOf.get(token.tokenId)),
+      )
     },
   })
 }
@@ -141,12 +142,12 @@ function tokenStatus(app: HttpApp, registry: BrokerAccessRegistry, views: Broker
       response: responses(TokenStatus),
     },
     handler: async (request) => {
-      const { tokenId, organizationId } = await tokenFor(registry, viewerOf(request), request.params.id)
+      const { tokenId, organizationId, userId } = await tokenFor(registry, viewerOf(request), request.params.id)
       const connectionCount = views.connectionsWith(tokenId)
       // Most of those who ask wait for a first client: then there is no need to look at all of the organization's.
       const all = connectionCount === 0 ? [] : views.connections(organizationId)
       const withToken = all.filter(({ holder }) => holder.tokenId === tokenId)
-      const refusal = lastRefusals(views.refusals(organizationId)).get(tokenId)
+      const refusal = lastRefusals(views.refusals({ organizationId, userId })).get(tokenId)
       return {
         connectionCount,
         connections: withToken.slice(0, MAXIMUM_CONNECTIONS).map(({ id, facts }) => ({

@@ -57,6 +57,10 @@ export class TestBrokerViews implements BrokerViews {
     return [...this.#connections.values()].filter(isOf(organizationId)).toReversed()
   }
 
+  connection(id: string): LiveConnection | undefined {
+    return this.#connections.get(id)
+  }
+
   endConnection(id: string): boolean {
     return this.#connections.delete(id)
   }
@@ -65,8 +69,10 @@ export class TestBrokerViews implements BrokerViews {
     return this.connections().filter(({ holder }) => holder.tokenId === tokenId).length
   }
 
-  refusals(organizationId?: string): readonly KeptRefusal[] {
-    return this.#refusals.filter(isOf(organizationId))
+  refusals({ organizationId, userId }: Parameters<BrokerViews['refusals']>[0]): readonly KeptRefusal[] {
+    return this.#refusals
+      .filter(isOf(organizationId))
+      .filter(({ holder }) => userId === undefined || holder.userId === userId)
   }
 }
 

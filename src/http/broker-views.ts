@@ -49,12 +49,16 @@ export interface KeptRefusal {
 export interface BrokerViews {
   /** Newest first: of an organization, or all. */
   connections(organizationId?: string): readonly LiveConnection[]
+  connection(id: string): LiveConnection | undefined
   /** Ends a connection; false when it is gone. */
   endConnection(id: string): boolean
   /** How many connections live by the token. */
   connectionsWith(tokenId: string): number
-  /** The newest first: of an organization, or all and those of nobody known. */
-  refusals(organizationId?: string): readonly KeptRefusal[]
+  /** The newest first: of an organization or all, of a user or of all; of all are those of nobody known too. */
+  refusals(of: {
+    readonly organizationId?: string | undefined
+    readonly userId?: string | undefined
+  }): readonly KeptRefusal[]
 }
 
 /** The parts of the registry in which names are looked up. */
@@ -72,7 +76,8 @@ export async function namesOf(
   registry: NamesRegistry,
   holders: readonly HolderIds[],
 ): Promise<(holder: HolderIds) => HolderNames> {
-  const users = await named(holders, 'userId', async (id) => (await registry.users.get(id))?.email)
+  const userIds = new Set(holders.map(({ userId }) => userId ?? ''))
+  const users = await registry.users.emailsOf([...userIds])
   const organizations = await named(
     holders,
     'organizationId',
@@ -92,7 +97,7 @@ export async function namesOf(
 
 async function named(
   holders: readonly HolderIds[],
-  key: Exclude<keyof HolderIds, 'tokenId'>,
+  key: 'organizationId' | 'serviceCredentialId',
   nameOf: (id: string) => Promise<string | undefined>,
 ): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>()

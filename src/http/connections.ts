@@ -134,7 +134,7 @@ function endConnection(app: HttpApp, registry: ConnectionRegistry, views: Broker
     handler: async (request) => {
       const viewer = viewerOf(request)
       const { id } = request.params
-      const connection = views.connections().find((one) => one.id === id)
+      const connection = views.connection(id)
       // Whoever may not end a connection does not hear that it exists.
       if (connection === undefined || !(await mayEnd(registry, viewer, connection))) throw objectNotFound()
       const { holder, facts } = connection

@@ -95,12 +95,11 @@ export function addRefusalRoutes(app: HttpApp, registry: RefusalRegistry, views:
         seesAll = mayDo(role, 'refusal.read')
       }
       const isMeant = seesAll ? await nameMatcher(registry, search, organizationId) : textMatcher(search)
-      const meant = views.refusals(organizationId).filter((refusal) => {
-        const { holder } = refusal
-        if (!seesAll && holder.userId !== viewer.userId) return false
-        if (tokenId !== '' && holder.tokenId !== tokenId) return false
-        return isMeant(holder, textsOf(refusal))
-      })
+      const seen = views.refusals({ organizationId, userId: seesAll ? undefined : viewer.userId })
+      const meant = seen.filter(
+        (refusal) =>
+          (tokenId === '' || refusal.holder.tokenId === tokenId) && isMeant(refusal.holder, textsOf(refusal)),
+      )
       const page = meant.slice(offset, offset + limit)
       const nameOf = await namesOf(
         registry,

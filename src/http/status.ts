@@ -147,7 +147,7 @@ function numbersOf(parts: readonly PartHealth[], numbers: ServiceNumbers) {
     diskFreeBytes: textOrNull(disk?.freeBytes),
     diskTotalBytes: textOrNull(disk?.totalBytes),
     memoryBytes: String(memoryBytes),
-    load: load.map(({ atMs, ...sample }) => ({ at: timestamp(atMs), ...sample })),
+    load: load.map(({ atMs, ...sample }) => Object.assign(sample, { at: timestamp(atMs) })),
   }
 }
 

@@ -20,6 +20,15 @@ test('a user name is unique in any case', async () => {
   assert.equal((await users.getByEmail('Ada@EXAMPLE.org'))?.email, 'ada@example.org')
 })
 
+test('names of many users are looked up at once; ids of nobody, and what is none, are left out', async () => {
+  await using opened = await openTestRegistry()
+  const { users } = opened.registry
+  const { id } = valueOf(await users.create(user, nobody))
+  const names = await users.emailsOf([id, '987654', '', 'x', "1'--", ...Array.from({ length: 3000 }, () => '5')])
+  assert.deepEqual([...names], [[id, 'ada@example.org']])
+  assert.equal((await users.emailsOf([])).size, 0)
+})
+
 test('two creations of one user name at the same time make one user', async () => {
   await using opened = await openTestRegistry()
   const { users } = opened.registry

@@ -50,6 +50,8 @@ export interface Users {
   /** Refusals: invalid_email, invalid_password, invalid_note, user_exists, organization_not_found. */
   create(user: NewUser, actor: Actor): Promise<Result<{ readonly id: string }>>
   get(id: string): Promise<User | undefined>
+  /** User names by id; who is gone is left out. At most 1,000 ids at once. */
+  emailsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** The user of that name, in any case. */
   getByEmail(email: string): Promise<User | undefined>
   /** Changes the fields that are given. Refusals: user_not_found, invalid_email, invalid_note, user_exists, last_admin. */
@@ -67,6 +69,8 @@ const passwordMinimum = 8
 /** Long enough for any passphrase, short enough that hashing hostile input costs what any other costs. */
 const passwordMaximum = 128
 const noteMaximum = 10_000
+/** Names that one call looks up: as many as a page has items. */
+const emailsMaximum = 1000
 /** How many memberships one call makes. */
 const organizationsMaximum = 1000
 
@@ -95,6 +99,12 @@ export function createUsers(store: Store, hasher: PasswordHasher): Users {
     async get(id) {
       const rowId = parseId(id)
       return rowId === undefined ? undefined : find('id', rowId)
+    },
+
+    async emailsOf(ids) {
+      const rowIds = ids.slice(0, emailsMaximum).map((id) => parseId(id) ?? 0)
+      const rows = await db.selectFrom('users').select(['id', 'email']).where('id', 'in', rowIds).execute()
+      return new Map(rows.map(({ id, email }) => [String(id), email]))
     },
 
     getByEmail: (email) => find('email_key', foldText(email.slice(0, emailMaximum * 2))),
