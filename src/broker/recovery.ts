@@ -67,7 +67,7 @@ export async function recover(parts: Recovered): Promise<Leftovers> {
   for (const { session, record } of restored.values()) {
     resumeSession(parts, session, record, checkpoint, handled)
   }
-  await resumeGroups(parts, checkpoint, handled)
+  await resumeGroups(parts, checkpoint, handled, orphans)
   await restoreRetained(parts, orphans, startedAtMs)
   const count = [...sessions.all()].length
   if (count > 0)
@@ -226,6 +226,7 @@ async function resumeGroups(
   { engine, sessions, delivery }: Recovered,
   checkpoint: CheckpointRecord,
   handled: ReadonlyMap<Session | SharedGroup, ReadonlySet<string>>,
+  orphans: StateChange[],
 ): Promise<void> {
   const records = new Map<string, GroupRecord>()
   for await (const { key, value } of engine.load(STATE_KEYS.groups)) {
@@ -233,6 +234,10 @@ async function resumeGroups(
   }
   const groups = new Set<SharedGroup>()
   for (const session of sessions.all()) for (const group of session.groups) groups.add(group)
+  // Its members' Sessions ended with their connections.
+  for (const key of records.keys()) {
+    if (sessions.findGroup(key) === undefined) orphans.push({ key: STATE_KEYS.group(key), value: undefined })
+  }
   for (const group of groups) {
     const record = records.get(group.key)
     const cursors = new Map(record?.behind)

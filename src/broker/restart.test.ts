@@ -219,6 +219,26 @@ describe('after a crash', () => {
     assert.deepEqual(await again.sync(), [])
   })
 
+  it('nothing is kept of what belongs to nobody any more', async () => {
+    const engine = new SurvivingEngine()
+    const clock = new ManualClock()
+    const first = await createHarness({ engine, clock })
+    const member = await first.connect()
+    await member.subscribe(`$share/group/${TOPIC_FILTER}`, { qos: 1 })
+    const reader = await first.connect({ ...KEPT, properties: { sessionExpiryIntervalSeconds: 10 } })
+    await reader.subscribe(TOPIC_FILTER, { qos: 2 })
+    await publishAll(await first.connect(), ['1', '2'], 2)
+    await take(reader, 2)
+    await first.broker.store?.checkpoint()
+    clock.advance(first.broker, 20)
+    const second = await createHarness({ engine, clock })
+    clock.advance(second.broker, 20)
+    await second.broker.store?.checkpoint()
+    const keys: string[] = []
+    for await (const { key } of engine.load('')) keys.push(key)
+    assert.deepEqual(keys, ['checkpoint'])
+  })
+
   it('retained messages are there, the removed ones are not', async () => {
     const { next } = await createDeployment()
     const first = await next()
