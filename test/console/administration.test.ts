@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { Administration, PASSWORD } from '../support/administration.ts'
+import { ADMIN_PASSWORD, startInProcess } from '../support/running-service.ts'
 import { launchBrowser, type Look, Window } from './browser.ts'
 import { type SignIn, startWorld, type World } from './world.ts'
 
@@ -241,6 +242,43 @@ test('an organization is made, renamed, chosen, and deleted once its name is typ
   await dialog.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByRole('button', { name: 'Edit Hill Farms' }).waitFor({ state: 'detached' })
   await page.locator('input[value="Alpine Valley Water"]').waitFor()
+  await window.close()
+})
+
+test('the first organization of a new deployment is made where there is none yet', async () => {
+  await using service = await startInProcess()
+  const window = await Window.open(browser, service.https)
+  const { page } = window
+  await page.goto('/')
+  await page.getByLabel('User name').fill('admin')
+  await page.getByRole('textbox', { name: 'Password' }).fill(ADMIN_PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('The first organization').waitFor()
+  await window.assertAccessible('no organization yet')
+  await window.picture('first-organization-light')
+  await page.getByRole('button', { name: 'New organization' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name for people').fill('Hill Farm')
+  await dialog.getByLabel('Short name').fill('hill-farm')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('heading', { name: 'Connect' }).waitFor()
+  await page.getByText('No application yet').waitFor()
+  window.assertQuiet()
+  await window.close()
+})
+
+test('somebody in no organization is told what to do', async () => {
+  await new Administration(world.service).must('POST', '/api/users', { user: { email: 'dora' }, password: PASSWORD })
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await page.goto('/')
+  await page.getByLabel('User name').fill('dora')
+  await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('You are in no organization yet').waitFor()
+  await window.assertAccessible('in no organization')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('User name').waitFor()
   await window.close()
 })
 

@@ -2,7 +2,6 @@ import { Checkbox, TextInput } from '@mantine/core'
 import { type ReactElement, useState } from 'react'
 import { request } from '../api/request.ts'
 import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
-import { useOrganization } from '../shell/organization.tsx'
 
 /** An organization as the list has it. */
 export interface ListedOrganization {
@@ -19,25 +18,27 @@ export const ORGANIZATION_CHANGES = ['/api/organizations', 'organizations', 'org
 interface OrganizationDialogProps {
   /** Its subject is the organization to change; without one a new organization is made. */
   readonly state: DialogView<ListedOrganization | undefined>
+  /** They alone set the short name and whether there may be gateways. */
+  readonly isGlobalAdmin: boolean
 }
 
 /** Makes an organization or changes one. */
-export function OrganizationDialog({ state }: OrganizationDialogProps): ReactElement {
+export function OrganizationDialog({ state, isGlobalAdmin }: OrganizationDialogProps): ReactElement {
   const { subject, close } = state
   return (
     <Dialog title={subject === undefined ? 'New organization' : `Edit ${subject.displayName}`} state={state}>
-      <OrganizationForm organization={subject} onClose={close} />
+      <OrganizationForm organization={subject} isGlobalAdmin={isGlobalAdmin} onClose={close} />
     </Dialog>
   )
 }
 
 interface OrganizationFormProps {
   readonly organization: ListedOrganization | undefined
+  readonly isGlobalAdmin: boolean
   readonly onClose: () => void
 }
 
-function OrganizationForm({ organization, onClose }: OrganizationFormProps): ReactElement {
-  const { isGlobalAdmin } = useOrganization()
+function OrganizationForm({ organization, isGlobalAdmin, onClose }: OrganizationFormProps): ReactElement {
   const [name, setName] = useState(organization?.name ?? '')
   const [displayName, setDisplayName] = useState(organization?.displayName ?? '')
   const [canHaveGateways, setGateways] = useState(organization?.canHaveGateways ?? false)

@@ -64,7 +64,7 @@ export function OrganizationsPage(): ReactElement {
         )}
         empty={<Blank icon="building" title="No organization matches" text="Search for another part of its name." />}
       />
-      <OrganizationDialog state={editing} />
+      <OrganizationDialog state={editing} isGlobalAdmin={isGlobalAdmin} />
       <RemoveDialog state={removing} verb="Delete" isTyped changes={ORGANIZATION_CHANGES}>
         Its applications, devices, broker-access tokens and network-server credentials are deleted with it, and all of
         its connections end at once. This can’t be undone.

@@ -1,6 +1,16 @@
 /** The organization that every page is about: chosen once, remembered by its id in this browser. */
-import { Alert, Button, Center, Loader } from '@mantine/core'
-import { createContext, type ReactElement, type ReactNode, use, useCallback, useMemo, useState } from 'react'
+import { Alert, Button, Center, Loader, VisuallyHidden } from '@mantine/core'
+import {
+  createContext,
+  type ReactElement,
+  type ReactNode,
+  use,
+  useCallback,
+  useMemo,
+  useState,
+  lazy,
+  Suspense,
+} from 'react'
 import { useProfile } from '../api/account.ts'
 import { type Organization, useOrganizations } from '../api/directory.ts'
 import { ApiFailure, request } from '../api/request.ts'
@@ -17,6 +27,11 @@ export interface ChosenOrganization {
   readonly isDeviceAdmin: boolean
   readonly choose: (organizationId: string) => void
 }
+
+/** Needed once in the life of a deployment. */
+const FirstOrganization = lazy(async () => ({
+  default: (await import('../organizations/first-organization.tsx')).FirstOrganization,
+}))
 
 const Chosen = createContext<ChosenOrganization | undefined>(undefined)
 
@@ -64,7 +79,15 @@ export function OrganizationGate({ children }: { readonly children: ReactNode })
       </Center>
     )
   }
-  if (offered.data?.result.length === 0 && !remembered.isLoading) return <NoOrganization />
+  if (offered.data?.result.length === 0 && profile.data !== undefined && !remembered.isLoading) {
+    return profile.data.user.isAdmin ? (
+      <Suspense>
+        <FirstOrganization />
+      </Suspense>
+    ) : (
+      <NoOrganization />
+    )
+  }
   return (
     <Center mih="100dvh">
       <Loader type="dots" aria-label="Loading" />
@@ -75,7 +98,8 @@ export function OrganizationGate({ children }: { readonly children: ReactNode })
 /** Somebody without any organization can do nothing here but leave. */
 function NoOrganization(): ReactElement {
   return (
-    <Center mih="100dvh" p="md">
+    <Center mih="100dvh" p="md" component="main">
+      <VisuallyHidden component="h1">Fieldgate</VisuallyHidden>
       <Blank
         icon="building"
         title="You are in no organization yet"
