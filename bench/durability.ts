@@ -23,6 +23,7 @@ import type { Deployment } from './deployment.ts'
 import { catchUp, fill, leaveSessions } from './load/absence.ts'
 import { runFlow } from './load/flow.ts'
 import type { Job, Target } from './load/job.ts'
+import { cpuNanoseconds } from './process-accounting.ts'
 import { runJob } from './run-job.ts'
 import { flowJob } from './scenarios/flows.ts'
 import type { FlowParts } from './scenarios/flows.ts'
@@ -36,6 +37,8 @@ const PUBLISHERS = 100
 /** Messages of a publisher on their way: what a broker may be behind by before it gets less than the rate. */
 const PACED_WINDOW = 64
 const MISSED = 100_000
+/** The application that is caught up with and read: no other part publishes for it. */
+const READ = 1
 const SLEEPING = 10_000
 const STORED = 1_000_000
 const LIVE_PER_SECOND = 2_000
@@ -91,9 +94,11 @@ async function oneDeployment(): Promise<void> {
   const deployment = durable.prepare(workspace)
   const broker = await startBroker((port) => durable.command(workspace, port))
   const target = { port: broker.port, pid: broker.pid, certificate: workspace.certificate.pem }
-  const topicNames = Array.from({ length: DEVICES_OF_AN_APPLICATION }, (_, device) => eventTopic(deployment, 0, device))
+  const topicNames = Array.from({ length: DEVICES_OF_AN_APPLICATION }, (_, device) =>
+    eventTopic(deployment, READ, device),
+  )
   const publisher = networkServer(deployment)
-  const reader = { ...integrator(deployment, 0), topicFilters: [applicationTopicFilter(deployment, 0)] }
+  const reader = { ...integrator(deployment, READ), topicFilters: [applicationTopicFilter(deployment, READ)] }
   const away = { missed: MISSED, perSecond: LIVE_PER_SECOND }
   const { perSecond, brokerCpuNs } = await catchUp(target, { publisher, reader, topicNames }, away)
   say(
@@ -112,11 +117,11 @@ async function oneDeployment(): Promise<void> {
   await startAgain('a kill', 'SIGTERM')
 }
 
-/** All that is stored of the first application, as JSON lines. */
+/** All that is stored of the application, as JSON lines. */
 async function history({ applicationIds, integrators }: Deployment): Promise<void> {
   const instance: unknown = JSON.parse(readFileSync(join(directory, 'service', 'instance.json'), 'utf8'))
   if (typeof instance !== 'object' || instance === null || !('httpsAddress' in instance)) throw new Error('no address')
-  const url = new URL(`/api/applications/${applicationIds[0]}/events`, String(instance.httpsAddress))
+  const url = new URL(`/api/applications/${applicationIds[READ]}/events`, String(instance.httpsAddress))
   const headers = { authorization: `Bearer ${integrators[0]?.userName}`, accept: 'application/x-ndjson' }
   const startedAtMs = performance.now()
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
@@ -152,8 +157,9 @@ async function startAgain(after: string, end: NodeJS.Signals): Promise<void> {
     arguments: [FIELDGATE, 'serve'],
   }))
   const ms = Math.round(performance.now() - startedAtMs)
+  const cpuMs = Math.round(cpuNanoseconds(broker.pid) / 1e6)
   say(
-    `a start after ${after}, with ${STORED} stored events and ${SLEEPING} Sessions: ${ms} ms until it takes connections`,
+    `a start after ${after}, with ${STORED} stored events and ${SLEEPING} Sessions: ${ms} ms until it takes connections, ${cpuMs} ms of CPU`,
   )
   process.kill(broker.pid, end)
   await broker.stop()
