@@ -76,7 +76,7 @@ export const BROKERS: readonly BrokerKind[] = [
     byDefault: true,
     version: fieldgateVersion,
     missing: () => undefined,
-    prepare: prepareService,
+    prepare: (workspace) => prepareService(workspace, 'populate'),
     command: (workspace, port) => ({
       program: process.execPath,
       arguments: [...nodeFlags, serviceProgram, 'serve'],
@@ -89,12 +89,8 @@ export const BROKERS: readonly BrokerKind[] = [
     byDefault: true,
     version: fieldgateVersion,
     missing: () => undefined,
-    prepare: prepareService,
-    command: (workspace, port) => ({
-      program: process.execPath,
-      arguments: [...nodeFlags, serviceProgram, 'serve'],
-      environment: { ...serviceEnvironment(workspace, port), FIELDGATE_ENGINE: 'embedded' },
-    }),
+    prepare: (workspace) => prepareService(workspace, 'populate'),
+    command: durableServiceCommand,
   },
   {
     name: 'mosquitto',
@@ -144,11 +140,20 @@ function versionIn(file: string): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version
 }
 
-/** Fills the service's data directory, in a process that is over before the first measurement. */
-function prepareService(workspace: Workspace): Deployment {
+/** The whole service with its default engine. */
+export function durableServiceCommand(workspace: Workspace, port: number): BrokerCommand {
+  return {
+    program: process.execPath,
+    arguments: [...nodeFlags, serviceProgram, 'serve'],
+    environment: { ...serviceEnvironment(workspace, port), FIELDGATE_ENGINE: 'embedded' },
+  }
+}
+
+/** Fills the service's data directory, in a process that is over before the first measurement; of `plan` there are two. */
+export function prepareService(workspace: Workspace, plan: 'populate' | 'populate-codecs'): Deployment {
   const file = join(workspace.directory, 'deployment.json')
   if (!existsSync(file)) {
-    const result = spawnSync(process.execPath, [serviceProgram, 'populate', file], {
+    const result = spawnSync(process.execPath, [serviceProgram, plan, file], {
       stdio: ['ignore', 'inherit', 'inherit'],
       env: { ...process.env, ...serviceEnvironment(workspace, 0), FIELDGATE_LOG_LEVEL: 'warn' },
     })

@@ -9,28 +9,12 @@ import { silentLog } from '../src/broker/log.ts'
 import { decodeCayenneLpp, encodeCayenneLpp } from '../src/lorawan/codecs/cayenne-lpp.ts'
 import { Codecs } from '../src/lorawan/codecs/codecs.ts'
 import { addObject } from '../src/lorawan/codecs/uplink-object.ts'
+import { DECODER_SCRIPT } from './codec-deployment.ts'
 
 const UPLINKS_PER_SECOND = 2_000
 const SECONDS = 10
 const TICK_MS = 5
 const APPLICATIONS = 8
-
-/** Channel, type, value, as makers of sensors write it. */
-const SCRIPT = `
-function decodeUplink(input) { return { data: decode(input.bytes) }; }
-function decode(bytes) {
-  var decoded = {};
-  for (var i = 0; i < bytes.length; ) {
-    var channel = bytes[i++], type = bytes[i++];
-    if (channel === 0x01 && type === 0x75) { decoded.battery = bytes[i]; i += 1; }
-    else if (channel === 0x03 && type === 0x67) { decoded.temperature = readInt16LE(bytes.slice(i, i + 2)) / 10; i += 2; }
-    else if (channel === 0x04 && type === 0x68) { decoded.humidity = bytes[i] / 2; i += 1; }
-    else break;
-  }
-  return decoded;
-}
-function readInt16LE(bytes) { var ref = (bytes[1] << 8) + bytes[0]; return ref > 0x7fff ? ref - 0x10000 : ref; }
-`
 
 const EVENT = Buffer.from(
   JSON.stringify({
@@ -99,7 +83,7 @@ async function uplinks(): Promise<void> {
     const codec = {
       applicationId: String(n % APPLICATIONS),
       codec: 'CUSTOM_JS',
-      script: SCRIPT,
+      script: DECODER_SCRIPT,
       variables: {},
       receivedAtMs: 0,
     } as const

@@ -10,6 +10,19 @@ export const APPLICATIONS_OF_AN_ORGANIZATION = APPLICATIONS / ORGANIZATIONS
 /** Tokens of their own for connections that come as fast as they can. */
 export const TOKENS = 2_000
 
+/** An application of each organization, as it is made. */
+export interface PlannedApplication {
+  readonly name: string
+  readonly payloadCodec: '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
+  readonly payloadDecoderScript: string
+}
+
+/** Of the comparison of brokers: nothing is decoded. */
+export const PLAIN_APPLICATIONS: readonly PlannedApplication[] = Array.from(
+  { length: APPLICATIONS_OF_AN_ORGANIZATION },
+  (_, index) => ({ name: `application-${index}`, payloadCodec: '', payloadDecoderScript: '' }),
+)
+
 /** Who may do what. */
 export interface Deployment {
   readonly applicationIds: readonly string[]

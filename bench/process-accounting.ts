@@ -14,6 +14,11 @@ export function cpuNanoseconds(pid: number): number {
   return sum > 0 ? sum : parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }
 
+/** CPU time, user and system, of the process's main thread, in ns; 0 where the kernel keeps no `schedstat`. */
+export function mainThreadCpuNanoseconds(pid: number): number {
+  return runNanoseconds(pid, String(pid))
+}
+
 /** Resident memory of a process in bytes. Throws when there is no such process. */
 export function residentBytes(pid: number): number {
   return parseResident(readFileSync(`/proc/${pid}/status`, 'utf8'))

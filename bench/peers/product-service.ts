@@ -1,6 +1,7 @@
 /**
  * The whole service as a peer, on the settings of its environment: `node product-service.ts serve` until SIGTERM, or `populate <file>`, which makes the
- * organizations, applications, devices, users and tokens of a comparison in its data directory and writes what they are called.
+ * organizations, applications, devices, users and tokens of a comparison in its data directory and writes what they are called;
+ * `populate-codecs <file>` makes those of the figures of commands and codecs.
  */
 import { writeFileSync } from 'node:fs'
 import { checkSettings, describeFaults, readEnvironment } from '../../src/config.ts'
@@ -9,25 +10,26 @@ import type { Result } from '../../src/identity/result.ts'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
 import type { Service } from '../../src/service.ts'
-import {
-  APPLICATIONS_OF_AN_ORGANIZATION,
-  devEuiOf,
-  DEVICES_OF_AN_APPLICATION,
-  ORGANIZATIONS,
-  TOKENS,
-} from '../deployment.ts'
-import type { Deployment } from '../deployment.ts'
+import { CODEC_APPLICATIONS } from '../codec-deployment.ts'
+import { devEuiOf, DEVICES_OF_AN_APPLICATION, ORGANIZATIONS, PLAIN_APPLICATIONS, TOKENS } from '../deployment.ts'
+import type { Deployment, PlannedApplication } from '../deployment.ts'
 import type { Credentials } from '../load/job.ts'
 
 const NOBODY = { userId: null }
 const TTL_SECONDS = 86_400
 /** Devices of one call, so that the list of outcomes stays short. */
 const BATCH = 10_000
+/** The applications of each organization, by the command that makes them. */
+const PLANS: ReadonlyMap<string, readonly PlannedApplication[]> = new Map([
+  ['populate', PLAIN_APPLICATIONS],
+  ['populate-codecs', CODEC_APPLICATIONS],
+])
 
 const [command, file] = process.argv.slice(2)
 const service = await start()
-if (command === 'populate' && file !== undefined) {
-  writeFileSync(file, JSON.stringify(await populate(service.registry)), { mode: 0o600 })
+const chosen = command === undefined ? undefined : PLANS.get(command)
+if (chosen !== undefined && file !== undefined) {
+  writeFileSync(file, JSON.stringify(await populate(service.registry, chosen)), { mode: 0o600 })
   await service.close()
 } else {
   process.once('SIGTERM', () => {
@@ -45,15 +47,13 @@ function start(): Promise<Service> {
   return startService(settings, { log: createLog({ level: settings.logLevel, format: settings.logFormat }) })
 }
 
-async function populate(registry: Registry): Promise<Deployment> {
+async function populate(registry: Registry, plan: readonly PlannedApplication[]): Promise<Deployment> {
   const applicationIds: string[] = []
   const grants: { readonly userId: string; readonly organizationId: string }[] = []
   for (let index = 0; index < ORGANIZATIONS; index += 1) {
     const grant = await populateOrganization(registry, index)
     grants.push(grant)
-    for (let number = 0; number < APPLICATIONS_OF_AN_ORGANIZATION; number += 1) {
-      applicationIds.push(await addApplication(registry, grant.organizationId, `application-${number}`))
-    }
+    for (const planned of plan) applicationIds.push(await addApplication(registry, grant.organizationId, planned))
   }
   await addDevices(registry, applicationIds)
   const integrators = await Promise.all(grants.map((grant) => issueToken(registry, grant)))
@@ -86,16 +86,18 @@ async function populateOrganization(
   return { userId, organizationId }
 }
 
-async function addApplication(registry: Registry, organizationId: string, name: string): Promise<string> {
+async function addApplication(
+  registry: Registry,
+  organizationId: string,
+  planned: PlannedApplication,
+): Promise<string> {
   const application = {
-    name,
+    ...planned,
     description: '',
     organizationId,
     serviceProfileId: '',
     serviceProfileName: '',
-    payloadCodec: '' as const,
     payloadEncoderScript: '',
-    payloadDecoderScript: '',
   }
   return valueOf(await registry.applications.create(application, NOBODY)).id
 }

@@ -1,0 +1,101 @@
+/**
+ * `node bench/uplinks.ts [--rounds 3] [--pairs 15] [--seconds 1]`: how much later uplinks without a codec reach their subscribers while
+ * 2,000 uplinks a second of other applications go through scripts. docs/performance.md tells what is measured.
+ */
+import { loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+import { prepareCodecService } from './codec-service.ts'
+import type { CodecService } from './codec-service.ts'
+import { devicesWith } from './codec-deployment.ts'
+import type { PlannedDevice } from './codec-deployment.ts'
+import type { UplinkPhase, UplinkResult } from './load/codec-job.ts'
+import type { Percentiles } from './load/latency-histogram.ts'
+import { median } from './statistics.ts'
+
+const PLAIN_PER_SECOND = 2_000
+const DECODED_PER_SECOND = 2_000
+const WARM_UP_MS = 4_000
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    pairs: { type: 'string', default: '15' },
+    seconds: { type: 'string', default: '1' },
+  },
+})
+const service = await prepareCodecService()
+const without: UplinkPhase[] = []
+const withScripts: UplinkPhase[] = []
+for (let round = 0; round < Number(values.rounds); round += 1) {
+  const result = await run(service)
+  without.push(...result.without)
+  withScripts.push(...result.with)
+  console.log(`load of the machine ${loadavg()[0]?.toFixed(1)}`)
+  for (const [pair, phase] of result.without.entries()) {
+    console.log(`  without: ${line(phase)}`)
+    console.log(`  with:    ${line(result.with[pair] as UplinkPhase)}`)
+  }
+}
+console.log(`Medians of ${without.length} phases each:`)
+console.log(`  without scripts: ${medians(without)}`)
+console.log(`  with scripts:    ${medians(withScripts)}`)
+const growth = without.map(({ plain }, index) => (withScripts[index] as UplinkPhase).plain.p99 - plain.p99)
+console.log(`  p99 of the other traffic grows by ${median(growth).toFixed(2)} ms (median of the pairs)`)
+
+function run({ deployment, run: runJob }: CodecService): Promise<UplinkResult> {
+  const plain = devicesWith('', deployment)
+  const decoded = devicesWith('CUSTOM_JS', deployment)
+  const receivers = deployment.integrators.map((credentials, organization) => {
+    const own = [...plain, ...decoded].filter((device) => device.organization === organization)
+    const applicationIds = new Set(own.map(({ applicationId }) => applicationId))
+    return { credentials, topicFilters: Array.from(applicationIds, (id) => `application/${id}/device/+/event/up`) }
+  })
+  const job = {
+    kind: 'uplinks',
+    networkServer: { credentials: deployment.networkServer },
+    receivers,
+    plainTopicNames: plain.map(topicName),
+    plainPerSecond: PLAIN_PER_SECOND,
+    decodedTopicNames: decoded.map(topicName),
+    decodedPerSecond: DECODED_PER_SECOND,
+    warmUpMs: WARM_UP_MS,
+    pairs: Number(values.pairs),
+    phaseMs: Number(values.seconds) * 1000,
+  } as const
+  // An event that is kept waits for the disk, and that wait is not the scripts' doing.
+  return runJob(job, { FIELDGATE_KEEP_QOS0_EVENTS: 'false' })
+}
+
+function topicName({ applicationId, devEui }: PlannedDevice): string {
+  return `application/${applicationId}/device/${devEui}/event/up`
+}
+
+function line(phase: UplinkPhase): string {
+  const { plain, plainUplinks, decoded, decodedUplinks, notDecoded, seconds } = phase
+  const scripts =
+    decodedUplinks === 0
+      ? ''
+      : `; ${Math.round(decodedUplinks / seconds)} uplinks/s by scripts, ${notDecoded} of them not decoded: ${text(decoded)}`
+  return `${Math.round(plainUplinks / seconds)} other uplinks/s: ${text(plain)}${scripts}; ${share(phase)}`
+}
+
+function medians(phases: readonly UplinkPhase[]): string {
+  const of = (figure: (phase: UplinkPhase) => number): number => median(phases.map(figure))
+  const percentiles = (kind: 'plain' | 'decoded'): string =>
+    `p50 ${of((phase) => phase[kind].p50).toFixed(2)} ms, p99 ${of((phase) => phase[kind].p99).toFixed(2)} ms`
+  const cpu = of(({ cpuNs, seconds }) => cpuNs / 1e7 / seconds)
+  const mainThread = of(({ mainThreadCpuNs, seconds }) => mainThreadCpuNs / 1e7 / seconds)
+  const scripts = phases.some(({ decodedUplinks }) => decodedUplinks > 0)
+    ? `; by scripts ${percentiles('decoded')}`
+    : ''
+  return `other traffic ${percentiles('plain')}${scripts}; ${cpu.toFixed(0)} % of a core, main thread ${mainThread.toFixed(0)} %`
+}
+
+function share({ cpuNs, mainThreadCpuNs, seconds }: UplinkPhase): string {
+  const percent = (ns: number): string => `${(ns / 1e7 / seconds).toFixed(0)} %`
+  return `${percent(cpuNs)} of a core, main thread ${percent(mainThreadCpuNs)}`
+}
+
+function text({ p50, p99 }: Percentiles): string {
+  return `p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`
+}
