@@ -2,6 +2,7 @@
 import { Alert, Anchor, Button, Group, Loader, SimpleGrid, Stack, Tabs, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type ReactElement, useMemo, useState } from 'react'
+import { Link } from 'wouter'
 import { useDeployment, type Deployment } from '../api/broker-access.ts'
 import { useApplications } from '../api/directory.ts'
 import { Blank } from '../shell/blank.tsx'
@@ -33,13 +34,7 @@ export function ConnectPage(): ReactElement {
     >
       <Failure error={deployment.error} onRetry={() => void deployment.refetch()} />
       {applications.data?.result.length === 0 ? (
-        <Panel>
-          <Blank
-            icon="device"
-            title="No application yet"
-            text="Devices belong to applications. An admin of the organization creates the first one; then you can connect to it here."
-          />
-        </Panel>
+        <NoApplication />
       ) : deployment.data === undefined ? null : (
         <Panel title="Create access" lead="The token is the user name of the connection. It is shown once.">
           <AccessForm deployment={deployment.data} onAccess={setAccess} />
@@ -50,6 +45,26 @@ export function ConnectPage(): ReactElement {
       )}
       <TokenList newTokenId={access?.token.id} />
     </Page>
+  )
+}
+
+function NoApplication(): ReactElement {
+  const { isOrganizationAdmin } = useOrganization()
+  return (
+    <Panel>
+      <Blank
+        icon="device"
+        title="No application yet"
+        text={`Devices belong to applications. ${isOrganizationAdmin ? 'Create the first one' : 'An admin of the organization creates the first one'}; then you can connect to it here.`}
+        action={
+          isOrganizationAdmin ? (
+            <Button component={Link} href="/applications">
+              To the applications
+            </Button>
+          ) : undefined
+        }
+      />
+    </Panel>
   )
 }
 
