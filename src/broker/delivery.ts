@@ -50,7 +50,7 @@ export class Delivery {
     this.#index = index
     this.#store = store
     this.readers = new Readers(engine.partitions)
-    this.sending = new Sending(clock, counters, store, idProperty)
+    this.sending = new Sending(clock, counters, store, idProperty, (session) => this.wake(session))
     this.#tails = Array.from({ length: engine.partitions }, () => 0)
     this.#written = Array.from({ length: engine.partitions }, () => ({ messages: 0, bytes: 0 }))
     const routed = { tails: this.#tails, written: this.#written }

@@ -54,20 +54,21 @@ export function handlePubrel(broker: Broker, connection: Connection, packet: Ack
     connection.disconnect(ReasonCodes.protocolError, 'PUBREL before PUBREC', 'wrong_acknowledgement')
     return
   }
-  if (known !== undefined) {
-    session.received.delete(packet.packetId)
-    if (known.connections === session.connections) connection.unacknowledgedPublishes -= 1
+  const { packetId } = packet
+  if (known === undefined) {
+    connection.sendAcknowledgement('pubcomp', packetId, ReasonCodes.packetIdentifierNotFound) // [MQTT-4.3.3-11]
+    return
   }
   const complete = (): void => {
-    if (connection.isClosed) return
-    connection.sendAcknowledgement(
-      'pubcomp',
-      packet.packetId,
-      known === undefined ? ReasonCodes.packetIdentifierNotFound : ReasonCodes.success,
-    ) // [MQTT-4.3.3-11]
+    if (session.received.get(packetId) === known) {
+      session.received.delete(packetId)
+      const { connection: asking } = session
+      if (asking !== undefined && known.connections === session.connections) asking.unacknowledgedPublishes -= 1
+    }
+    if (!connection.isClosed) connection.sendAcknowledgement('pubcomp', packetId) // [MQTT-4.3.3-11]
   }
-  if (known !== undefined && broker.store?.keeps(session) === true)
-    broker.store.released(session, packet.packetId, complete)
+  // Until the engine has forgotten it, the Packet Identifier means this message: also to a PUBREL that comes again.
+  if (broker.store?.keeps(session) === true) broker.store.released(session, packetId, complete)
   else complete()
 }
 

@@ -142,6 +142,7 @@ async function restoreSent(
     const { session } = known
     const group = entry.group === undefined ? undefined : sessions.findGroup(entry.group)
     place(handled, group ?? session).add(placeKey(entry.partition, entry.offset))
+    session.restoreOrder(entry.order)
     const other = session.inflight.get(entry.packetId)
     // Identifiers are used again: the newest message is the one in flight.
     const isNewest = other === undefined || entry.order > other.order
@@ -167,6 +168,7 @@ function inflightOf(entry: InflightRecord, group: SharedGroup | undefined): Infl
     order,
     subscriptionIdentifiers,
     group,
+    isStored: true,
     watcher: undefined,
   }
 }
@@ -196,6 +198,7 @@ function resumeSession(
     const group = entry.group === undefined ? undefined : sessions.findGroup(entry.group)
     const places = place(handled, group ?? session)
     const key = placeKey(entry.partition, entry.offset)
+    session.restoreOrder(entry.order)
     // Of QoS 2 the records of their own are what counts.
     if (entry.qos === 1 && !session.inflight.has(entry.packetId)) {
       session.inflight.set(entry.packetId, inflightOf(entry, group))

@@ -36,7 +36,17 @@ export class Sending implements Outlet {
   /** The User Property that tells a message's id; undefined: none does. */
   readonly #idProperty: string | undefined
 
-  constructor(clock: Clock, counters: Counters, store: SessionStore | undefined, idProperty: string | undefined) {
+  /** Lets a Session go on that waited for the engine. */
+  readonly #wake: (session: Session) => void
+
+  constructor(
+    clock: Clock,
+    counters: Counters,
+    store: SessionStore | undefined,
+    idProperty: string | undefined,
+    wake: (session: Session) => void,
+  ) {
+    this.#wake = wake
     this.#clock = clock
     this.#counters = counters
     this.#store = store
@@ -145,7 +155,8 @@ export class Sending implements Outlet {
     const { connection } = session
     if (connection === undefined) return false
     while (session.resend.length > 0) {
-      if (!hasWindow(session)) return false
+      // The engine wakes the Session when it knows it.
+      if (!hasWindow(session) || session.resend[0]?.isStored === false) return false
       const entry = session.resend.shift() as Inflight
       const { qos, retain, packetId, subscriptionIdentifiers } = entry
       const message = entry.message as Message
@@ -200,6 +211,8 @@ export class Sending implements Outlet {
     }
     const packetId = session.nextPacketId()
     const { partition, offset } = message
+    const store = this.#store
+    const isStoredFirst = qos === 2 && store !== undefined && store.keeps(session) && offset >= 0
     const entry: Inflight = {
       message,
       partition,
@@ -210,16 +223,18 @@ export class Sending implements Outlet {
       subscriptionIdentifiers,
       group,
       awaiting: 'publish',
+      isStored: !isStoredFirst,
       order: session.nextOrder(this.#clock.now()),
       watcher,
     }
     session.inflight.set(packetId, entry)
-    const store = this.#store
-    if (qos === 2 && store !== undefined && store.keeps(session) && offset >= 0) {
+    if (isStoredFirst) {
       // Its Packet Identifier must be known after a crash, or it would be sent as another message [MQTT-4.3.3-5].
       store.sending(session, entry, () => {
-        if (session.connection !== connection || session.inflight.get(packetId) !== entry) return
-        if (!connection.sendPublish(message, qos, retain, dup, packetId, subscriptionIdentifiers))
+        entry.isStored = true
+        if (session.inflight.get(packetId) !== entry) return
+        if (session.connection !== connection) this.#wake(session)
+        else if (!connection.sendPublish(message, qos, retain, dup, packetId, subscriptionIdentifiers))
           this.#cannotSend(session, entry)
       })
       return

@@ -48,6 +48,8 @@ export interface Inflight extends Owed {
   readonly group: SharedGroup | undefined
   /** `publish` until PUBACK or PUBREC; `pubrel` until PUBCOMP. */
   awaiting: 'publish' | 'pubrel'
+  /** False while the engine does not know yet under which Packet Identifier it goes: till then it must not. */
+  isStored: boolean
   /** Grows with each message that the Session is sent, over restarts too. */
   readonly order: number
   /** Who dispatched it, of a message that is not in the log. */
@@ -137,6 +139,11 @@ export class Session {
   nextOrder(nowMs: number): number {
     this.#lastOrder = Math.max(this.#lastOrder + 1, nowMs * 1000)
     return this.#lastOrder
+  }
+
+  /** After a restart: the Session has given this number, whatever the clock says by now. */
+  restoreOrder(order: number): void {
+    this.#lastOrder = Math.max(this.#lastOrder, order)
   }
 
   get lastPacketId(): number {
