@@ -34,13 +34,20 @@ export interface BrokerConnectionSettings {
   readonly timers: Timers
 }
 
-/** Messages that are on their way to be owned at a time: the Receive Maximum that the broker is told. */
-const WINDOW = 64
 /**
- * A broker of MQTT 3.1.1 has a window of its own. Beyond this one the socket is not read, and with it no answer to what was sent: a
- * connection that can't own events for long ends, and what was not acknowledged comes again.
+ * Messages that are on their way to be owned at a time: the Receive Maximum that the broker is told. They are acknowledged in order, so
+ * one uplink that waits for its application's script holds up the PUBACKs behind it: the window has a few seconds of events.
  */
-const MAXIMUM_TAKEN = 1_024
+const RECEIVE_WINDOW = 1_024
+/**
+ * A broker of MQTT 3.1.1 has a window of its own. Beyond these bounds the socket is not read, and with it no answer to what was sent:
+ * a connection that can't own events for long ends, and what was not acknowledged comes again. The bytes, of payloads and Topic
+ * Names, are those of a full window of events as large as real ones get, and stop a broker of huge ones from filling the memory.
+ */
+const MAXIMUM_TAKEN = 2_048
+const MAXIMUM_TAKEN_BYTES = 8_388_608
+/** Messages that are given to the broker at a time. */
+const SEND_WINDOW = 64
 /** The largest packet that is read: an event of a device has some KB. Beyond it the connection ends. */
 const MAXIMUM_PACKET_BYTES = 1_048_576
 /** How long an answer of the broker may take, after which the connection is given up. */
@@ -54,6 +61,7 @@ const MAXIMUM_PACKET_ID = 65_535
 
 interface Taken {
   readonly packetId: number
+  readonly sizeBytes: number
   isOwned: boolean
 }
 
@@ -71,13 +79,14 @@ export class BrokerConnection {
   readonly #settings: BrokerConnectionSettings
   readonly #reader: PacketReader<'client'>
   readonly #taken: Taken[] = []
+  #takenBytes = 0
   readonly #sent = new Map<number, Sent>()
   readonly #setEnded: (error: BrokerConnectionError) => void
   readonly #setReady: { resolve(): void; reject(error: BrokerConnectionError): void }
   #state: 'connecting' | 'subscribing' | 'ready' | 'over' = 'connecting'
   #cancelWait: () => void
   #lastPacketId = SUBSCRIBE_ID
-  #sendWindow = WINDOW
+  #sendWindow = SEND_WINDOW
 
   /** Takes the socket over, which is open; CONNECT is sent at once. */
   constructor(socket: Duplex, settings: BrokerConnectionSettings) {
@@ -146,7 +155,7 @@ export class BrokerConnection {
     const { clientId, userName, password, protocolVersion, sessionExpirySeconds } = this.#settings
     const properties = {
       sessionExpiryIntervalSeconds: sessionExpirySeconds,
-      receiveMaximum: WINDOW,
+      receiveMaximum: RECEIVE_WINDOW,
       maximumPacketSizeBytes: MAXIMUM_PACKET_BYTES,
     }
     this.#send({
@@ -163,7 +172,7 @@ export class BrokerConnection {
 
   #read(): void {
     try {
-      while (this.#state !== 'over' && this.#taken.length < MAXIMUM_TAKEN) {
+      while (this.#state !== 'over' && this.#mayTakeMore) {
         const packet = this.#reader.next()
         if (packet === undefined) return
         this.#handle(packet)
@@ -181,7 +190,7 @@ export class BrokerConnection {
         const reason = packet.properties?.reasonString
         if (packet.reasonCode !== 0) return this.#end('refused', `CONNACK ${codeText(packet.reasonCode, reason)}`)
         if (packet.properties?.maximumQoS === 0) return this.#end('refused', 'the broker has no QoS 1')
-        this.#sendWindow = Math.min(packet.properties?.receiveMaximum ?? WINDOW, WINDOW)
+        this.#sendWindow = Math.min(packet.properties?.receiveMaximum ?? SEND_WINDOW, SEND_WINDOW)
         this.#state = 'subscribing'
         return this.#subscribe()
       }
@@ -228,10 +237,16 @@ export class BrokerConnection {
     this.#setReady.resolve()
   }
 
+  get #mayTakeMore(): boolean {
+    return this.#taken.length < MAXIMUM_TAKEN && this.#takenBytes < MAXIMUM_TAKEN_BYTES
+  }
+
   #take(packet: PublishPacket): void {
     if (packet.qos === 2) return this.#end('protocol_error', 'a message above the QoS of the subscription')
-    const taken: Taken = { packetId: packet.packetId, isOwned: false }
+    const sizeBytes = packet.payload.length + packet.topicName.length
+    const taken: Taken = { packetId: packet.packetId, sizeBytes, isOwned: false }
     this.#taken.push(taken)
+    this.#takenBytes += sizeBytes
     this.#settings.take(packet).then(
       () => {
         taken.isOwned = true
@@ -246,7 +261,8 @@ export class BrokerConnection {
     if (this.#state === 'over') return
     let owned = 0
     while (this.#taken[owned]?.isOwned === true) owned += 1
-    for (const { packetId } of this.#taken.splice(0, owned)) {
+    for (const { packetId, sizeBytes } of this.#taken.splice(0, owned)) {
+      this.#takenBytes -= sizeBytes
       // QoS 0 has no identifier and wants no answer.
       if (packetId !== 0) this.#send({ type: 'puback', packetId, reasonCode: 0 })
     }
