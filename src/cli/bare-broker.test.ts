@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { connectAsync } from 'mqtt'
-import type { MqttClient } from 'mqtt'
+import { connect, connectAsync } from 'mqtt'
+import type { IClientOptions } from 'mqtt'
 import { within } from '../../test/support/bounded-wait.ts'
 import { Program, runProgram } from '../../test/support/program.ts'
 
@@ -20,16 +20,15 @@ async function listening(program: Program): Promise<number> {
   return Number(port)
 }
 
-function connect(port: number): Promise<MqttClient> {
+function options(port: number): IClientOptions {
   const lasting = { protocolVersion: 5, clean: false, properties: { sessionExpiryInterval: 3600 } } as const
-  const options = { host: '127.0.0.1', port, clientId: 'reader', reconnectPeriod: 0, ...lasting }
-  return within(connectAsync(options), 'CONNACK')
+  return { host: '127.0.0.1', port, clientId: 'reader', reconnectPeriod: 0, ...lasting }
 }
 
 test('with the embedded engine messages and Sessions outlive a kill, and SIGTERM ends it with 0', async () => {
   {
     await using program = new Program(process.execPath, EMBEDDED)
-    const client = await connect(await listening(program))
+    const client = await within(connectAsync(options(await listening(program))), 'CONNACK')
     await client.subscribeAsync('a/#', { qos: 1 })
     await client.endAsync()
     const publisher = await within(connectAsync({ host: '127.0.0.1', port: await listening(program) }), 'CONNACK')
@@ -39,8 +38,9 @@ test('with the embedded engine messages and Sessions outlive a kill, and SIGTERM
     await publisher.endAsync(true)
   }
   await using program = new Program(process.execPath, EMBEDDED)
-  const client = await connect(await listening(program))
   const { promise, resolve } = Promise.withResolvers<string>()
+  // Listened to from the start: the message may come with CONNACK.
+  const client = connect(options(await listening(program)))
   client.on('message', (_topicName, payload) => resolve(payload.toString()))
   assert.equal(await within(promise, 'the message'), 'kept')
   await client.endAsync()
