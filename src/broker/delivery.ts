@@ -14,7 +14,7 @@ import type { Written } from './log-readers.ts'
 import type { Message } from './message.ts'
 import type { LastJoin } from './outgoing.ts'
 import { Sending, mayReceive } from './sending.ts'
-import type { Inflight, Session, Subscription } from './session.ts'
+import type { Session, Subscription } from './session.ts'
 import type { SessionStore } from './session-store.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { Route, SubscriptionIndex } from './subscription-index.ts'
@@ -159,18 +159,33 @@ export class Delivery {
         if (readsLog(subscription)) this.#fallBehindTail(session, subscription.topicFilter)
       } else if (!subscription.group.hasConnectedMember) this.rest(subscription.group)
     }
-    for (const entry of session.inflight.values()) {
-      if (entry.group === undefined) continue
-      if (entry.watcher !== undefined || entry.group.hasConnectedMember) this.#giveBack(session, entry, entry.group)
+    this.giveBack(session, (group) => group.hasConnectedMember)
+  }
+
+  /**
+   * What the Session has in flight for groups goes to other members: QoS 1 only, a QoS 2 message stays with its
+   * Session [MQTT-4.8.2-4], [MQTT-4.8.2-5]. What was dispatched to it goes back to its owner.
+   */
+  giveBack(session: Session, canTake: (group: SharedGroup) => boolean): void {
+    const gained = new Set<SharedGroup>()
+    for (const { packetId, qos, group, watcher, message, partition, offset } of session.inflight.values()) {
+      if (qos !== 1 || group === undefined || (watcher === undefined && !canTake(group))) continue
+      session.inflight.delete(packetId)
+      if (watcher !== undefined) watcher.abandoned()
+      else {
+        group.returned.push({ message, partition, offset })
+        gained.add(group)
+      }
+    }
+    for (const group of gained) {
+      this.#store?.handedBack(session, group)
+      this.#turns.wake(group)
     }
   }
 
-  /** The Session has ended: its shared messages go to other members, its places in the log are given up. */
+  /** The Session has ended: its places in the log are given up. */
   forget(session: Session): void {
-    for (const entry of session.inflight.values()) {
-      if (entry.watcher !== undefined) entry.watcher.abandoned()
-      else if (entry.group !== undefined && entry.group.members.size > 0) this.#giveBack(session, entry, entry.group)
-    }
+    for (const { watcher } of session.inflight.values()) watcher?.abandoned()
     session.inflight.clear()
     session.retained = []
     this.#giveUp(session)
@@ -261,21 +276,6 @@ export class Delivery {
         session.retained.push({ message, subscription })
     }
     if (session.resend.length === 0) this.sending.drainRetained(session)
-  }
-
-  /** A QoS 1 message goes to another member; a QoS 2 one stays with its Session [MQTT-4.8.2-4], [MQTT-4.8.2-5]. */
-  #giveBack(session: Session, entry: Inflight, group: SharedGroup): void {
-    if (entry.qos !== 1) return
-    session.inflight.delete(entry.packetId)
-    this.#store?.changed(session)
-    if (entry.watcher !== undefined) {
-      entry.watcher.abandoned()
-      return
-    }
-    const { message, partition, offset } = entry
-    group.returned.push({ message, partition, offset })
-    this.#store?.changed(group)
-    this.#turns.wake(group)
   }
 
   #fallBehind(reader: Reader, partition: number, offset: number): void {

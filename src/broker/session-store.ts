@@ -75,6 +75,20 @@ export class SessionStore {
     this.#write([this.#sessionChange(session)], done)
   }
 
+  /**
+   * The Session has given messages back to the group. Both are written as one, with the members that the group gave messages to
+   * since they were saved: or a crash could find a message with nobody.
+   */
+  handedBack(session: Session, group: SharedGroup): void {
+    const changes: StateChange[] = []
+    for (const member of group.members.keys()) {
+      if (member !== session && member.isUnsaved && this.keeps(member)) changes.push(this.#sessionChange(member))
+    }
+    changes.push(groupChange(group))
+    if (this.keeps(session)) changes.push(this.#sessionChange(session))
+    this.#write(changes, () => {})
+  }
+
   /** A QoS 2 message is about to be sent; `done` when it will be known after a crash. */
   sending(session: Session, entry: Inflight, done: () => void): void {
     this.changed(session)
@@ -168,7 +182,8 @@ export class SessionStore {
     const text = checkpoint.toString('latin1')
     if (this.#unsaved.length === 0 && this.#completed.length === 0 && text === this.#savedTails) return
     const passed = this.#takePassed(tails)
-    const unsaved = this.#unsaved
+    // A member has what its group gave it before the group says that it gave it.
+    const unsaved = this.#unsaved.toSorted((a, b) => Number('members' in a) - Number('members' in b))
     this.#unsaved = []
     for (let first = 0; first < unsaved.length; first += SESSIONS_PER_TURN) {
       const part = unsaved.slice(first, first + SESSIONS_PER_TURN)

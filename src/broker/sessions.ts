@@ -85,6 +85,8 @@ export class Sessions {
   end(session: Session): void {
     if (this.#byKey.get(session.key) !== session) return
     this.#byKey.delete(session.key)
+    // Groups have what was theirs before the Session's own record goes.
+    this.#delivery.giveBack(session, (group) => group.members.size > 1)
     this.#store?.forget(session)
     session.hasEnded = true
     const identity = identityKey(session)

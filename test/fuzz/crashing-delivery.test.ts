@@ -44,6 +44,9 @@ const ACTIONS: readonly { readonly weight: number; readonly arbitrary: fc.Arbitr
 
 const schedule = fc.array(fc.oneof(...ACTIONS), { minLength: 20, maxLength: 200, size: 'max' })
 
+const versions = fc.constantFrom<ProtocolVersion>(4, 5)
+const receiveMaxima = fc.constantFrom<number>(1, 2, 3, 65_535)
+
 /** Schedules that once lost a message, doubled one or changed the order. */
 const REGRESSIONS: [Action[], ProtocolVersion, number][] = [
   // An order of sending that began again with each process.
@@ -52,7 +55,16 @@ const REGRESSIONS: [Action[], ProtocolVersion, number][] = [
   'publish, subscriber breaks, sync, tick, subscriber reads, publish, sync one, publisher reads, tick, subscriber reads, publisher reads, subscriber breaks, sync one, subscriber reads, publish, publisher reads, sync one, publisher reads, publisher reads, crash, sync, tick',
   // A PUBREL that came again while the engine had not forgotten the Packet Identifier, which then meant another message.
   'publish, sync, sync one, tick, publisher reads, publisher breaks, publish, sync one, publisher reads, publish, crash, publish, sync one, subscriber reads, publish, publish, subscriber reads, publish, publisher breaks, publish, subscriber reads, subscriber breaks, sync one, subscriber reads, publisher reads, subscriber reads, crash, sync one',
+  // A message that a member of a group had given back, and that neither it nor the next one was saved with.
+  'publish, sync, tick, subscriber breaks, sync, subscriber reads, sync one, subscriber reads, crash, crash, sync, sync one, sync one, publisher reads, sync one, publisher breaks, tick, publisher reads, crash, sync, sync one, subscriber reads, tick, subscriber reads, subscriber reads',
 ].map((text) => [text.split(', ') as Action[], 4, 1])
+
+interface Clients {
+  readonly version: ProtocolVersion
+  readonly receiveMaximum: number
+  readonly granted: 1 | 2
+  readonly members: 1 | 2
+}
 
 /** Brokers one after the other on one disk, with the clients that move from one to the next. */
 class Deployment {
@@ -61,14 +73,16 @@ class Deployment {
   engine: SlowEngine
   harness: Harness
   readonly publisher: Publisher
-  readonly subscriber: Subscriber
+  /** One with a subscription of its own, or two that share one. */
+  readonly subscribers: readonly Subscriber[]
+  #acting = 0
 
-  static async open(version: ProtocolVersion, receiveMaximum: number, granted: 1 | 2): Promise<Deployment> {
+  static async open(clients: Clients): Promise<Deployment> {
     const clock = new ManualClock()
     const disk = new SlowDisk()
     const engine = disk.mount()
     const harness = await createHarness({ engine, clock, limits: { maximumInflight: 5 } })
-    return new Deployment(disk, clock, engine, harness, version, receiveMaximum, granted)
+    return new Deployment(disk, clock, engine, harness, clients)
   }
 
   private constructor(
@@ -76,22 +90,33 @@ class Deployment {
     clock: ManualClock,
     engine: SlowEngine,
     harness: Harness,
-    version: ProtocolVersion,
-    receiveMaximum: number,
-    granted: 1 | 2,
+    { version, receiveMaximum, granted, members }: Clients,
   ) {
     this.disk = disk
     this.clock = clock
     this.engine = engine
     this.harness = harness
     this.publisher = new Publisher(harness, version, 'publisher', 65_535)
-    this.subscriber = new Subscriber(harness, version, 'subscriber', receiveMaximum, granted)
+    this.subscribers = Array.from(
+      { length: members },
+      (_, index) => new Subscriber(harness, version, `subscriber ${index}`, receiveMaximum, granted),
+    )
   }
 
-  async subscribe(granted: 1 | 2): Promise<void> {
-    const subscribing = (await this.subscriber.connected()).subscribe('t/+', { qos: granted })
-    await this.sync()
-    await subscribing
+  async subscribe(): Promise<void> {
+    const topicFilter = this.subscribers.length === 1 ? 't/+' : '$share/group/t/+'
+    for (const subscriber of this.subscribers) {
+      const subscribing = (await subscriber.connected()).subscribe(topicFilter, { qos: subscriber.qos })
+      await this.sync()
+      await subscribing
+    }
+  }
+
+  /** All clients in turn; true when one of them had something to do. */
+  async stepAll(): Promise<boolean> {
+    const moved = [await this.publisher.step()]
+    for (const subscriber of this.subscribers) moved.push(await subscriber.step())
+    return moved.includes(true)
   }
 
   /** Resolves when what is owned by now has been told. */
@@ -104,11 +129,13 @@ class Deployment {
   async restart(): Promise<void> {
     this.engine = this.disk.mount()
     this.harness = await createHarness({ engine: this.engine, clock: this.clock, limits: { maximumInflight: 5 } })
-    for (const client of [this.publisher, this.subscriber]) client.moveTo(this.harness)
+    for (const client of [this.publisher, ...this.subscribers]) client.moveTo(this.harness)
   }
 
   async run(action: Action, sent: string[], published: 1 | 2): Promise<void> {
-    const { publisher, subscriber } = this
+    const { publisher } = this
+    this.#acting += 1
+    const subscriber = this.subscribers[this.#acting % this.subscribers.length] as Subscriber
     if (action === 'publish') {
       if (sent.length === MESSAGES) return
       sent.push(String(sent.length))
@@ -136,32 +163,53 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+/** Runs the schedule, then lets everything be good for as long as it takes; answers what was sent. */
+async function deliver(deployment: Deployment, actions: readonly Action[], published: 1 | 2): Promise<string[]> {
+  await deployment.subscribe()
+  const sent: string[] = []
+  for (const action of actions) await deployment.run(action, sent, published)
+  for (let quiet = 0; quiet < 6;) {
+    quiet = (await deployment.stepAll()) ? 0 : quiet + 1
+    await deployment.sync()
+  }
+  assert.ok(deployment.publisher.isDone)
+  return sent
+}
+
 for (const granted of [1, 2] as const) {
   for (const published of [1, 2] as const) {
     const isOnce = granted === 2 && published === 2
-    test(`published at QoS ${published} and subscribed at QoS ${granted} over crashes of the broker: each message ${isOnce ? 'exactly once' : 'at least once'}, in order`, async () => {
+    const times = isOnce ? 'exactly once' : 'at least once'
+    test(`published at QoS ${published} and subscribed at QoS ${granted} over crashes of the broker: each message ${times}, in order`, async () => {
       await fc.assert(
-        fc.asyncProperty(
-          schedule,
-          fc.constantFrom<ProtocolVersion>(4, 5),
-          fc.constantFrom<number>(1, 2, 3, 65_535),
-          async (actions, version, receiveMaximum) => {
-            const deployment = await Deployment.open(version, receiveMaximum, granted)
-            const { publisher, subscriber } = deployment
-            await deployment.subscribe(granted)
-            const sent: string[] = []
-            for (const action of actions) await deployment.run(action, sent, published)
-            // Then everything is good for as long as it takes.
-            for (let quiet = 0; quiet < 6;) {
-              const moved = [await publisher.step(), await subscriber.step()]
-              quiet = moved.includes(true) ? 0 : quiet + 1
-              await deployment.sync()
-            }
-            assert.ok(publisher.isDone)
-            assert.deepEqual(firsts(subscriber.received), sent)
-            if (isOnce) assert.deepEqual(subscriber.received, sent)
-          },
-        ),
+        fc.asyncProperty(schedule, versions, receiveMaxima, async (actions, version, receiveMaximum) => {
+          const deployment = await Deployment.open({ version, receiveMaximum, granted, members: 1 })
+          const sent = await deliver(deployment, actions, published)
+          const received = deployment.subscribers.flatMap((subscriber) => subscriber.received)
+          assert.deepEqual(firsts(received), sent)
+          if (isOnce) assert.deepEqual(received, sent)
+        }),
+        { ...fuzzRuns(60), examples: REGRESSIONS },
+      )
+    })
+
+    test(`published at QoS ${published} to a shared subscription at QoS ${granted} over crashes of the broker: each message ${times}`, async () => {
+      await fc.assert(
+        fc.asyncProperty(schedule, versions, receiveMaxima, async (actions, version, receiveMaximum) => {
+          const deployment = await Deployment.open({ version, receiveMaximum, granted, members: 2 })
+          const sent = await deliver(deployment, actions, published)
+          const received = deployment.subscribers.flatMap((subscriber) => subscriber.received).map(Number)
+          const wanted = sent.map(Number)
+          assert.deepEqual(
+            [...new Set(received)].toSorted((a, b) => a - b),
+            wanted,
+          )
+          if (isOnce)
+            assert.deepEqual(
+              received.toSorted((a, b) => a - b),
+              wanted,
+            )
+        }),
         { ...fuzzRuns(60), examples: REGRESSIONS },
       )
     })

@@ -1,6 +1,6 @@
 /** Clients that follow the protocol on connections, and with brokers, that break anywhere. */
 import assert from 'node:assert/strict'
-import type { ProtocolVersion, QoS, ServerPacket } from '../../src/mqtt/packet.ts'
+import type { ProtocolVersion, ServerPacket } from '../../src/mqtt/packet.ts'
 import type { Harness, TestClient } from '../support/broker-harness.ts'
 
 /** One end of the protocol with a memory that outlives its connections. */
@@ -93,7 +93,7 @@ export class Publisher extends FlakyClient {
 export class Subscriber extends FlakyClient {
   readonly received: string[] = []
   readonly #unreleased = new Set<number>()
-  readonly qos: QoS
+  readonly qos: 1 | 2
 
   constructor(harness: Harness, version: ProtocolVersion, clientId: string, receiveMaximum: number, qos: 1 | 2) {
     super(harness, version, clientId, receiveMaximum)
