@@ -403,6 +403,22 @@ describe('the bounds of the queue', () => {
     assert.equal(downlinks.state.entries.size, 3)
   })
 
+  it('let a hundredth of an organization’s fates go at a time', async () => {
+    const limits = { ...DOWNLINK_QUEUE_LIMITS, leftPerDevice: 1_000, leftPerOrganization: 200 }
+    const downlinks = await openTestDownlinks({ limits })
+    const sendSome = async (from: number, to: number): Promise<void> => {
+      for (let number = from; number <= to; number += 1) {
+        await send(downlinks, { id: String(number) })
+        await downlinks.settle()
+      }
+    }
+    await sendSome(1, 200)
+    assert.equal(downlinks.state.entries.size, 200)
+    await sendSome(201, 201)
+    // Three of 201 are gone: 1, 2 and 3.
+    assert.deepEqual([states(downlinks).at(-1), downlinks.state.entries.size], ['4 sent', 198])
+  })
+
   it('let fates go after a day', async () => {
     const downlinks = await openTestDownlinks()
     await send(downlinks, { id: 'a' })

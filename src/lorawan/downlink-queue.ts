@@ -377,8 +377,13 @@ export class DownlinkQueue {
     const ofDevice = this.#shelves.device(devEui)?.left ?? []
     if (ofDevice.length > leftPerDevice) this.#forget(ofDevice.slice(0, 1))
     const ofOrganization = this.#shelves.leftOf(organizationId)
-    if (ofOrganization.size > leftPerOrganization) this.#forget([...ofOrganization.values().take(1)])
-    if (this.#shelves.left > leftInAll) this.#forget([...(this.#shelves.largestOrganization()?.values().take(1) ?? [])])
+    if (ofOrganization.size > leftPerOrganization) this.#forgetSome(ofOrganization)
+    if (this.#shelves.left > leftInAll) this.#forgetSome(this.#shelves.largestOrganization())
+  }
+
+  /** The earliest hundredth, in one write: where a large Set begins that is always cut off there takes 6 µs to find. */
+  #forgetSome(items: ReadonlySet<DownlinkItem> = new Set()): void {
+    this.#forget([...items.values().take(Math.ceil(items.size / 100))])
   }
 
   #forget(items: readonly DownlinkItem[]): void {
