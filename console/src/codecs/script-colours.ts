@@ -1,5 +1,5 @@
-/** JavaScript as pieces to be coloured, by CodeMirror's parser. Fetched when a script is first shown. */
-import { javascriptLanguage } from '@codemirror/lang-javascript'
+/** JavaScript as pieces to be coloured, by the Lezer parser. Fetched when a script is first shown. */
+import { parser } from '@lezer/javascript'
 
 /** What a piece of a script is; `plain` has no colour of its own. */
 export type PieceKind = 'plain' | 'keyword' | 'string' | 'number' | 'comment' | 'property' | 'fault'
@@ -46,7 +46,7 @@ export function colouredScript(text: string): ColouredScript {
     if (to > from) pieces.push({ text: text.slice(from, to), kind })
     from = Math.max(from, to)
   }
-  javascriptLanguage.parser.parse(text).iterate({
+  parser.parse(text).iterate({
     enter: (node) => {
       if (node.type.isError) faultAt ??= node.from
       const inside = INSIDE_OF[node.name]
