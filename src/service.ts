@@ -179,8 +179,9 @@ async function compose(
   networkServers.push(...ofSettings.networkServers)
   await downlinks.load()
   cleanups.push(() => opened.close())
-  const { status, close: closeStatus } = openStatus({ settings, dataDirectory: directory.path, registry, broker })
-  cleanups.push(closeStatus)
+  const openedStatus = openStatus({ settings, dataDirectory: directory.path, registry, broker })
+  const { status } = openedStatus
+  cleanups.push(() => openedStatus.close())
   const ticking = setInterval(() => {
     broker.tick()
     status.tick()
