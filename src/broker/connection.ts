@@ -368,7 +368,7 @@ export class Connection implements TransportHandlers {
     }
   }
 
-  /** Packets are handled in order: the next waits for this one [MQTT-4.6.0-2]. */
+  /** Packets are handled in order: the next waits for this one. */
   #waitFor(judged: Promise<void>): void {
     this.#waiting = true
     judged.then(

@@ -162,6 +162,8 @@ export class SessionStore {
   checkpoint(): Promise<void> {
     this.#running ??= this.#checkpoint().finally(() => {
       this.#running = undefined
+      // So many came while it was under way.
+      if (this.#settled >= MESSAGES_BETWEEN_CHECKPOINTS) this.#afterTurn(() => void this.checkpoint())
     })
     return this.#running
   }
