@@ -43,6 +43,7 @@ import { openUplinkPath } from './open-uplink-path.ts'
 import type { NetworkServer } from './lorawan/network-server.ts'
 import type { NetworkServerEntry } from './lorawan/network-servers/settings.ts'
 import { openNetworkServers, readNetworkServersFile } from './network-servers.ts'
+import { listening, StartFailure } from './start-failure.ts'
 import { createTelemetry } from './telemetry.ts'
 
 /** Where the build puts the console: beside this file's own build, or below `dist/` when this runs from its source. */
@@ -64,11 +65,6 @@ const EVENT_ID_PROPERTY = 'event-id'
 const MEMORY_HISTORY_MESSAGES = 1_000
 /** Counters of the broker that are a current state. */
 const CURRENT_COUNTERS = ['connections', 'sessions', 'subscriptions']
-
-/** A service that could not be started: a sentence for people, without a stack. */
-export class StartFailure extends Error {
-  override readonly name = 'StartFailure'
-}
 
 /** A running service. */
 export interface Service {
@@ -391,28 +387,6 @@ async function openCertificates(
   })
   cleanups.push(() => certificates.close())
   return { certificates, onChange }
-}
-
-/** Says in words which port is taken and how to choose another. */
-async function listening<Listening>(
-  setting: string,
-  port: number,
-  listen: () => Promise<Listening>,
-): Promise<Listening> {
-  try {
-    return await listen()
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'EADDRINUSE') {
-      throw new StartFailure(`Port ${port} is in use by another program. Choose another by ${setting}.`)
-    }
-    if (code === 'EACCES')
-      throw new StartFailure(`Port ${port} may not be opened by this user. Choose another by ${setting}.`)
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new StartFailure('The address of FIELDGATE_HOST is not one of this machine.')
-    }
-    throw error
-  }
 }
 
 async function shutDown(broker: Broker, log: Log, cleanups: Cleanup[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { StartFailure } from '../service.ts'
+import { StartFailure } from '../start-failure.ts'
 import { CommandFailure } from './command-failure.ts'
 
 /** Why the service did not start, for people; the error itself where it is none that they can do something about. */
