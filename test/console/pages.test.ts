@@ -196,6 +196,25 @@ test('the first page takes less than 300 kB of script and answers within two sec
   await window.close()
 })
 
+test('who asked for less motion sees a button that can be pressed as such at once', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await window.signIn('/connect', world.anna)
+  await page.getByRole('button', { name: 'Create token' }).waitFor()
+  const looks = (await page.evaluate(`(() => {
+    const button = document.querySelector('button[type=submit]')
+    const seen = () => getComputedStyle(button).backgroundColor
+    const able = seen()
+    button.disabled = true
+    const unable = seen()
+    button.disabled = false
+    return { able, unable, ableAgain: seen() }
+  })()`)) as Record<'able' | 'unable' | 'ableAgain', string>
+  assert.notEqual(looks.unable, looks.able)
+  assert.equal(looks.ableAgain, looks.able)
+  await window.close()
+})
+
 test('an unknown page says so, and leads on', async () => {
   const window = await Window.open(browser, world.service.https)
   await window.signIn('/no/such/page', world.anna)
