@@ -5,6 +5,7 @@
 import type {
   AppendRequest,
   Engine,
+  EngineFailure,
   EngineHealth,
   EngineUsage,
   LogReaders,
@@ -16,12 +17,17 @@ import type {
   StateRequest,
 } from '../broker/engine.ts'
 import type { Message } from '../broker/message.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import { DecodedMessages } from './decoded-messages.ts'
+import { HeldMessages } from './held-messages.ts'
+import type { MemoryStore } from './memory-store.ts'
+import { ChunkMemory, RecordedMessages } from './recorded-messages.ts'
 
 export interface MemoryEngineOptions {
   readonly partitions?: number
   /** Bytes of messages kept for readers that are behind; the partition that holds most loses its oldest beyond. */
   readonly maximumBytes?: number
-  /** Messages of each partition that are kept though all readers have read them, for history; within `maximumBytes`. Default: none. */
+  /** Messages of each partition that are kept, at least, though all readers have read them, for history; within `maximumBytes`. Default: none. */
   readonly retainedMessages?: number
   readonly clock?: { now(): number }
 }
@@ -31,23 +37,17 @@ interface WaitingMessage {
   readonly request: AppendRequest
 }
 
-interface Partition {
-  readonly messages: Message[]
-  /** The offset of `messages[0]`. */
-  first: number
-  tail: number
-  bytes: number
-}
-
-const EMPTY: ReadResult = { messages: [], offsets: [], next: 0, lost: 0 }
+const GREATEST_CHUNK_BYTES = 65_536
+const SMALLEST_CHUNK_BYTES = 4_096
+/** For readers that are behind on what is stored as records. */
+const DECODED_BYTES = 16 * 1_048_576
 
 export class MemoryEngine implements Engine {
   readonly partitions: number
   readonly isDurable: boolean = false
   readonly #maximumBytes: number
-  readonly #retainedMessages: number
   readonly #clock: { now(): number }
-  readonly #partitions: Partition[]
+  readonly #stores: readonly MemoryStore[]
   #readers: LogReaders = { lowestNeeded: () => Infinity }
   #waiting: (WaitingMessage | StateRequest)[] = []
   readonly #state = new Map<string, Buffer>()
@@ -56,9 +56,14 @@ export class MemoryEngine implements Engine {
   constructor(options: MemoryEngineOptions = {}) {
     this.partitions = options.partitions ?? 64
     this.#maximumBytes = options.maximumBytes ?? 1_073_741_824
-    this.#retainedMessages = options.retainedMessages ?? 0
     this.#clock = options.clock ?? Date
-    this.#partitions = Array.from({ length: this.partitions }, () => ({ messages: [], first: 0, tail: 0, bytes: 0 }))
+    const { retainedMessages = 0 } = options
+    const chunkBytes = Math.max(SMALLEST_CHUNK_BYTES, Math.min(GREATEST_CHUNK_BYTES, this.#maximumBytes / 16))
+    const memory = new ChunkMemory(chunkBytes)
+    const decoded = new DecodedMessages(this.partitions, DECODED_BYTES)
+    this.#stores = Array.from({ length: this.partitions }, (_, partition) =>
+      retainedMessages === 0 ? new HeldMessages() : new RecordedMessages(partition, retainedMessages, memory, decoded),
+    )
   }
 
   open(readers: LogReaders): Promise<void> {
@@ -67,7 +72,7 @@ export class MemoryEngine implements Engine {
   }
 
   tail(partition: number): number {
-    return this.#partition(partition).tail
+    return this.#store(partition).tail
   }
 
   append(partition: number, request: AppendRequest): void {
@@ -86,46 +91,56 @@ export class MemoryEngine implements Engine {
   }
 
   read(partition: number, from: number, maximumMessages: number): ReadResult {
-    const log = this.#partition(partition)
-    const start = Math.max(from, log.first)
-    if (start >= log.tail) return { ...EMPTY, next: log.tail, lost: Math.max(0, log.tail - from) }
-    const messages = log.messages.slice(start - log.first, start - log.first + maximumMessages)
-    const offsets = messages.map((_, index) => start + index)
-    return { messages, offsets, next: start + messages.length, lost: start - from }
+    const store = this.#store(partition)
+    const { first, tail } = store
+    const start = Math.min(Math.max(from, first), tail)
+    const messages: Message[] = []
+    const offsets: number[] = []
+    for (let offset = start; offset < tail && messages.length < maximumMessages; offset += 1) {
+      messages.push(store.message(offset))
+      offsets.push(offset)
+    }
+    return { messages, offsets, next: start + messages.length, lost: Math.max(0, start - from) }
   }
 
   offsetAt(partition: number, timeMs: number): Promise<number> {
-    const { messages, first } = this.#partition(partition)
-    const older = messages.findLastIndex((message) => message.ownedAtMs < timeMs)
-    return Promise.resolve(first + older + 1)
+    const store = this.#store(partition)
+    let offset = store.tail
+    while (offset > store.first && store.ownedAtMs(offset - 1) >= timeMs) offset -= 1
+    return Promise.resolve(offset)
   }
 
   usage(): EngineUsage {
     let messages = 0
     let oldestAtMs: number | undefined
-    for (const { messages: held } of this.#partitions) {
-      messages += held.length
-      const first = held[0]?.ownedAtMs
-      if (first !== undefined && first < (oldestAtMs ?? Infinity)) oldestAtMs = first
+    for (const store of this.#stores) {
+      const { first, tail } = store
+      if (first === tail) continue
+      messages += tail - first
+      oldestAtMs = Math.min(store.ownedAtMs(first), oldestAtMs ?? Infinity)
     }
     return { messages, bytes: this.#bytes, oldestAtMs }
   }
 
   scan(query: ScanQuery): Promise<ScanResult> {
     const { topicPrefix, accepts, fromMs = 0, toMs = Infinity, afterOffset, direction, maximumMessages } = query
+    const store = this.#store(query.partition)
+    const { first, tail } = store
     const isForward = direction === 'oldest first'
-    const { messages } = this.#partition(query.partition)
-    const found = (isForward ? messages : messages.toReversed()).filter(
-      ({ topicName, offset, ownedAtMs }) =>
-        topicName.startsWith(topicPrefix) &&
-        (accepts?.(topicName) ?? true) &&
-        ownedAtMs >= fromMs &&
-        ownedAtMs < toMs &&
-        (afterOffset === undefined || (isForward ? offset > afterOffset : offset < afterOffset)),
-    )
-    const more = found.length > maximumMessages
-    const page = found.slice(0, maximumMessages)
-    return Promise.resolve({ messages: page, more, nextAfterOffset: more ? page.at(-1)?.offset : undefined })
+    const step = isForward ? 1 : -1
+    const begin = afterOffset === undefined ? (isForward ? first : tail - 1) : afterOffset + step
+    const page: Message[] = []
+    for (let offset = isForward ? Math.max(begin, first) : Math.min(begin, tail - 1); ; offset += step) {
+      if (offset < first || offset >= tail)
+        return Promise.resolve({ messages: page, more: false, nextAfterOffset: undefined })
+      const topicName = store.topicName(offset)
+      if (!topicName.startsWith(topicPrefix) || accepts?.(topicName) === false) continue
+      const ownedAtMs = store.ownedAtMs(offset)
+      if (ownedAtMs < fromMs || ownedAtMs >= toMs) continue
+      if (page.length === maximumMessages)
+        return Promise.resolve({ messages: page, more: true, nextAfterOffset: page.at(-1)?.offset })
+      page.push(store.message(offset))
+    }
   }
 
   health(): EngineHealth {
@@ -137,8 +152,8 @@ export class MemoryEngine implements Engine {
     await Promise.resolve()
   }
 
-  #partition(partition: number): Partition {
-    return this.#partitions[partition] as Partition
+  #store(partition: number): MemoryStore {
+    return this.#stores[partition] as MemoryStore
   }
 
   #commit(): void {
@@ -153,21 +168,40 @@ export class MemoryEngine implements Engine {
         continue
       }
       const { partition, request } = waiting
-      const log = this.#partition(partition)
-      const offset = log.tail
-      log.messages.push(request.message)
-      log.tail += 1
-      log.bytes += request.message.sizeBytes
-      this.#bytes += request.message.sizeBytes
+      const store = this.#store(partition)
+      const failure = this.#take(store, partition, request.message, now)
+      if (failure !== undefined) {
+        request.failed(failure)
+        continue
+      }
       touched.add(partition)
-      request.message.partition = partition
-      request.message.offset = offset
-      request.message.ownedAtMs = now
       if (request.changes !== undefined) this.#change(request.changes)
-      request.committed(offset)
+      request.committed(request.message.offset)
     }
     for (const partition of touched) this.#trim(partition)
     while (this.#bytes > this.#maximumBytes) this.#shed()
+  }
+
+  #take(store: MemoryStore, partition: number, message: Message, now: number): EngineFailure | undefined {
+    const before = store.bytes
+    message.partition = partition
+    message.offset = store.tail
+    message.ownedAtMs = now
+    try {
+      store.append(message)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      message.partition = -1
+      message.offset = -1
+      message.ownedAtMs = 0
+      // Properties that no packet can carry, of a message that the service made itself.
+      return {
+        reasonCode: ReasonCodes.implementationSpecificError,
+        reason: `The message can’t be stored: ${error.message}.`,
+      }
+    }
+    this.#bytes += store.bytes - before
+    return undefined
   }
 
   #wait(request: WaitingMessage | StateRequest): void {
@@ -182,33 +216,19 @@ export class MemoryEngine implements Engine {
     }
   }
 
-  /** Lets go of what every reader has read. */
   #trim(partition: number): void {
-    const log = this.#partition(partition)
-    const retained = Math.max(log.first, log.tail - this.#retainedMessages)
-    const needed = Math.min(this.#readers.lowestNeeded(partition), retained)
-    // What stays outlives the chunk that it was parsed from.
-    for (let index = log.messages.length - 1; index >= 0 && index >= needed - log.first; index -= 1) {
-      const message = log.messages[index] as Message
-      if (message.kept) break
-      message.keep()
-    }
-    const read = needed - log.first
-    if (read === log.messages.length || read > 1024) this.#drop(log, read)
+    const store = this.#store(partition)
+    const before = store.bytes
+    store.trim(this.#readers.lowestNeeded(partition))
+    this.#bytes += store.bytes - before
   }
 
   /** Lets the fullest partition lose the older half of what it holds. */
   #shed(): void {
-    let fullest = this.#partition(0)
-    for (const log of this.#partitions) if (log.bytes > fullest.bytes) fullest = log
-    this.#drop(fullest, Math.ceil(fullest.messages.length / 2))
-  }
-
-  #drop(log: Partition, count: number): void {
-    for (const message of log.messages.splice(0, count)) {
-      log.bytes -= message.sizeBytes
-      this.#bytes -= message.sizeBytes
-    }
-    log.first += count
+    let fullest = this.#store(0)
+    for (const store of this.#stores) if (store.bytes > fullest.bytes) fullest = store
+    const before = fullest.bytes
+    fullest.shed()
+    this.#bytes += fullest.bytes - before
   }
 }
