@@ -1,3 +1,4 @@
+import type { InferResult } from 'kysely'
 import { applicationIdOf, hasApplicationId } from './application-ids.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { Change, Changes } from './changes.ts'
@@ -38,6 +39,7 @@ const looksMaximum = 5
 /** The directory of a store. */
 export function createDirectory({ db }: Store, changes: Changes): Directory {
   const memory = createMemory()
+  const findDevice = deviceFinder(db)
   changes.subscribe((change) => memory.apply(change))
 
   /** Looks, and remembers what was seen unless a change came in between. */
@@ -73,7 +75,7 @@ export function createDirectory({ db }: Store, changes: Changes): Directory {
       if (known !== undefined && !memory.removedApplications.has(known.applicationId)) return known
       if (memory.unknownDevices.get(devEui) !== undefined) return undefined
       return look(
-        () => findDevice(db, devEui),
+        () => findDevice(devEui),
         (seen) => {
           if (seen === undefined) memory.unknownDevices.set(devEui, true)
           else memory.devices.set(devEui, seen)
@@ -174,19 +176,28 @@ async function findOrganization(db: Store['db'], applicationId: string): Promise
   return row && String(row.organization_id)
 }
 
-async function findDevice(db: Store['db'], devEui: string): Promise<DevicePlace | undefined> {
-  const row = await db
+/**
+ * Looks for one device after the other, by a query that is built and compiled once: when a whole fleet is heard of for the first time
+ * after a start, building it each time would be most of the work.
+ */
+function deviceFinder(db: Store['db']): (devEui: string) => Promise<DevicePlace | undefined> {
+  const compiled = db
     .selectFrom('devices')
     .innerJoin('applications', 'applications.id', 'devices.application_id')
     .select(['applications.id', 'applications.uuid', 'devices.organization_id', 'devices.is_disabled'])
-    .where('devices.dev_eui', '=', devEui)
+    .where('devices.dev_eui', '=', '')
     .where('applications.removed_at', 'is', null)
-    .executeTakeFirst()
-  return (
-    row && {
-      applicationId: applicationIdOf(row),
-      organizationId: String(row.organization_id),
-      isDisabled: row.is_disabled === 1,
-    }
-  )
+    .compile()
+  type Row = InferResult<typeof compiled>[number]
+  return async (devEui) => {
+    const { rows } = await db.executeQuery<Row>({ ...compiled, parameters: [devEui] })
+    const row = rows[0]
+    return (
+      row && {
+        applicationId: applicationIdOf(row),
+        organizationId: String(row.organization_id),
+        isDisabled: row.is_disabled === 1,
+      }
+    )
+  }
 }

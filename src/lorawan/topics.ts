@@ -94,6 +94,9 @@ export function isDevEui(text: string): boolean {
 const MAXIMUM_REMEMBERED = 131_072
 let remembered = new Map<string, ParsedTopic>()
 let rememberedBefore = new Map<string, ParsedTopic>()
+/** A message's topic is asked for several times on its way. */
+let lastName = ''
+let lastParsed: ParsedTopic | undefined
 
 /**
  * Reads a Topic Name. Anything but exactly the shapes of this service is undefined: upper-case digits, wildcards,
@@ -101,6 +104,14 @@ let rememberedBefore = new Map<string, ParsedTopic>()
  * look-ups by its ids find strings that they know.
  */
 export function parseTopic(topicName: string): ParsedTopic | undefined {
+  if (topicName === lastName) return lastParsed
+  const parsed = findTopic(topicName)
+  lastName = topicName
+  lastParsed = parsed
+  return parsed
+}
+
+function findTopic(topicName: string): ParsedTopic | undefined {
   const known = remembered.get(topicName) ?? rememberedBefore.get(topicName)
   if (known !== undefined) return known
   const parsed = readTopic(topicName)
