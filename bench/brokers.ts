@@ -15,6 +15,7 @@ const fieldgateProgram = join(root, 'src', 'main.ts')
 /** The flags that `fieldgate` gives to Node. */
 const nodeFlags = JSON.parse(readFileSync(join(root, 'bin', 'node-flags.json'), 'utf8')) as string[]
 const aedesProgram = fileURLToPath(new URL('peers/aedes.ts', import.meta.url))
+const bareNodeProgram = fileURLToPath(new URL('peers/bare-node.ts', import.meta.url))
 const serviceProgram = fileURLToPath(new URL('peers/product-service.ts', import.meta.url))
 const MOSQUITTO = '/usr/sbin/mosquitto'
 
@@ -31,6 +32,7 @@ export type BrokerName =
   | 'mosquitto'
   | 'mosquitto-persistent'
   | 'aedes'
+  | 'bare-node'
 
 export interface BrokerKind {
   readonly name: BrokerName
@@ -128,6 +130,18 @@ export const BROKERS: readonly BrokerKind[] = [
     command: ({ certificate: { certFile, keyFile } }, port) => ({
       program: process.execPath,
       arguments: [aedesProgram, String(port), certFile, keyFile],
+    }),
+  },
+  {
+    name: 'bare-node',
+    title: 'Node’s TLS alone',
+    byDefault: true,
+    version: () => process.versions.node,
+    missing: () => undefined,
+    prepare: anonymousDeployment,
+    command: ({ certificate: { certFile, keyFile } }, port) => ({
+      program: process.execPath,
+      arguments: [...nodeFlags, bareNodeProgram, String(port), certFile, keyFile],
     }),
   },
 ]
