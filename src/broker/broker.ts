@@ -18,7 +18,7 @@ import type {
   PublishTransformer,
   Publisher,
   ReaderListener,
-  ReaderPreference,
+  ReaderFilter,
 } from './consumer.ts'
 import { createCounters } from './counters.ts'
 import type { Counters } from './counters.ts'
@@ -169,8 +169,8 @@ export class Broker implements Publisher, Dispatcher {
     })
   }
 
-  dispatch(message: OwnMessage, watcher: DispatchWatcher, prefers?: ReaderPreference): Dispatched {
-    return this.router.dispatch(this.#ownMessage(message), watcher, prefers)
+  dispatch(message: OwnMessage, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched {
+    return this.router.dispatch(this.#ownMessage(message), watcher, isFor)
   }
 
   /** The Session reads from now on, or has room again. */

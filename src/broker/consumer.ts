@@ -99,8 +99,8 @@ export interface DispatchWatcher {
 
 export type Dispatched = 'sent' | 'no reader' | 'no room'
 
-/** Which of several readers is to have a message, by whose they are. */
-export type ReaderPreference = (reader: { readonly tenant: string; readonly identity: string }) => boolean
+/** Which readers may have a message, by whose they are. */
+export type ReaderFilter = (reader: { readonly tenant: string; readonly identity: string }) => boolean
 
 /**
  * Hands a message that its caller owns to one reader: not by way of the log, and kept for nobody who is away. A reader that
@@ -109,10 +109,10 @@ export type ReaderPreference = (reader: { readonly tenant: string; readonly iden
 export interface Dispatcher {
   /**
    * To one connected Session that subscribes to the Topic Name, that may receive it and that has room; at the QoS of its
-   * subscription. `no reader`: nobody is connected for it. `no room`: somebody is, and can't take more now. As long as one
-   * of the preferred readers is connected, no other gets it.
+   * subscription. `no reader`: nobody is connected for it. `no room`: somebody is, and can't take more now. Only readers for
+   * which `isFor` is true count; all where it is missing.
    */
-  dispatch(message: OwnMessage, watcher: DispatchWatcher, prefers?: ReaderPreference): Dispatched
+  dispatch(message: OwnMessage, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched
 }
 
 /** Told when a Session is there to be dispatched to: it subscribed, came back, or has room again. */

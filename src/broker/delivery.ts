@@ -5,7 +5,7 @@
 import { CatchUp } from './catch-up.ts'
 import type { Clock } from './clock.ts'
 import type { Connection } from './connection.ts'
-import type { Dispatched, DispatchWatcher, ReaderPreference } from './consumer.ts'
+import type { Dispatched, DispatchWatcher, ReaderFilter } from './consumer.ts'
 import type { Counters } from './counters.ts'
 import type { Engine } from './engine.ts'
 import type { Limits } from './limits.ts'
@@ -106,13 +106,7 @@ export class Delivery {
    * Gives a message that its caller owns to one connected reader with room. A group's member counts as a reader; what a permit
    * does not let through is not offered.
    */
-  dispatch(route: Route, message: Message, watcher: DispatchWatcher, prefers?: ReaderPreference): Dispatched {
-    if (prefers === undefined) return this.#dispatchTo(() => true, route, message, watcher)
-    const dispatched = this.#dispatchTo(prefers, route, message, watcher)
-    return dispatched === 'no reader' ? this.#dispatchTo(() => true, route, message, watcher) : dispatched
-  }
-
-  #dispatchTo(isFor: ReaderPreference, route: Route, message: Message, watcher: DispatchWatcher): Dispatched {
+  dispatch(route: Route, message: Message, watcher: DispatchWatcher, isFor: ReaderFilter = () => true): Dispatched {
     let isAnybodyThere = false
     const takes = (session: Session): boolean => {
       if (session.connection === undefined || !isFor(session) || !mayReceive(session, message)) return false
@@ -214,6 +208,12 @@ export class Delivery {
       if (isKept || session.behind.has(partition)) beginnings.set(partition, this.#tails[partition] as number)
     }
     return beginnings.size > 0 ? beginnings : undefined
+  }
+
+  /** True when something of the log may still wait for this subscription of the Session. */
+  owes(session: Session, subscription: Subscription): boolean {
+    if (session.behind.size === 0 || subscription.group !== undefined || !readsLog(subscription)) return false
+    return this.#index.partitionsOf(subscription.topicFilter).some((partition) => session.behind.has(partition))
   }
 
   /** The partitions of the log that Topic Names matched by the Topic Filter can be in. */

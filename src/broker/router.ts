@@ -1,6 +1,6 @@
 /** From a judged message to its owners: the retained store, the log and the subscribers, in this order. */
 import type { Clock } from './clock.ts'
-import type { DispatchWatcher, Dispatched, PublishObserver, ReaderPreference } from './consumer.ts'
+import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from './consumer.ts'
 import type { Counters } from './counters.ts'
 import type { Delivery } from './delivery.ts'
 import type { AppendRequest, Engine, EngineFailure, StateChange } from './engine.ts'
@@ -74,8 +74,8 @@ export class Router {
   }
 
   /** A message of the service's own to one reader, beside the log. */
-  dispatch(message: Message, watcher: DispatchWatcher, prefers?: ReaderPreference): Dispatched {
-    return this.#delivery.dispatch(this.#index.route(message.topicName), message, watcher, prefers)
+  dispatch(message: Message, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched {
+    return this.#delivery.dispatch(this.#index.route(message.topicName), message, watcher, isFor)
   }
 
   #changes(message: Message, change: StateChange | undefined): readonly StateChange[] | undefined {

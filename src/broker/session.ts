@@ -23,9 +23,12 @@ export interface Subscription {
    * subscribed, or may be after a restart.
    */
   since: Map<number, number> | undefined
-  /** From where it asked to be sent what was before it; such a subscription reads the log at QoS 0 too. */
+  /** From where it asked to be sent what was before it, or `STILL_OWED`; such a subscription reads the log at QoS 0 too. */
   readonly replayFrom: string | undefined
 }
+
+/** Stands for a subscription of QoS 0 in the place of one that had messages waiting: they are still to be sent, and in order. */
+export const STILL_OWED = 'still owed'
 
 /** A message that somebody is owed, by its place in the log. */
 export interface Owed {
