@@ -1,7 +1,7 @@
 /** What administrators and owners of tokens are told of the running broker: who is connected, and what was refused and why. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Administration } from '../support/administration.ts'
+import { Administration, SHORT_TTL_SECONDS } from '../support/administration.ts'
 import { assertEnded, LiveConnections, publish } from '../support/live-connections.ts'
 import { startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
@@ -83,7 +83,7 @@ test('an admin of the organization sees its clients with their traffic, and ends
 test('whoever owns a token learns why clients with it are refused: expired, revoked, without access any more', async () => {
   const owner = await administration.person([{ organizationId }])
   const other = await administration.person([{ organizationId }])
-  const expiring = await administration.brokerToken(owner.session, organizationId, '1')
+  const expiring = await administration.brokerToken(owner.session, organizationId, String(SHORT_TTL_SECONDS))
   const live5 = await live.integrator(5, expiring)
   await live5.rest()
   assert.equal(await refused(expiring, 'too-late'), 0x86)

@@ -1,7 +1,7 @@
 /** Whoever has lost a right leaves nothing behind that still uses it: no Will Message, no stored Session, no lost race. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
-import { Administration } from '../support/administration.ts'
+import { Administration, SHORT_TTL_SECONDS } from '../support/administration.ts'
 import type { Person, ServiceCredential } from '../support/administration.ts'
 import { assertLives, COMMAND, LiveConnections, publish, receivedCommand } from '../support/live-connections.ts'
 import { startInProcess } from '../support/running-service.ts'
@@ -45,6 +45,9 @@ async function witness(): Promise<WireClient> {
   return client
 }
 
+/** Above it: a right that ends by the token's expiry has ended when the Will Message is due. Long enough, too, to end any other. */
+const WILL_DELAY_SECONDS = SHORT_TTL_SECONDS + 1
+
 const REMAINING = JSON.stringify({ confirmed: false, fPort: 2, data: 'Ag==' })
 
 /** The ways to lose the right to send commands, each after `prepare` has had its say with a token. */
@@ -54,7 +57,7 @@ const LOSSES: readonly {
   readonly lose?: (person: Person & { readonly token: string }) => Promise<unknown>
 }[] = [
   { title: 'the token is revoked', lose: ({ token }) => administration.revokeToken(token) },
-  { title: 'the token expires', ttl: '2' },
+  { title: 'the token expires', ttl: String(SHORT_TTL_SECONDS) },
   {
     title: 'the user leaves the organization',
     lose: ({ id }) => administration.must('DELETE', `/api/organizations/${organizationId}/users/${id}`),
@@ -152,9 +155,9 @@ describe('a CONNECT in progress', () => {
   })
 })
 
-/** A connection that breaks, and whose Will Message is due two seconds later. */
+/** A connection that breaks, and whose Will Message is due some seconds later. */
 async function leaveWill(token: string, payload: string): Promise<void> {
-  const will = { topic: commandTopic, payload, qos: 1, properties: { willDelayInterval: 2 } } as const
+  const will = { topic: commandTopic, payload, qos: 1, properties: { willDelayInterval: WILL_DELAY_SECONDS } } as const
   const client = await live.integrator(5, token, { will, properties: { sessionExpiryInterval: 60 } })
   client.destroy()
 }

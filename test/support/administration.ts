@@ -6,6 +6,12 @@ import type { RunningService } from './running-service.ts'
 /** The password of every user that a test makes. */
 export const PASSWORD = 'correct horse battery staple'
 
+/**
+ * Of a token whose end a test waits for. It counts from the beginning of the second in which the token is made, so one is lost;
+ * the rest is for a slow machine to connect with it.
+ */
+export const SHORT_TTL_SECONDS = 4
+
 export interface Membership {
   readonly organizationId: string
   readonly isAdmin?: boolean
