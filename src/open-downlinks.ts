@@ -34,7 +34,8 @@ export function openDownlinks(parts: DownlinksParts): OpenedDownlinks {
   const isServedElsewhere = (applicationId: string): boolean => networkServers.some((one) => one.serves(applicationId))
   const sink = { ready: () => downlinks.ready() }
   const organizationOf = (applicationId: string) => registry.directory.organizationOf(applicationId)
-  const mqtt = new MqttNetworkServer({ dispatcher: broker, sink, organizationOf, isServedElsewhere })
+  const hasOwn = ownNetworkServers(registry)
+  const mqtt = new MqttNetworkServer({ dispatcher: broker, sink, organizationOf, hasOwn, isServedElsewhere })
   const downlinks: Downlinks = createDownlinks({
     state,
     publisher: broker,
@@ -58,6 +59,26 @@ export function openDownlinks(parts: DownlinksParts): OpenedDownlinks {
   return { downlinks, readerListener: mqtt, close }
 }
 
+/**
+ * Whether an organization has a service credential. Asked of the registry each time, for it tells of none that is made; those
+ * who ask while it is being looked up share the answer.
+ */
+function ownNetworkServers({ serviceCredentials }: Registry): (organizationId: string) => Promise<boolean> {
+  const asked = new Map<string, Promise<boolean>>()
+  const look = async (organizationId: string): Promise<boolean> => {
+    try {
+      return (await serviceCredentials.list({ limit: 0, offset: 0, organizationId })).totalCount > 0
+    } finally {
+      asked.delete(organizationId)
+    }
+  }
+  return (organizationId) => {
+    const answer = asked.get(organizationId) ?? look(organizationId)
+    asked.set(organizationId, answer)
+    return answer
+  }
+}
+
 function commandRegistryOf({ applications, devices }: Registry): CommandRegistry {
   return {
     codecOf: async (applicationId) => {
@@ -75,11 +96,15 @@ function commandRegistryOf({ applications, devices }: Registry): CommandRegistry
   }
 }
 
-/** What is removed takes its commands with it; a device that moves to another application is told as removed and created. */
+/**
+ * What is removed takes its commands with it; a device that moves to another application is told as removed and created. A
+ * revoked credential may have been its organization's last: what waited for its network server may go elsewhere.
+ */
 function followChanges({ changes, devices }: Registry, downlinks: Downlinks): () => void {
   return changes.subscribe((change) => {
     if (change.kind === 'application_changed') downlinks.applicationChanged(change.applicationId)
     if (change.kind === 'application_removed') downlinks.applicationRemoved(change.applicationId)
+    if (change.kind === 'service_credential_revoked') downlinks.ready()
     if (change.kind !== 'device_removed') return
     const { devEui, organizationId } = change
     devices.get(devEui).then(

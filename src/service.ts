@@ -145,7 +145,7 @@ async function compose(
     state: durableStateOf(engine),
     broker: {
       publish: (message) => broker.publish(message),
-      dispatch: (message, watcher, prefers) => broker.dispatch(message, watcher, prefers),
+      dispatch: (message, watcher, isFor) => broker.dispatch(message, watcher, isFor),
     },
     encoder: codecs,
     networkServers,

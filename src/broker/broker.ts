@@ -17,8 +17,8 @@ import type {
   PublishObserver,
   PublishTransformer,
   Publisher,
-  ReaderListener,
   ReaderFilter,
+  ReaderListener,
 } from './consumer.ts'
 import { createCounters } from './counters.ts'
 import type { Counters } from './counters.ts'

@@ -19,7 +19,7 @@ class Watcher implements DispatchWatcher {
   }
 }
 
-const prefers = ({ identity }: { readonly identity: string }): boolean => identity === 'preferred'
+const isForChosen = ({ identity }: { readonly identity: string }): boolean => identity === 'chosen'
 
 describe('a dispatched message', () => {
   it('goes to one reader, and its owner learns of the acknowledgement', async () => {
@@ -78,17 +78,21 @@ describe('a dispatched message', () => {
     assert.equal((await reader.next('publish')).topicName, TOPIC_NAME)
   })
 
-  it('goes to a preferred reader as long as one is connected, even if that has no room', async () => {
+  it('goes to none but the readers that it is for, alone or in a group, though others are connected and have room', async () => {
     const { broker, connect } = await createHarness()
     const other = await connect({ userName: 'tenant/other' })
     await other.subscribe(TOPIC_NAME, { qos: 1 })
-    const preferred = await connect({ userName: 'tenant/preferred', properties: { receiveMaximum: 1 } })
-    await preferred.subscribe(TOPIC_NAME, { qos: 1 })
-    assert.equal(broker.dispatch(MESSAGE, new Watcher(), prefers), 'sent')
-    await preferred.next('publish')
-    assert.equal(broker.dispatch(MESSAGE, new Watcher(), prefers), 'no room')
-    preferred.drop()
-    assert.equal(broker.dispatch(MESSAGE, new Watcher(), prefers), 'sent')
+    await other.subscribe(`$share/group/${TOPIC_NAME}`, { qos: 1 })
+    assert.equal(broker.dispatch(MESSAGE, new Watcher(), isForChosen), 'no reader')
+    const chosen = await connect({ userName: 'tenant/chosen', properties: { receiveMaximum: 1 } })
+    await chosen.subscribe(`$share/group/${TOPIC_NAME}`, { qos: 1 })
+    assert.equal(broker.dispatch(MESSAGE, new Watcher(), isForChosen), 'sent')
+    await chosen.next('publish')
+    assert.equal(broker.dispatch(MESSAGE, new Watcher(), isForChosen), 'no room')
+    chosen.drop()
+    assert.equal(broker.dispatch(MESSAGE, new Watcher(), isForChosen), 'no reader')
+    assert.deepEqual(await other.sync(), [])
+    assert.equal(broker.dispatch(MESSAGE, new Watcher()), 'sent')
     await other.next('publish')
   })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createHarness } from '../../test/support/broker-harness.ts'
-import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderPreference } from '../broker/consumer.ts'
+import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderFilter } from '../broker/consumer.ts'
 import { MqttNetworkServer } from './mqtt-network-server.ts'
 import type { Downlink, NetworkServer } from './network-server.ts'
 import { describeNetworkServer } from './network-server-contract.testing.ts'
@@ -21,24 +21,34 @@ class TestDispatcher implements Dispatcher {
   readonly sent: {
     readonly message: OwnMessage
     readonly watcher: DispatchWatcher
-    readonly prefers: ReaderPreference | undefined
+    readonly tenant: string
   }[] = []
-  answer: Dispatched = 'sent'
+  /** The tenants of the readers that are connected. */
+  readers = ['organization:1', 'deployment']
+  hasRoom = true
 
-  dispatch(message: OwnMessage, watcher: DispatchWatcher, prefers?: ReaderPreference): Dispatched {
-    if (this.answer === 'sent') this.sent.push({ message, watcher, prefers })
-    return this.answer
+  dispatch(message: OwnMessage, watcher: DispatchWatcher, isFor: ReaderFilter = () => true): Dispatched {
+    const tenant = this.readers.find((reader) => isFor({ tenant: reader, identity: 'x' }))
+    if (tenant === undefined) return 'no reader'
+    if (!this.hasRoom) return 'no room'
+    this.sent.push({ message, watcher, tenant })
+    return 'sent'
   }
 }
 
 const organizationOf = (applicationId: string): string => (applicationId === '5' ? '1' : '2')
+/** Organization 1 has a network server of its own, organization 2 has none. */
+const hasOwn = async (organizationId: string): Promise<boolean> => organizationId === '1'
 
 function open(isServedElsewhere: (applicationId: string) => boolean = () => false) {
   const dispatcher = new TestDispatcher()
   const ready: NetworkServer[] = []
   const sink = { ready: (networkServer: NetworkServer) => void ready.push(networkServer) }
-  return { dispatcher, ready, server: new MqttNetworkServer({ dispatcher, sink, organizationOf, isServedElsewhere }) }
+  const server = new MqttNetworkServer({ dispatcher, sink, organizationOf, hasOwn, isServedElsewhere })
+  return { dispatcher, ready, server }
 }
+
+const hasNone = async (): Promise<boolean> => false
 
 const is999 = (applicationId: string): boolean => applicationId === '999'
 
@@ -89,21 +99,47 @@ describe('a downlink to a network server on this broker', () => {
     )
   })
 
-  it('is for a network server of the application’s own organization before others', async () => {
+  it('is for the organization’s own network server, and waits for it where it is away', async () => {
     const { dispatcher, server } = open()
+    dispatcher.readers = ['deployment', 'organization:2', 'organization:1']
     void server.handOver(DOWNLINK)
     await turn()
-    const tenants = ['deployment', 'organization:2', 'organization:1', 'organization:undefined']
-    const isPreferred = (tenant: string): boolean => dispatcher.sent[0]?.prefers?.({ tenant, identity: 'x' }) === true
-    assert.deepEqual(tenants.filter(isPreferred), ['organization:1'])
+    assert.deepEqual(
+      dispatcher.sent.map(({ tenant }) => tenant),
+      ['organization:1'],
+    )
+    dispatcher.readers = ['deployment']
+    assert.equal((await server.handOver(DOWNLINK)).outcome, 'away')
+    assert.equal(dispatcher.sent.length, 1)
+  })
+
+  it('is for one of the deployment where the organization has none of its own', async () => {
+    const { dispatcher, server } = open()
+    dispatcher.readers = ['deployment']
+    void server.handOver({ ...DOWNLINK, applicationId: '6' })
+    await turn()
+    assert.deepEqual(
+      dispatcher.sent.map(({ tenant }) => tenant),
+      ['deployment'],
+    )
   })
 
   it('waits when nobody reads, or has no room', async () => {
     const { dispatcher, server } = open()
-    for (const answer of ['no reader', 'no room'] as const) {
-      dispatcher.answer = answer
-      assert.equal((await server.handOver(DOWNLINK)).outcome, 'away')
+    dispatcher.hasRoom = false
+    assert.equal((await server.handOver(DOWNLINK)).outcome, 'away')
+    dispatcher.readers = []
+    for (const applicationId of ['5', '6']) {
+      assert.equal((await server.handOver({ ...DOWNLINK, applicationId })).outcome, 'away')
     }
+  })
+
+  it('of an application that is gone goes to nobody', async () => {
+    const dispatcher = new TestDispatcher()
+    const options = { dispatcher, sink: { ready: () => {} }, hasOwn, isServedElsewhere: () => false }
+    const server = new MqttNetworkServer({ ...options, organizationOf: () => undefined })
+    assert.equal((await server.handOver(DOWNLINK)).outcome, 'away')
+    assert.deepEqual(dispatcher.sent, [])
   })
 })
 
@@ -137,7 +173,13 @@ describeNetworkServer({
 async function openFarSide(sink: TestSink): Promise<FarSide> {
   const readerListener = { readerReady: (topicFilters: readonly string[]) => adapter.readerReady(topicFilters) }
   const { broker, connect } = await createHarness({ readerListener })
-  const adapter = new MqttNetworkServer({ dispatcher: broker, sink, organizationOf, isServedElsewhere: is999 })
+  const adapter = new MqttNetworkServer({
+    dispatcher: broker,
+    sink,
+    organizationOf,
+    hasOwn: hasNone,
+    isServedElsewhere: is999,
+  })
   const received: ReceivedDownlink[] = []
   const waiting: ((downlink: ReceivedDownlink) => void)[] = []
   const connectAgain = async () => {

@@ -2,7 +2,7 @@
  * Network servers that are MQTT clients of this broker: ChirpStack v3 and v4 with this service in the place of their broker,
  * and whatever else subscribes to commands by a service credential.
  */
-import type { Dispatcher, ReaderListener } from '../broker/consumer.ts'
+import type { Dispatcher, ReaderFilter, ReaderListener } from '../broker/consumer.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from './network-server.ts'
 import { downlinkMessage } from './network-servers/downlink-message.ts'
 import { commandTopic, parseTopicFilter } from './topics.ts'
@@ -10,27 +10,34 @@ import { commandTopic, parseTopicFilter } from './topics.ts'
 export interface MqttNetworkServerOptions {
   readonly dispatcher: Dispatcher
   readonly sink: Pick<EventSink, 'ready'>
-  /** Whose application it is: its own network server goes before one of the whole deployment. */
   readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
+  /** Whether the organization has a network server of its own, connected or away: then none of the deployment gets its downlinks. */
+  readonly hasOwn: (organizationId: string) => Promise<boolean>
   /** True for applications whose downlinks another adapter takes. */
   readonly isServedElsewhere: (applicationId: string) => boolean
 }
 
 const TAKEN: HandOver = { outcome: 'taken' }
 const NO_READER: HandOver = { outcome: 'away', reason: 'no network server is connected that subscribes to the command' }
+const OWN_AWAY: HandOver = {
+  outcome: 'away',
+  reason: 'the organization’s own network server does not read the command now',
+}
 const NO_ROOM: HandOver = { outcome: 'away', reason: 'the network server has not acknowledged what it was sent before' }
 const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting down' }
 const ABANDONED: HandOver = { outcome: 'away', reason: 'the network server’s Session ended before it acknowledged' }
 
 /**
  * The adapter. A downlink is taken when the network server has acknowledged its PUBLISH (at QoS 0: when it was written to its
- * connection). Of several one gets it: of the organization's own, as long as one of these is connected, else of the deployment's.
+ * connection). Of several one gets it: of the organization's own where it has any, for another would not know the device; of the
+ * deployment's where it has none.
  */
 export class MqttNetworkServer implements NetworkServer, ReaderListener {
   readonly name = 'mqtt'
   readonly #dispatcher: Dispatcher
   readonly #sink: MqttNetworkServerOptions['sink']
   readonly #organizationOf: MqttNetworkServerOptions['organizationOf']
+  readonly #hasOwn: MqttNetworkServerOptions['hasOwn']
   readonly #isServedElsewhere: MqttNetworkServerOptions['isServedElsewhere']
 
   #isClosed = false
@@ -39,6 +46,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     this.#dispatcher = options.dispatcher
     this.#sink = options.sink
     this.#organizationOf = options.organizationOf
+    this.#hasOwn = options.hasOwn
     this.#isServedElsewhere = options.isServedElsewhere
   }
 
@@ -48,12 +56,19 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
 
   async handOver(downlink: Downlink): Promise<HandOver> {
     if (this.#isClosed) return CLOSED
-    const own = `organization:${await this.#organizationOf(downlink.applicationId)}`
+    const organizationId = await this.#organizationOf(downlink.applicationId)
+    if (organizationId === undefined) return NO_READER
+    const ofOwn = await this.#offer(downlink, ({ tenant }) => tenant === `organization:${organizationId}`)
+    if (ofOwn !== NO_READER) return ofOwn
+    return (await this.#hasOwn(organizationId)) ? OWN_AWAY : this.#offer(downlink)
+  }
+
+  #offer(downlink: Downlink, isFor?: ReaderFilter): Promise<HandOver> {
     return new Promise((resolve) => {
       const topicName = commandTopic(downlink.applicationId, downlink.devEui)
       const message = { topicName, payload: downlinkMessage(downlink), qos: 1 } as const
       const watcher = { acknowledged: () => resolve(TAKEN), abandoned: () => resolve(ABANDONED) }
-      const dispatched = this.#dispatcher.dispatch(message, watcher, ({ tenant }) => tenant === own)
+      const dispatched = this.#dispatcher.dispatch(message, watcher, isFor)
       if (dispatched === 'no reader') resolve(NO_READER)
       if (dispatched === 'no room') resolve(NO_ROOM)
     })

@@ -7,6 +7,7 @@ import { WireClient } from './wire-client.ts'
 
 /** What ends the testimony: after it, nothing that was published before is still on its way. */
 const LAST = 'the last'
+const COMMANDS = 'application/+/device/+/command/down'
 
 export class Witnesses {
   readonly #service: RunningService
@@ -23,7 +24,12 @@ export class Witnesses {
     const { applicationA, otherApplicationA, applicationB } = deployment.places
     await witnesses.#subscribe('the token of a member of A', [eventsOf(applicationA), eventsOf(otherApplicationA)])
     await witnesses.#subscribe('the token of a member of B', [eventsOf(applicationB)])
-    await witnesses.#subscribe('the service credential of the deployment', ['application/+/device/+/command/down'])
+    await witnesses.#subscribe('the service credential of A', [COMMANDS])
+    await witnesses.#subscribe('the service credential of B', [COMMANDS])
+    // Each organization has a network server of its own: that of the deployment gets no command.
+    const everywhere = await witnesses.#connect('the service credential of the deployment')
+    assert.equal(await everywhere.subscribe(COMMANDS, 0), 0)
+    witnesses.watch(everywhere, false, 'the service credential of the deployment')
     return witnesses
   }
 
