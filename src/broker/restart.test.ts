@@ -86,6 +86,21 @@ describe('after a crash', () => {
     assert.deepEqual(await again.sync(), [])
   })
 
+  it('what waits for a subscription that was lowered to QoS 0 is still owed', async () => {
+    const { next } = await createDeployment()
+    const first = await next()
+    const reader = await first.connect({ ...KEPT, properties: { ...KEPT.properties, receiveMaximum: 1 } })
+    await reader.subscribe(TOPIC_FILTER, { qos: 1 })
+    await publishAll(await first.connect(), ['1', '2', '3'])
+    await take(reader, 1)
+    assert.equal(await reader.subscribe(TOPIC_FILTER, { qos: 0 }), 0)
+    const second = await next()
+    const again = await second.connect(KEPT)
+    assert.deepEqual(texts(await take(again, 3)), ['1', '2', '3'])
+    await publishAll(await second.connect(), ['4'])
+    assert.deepEqual(texts(await take(again, 1)), ['4'])
+  })
+
   it('nothing is repeated after an orderly end', async () => {
     const { next } = await createDeployment()
     const first = await next()
