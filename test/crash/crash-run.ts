@@ -39,6 +39,8 @@ interface Live {
 }
 
 const DEVICES = 6
+/** A machine that is full of other work is still waited for. */
+const RESTART_MS = 60_000
 const ENVIRONMENT = { FIELDGATE_LOG_LEVEL: 'warn', FIELDGATE_BROKER_TOKEN_DEFAULT_TTL_SECONDS: '31557600' }
 
 /** Throws an AssertionError at the first broken promise. */
@@ -56,15 +58,19 @@ export async function runCrashes(options: CrashOptions): Promise<CrashCounts> {
       live.program.signal('SIGKILL')
       await live.program.ended()
       await Promise.all(running)
+      const killedAtMs = performance.now()
       live = await restart(dataDirectory, deployment)
+      const awayMs = performance.now() - killedAtMs
       running = await startClients(live, deployment)
-      options.say?.(
-        `kill ${round}: ${publishers.map(({ name, acknowledged }) => `${name} ${acknowledged.size}`).join(', ')} acknowledged`,
-      )
+      const counts = publishers.map(({ name, acknowledged }) => `${name} ${acknowledged.size}`).join(', ')
+      options.say?.(`kill ${round}: ${counts} acknowledged; back after ${(awayMs / 1000).toFixed(1)} s`)
     }
-    return await settleAndCheck(options.rounds, deployment, live, running)
-  } finally {
+    const counts = await settleAndCheck(options.rounds, deployment, live, running)
     await rm(dataDirectory, { recursive: true, force: true })
+    return counts
+  } catch (error) {
+    options.say?.(`What the service left is kept in ${dataDirectory}`)
+    throw error
   }
 }
 
@@ -110,7 +116,7 @@ async function setUp(dataDirectory: string): Promise<Deployment> {
 
 async function restart(dataDirectory: string, { ca }: Deployment): Promise<Live> {
   const program = spawnService(dataDirectory, ENVIRONMENT)
-  const [, https = ''] = await program.output(/API reference +(https:\S+)\/api\/docs/)
+  const [, https = ''] = await program.output(/API reference +(https:\S+)\/api\/docs/, RESTART_MS)
   const [, port = ''] = await program.output(/MQTT over TLS +\S+:(\d+)/)
   return { program, https, address: { mqttsPort: Number(port), ca } }
 }
