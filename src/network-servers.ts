@@ -7,8 +7,6 @@ import type { Log } from './log.ts'
 import type { EventSink, NetworkServer } from './lorawan/network-server.ts'
 import { RECONNECTING } from './lorawan/network-servers/backoff.ts'
 import { openBrokerSocket } from './lorawan/network-servers/broker-socket.ts'
-import { ChirpStackApi } from './lorawan/network-servers/chirpstack-api.ts'
-import { ChirpStackGrpc } from './lorawan/network-servers/chirpstack-grpc.ts'
 import { ChirpStackSync, externalIdPrefix } from './lorawan/network-servers/chirpstack-sync.ts'
 import { createCounters } from './lorawan/network-servers/counters.ts'
 import type { NetworkServerCounters } from './lorawan/network-servers/counters.ts'
@@ -130,6 +128,11 @@ async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<Net
 
 async function openChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Opening): Promise<NetworkServer> {
   const { name, tenants } = entry
+  // Most deployments have none: gRPC and ChirpStack's messages are 10 MB of memory and a good part of the time of a start.
+  const [{ ChirpStackApi }, { ChirpStackGrpc }] = await Promise.all([
+    import('./lorawan/network-servers/chirpstack-api.ts'),
+    import('./lorawan/network-servers/chirpstack-grpc.ts'),
+  ])
   const api = new ChirpStackApi(entry.address)
   const registry = syncedRegistry(opening.parts.registry)
   const known = await registry.syncedApplications(externalIdPrefix(name), [...new Set(tenants?.values())])
