@@ -1,21 +1,33 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, describe, it } from 'node:test'
+import { after, afterEach, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const scratch = await mkdtemp(join(tmpdir(), 'fieldgate-serve-'))
+const children = new Set<ChildProcess>()
+afterEach(async () => {
+  // Only a test that failed leaves one: it would keep the next from starting, and this process from its end.
+  for (const child of children) {
+    if (child.exitCode !== null || child.signalCode !== null) continue
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+  children.clear()
+})
 after(() => rm(scratch, { recursive: true }))
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 /** A process whose output can be waited for. */
 function start(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'], ...environment } })
+  children.add(child)
   const output = { out: '', error: '' }
   const waiting: { pattern: RegExp; resolve: () => void }[] = []
   const look = () => {
