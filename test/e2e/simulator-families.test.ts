@@ -97,7 +97,12 @@ class Town implements AsyncDisposable {
         SIMULATOR_PASSWORD: this.#credential.password,
       },
     })
-    await program.complaint(/^Connected to /m, LONGEST_WAIT_MS)
+    try {
+      await program.complaint(/^Connected to /m, LONGEST_WAIT_MS)
+    } catch (error) {
+      await program[Symbol.asyncDispose]()
+      throw error
+    }
     return program
   }
 

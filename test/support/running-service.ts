@@ -89,12 +89,17 @@ export async function startAsProcess(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<RunningService & { readonly program: Program }> {
   const program = spawnService(dataDirectory, environment)
-  const [, https = ''] = await program.output(/API reference +(https:\S+)\/api\/docs/)
-  const [, port = ''] = await program.output(/MQTT over TLS +\S+:(\d+)/)
-  const [, caFile = ''] = await program.output(/trust +(\S+)/)
   const stop = (): Promise<void> => program[Symbol.asyncDispose]()
-  const reached = { https, mqttsPort: Number(port), caFile, dataDirectory }
-  return { ...(await open(reached, () => program.stderr, stop)), program }
+  try {
+    const [, https = ''] = await program.output(/API reference +(https:\S+)\/api\/docs/)
+    const [, port = ''] = await program.output(/MQTT over TLS +\S+:(\d+)/)
+    const [, caFile = ''] = await program.output(/trust +(\S+)/)
+    const reached = { https, mqttsPort: Number(port), caFile, dataDirectory }
+    return { ...(await open(reached, () => program.stderr, stop)), program }
+  } catch (error) {
+    await stop()
+    throw error
+  }
 }
 
 /** `fieldgate serve`, which may refuse to start. */
