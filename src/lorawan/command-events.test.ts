@@ -76,6 +76,24 @@ describe('an event about a command', () => {
     )
   })
 
+  it('that names a command in a log is its end at level ERROR, whatever the code, and else a word that it is there', async () => {
+    const downlinks = await openTestDownlinks()
+    downlinks.server.answer = AWAY
+    for (const id of ['first', 'second']) await send(downlinks, id, true)
+    await downlinks.settle()
+    const [first, second] = ['first', 'second'].map((id) => ({ queue_item_id: queueItemIdOf(id) }))
+    tell(downlinks, 'log', { ...B, level: 'INFO', code: 'UNKNOWN', context: first })
+    assert.deepEqual(standing(downlinks), ['second queued', 'first sent'])
+    tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'UNKNOWN', description: 'no path', context: first })
+    tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'UNKNOWN', context: second })
+    assert.deepEqual(standing(downlinks), ['second failed', 'first failed'])
+    downlinks.server.answer = { outcome: 'taken' }
+    downlinks.ready()
+    await downlinks.settle()
+    assert.deepEqual(standing(downlinks), ['second failed', 'first failed'])
+    assert.equal(downlinks.numbers()['sent'], 1)
+  })
+
   it('outweighs a failure when the device has acknowledged after all', async () => {
     const downlinks = await sent(['first'])
     const queueItemId = queueItemIdOf('first')

@@ -75,13 +75,13 @@ export class CommandEvents {
         return this.#transmitted(devEui, members)
       case 'ack':
         return this.#answered(devEui, members)
-      case 'error':
-        return this.#failed(this.#itemOfError(devEui, members), members['type'], members['error'])
-      case 'log': {
-        const context = members['context']
-        const item = this.#named(devEui, isMembers(context) ? context['queue_item_id'] : undefined)
-        return this.#failed(item, members['code'], members['description'])
+      case 'error': {
+        const item = this.#itemOfError(devEui, members)
+        if (item !== undefined) this.#fail(item, members['type'], members['error'])
+        return item
       }
+      case 'log':
+        return this.#logged(devEui, members)
       default:
         return undefined
     }
@@ -106,12 +106,19 @@ export class CommandEvents {
     return item
   }
 
-  #failed(item: DownlinkItem | undefined, code: unknown, said: unknown): DownlinkItem | undefined {
+  #logged(devEui: string, { context, level, code, description }: Members): DownlinkItem | undefined {
+    const item = this.#named(devEui, isMembers(context) ? context['queue_item_id'] : undefined)
     if (item === undefined) return undefined
+    if (level === 'ERROR' || EXPIRED_CODES.has(code) || FAILED_CODES.has(code)) this.#fail(item, code, description)
+    // What it has a word on it has, even where its answer to the offer was lost.
+    else this.#queue.taken(item)
+    return item
+  }
+
+  #fail(item: DownlinkItem, code: unknown, said: unknown): void {
     const failure = { code: 'command_discarded', reason: sentence(said) }
     if (EXPIRED_CODES.has(code)) this.#queue.expired(item, failure)
-    if (FAILED_CODES.has(code)) this.#queue.failed(item, failure)
-    return item
+    else this.#queue.failed(item, failure)
   }
 
   /** Family B names the command. */

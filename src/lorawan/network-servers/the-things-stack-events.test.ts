@@ -143,11 +143,32 @@ describe('a webhook of The Things Stack', () => {
   })
 
   it('about a downlink that failed is a log event with the cause', () => {
-    const error = { namespace: 'pkg/networkserver', name: 'absolute_time_too_late', message_format: 'too late' }
-    const { kind, event } = translated('downlink_failed', { downlink, error })
+    const tooLong = {
+      name: 'application_downlink_too_long',
+      message_format: 'payload length `{length}` exceeds `{max}` of {band}',
+      attributes: { length: 250, max: '51', band: {} },
+    }
+    const causes = [
+      [{ namespace: 'pkg/networkserver', name: 'no_path', message_format: 'no path' }, 'UNKNOWN', 'no path'],
+      [{ name: 'downlink_expired' }, 'EXPIRED', 'downlink_expired'],
+      [tooLong, 'DOWNLINK_PAYLOAD_SIZE', 'payload length `250` exceeds `51` of {band}'],
+      [{ name: 'constructor' }, 'UNKNOWN', 'constructor'],
+      [{ name: '' }, 'UNKNOWN', 'the downlink failed'],
+    ] as const
+    for (const [error, code, description] of causes) {
+      const { kind, event } = translated('downlink_failed', { downlink, error })
+      assert.equal(kind, 'log')
+      const context = { queue_item_id: queueItemId, error: error.name }
+      assert.deepEqual(event, { ...COMMON, level: 'ERROR', code, description, context })
+    }
+  })
+
+  it('about a command that is queued is a log event, and silent about a downlink of somebody else', () => {
+    const { kind, event } = translated('downlink_queued', downlink)
     assert.equal(kind, 'log')
-    const context = { queueItemId, error: 'absolute_time_too_late' }
-    assert.deepEqual(event, { ...COMMON, level: 'ERROR', code: 'UNKNOWN', description: 'too late', context })
+    const said = { level: 'INFO', code: 'UNKNOWN', description: 'the downlink is queued' }
+    assert.deepEqual(event, { ...COMMON, ...said, context: { queue_item_id: queueItemId } })
+    assert.equal(readTheThingsStackEvent({ end_device_ids: IDS, downlink_queued: { f_port: 1 } }), 'silent')
   })
 
   it('about an invalidated queue is a log event', () => {

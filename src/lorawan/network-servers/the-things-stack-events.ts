@@ -36,21 +36,28 @@ const KINDS: Readonly<
   downlink_sent: { kind: 'txack', write: txackOf },
   downlink_ack: { kind: 'ack', write: (common, message, body) => ackOf(common, message, body, true) },
   downlink_nack: { kind: 'ack', write: (common, message, body) => ackOf(common, message, body, false) },
+  downlink_queued: { kind: 'log', write: queuedOf },
   downlink_failed: { kind: 'log', write: failedOf },
   downlink_queue_invalidated: { kind: 'log', write: invalidatedOf },
   location_solved: { kind: 'location', write: locationEventOf },
   service_data: { kind: 'integration', write: integrationOf },
 }
 
-/** Kinds that say nothing new: what was enqueued, and an uplink once more in another form. */
+/** Kinds that say nothing new: what others have enqueued, and an uplink once more in another form. */
 const SILENT: readonly string[] = ['downlink_queued', 'uplink_normalized']
+
+/** Its names of errors as the codes of family B. */
+const FAILURE_CODES: Readonly<Record<string, string>> = {
+  application_downlink_too_long: 'DOWNLINK_PAYLOAD_SIZE',
+  downlink_expired: 'EXPIRED',
+}
 
 /** The event of a webhook's body; `silent` for one that has no event here, undefined for what is no webhook of The Things Stack. */
 export function readTheThingsStackEvent(body: JsonObject): TheThingsStackEvent | 'silent' | undefined {
   const ids = objectAt(body, 'end_device_ids')
   const devEui = textAt(ids, 'dev_eui')?.toLowerCase() ?? ''
   const deviceId = textAt(ids, 'device_id')
-  const member = Object.keys(KINDS).find((name) => objectOf(memberOf(body, name)) !== undefined)
+  const member = Object.keys(KINDS).find((name) => isTold(name, objectAt(body, name), body))
   if (member === undefined) return SILENT.some((name) => memberOf(body, name) !== undefined) ? 'silent' : undefined
   const translation = KINDS[member]
   const message = objectAt(body, member)
@@ -66,6 +73,10 @@ export function readTheThingsStackEvent(body: JsonObject): TheThingsStackEvent |
       return Buffer.from(JSON.stringify(translation.write(common, message, body)))
     },
   }
+}
+
+function isTold(member: string, message: JsonObject | undefined, body: JsonObject): boolean {
+  return message !== undefined && (member !== 'downlink_queued' || queueItemIdIn(message, body) !== '')
 }
 
 function commonOf(
@@ -155,14 +166,27 @@ function ackOf(common: Common, message: JsonObject, body: JsonObject, acknowledg
   }
 }
 
+function queuedOf(common: Common, message: JsonObject, body: JsonObject): JsonObject {
+  const context = { queue_item_id: queueItemIdIn(message, body) }
+  return { ...common, level: 'INFO', code: 'UNKNOWN', description: 'the downlink is queued', context }
+}
+
 function failedOf(common: Common, message: JsonObject, body: JsonObject): JsonObject {
   const error = objectAt(message, 'error')
-  const description = textAt(error, 'message_format') ?? textAt(error, 'name') ?? 'the downlink failed'
-  const context = {
-    queueItemId: queueItemIdIn(objectAt(message, 'downlink'), body),
-    error: textAt(error, 'name') ?? '',
-  }
-  return { ...common, level: 'ERROR', code: 'UNKNOWN', description, context }
+  const name = textAt(error, 'name') ?? ''
+  const context = { queue_item_id: queueItemIdIn(objectAt(message, 'downlink'), body), error: name }
+  const code = Object.hasOwn(FAILURE_CODES, name) ? FAILURE_CODES[name] : 'UNKNOWN'
+  return { ...common, level: 'ERROR', code, description: sentenceOf(error, name), context }
+}
+
+/** Its sentences have places for what they are about: `payload length {length} exceeds {max}`. */
+function sentenceOf(error: JsonObject | undefined, name: string): string {
+  const sentence = textAt(error, 'message_format') ?? (name === '' ? 'the downlink failed' : name)
+  const attributes = objectAt(error, 'attributes')
+  return sentence.replaceAll(/\{(\w+)\}/g, (place, member: string) => {
+    const value = memberOf(attributes, member)
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : place
+  })
 }
 
 function invalidatedOf(common: Common, message: JsonObject): JsonObject {
