@@ -40,6 +40,62 @@ test('one of thousands of devices is found by name or DevEUI, and pages are turn
   await window.close()
 })
 
+test('search and page stand in the address: the way back from a device, and the address itself, lead to the same rows', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await window.signIn('/devices', world.anna)
+  const search = page.getByRole('textbox', { name: 'Search' })
+  const next = page.getByRole('button', { name: 'next page' })
+  await page.getByText('3,015 devices.').waitFor()
+  await next.click()
+  await page.getByRole('link', { name: 'meter-00020' }).waitFor()
+  // A search begins at its first page, and asks for nothing in between.
+  const asked: string[] = []
+  page.on('request', (request) => {
+    const { pathname, searchParams } = new URL(request.url())
+    if (pathname === '/api/devices') asked.push(`${searchParams.get('search')} from ${searchParams.get('offset')}`)
+  })
+  await search.fill('meter-010')
+  await page.getByText('100 devices.').waitFor()
+  assert.deepEqual(asked, ['meter-010 from 0'])
+  await next.click()
+  await page.getByRole('link', { name: 'meter-01030' }).click()
+  await page.getByRole('heading', { name: 'meter-01030' }).waitFor()
+  await page.goBack()
+  await page.getByRole('link', { name: 'meter-01030' }).waitFor()
+  assert.equal(await search.inputValue(), 'meter-010')
+  await page.reload()
+  await page.getByRole('link', { name: 'meter-01030' }).waitFor()
+  await page.goto('/devices?search=meter-010&page=4000')
+  await page.getByRole('link', { name: 'meter-01099' }).waitFor()
+  await page.getByRole('button', { name: '4', exact: true, disabled: false }).waitFor()
+  // Another organization has none of it.
+  await page.getByRole('combobox', { name: 'Organization' }).click()
+  await page.getByRole('option', { name: 'Harbour City' }).click()
+  await page.getByText('No device yet').waitFor()
+  assert.equal(new URL(page.url()).search, '')
+  assert.equal(await search.inputValue(), '')
+  window.assertQuiet()
+  await window.close()
+})
+
+test('columns keep their places from page to page and from search to search', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await window.signIn('/devices', world.anna)
+  const places = async (): Promise<readonly unknown[]> => {
+    const boxes = await Promise.all((await page.getByRole('columnheader').all()).map((column) => column.boundingBox()))
+    return boxes.map((box) => [box?.x, box?.width])
+  }
+  await page.getByText('3,015 devices.').waitFor()
+  const first = await places()
+  assert.equal(first.length, 5)
+  await page.getByRole('textbox', { name: 'Search' }).fill('meter-02')
+  await page.getByText('1,000 devices.').waitFor()
+  assert.deepEqual(await places(), first)
+  await window.close()
+})
+
 test('a device’s page draws its signal and its values as uplinks come', async () => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window

@@ -19,7 +19,7 @@ export function DeviceSelect({ applicationId, value, onChange }: DeviceSelectPro
   const { organization } = useOrganization()
   const [typed, setTyped] = useState('')
   const [label, setLabel] = useState('')
-  const [search] = useDebouncedValue(typed === label ? '' : typed, 250)
+  const [search] = useDebouncedValue(typed === label ? '' : typed, 150)
   const { data } = useDevices({
     organizationId: organization.id,
     applicationId: applicationId ?? undefined,

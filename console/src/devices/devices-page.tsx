@@ -12,8 +12,8 @@ import {
   Text,
   TextInput,
 } from '@mantine/core'
-import { useDebouncedValue } from '@mantine/hooks'
-import { type ReactElement, useState } from 'react'
+import { useDebouncedCallback } from '@mantine/hooks'
+import { type ReactElement, useCallback, useEffect, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { type Device, useApplications, useDevices } from '../api/directory.ts'
 import { Blank } from '../shell/blank.tsx'
@@ -29,25 +29,31 @@ import { DeviceDialog } from './device-dialog.tsx'
 
 const PAGE_SIZE = 25
 
+/** Without a key pressed, after which what is typed is searched for. */
+const TYPING_MS = 150
+
 /** The page. */
 export function DevicesPage(): ReactElement {
   const { organization, isDeviceAdmin } = useOrganization()
   const creating = useDialog<undefined>()
   const applications = useApplications(organization.id)
-  const [searchParams, setSearchParams] = useSearchParams()
-  const applicationId = searchParams.get('application')
-  const [typed, setTyped] = useState('')
-  const [search] = useDebouncedValue(typed.trim(), 250)
-  const [page, setPage] = useState(1)
+  const { applicationId, search, page, show } = useShown()
+  const [typed, setTyped] = useTyped(search, (text) => show({ applicationId, search: text, page: 1 }))
   const devices = useDevices({
     organizationId: organization.id,
     applicationId: applicationId ?? undefined,
-    search,
+    search: search.trim(),
     limit: PAGE_SIZE,
     offset: (page - 1) * PAGE_SIZE,
   })
   const total = Number(devices.data?.totalCount ?? 0)
   const listed = devices.data?.result ?? []
+  const lastPage = Math.max(1, Math.ceil(total / PAGE_SIZE))
+  // Of a page that is no more, because its devices were deleted, the one before is shown.
+  const isBeyond = devices.isSuccess && !devices.isPlaceholderData && page > lastPage
+  useEffect(() => {
+    if (isBeyond) show({ applicationId, search, page: lastPage })
+  }, [isBeyond, show, applicationId, search, lastPage])
   const nameOf = new Map(applications.data?.result.map(({ id, name }) => [id, name]))
   return (
     <Page
@@ -74,10 +80,7 @@ export function DevicesPage(): ReactElement {
           placeholder="Search by name or DevEUI"
           leftSection={<Icon name="search" />}
           value={typed}
-          onChange={(event) => {
-            setTyped(event.currentTarget.value)
-            setPage(1)
-          }}
+          onChange={(event) => setTyped(event.currentTarget.value)}
         />
         <Select
           aria-label="Application"
@@ -85,10 +88,7 @@ export function DevicesPage(): ReactElement {
           placeholder="All applications"
           data={applications.data?.result.map(({ id, name }) => ({ value: id, label: name })) ?? []}
           value={applicationId}
-          onChange={(id) => {
-            setSearchParams(id === null ? {} : { application: id }, { replace: true })
-            setPage(1)
-          }}
+          onChange={(id) => show({ applicationId: id, search: typed, page: 1 })}
           clearable
           searchable
         />
@@ -96,19 +96,29 @@ export function DevicesPage(): ReactElement {
       <Failure error={devices.error} onRetry={() => void devices.refetch()} />
       <Panel flush>
         {devices.isLoading ? <Skeleton h={320} m="lg" /> : null}
-        {devices.data !== undefined && listed.length === 0 ? (
-          <NoDevices isSearching={search !== '' || applicationId !== null} />
+        {devices.data !== undefined && total === 0 ? (
+          <NoDevices isSearching={search.trim() !== '' || applicationId !== null} />
         ) : null}
         {listed.length === 0 ? null : (
           <ScrollArea type="auto">
-            <Table miw={{ base: 0, sm: 680 }} verticalSpacing="sm" horizontalSpacing="lg" highlightOnHover>
+            <Table
+              miw={{ base: 0, sm: 680 }}
+              layout="fixed"
+              verticalSpacing="sm"
+              horizontalSpacing="lg"
+              highlightOnHover
+            >
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th>Device</Table.Th>
-                  <Table.Th visibleFrom="sm">Application</Table.Th>
-                  <Table.Th>Last seen</Table.Th>
-                  <Table.Th visibleFrom="xs">Battery</Table.Th>
-                  <Table.Th ta="right" visibleFrom="sm">
+                  <Table.Th w="22%" visibleFrom="sm">
+                    Application
+                  </Table.Th>
+                  <Table.Th w={{ base: 140, sm: 160 }}>Last seen</Table.Th>
+                  <Table.Th w={160} visibleFrom="xs">
+                    Battery
+                  </Table.Th>
+                  <Table.Th w={110} ta="right" visibleFrom="sm">
                     Margin
                   </Table.Th>
                 </Table.Tr>
@@ -129,15 +139,57 @@ export function DevicesPage(): ReactElement {
       {total > PAGE_SIZE ? (
         <Group justify="center">
           <Pagination
-            total={Math.ceil(total / PAGE_SIZE)}
+            total={lastPage}
             value={page}
-            onChange={setPage}
+            onChange={(turned) => show({ applicationId, search, page: turned })}
             getControlProps={(control) => ({ 'aria-label': `${control} page` })}
           />
         </Group>
       ) : null}
     </Page>
   )
+}
+
+interface Shown {
+  readonly applicationId: string | null
+  readonly search: string
+  readonly page: number
+}
+
+/** What the list shows stands in the address: the way back from a device leads to the same rows, and the address can be handed on. */
+function useShown(): Shown & { readonly show: (shown: Shown) => void } {
+  const [searchParams, setSearchParams] = useSearchParams()
+  const number = Number(searchParams.get('page') ?? 1)
+  const show = useCallback(
+    ({ applicationId, search, page }: Shown): void => {
+      const entries = { application: applicationId ?? '', search, page: page === 1 ? '' : String(page) }
+      setSearchParams(
+        Object.entries(entries).filter(([, value]) => value !== ''),
+        { replace: true },
+      )
+    },
+    [setSearchParams],
+  )
+  return {
+    applicationId: searchParams.get('application'),
+    search: searchParams.get('search') ?? '',
+    page: Number.isSafeInteger(number) && number > 0 ? number : 1,
+    show,
+  }
+}
+
+/** What stands in the field: what is searched for, until something else is typed, which is searched for when the hand rests. */
+function useTyped(search: string, onRest: (text: string) => void): readonly [string, (text: string) => void] {
+  const [typed, setTyped] = useState<string>()
+  const rest = useDebouncedCallback((text: string) => {
+    setTyped(undefined)
+    onRest(text)
+  }, TYPING_MS)
+  const type = (text: string): void => {
+    setTyped(text)
+    rest(text)
+  }
+  return [typed ?? search, type]
 }
 
 function DeviceRow({
@@ -151,7 +203,7 @@ function DeviceRow({
     <Table.Tr>
       <Table.Td>
         <Group gap="xs" wrap="nowrap">
-          <Anchor component={Link} href={`/devices/${device.devEUI}`} fw={500}>
+          <Anchor component={Link} href={`/devices/${device.devEUI}`} fw={500} className="breakable">
             {device.name}
           </Anchor>
           {device.isDisabled ? (

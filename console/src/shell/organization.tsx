@@ -16,6 +16,7 @@ import { type Organization, useOrganizations } from '../api/directory.ts'
 import { ApiFailure, request } from '../api/request.ts'
 import { sentenceOf } from '../api/sentence.ts'
 import { useQuery } from '@tanstack/react-query'
+import { navigate } from 'wouter/use-browser-location'
 import { signOut } from '../session/sign-in.ts'
 import { Blank } from './blank.tsx'
 
@@ -54,6 +55,8 @@ export function OrganizationGate({ children }: { readonly children: ReactNode })
   const choose = useCallback((id: string) => {
     localStorage.setItem(REMEMBERED, id)
     setChosenId(id)
+    // What stands behind the path is about the organization before: an application of its, a page of its devices.
+    navigate(window.location.pathname, { replace: true })
   }, [])
   // It may have been deleted since, or the person is no member any more; the cache still has it then.
   const isGone = remembered.error instanceof ApiFailure && remembered.error.status === 404
