@@ -159,10 +159,11 @@ describe('one name of a shared subscription', () => {
     assert.equal(got.length, 10)
   })
 
-  it('of network servers brings commands to the organization’s own, and to the deployment’s where there is none', async () => {
+  it('of network servers brings commands to the organization’s own alone, and to the deployment’s where it has none', async () => {
     const filter = '$share/chirpstack/application/+/device/+/command/+'
     const everywhere = await live.networkServer(networkServer)
-    const ofHere = await live.networkServer(await administration.serviceCredential(here.organizationId))
+    const credential = await administration.serviceCredential(here.organizationId)
+    const ofHere = await live.networkServer(credential)
     const ofThere = await live.networkServer(await administration.serviceCredential(there.organizationId))
     for (const client of [everywhere, ofHere, ofThere]) assert.equal(await client.subscribe(filter), 1)
     const sender = await live.integrator(5, await administration.brokerToken(both.session, here.organizationId))
@@ -175,6 +176,8 @@ describe('one name of a shared subscription', () => {
     ofHere.send({ cmd: 'disconnect', reasonCode: 0 })
     await ofHere.rest()
     assert.equal(await publish(sender, topicName), 0)
+    await assertLives(everywhere, ofThere)
+    await administration.must('DELETE', `/api/service-credentials/${credential.id}`)
     assert.equal((await received(everywhere)).topic, topicName)
     await assertLives(everywhere, ofThere)
   })

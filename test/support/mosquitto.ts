@@ -1,8 +1,8 @@
 /** Debian's mosquitto as somebody else's broker: on a port of its own, with a disk, to be stopped and started. */
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Program } from './program.ts'
 
@@ -51,13 +51,22 @@ export class Mosquitto {
   }
 }
 
-/** A port that nobody listens on. */
+/**
+ * A port that nobody listens on, below those that systems give away by themselves: while mosquitto is stopped, no connection of another test gets it.
+ */
 async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const port = randomInt(15_000, 32_000)
+    const server = createServer()
+    try {
+      server.listen(port, '127.0.0.1')
+      await once(server, 'listening')
+    } catch {
+      // Somebody has it.
+      continue
+    }
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
