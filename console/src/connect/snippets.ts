@@ -200,10 +200,12 @@ function go(facts: SnippetFacts): Snippet {
   }
 }
 
+/** A flow of its own, with ids of its own: a second token's does not take the place of the first one's when both are imported. */
 function nodeRed(facts: SnippetFacts): Snippet {
   const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const tab = { id: `${clientId}-flow`, type: 'tab', label: 'Fieldgate' }
   const tls = {
-    id: 'fieldgate-tls',
+    id: `${clientId}-tls`,
     type: 'tls-config',
     name: 'Fieldgate',
     caname: authority === undefined ? '' : CA_FILE,
@@ -211,7 +213,7 @@ function nodeRed(facts: SnippetFacts): Snippet {
     credentials: authority === undefined ? {} : { cadata: authority },
   }
   const broker = {
-    id: 'fieldgate-broker',
+    id: `${clientId}-broker`,
     type: 'mqtt-broker',
     name: 'Fieldgate',
     broker: host,
@@ -226,8 +228,22 @@ function nodeRed(facts: SnippetFacts): Snippet {
     sessionExpiry: '86400',
     credentials: { user: token, password: 'default' },
   }
+  const debug = {
+    id: `${clientId}-debug`,
+    z: tab.id,
+    type: 'debug',
+    name: 'Show',
+    active: true,
+    tosidebar: true,
+    complete: 'payload',
+    targetType: 'msg',
+    x: 350,
+    y: 100,
+    wires: [],
+  }
   const events = {
-    id: 'fieldgate-events',
+    id: `${clientId}-events`,
+    z: tab.id,
     type: 'mqtt in',
     name: 'Events',
     topic: eventTopic,
@@ -236,42 +252,49 @@ function nodeRed(facts: SnippetFacts): Snippet {
     broker: broker.id,
     x: 160,
     y: 100,
-    wires: [['fieldgate-debug']],
+    wires: [[debug.id]],
   }
-  const debug = {
-    id: 'fieldgate-debug',
-    type: 'debug',
-    name: 'Show',
-    active: true,
-    complete: 'payload',
-    x: 350,
-    y: 100,
-    wires: [],
-  }
-  const command = { type: 'inject', name: 'Command', props: [{ p: 'payload' }], payload: COMMAND, payloadType: 'json' }
-  const sending =
-    commandTopic === undefined
-      ? []
-      : [
-          { ...command, id: 'fieldgate-command', x: 160, y: 180, wires: [['fieldgate-send']] },
-          {
-            id: 'fieldgate-send',
-            type: 'mqtt out',
-            name: 'Send',
-            topic: commandTopic,
-            qos: '1',
-            broker: broker.id,
-            x: 350,
-            y: 180,
-            wires: [],
-          },
-        ]
+  const sending = commandTopic === undefined ? [] : nodeRedSending(clientId, commandTopic)
   return {
     id: 'node-red',
     name: 'Node-RED',
     lead: 'Menu, Import, paste, Import; then Deploy. The token and the certificate are in it.',
-    blocks: [{ title: 'Flow', text: JSON.stringify([tls, broker, events, debug, ...sending], undefined, 2) }],
+    blocks: [{ title: 'Flow', text: JSON.stringify([tab, tls, broker, events, debug, ...sending], undefined, 2) }],
   }
+}
+
+/** A button that sends a command. */
+function nodeRedSending(clientId: string, topic: string): readonly object[] {
+  const place = { z: `${clientId}-flow`, y: 180 }
+  const send = {
+    ...place,
+    id: `${clientId}-send`,
+    type: 'mqtt out',
+    name: 'Send',
+    topic,
+    qos: '1',
+    broker: `${clientId}-broker`,
+    x: 350,
+    wires: [],
+  }
+  const command = {
+    ...place,
+    id: `${clientId}-command`,
+    type: 'inject',
+    name: 'Command',
+    props: [{ p: 'payload' }],
+    payload: COMMAND,
+    payloadType: 'json',
+    topic: '',
+    // By hand alone. Node-RED calls the node wrongly configured where these are missing.
+    repeat: '',
+    crontab: '',
+    once: false,
+    onceDelay: 0.1,
+    x: 160,
+    wires: [[send.id]],
+  }
+  return [command, send]
 }
 
 function mqttx(facts: SnippetFacts): Snippet {
