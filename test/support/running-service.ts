@@ -8,6 +8,7 @@ import { checkSettings, readEnvironment } from '../../src/config.ts'
 import type { Disk } from '../../src/engine/disk.ts'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
+import type { Service } from '../../src/service.ts'
 import { HttpsClient, textIn } from './https-client.ts'
 import { Program } from './program.ts'
 
@@ -73,11 +74,20 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<Ru
   const lines: string[] = []
   const log = createLog({ level: 'trace', format: 'json' }, { write: (line) => void lines.push(line) })
   const { disk } = options
-  const service = await startService(result.settings, { log, ...(disk === undefined ? {} : { disk }) })
+  const removeOwn = async (): Promise<void> => {
+    if (options.dataDirectory === undefined) await rm(dataDirectory, { recursive: true, force: true })
+  }
+  let service: Service
+  try {
+    service = await startService(result.settings, { log, ...(disk === undefined ? {} : { disk }) })
+  } catch (error) {
+    await removeOwn()
+    throw error
+  }
   const caFile = options.caFile ?? service.caFile ?? ''
   const stop = async (): Promise<void> => {
     await service.close()
-    if (options.dataDirectory === undefined) await rm(dataDirectory, { recursive: true, force: true })
+    await removeOwn()
   }
   const reached = { https: service.addresses.https, mqttsPort: service.addresses.mqtts.port, caFile, dataDirectory }
   return open(reached, () => lines.join(''), stop)
