@@ -9,6 +9,7 @@ import devicePb from '@chirpstack/chirpstack-api/api/device_pb.js'
 import tenantService from '@chirpstack/chirpstack-api/api/tenant_grpc_pb.js'
 import tenantPb from '@chirpstack/chirpstack-api/api/tenant_pb.js'
 import { within } from './bounded-wait.ts'
+import { freePort } from './free-port.ts'
 import type { ReceivedDownlink } from '../../src/lorawan/network-server-contract.testing.ts'
 import { ChirpStackApi } from '../../src/lorawan/network-servers/chirpstack-api.ts'
 
@@ -55,6 +56,7 @@ export class FakeChirpStack {
         answer({ code: grpc.status.NOT_FOUND, details: 'no answer is needed here' })
       }),
     })
+    if (this.port === 0) this.port = await freePort()
     const { promise, resolve, reject } = Promise.withResolvers<number>()
     const credentials = grpc.ServerCredentials.createInsecure()
     server.bindAsync(`127.0.0.1:${this.port}`, credentials, (error, port) =>

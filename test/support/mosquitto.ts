@@ -1,9 +1,7 @@
 /** Debian's mosquitto as somebody else's broker: on a port of its own, with a disk, to be stopped and started. */
-import { randomInt } from 'node:crypto'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from './free-port.ts'
 import { Program } from './program.ts'
 
 /** Debian keeps it where only root looks for programs. */
@@ -48,25 +46,5 @@ export class Mosquitto {
   async comeBack(): Promise<void> {
     this.#program = new Program(PROGRAM, ['-c', this.#configurationFile])
     await this.#program.complaint(/mosquitto version \S+ running/)
-  }
-}
-
-/**
- * A port that nobody listens on, below those that systems give away by themselves: while mosquitto is stopped, no connection of another test gets it.
- */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(15_000, 32_000)
-    const server = createServer()
-    try {
-      server.listen(port, '127.0.0.1')
-      await once(server, 'listening')
-    } catch {
-      // Somebody has it.
-      continue
-    }
-    server.close()
-    await once(server, 'close')
-    return port
   }
 }
