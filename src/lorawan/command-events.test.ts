@@ -48,6 +48,82 @@ describe('an event about a command', () => {
     )
   })
 
+  it('of family A that is k counters beyond the last is about the k-th command since, and those before it have no word', async () => {
+    const downlinks = await sent(['first', 'second', 'third', 'fourth', 'fifth'], false)
+    tell(downlinks, 'txack', { ...A, fCnt: 10 })
+    tell(downlinks, 'txack', { ...A, fCnt: 12 })
+    tell(downlinks, 'txack', { ...A, fCnt: 13 })
+    tell(downlinks, 'txack', { ...A, fCnt: 14 })
+    await send(downlinks, 'sixth', false)
+    await downlinks.settle()
+    tell(downlinks, 'txack', { ...A, fCnt: 16 })
+    assert.deepEqual(standing(downlinks), [
+      'sixth sent 16',
+      'fifth sent 14',
+      'fourth sent 13',
+      'third sent 12',
+      'second sent',
+      'first sent 10',
+    ])
+    assert.equal(tell(downlinks, 'txack', { ...A, fCnt: 17 }), false)
+  })
+
+  it('of family A acknowledges the command whose counter it is, though nothing was told of that one before', async () => {
+    const downlinks = await sent(['first', 'second', 'third', 'fourth'])
+    tell(downlinks, 'txack', { ...A, fCnt: 7 })
+    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 7 })
+    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 9 })
+    // After its ack: they came in another order.
+    tell(downlinks, 'txack', { ...A, fCnt: 9 })
+    tell(downlinks, 'ack', { ...A, acknowledged: false, fCnt: 10 })
+    const expected = ['fourth not_acknowledged 10', 'third acknowledged 9', 'second sent', 'first acknowledged 7']
+    assert.deepEqual(standing(downlinks), expected)
+    const transmitted = downlinks.commands.list('1', DEVICE).filter(({ transmittedAtMs }) => transmittedAtMs > 0)
+    assert.deepEqual(
+      transmitted.map(({ content }) => content.id),
+      ['third', 'first'],
+    )
+  })
+
+  it('of family A is about the next command where other frames have taken more counters than there are commands', async () => {
+    const downlinks = await sent(['first', 'second', 'third'], false)
+    for (const fCnt of [10, 60, 61]) tell(downlinks, 'txack', { ...A, fCnt })
+    assert.deepEqual(standing(downlinks), ['third sent 61', 'second sent 60', 'first sent 10'])
+  })
+
+  it('of family A that comes twice is about the same command', async () => {
+    const downlinks = await sent(['first', 'second'])
+    for (const acknowledged of [true, true, false]) tell(downlinks, 'ack', { ...A, acknowledged, fCnt: 7 })
+    assert.deepEqual(standing(downlinks), ['second sent', 'first acknowledged 7'])
+  })
+
+  it('of family A is never about a command that was sent before one that is known to be', async () => {
+    const downlinks = await sent(['first'], false)
+    await send(downlinks, 'second', true)
+    await send(downlinks, 'third', false)
+    await downlinks.settle()
+    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 5 })
+    tell(downlinks, 'txack', { ...A, fCnt: 6 })
+    assert.deepEqual(standing(downlinks), ['third sent 6', 'second acknowledged 5', 'first sent'])
+  })
+
+  it('of family A acknowledges no unconfirmed command, whatever the counters say', async () => {
+    const downlinks = await sent(['first', 'second'], false)
+    await send(downlinks, 'third', true)
+    await downlinks.settle()
+    tell(downlinks, 'txack', { ...A, fCnt: 1 })
+    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 2 })
+    assert.deepEqual(standing(downlinks), ['third acknowledged 2', 'second sent', 'first sent 1'])
+  })
+
+  it('of family A fails the command whose counter it is, and counts from there', async () => {
+    const downlinks = await sent(['first', 'second', 'third', 'fourth'], false)
+    tell(downlinks, 'txack', { ...A, fCnt: 10 })
+    tell(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too long', fCnt: 12 })
+    tell(downlinks, 'txack', { ...A, fCnt: 13 })
+    assert.deepEqual(standing(downlinks), ['fourth sent 13', 'third failed 12', 'second sent', 'first sent 10'])
+  })
+
   it('of family A without a txack before it is about the first that was not acknowledged', async () => {
     const downlinks = await sent(['first', 'second'])
     tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 3 })

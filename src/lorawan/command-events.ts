@@ -77,7 +77,7 @@ export class CommandEvents {
         return this.#answered(devEui, members)
       case 'error': {
         const item = this.#itemOfError(devEui, members)
-        if (item !== undefined) this.#fail(item, members['type'], members['error'])
+        if (item !== undefined) this.#fail(item, members['type'], members['error'], frameCounter(members['fCnt']))
         return item
       }
       case 'log':
@@ -115,10 +115,10 @@ export class CommandEvents {
     return item
   }
 
-  #fail(item: DownlinkItem, code: unknown, said: unknown): void {
+  #fail(item: DownlinkItem, code: unknown, said: unknown, fCnt?: number): void {
     const failure = { code: 'command_discarded', reason: sentence(said) }
     if (EXPIRED_CODES.has(code)) this.#queue.expired(item, failure)
-    else this.#queue.failed(item, failure)
+    else this.#queue.failed(item, failure, fCnt)
   }
 
   /** Family B names the command. */
@@ -126,31 +126,51 @@ export class CommandEvents {
     return typeof queueItemId === 'string' ? this.#queue.find(devEui, queueItemId.toLowerCase()) : undefined
   }
 
-  /**
-   * Family A knows frame counters alone. A network server sends a device's commands in order, so the first that was not
-   * known to be sent is; unless it is the last one again, confirmed and repeated.
-   */
+  /** Known by its counter: the last one again, confirmed and repeated, or acknowledged before this came. */
   #itemOfTxack(devEui: string, fCnt: number | undefined): DownlinkItem | undefined {
     if (fCnt === undefined) return undefined
-    const left = this.#queue.left(devEui)
-    const last = left.findLast((item) => item.transmittedAtMs > 0)
-    if (last?.fCnt === fCnt && last.content.confirmed && last.state === 'sent') return last
-    return left.find(isOnItsWay)
+    const last = this.#queue.left(devEui).findLast(isCounted)
+    const isRepeated = last?.content.confirmed === true && last.state === 'sent'
+    if (last?.fCnt === fCnt && (isRepeated || last.transmittedAtMs === 0)) return last
+    return this.#itemAt(devEui, fCnt, () => true)
   }
 
-  /** The latest with this counter, for counters begin again with each join; or the first of which no counter is known. */
+  /** Known by its counter: the latest with it, for counters begin again with each join. The last of all may be told of twice. */
   #itemOfAck(devEui: string, fCnt: number | undefined): DownlinkItem | undefined {
     if (fCnt === undefined) return undefined
-    const open = this.#queue.left(devEui).filter(({ state, content }) => state === 'sent' && content.confirmed)
-    return open.findLast((item) => item.fCnt === fCnt) ?? open.find(isOnItsWay)
+    const left = this.#queue.left(devEui)
+    const last = left.findLast(isCounted)
+    const isIt = (item: DownlinkItem): boolean =>
+      item.fCnt === fCnt && item.content.confirmed && (item.state === 'sent' || item === last)
+    return left.findLast(isIt) ?? this.#itemAt(devEui, fCnt, ({ content }) => content.confirmed)
   }
 
   #itemOfError(devEui: string, { type, fCnt: counter }: Members): DownlinkItem | undefined {
     if (!FAILED_CODES.has(type)) return undefined
     const fCnt = frameCounter(counter)
-    const open = this.#queue.left(devEui).filter(({ state }) => state === 'sent')
-    return open.findLast((item) => fCnt !== undefined && item.fCnt === fCnt) ?? open.find(isOnItsWay)
+    const isIt = (item: DownlinkItem): boolean => fCnt !== undefined && item.fCnt === fCnt && item.state === 'sent'
+    return this.#queue.left(devEui).findLast(isIt) ?? this.#itemAt(devEui, fCnt, () => true)
   }
+
+  /**
+   * Family A knows frame counters alone. A network server sends a device's commands in order, each with a counter of its own, so
+   * nothing is about a command before one whose counter is known, and what is k counters beyond is about the k-th command since:
+   * the words on those between were lost. Where more counters have gone by than there are commands, other frames have taken
+   * some, and after a join they begin again: then it is the first that it may be about.
+   */
+  #itemAt(devEui: string, fCnt: number | undefined, mayBe: (item: DownlinkItem) => boolean): DownlinkItem | undefined {
+    const left = this.#queue.left(devEui)
+    const last = left.findLastIndex(isCounted)
+    const since = left.slice(last + 1).filter(isOnItsWay)
+    const lastFCnt = left[last]?.fCnt
+    const beyond = fCnt === undefined || lastFCnt === undefined ? 0 : fCnt - lastFCnt
+    const counted = since[beyond - 1]
+    return counted !== undefined && mayBe(counted) ? counted : since.find(mayBe)
+  }
+}
+
+function isCounted({ fCnt }: DownlinkItem): boolean {
+  return fCnt !== undefined
 }
 
 function isOnItsWay({ state, transmittedAtMs }: DownlinkItem): boolean {

@@ -180,8 +180,10 @@ export class DownlinkQueue {
   }
 
   /** The item will not come to the device, or not be known to have come. */
-  failed(item: DownlinkItem, failure: DownlinkFailure): void {
-    if (item.state === 'queued' || item.state === 'sent') this.#settle(item, 'failed', failure)
+  failed(item: DownlinkItem, failure: DownlinkFailure, fCnt?: number): void {
+    if (item.state !== 'queued' && item.state !== 'sent') return
+    item.fCnt = fCnt ?? item.fCnt
+    this.#settle(item, 'failed', failure)
   }
 
   /** The network server has let it expire. */
