@@ -4,7 +4,6 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { within } from '../support/bounded-wait.ts'
@@ -13,9 +12,6 @@ import { launchBrowser, Window } from './browser.ts'
 import { climateUplink, startWorld, type World } from './world.ts'
 
 const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url))
-
-/** Between two events that are offered to a program whose subscription can't be seen from outside. */
-const OFFERING_MS = 50
 
 let browser: Browser
 let world: World
@@ -77,11 +73,11 @@ test('the program for MQTT.js runs as it is', async () => {
   const [text = ''] = await snippetsOf('MQTT.js')
   await symlink(PACKAGES, join(folder, 'node_modules'))
   await writeFile(join(folder, 'events.mjs'), text)
-  await using running = shell(`'${process.execPath}' events.mjs`)
   const device = world.devices[1]
   assert.ok(device !== undefined)
-  const seen = running.output(/event\/up \{/)
-  await publishUntil(seen, device)
+  const earlier = await subscribers(device)
+  await using running = shell(`'${process.execPath}' events.mjs`)
+  await publishOnceSubscribed(running.output(/event\/up \{/), device, earlier)
 })
 
 test('the bridge for Home Assistant carries events into another broker', async () => {
@@ -90,12 +86,14 @@ test('the bridge for Home Assistant carries events into another broker', async (
   // Started by root it would become another user, who can't read this folder.
   const own = `user root\nlistener ${port} 127.0.0.1\nallow_anonymous true\n${bridge.replace('/share/mosquitto/', `${folder}/`)}\n`
   await writeFile(join(folder, 'mosquitto.conf'), own)
-  await using other = shell('/usr/sbin/mosquitto -c mosquitto.conf')
-  await other.complaint(/running/)
-  await using watching = shell(`mosquitto_sub -p ${port} -t '#' -F '%t'`)
   const device = world.devices[1]
   assert.ok(device !== undefined)
-  await publishUntil(watching.output(/event\/up/), device)
+  const earlier = await subscribers(device)
+  await using other = shell('/usr/sbin/mosquitto -c mosquitto.conf')
+  await other.complaint(/running/)
+  await using watching = shell(`mosquitto_sub -d -p ${port} -t '#' -F '%t'`)
+  await watching.output(/Subscribed/)
+  await publishOnceSubscribed(watching.output(/event\/up/), device, earlier)
 })
 
 test('every other snippet carries token, topic and certificate', async () => {
@@ -111,29 +109,42 @@ test('every other snippet carries token, topic and certificate', async () => {
 test('a revoked token ends its connections at once and leaves the list', async () => {
   const { page } = window
   const [watch = ''] = await snippetsOf('mosquitto')
-  await using watching = shell(watch)
   const device = world.devices[1]
   assert.ok(device !== undefined)
-  await publishUntil(watching.output(/event\/up/), device)
+  const earlier = await subscribers(device)
+  await using watching = shell(watch)
+  await publishOnceSubscribed(watching.output(/event\/up/), device, earlier)
   const row = page.getByRole('row').filter({ hasText: 'new' })
   await row.getByRole('button', { name: /Revoke/ }).click()
   await page.getByText('This token was revoked').waitFor()
   await watching.ended()
 })
 
-/** A subscription of another program stands when an event comes out of it; until then events are offered. */
-async function publishUntil(seen: Promise<unknown>, device: World['devices'][number]): Promise<void> {
-  const over = new AbortController()
-  const offering = (async () => {
-    for (let fCnt = 1; !over.signal.aborted; fCnt += 1) {
-      await world.publish(device, 'up', climateUplink(fCnt))
-      await setTimeout(OFFERING_MS)
-    }
+/** Publishes an event once a program's subscription stands, and resolves when the event came out of it. */
+async function publishOnceSubscribed(
+  seen: Promise<unknown>,
+  device: World['devices'][number],
+  earlier: ReadonlySet<string>,
+): Promise<void> {
+  const isOver = new AbortController()
+  const standing = (async () => {
+    while (!isOver.signal.aborted && (await subscribers(device)).isSubsetOf(earlier));
   })()
   try {
+    await within(Promise.race([standing, seen]), 'a subscription')
+    await world.publish(device, 'up', climateUplink(1))
     await seen
   } finally {
-    over.abort()
-    await offering
+    isOver.abort()
+    await standing
   }
+}
+
+/** The connections that watch a device's events, by their ids; as administrators see them. */
+async function subscribers(device: World['devices'][number]): Promise<ReadonlySet<string>> {
+  const topicFilter = `application/${world.applicationId}/device/${device.devEui}/event/+`
+  const path = `/api/connections?organizationID=${world.organizationId}&limit=100`
+  const listed = await world.service.http.must('GET', path, { token: world.service.adminSession })
+  const connections = listed['result'] as { id: string; topicFilters: string[] }[]
+  return new Set(connections.filter(({ topicFilters }) => topicFilters.includes(topicFilter)).map(({ id }) => id))
 }
