@@ -4,7 +4,7 @@ import { runCrashes } from './crash-run.ts'
 
 test(
   'nothing that was acknowledged is lost, and nothing of QoS 2 comes twice, over 20 kills',
-  { timeout: 300_000 },
+  { timeout: 900_000 },
   async (t) => {
     const counts = await runCrashes({ rounds: 20, seed: 1, loadMs: [100, 700] })
     t.diagnostic(

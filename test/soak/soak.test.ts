@@ -4,7 +4,7 @@ import { FILLING_CACHES_BYTES, assertBounded, runSoak } from './soak-run.ts'
 
 test(
   'clients come and go for 20 seconds: nothing is lost, and memory and disk stay bounded',
-  { timeout: 110_000 },
+  { timeout: 300_000 },
   async (t) => {
     const { acknowledged, received, repeated, visits, samples } = await runSoak({ ms: 20_000, sampleMs: 1_000 })
     t.diagnostic(`${acknowledged} acknowledged, ${received} received in ${visits} visits, ${repeated} of them again`)
