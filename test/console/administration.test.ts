@@ -146,6 +146,46 @@ test('an import of many rows shows how far it is, and can be cancelled; a file t
   await window.close()
 })
 
+test('an import that is cancelled creates no more than was told; importing again adds the rest', async () => {
+  const window = await open('/import')
+  const { page } = window
+  const rows = Array.from({ length: 6_000 }, (_, row) => `00005eef30${row.toString(16).padStart(6, '0')},piece-${row}`)
+  const table = `devEUI,name\n${rows.join('\n')}\nnonsense,wrong\n`
+  const file = { name: 'pieces.csv', mimeType: 'text/csv', buffer: Buffer.from(table) }
+  await page.locator('input[type=file]').setInputFiles(file)
+  const create = page.getByRole('button', { name: 'Create 6,000 devices' })
+  await create.waitFor()
+  // The second piece never gets to the service.
+  const answers: string[] = []
+  await page.route('**/api/devices/import?*', async (route) => {
+    if (answers.length > 0) return
+    const response = await route.fetch()
+    answers.push(((await response.json()) as { createdCount: string }).createdCount)
+    await route.fulfill({ response })
+  })
+  await create.click()
+  await page.getByText(/^Creating the devices of pieces\.csv: [1-9]\d %$/).waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('progressbar').waitFor({ state: 'detached' })
+  await page.unroute('**/api/devices/import?*')
+  const created = Number(answers[0])
+  assert.ok(created > 1_000 && created < 3_000, String(created))
+
+  await page.locator('input[type=file]').setInputFiles(file)
+  const left = (6_000 - created).toLocaleString('en')
+  await page.getByRole('button', { name: `Create ${left} devices` }).click()
+  await page.getByRole('heading', { name: `${left} devices were created` }).waitFor()
+  await page.getByText(`${(created + 1).toLocaleString('en')} rows are wrong`).waitFor()
+  // Lines are those of the table, in whichever piece they are.
+  const wrong = page.getByRole('row').filter({ hasText: 'There is a device with this DevEUI already' })
+  await wrong.first().getByText('2', { exact: true }).waitFor()
+  await page.getByRole('link', { name: 'To the devices' }).click()
+  await page.getByRole('textbox', { name: 'Search' }).fill('piece-')
+  await page.getByText('6,000 devices.').waitFor()
+  window.assertQuiet()
+  await window.close()
+})
+
 test('a network server’s credential shows its password once, and is revoked', async () => {
   const window = await open('/network-servers')
   const { page } = window

@@ -1,19 +1,19 @@
-/** A file as the body of a request, with its progress, which `fetch` does not tell. */
+/** A file, or a piece of one, as the body of a request, with its progress, which `fetch` does not tell. */
 import { session } from '../session/session.ts'
 import { ApiFailure, refusalOf, queryText } from './request.ts'
 
 interface UploadOptions {
   readonly query: Readonly<Record<string, string>>
   readonly contentType: string
-  readonly file: File
+  readonly content: Blob
   readonly signal: AbortSignal
-  /** Hears which part of the file, from 0 to 1, is on its way or has arrived. */
+  /** Hears which part of it, from 0 to 1, is on its way or has arrived. */
   readonly onProgress: (part: number) => void
 }
 
-/** Sends a file by POST and answers the body of the answer. Throws `ApiFailure` as `request` does, and an AbortError. */
+/** Sends it by POST and answers the body of the answer. Throws `ApiFailure` as `request` does, and an AbortError. */
 export function upload<T>(path: string, options: UploadOptions): Promise<T> {
-  const { query, contentType, file, signal, onProgress } = options
+  const { query, contentType, content, signal, onProgress } = options
   const { promise, resolve, reject } = Promise.withResolvers<T>()
   const exchange = new XMLHttpRequest()
   exchange.open('POST', path + queryText(query))
@@ -32,7 +32,8 @@ export function upload<T>(path: string, options: UploadOptions): Promise<T> {
     ),
   )
   exchange.addEventListener('abort', () => reject(new DOMException('The upload was cancelled.', 'AbortError')))
+  signal.throwIfAborted()
   signal.addEventListener('abort', () => exchange.abort(), { once: true })
-  exchange.send(file)
+  exchange.send(content)
   return promise
 }

@@ -1,0 +1,74 @@
+/** A table in pieces of whole rows, each of which can be sent by itself. */
+
+/** Some rows, and where in the table they are. */
+export interface TablePiece {
+  readonly content: Blob
+  /** What is to be added to a line's number within the piece to get its number in the table. */
+  readonly linesBefore: number
+  /** Where the piece ends in the table, in bytes. */
+  readonly endsAt: number
+}
+
+/** A row of which no end comes within this many is left as it is, with all that follows; the service refuses it. In bytes. */
+const LONGEST_ROW = 1024 * 1024
+
+const NEWLINE = 0x0a
+const QUOTE = 0x22
+
+/**
+ * Cuts the file between rows, into pieces of about `size` bytes; none is read before it is asked for. Of CSV each begins with the header, and a
+ * line break within quotes is no row's end.
+ */
+export async function* piecesOf(file: Blob, isCsv: boolean, size: number): AsyncGenerator<TablePiece> {
+  const header = isCsv ? await firstRow(file) : NO_ROWS
+  let at = header.bytes
+  let lines = header.lines
+  do {
+    const rows = await rowsFrom(file, at, isCsv, size)
+    const content = new Blob([file.slice(0, header.bytes), file.slice(at, at + rows.bytes)])
+    yield { content, linesBefore: lines - header.lines, endsAt: at + rows.bytes }
+    at += rows.bytes
+    lines += rows.lines
+  } while (at < file.size)
+}
+
+interface Rows {
+  readonly bytes: number
+  readonly lines: number
+}
+
+const NO_ROWS: Rows = { bytes: 0, lines: 0 }
+
+/** The header, with the empty lines before it. */
+async function firstRow(file: Blob): Promise<Rows> {
+  const bytes = new Uint8Array(await file.slice(0, LONGEST_ROW).arrayBuffer())
+  let hasText = false
+  for (const row of rowEnds(bytes, true)) {
+    hasText = bytes.subarray(0, row.bytes).some((byte) => byte > SPACE)
+    if (hasText) return row
+  }
+  return { bytes: file.size, lines: 0 }
+}
+
+const SPACE = 0x20
+
+/** Whole rows from there on: about `size` bytes, one row at least, and all that is left where no row ends. */
+async function rowsFrom(file: Blob, at: number, isCsv: boolean, size: number): Promise<Rows> {
+  if (file.size - at <= size) return { bytes: file.size - at, lines: 0 }
+  const read = async (length: number): Promise<readonly Rows[]> => [
+    ...rowEnds(new Uint8Array(await file.slice(at, at + length).arrayBuffer()), isCsv),
+  ]
+  return (await read(size)).at(-1) ?? (await read(LONGEST_ROW))[0] ?? { bytes: file.size - at, lines: 0 }
+}
+
+/** What ends with each row, counted from the beginning. */
+function* rowEnds(bytes: Uint8Array, isCsv: boolean): Generator<Rows> {
+  let lines = 0
+  let isQuoted = false
+  for (let index = 0; index < bytes.length; index += 1) {
+    if (bytes[index] === QUOTE && isCsv) isQuoted = !isQuoted
+    if (bytes[index] !== NEWLINE) continue
+    lines += 1
+    if (!isQuoted) yield { bytes: index + 1, lines }
+  }
+}
