@@ -160,11 +160,13 @@ interface TransferProps {
 function Transfer({ fileName, part, isWriting, onCancel }: TransferProps): ReactElement {
   const percent = Math.round(part * 100)
   const doing = isWriting ? 'Creating the devices of' : 'Checking'
+  // Of a look, the network takes all long before the service has read it.
+  const atTheEnd = isWriting ? 'the last rows' : 'all of it is sent, its rows are being read'
   return (
     <Stack gap="xs">
       <Group justify="space-between">
         <Text size="sm" role="status">
-          {doing} {fileName}: {percent < 100 ? `${percent} %` : 'the last rows'}
+          {doing} {fileName}: {percent < 100 ? `${percent} %` : atTheEnd}
         </Text>
         <Button variant="subtle" size="compact-sm" onClick={onCancel}>
           Cancel
