@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { within } from '../support/bounded-wait.ts'
+import { Mosquitto } from '../support/mosquitto.ts'
 import { Program } from '../support/program.ts'
 import { launchBrowser, Window } from './browser.ts'
 import { climateUplink, startWorld, type World } from './world.ts'
@@ -82,18 +83,18 @@ test('the program for MQTT.js runs as it is', async () => {
 
 test('the bridge for Home Assistant carries events into another broker', async () => {
   const [bridge = ''] = await snippetsOf('Home Assistant')
-  const port = 20_000 + (process.pid % 20_000)
-  // Started by root it would become another user, who can't read this folder.
-  const own = `user root\nlistener ${port} 127.0.0.1\nallow_anonymous true\n${bridge.replace('/share/mosquitto/', `${folder}/`)}\n`
-  await writeFile(join(folder, 'mosquitto.conf'), own)
   const device = world.devices[1]
   assert.ok(device !== undefined)
   const earlier = await subscribers(device)
-  await using other = shell('/usr/sbin/mosquitto -c mosquitto.conf')
-  await other.complaint(/running/)
-  await using watching = shell(`mosquitto_sub -d -p ${port} -t '#' -F '%t'`)
-  await watching.output(/Subscribed/)
-  await publishOnceSubscribed(watching.output(/event\/up/), device, earlier)
+  const lines = ['allow_anonymous true', bridge.replace('/share/mosquitto/', `${folder}/`)]
+  const other = await Mosquitto.start(folder, lines)
+  try {
+    await using watching = shell(`mosquitto_sub -d -p ${other.port} -t '#' -F '%t'`)
+    await watching.output(/Subscribed/)
+    await publishOnceSubscribed(watching.output(/event\/up/), device, earlier)
+  } finally {
+    await other.stop()
+  }
 })
 
 test('every other snippet carries token, topic and certificate', async () => {
