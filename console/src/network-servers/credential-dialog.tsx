@@ -99,6 +99,12 @@ function CredentialForm({ onIssued, onClose }: CredentialFormProps): ReactElemen
           </Stack>
         </Radio.Group>
       ) : null}
+      {scope === 'organization' ? (
+        <Text size="sm" c="dimmed">
+          Commands to devices of {organization.displayName} then go to the organization’s own network servers alone, and
+          wait while these are away.
+        </Text>
+      ) : null}
     </DialogForm>
   )
 }
