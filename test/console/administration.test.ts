@@ -328,8 +328,9 @@ test('somebody in no organization is told what to do', async () => {
 
 test('the audit log tells who did what, is searched, and turns its pages', async () => {
   const administration = new Administration(world.service)
+  const applicationId = await administration.application(world.organizationId)
   for (let count = 0; count < 30; count += 1) {
-    await administration.must('PUT', `/api/applications/${world.applicationId}`, {
+    await administration.must('PUT', `/api/applications/${applicationId}`, {
       application: { description: `${count}` },
     })
   }
