@@ -4,10 +4,13 @@ export interface Clock {
   now(): number
   /** Runs once after the current turn of the event loop: what gathered meanwhile goes out together. */
   afterTurn(run: () => void): void
+  /** Runs once after so many ms. */
+  after(ms: number, run: () => void): void
 }
 
 /** The machine's clock and Node's event loop. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   afterTurn: (run) => void setImmediate(run),
+  after: (ms, run) => void setTimeout(run, ms),
 }

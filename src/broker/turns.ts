@@ -1,6 +1,5 @@
 /** What waits for the end of the current turn of the event loop: readers that may go on, and connections with bytes to write. */
 import type { Clock } from './clock.ts'
-import type { Connection } from './connection.ts'
 import { LastJoin } from './outgoing.ts'
 import type { Session } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
@@ -8,14 +7,28 @@ import type { SharedGroup } from './shared-group.ts'
 /** Who reads the log: a Session for its own subscriptions, or a group for its members. */
 export type Reader = Session | SharedGroup
 
+/** What has bytes to write: a connection. */
+export interface Flushable {
+  flush(): void
+}
+
+/** With so many connections to write to in one turn, what comes next is worth gathering. */
+const CROWD = 16
+/**
+ * After a crowd was written to, what comes is gathered for so long: to each connection then goes one TLS record in the place of several. A turn of
+ * a broker that is quick is short, and would find a message or two. Who is alone, or has been silent, waits for nothing.
+ */
+const GATHER_MS = 1
+
 export class Turns {
   /** Shared by all connections of a turn. */
   readonly lastJoin = new LastJoin()
   readonly #clock: Clock
   readonly #goOn: (reader: Reader) => void
   #awake = new Set<Reader>()
-  #flushing: Connection[] = []
+  #flushing: Flushable[] = []
   #isPlanned = false
+  #isGathering = false
 
   constructor(clock: Clock, goOn: (reader: Reader) => void) {
     this.#clock = clock
@@ -33,7 +46,7 @@ export class Turns {
   }
 
   /** The connection has something to flush after the turn. */
-  flushLater(connection: Connection): void {
+  flushLater(connection: Flushable): void {
     this.#flushing.push(connection)
     this.#plan()
   }
@@ -51,9 +64,19 @@ export class Turns {
       this.#awake = new Set()
       for (const reader of awake) this.#goOn(reader)
     }
+    if (!this.#isGathering) this.#flush()
+  }
+
+  #flush(): void {
     const flushing = this.#flushing
     this.#flushing = []
     for (const connection of flushing) connection.flush()
     this.lastJoin.forget()
+    if (flushing.length < CROWD) return
+    this.#isGathering = true
+    this.#clock.after(GATHER_MS, () => {
+      this.#isGathering = false
+      this.#flush()
+    })
   }
 }

@@ -31,6 +31,11 @@ export class ManualClock implements Clock {
     setImmediate(run)
   }
 
+  /** What the broker waits for by this are moments: they are over with the turn. */
+  after(_ms: number, run: () => void): void {
+    setImmediate(run)
+  }
+
   /** Moves the time second by second, with a tick of the broker at each. */
   advance(broker: Broker, seconds: number): void {
     for (let step = 0; step < seconds; step += 1) {
