@@ -183,7 +183,7 @@ export class CatchUp {
     }
     const target = mergeSubscriptions(reader, subscriptions)
     // What is granted at QoS 0 went out, or not, when it came.
-    if (target.qos === 0 && !target.isReplay) return true
+    if (!target.readsLog) return true
     if (!this.#outlet.hasRoom(reader)) return false
     this.#outlet.sendTarget(target, message, dup)
     return true

@@ -88,7 +88,7 @@ export class Delivery {
     this.#tails[partition] = offset + 1
     for (const target of route.targets) {
       const { session } = target
-      if (target.qos === 0 && !target.isReplay) sending.sendQoS0(target, message)
+      if (!target.readsLog) sending.sendQoS0(target, message)
       else if (session.behind.size > 0 && session.behind.has(partition)) continue
       else if (sending.hasRoom(session)) sending.sendTarget(target, message, false)
       else this.#fallBehind(session, partition, offset)
@@ -150,7 +150,7 @@ export class Delivery {
       this.#index.touch(routedFilter(subscription))
       if (subscription.group === undefined) {
         // What it was granted at QoS 0 is not kept for it.
-        if (readsLog(subscription)) this.#fallBehindTail(session, subscription.topicFilter)
+        if (subscription.readsLog) this.#fallBehindTail(session, subscription.topicFilter)
       } else if (!subscription.group.hasConnectedMember) this.rest(subscription.group)
     }
     this.giveBack(session, (group) => group.hasConnectedMember)
@@ -212,7 +212,7 @@ export class Delivery {
 
   /** True when something of the log may still wait for this subscription of the Session. */
   owes(session: Session, subscription: Subscription): boolean {
-    if (session.behind.size === 0 || subscription.group !== undefined || !readsLog(subscription)) return false
+    if (session.behind.size === 0 || subscription.group !== undefined || !subscription.readsLog) return false
     return this.#index.partitionsOf(subscription.topicFilter).some((partition) => session.behind.has(partition))
   }
 
@@ -294,11 +294,6 @@ export class Delivery {
     reader.behind.clear()
     this.#turns.forget(reader)
   }
-}
-
-/** What a subscription is granted at QoS 0 passes by, unless it asked for what was before it. */
-export function readsLog(subscription: Subscription): boolean {
-  return subscription.qos > 0 || subscription.replayFrom !== undefined
 }
 
 /** The filter under which the index holds a subscription. */

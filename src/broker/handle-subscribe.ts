@@ -5,12 +5,10 @@ import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import { isValidTopicFilter, parseSharedSubscription } from '../mqtt/topic-filter.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
-import { readsLog } from './delivery.ts'
 import { reasonCodeFor } from './reason-code-for.ts'
 import { findReplayStart, replayProperty, splitReplayFilter } from './replay.ts'
 import type { ReplayStart } from './replay.ts'
 import { saveSession } from './save-session.ts'
-import { STILL_OWED } from './session.ts'
 import type { Subscription } from './session.ts'
 
 export function handleSubscribe(
@@ -176,8 +174,9 @@ function subscribe(
     group:
       shared === undefined ? undefined : broker.sessions.group(permit.tenant, shared.shareName, shared.topicFilter),
     // What waits for the subscription that it replaces is not lost [MQTT-3.8.4-4].
-    since: known !== undefined && readsLog(known) ? known.since : broker.delivery.beginnings(session, topicFilter),
-    replayFrom: replayFrom ?? (qos === 0 && isOwed ? STILL_OWED : undefined),
+    since: known?.readsLog === true ? known.since : broker.delivery.beginnings(session, topicFilter),
+    replayFrom,
+    readsLog: qos > 0 || replayFrom !== undefined || isOwed,
   }
   const isNew = broker.sessions.subscribe(session, subscription)
   if (start !== undefined) broker.delivery.replay(session, subscription, start.from)

@@ -5,7 +5,6 @@
 import type { Clock } from './clock.ts'
 import type { Counters } from './counters.ts'
 import type { Delivery } from './delivery.ts'
-import { readsLog } from './delivery.ts'
 import type { Engine, StateChange } from './engine.ts'
 import type { Log } from './log.ts'
 import type { RetainedMessages } from './retained-messages.ts'
@@ -107,7 +106,7 @@ function restoreSession(parts: Recovered, record: SessionRecord, nowMs: number):
 }
 
 function restoreSubscription(sessions: Sessions, owner: SessionRecord, saved: SubscriptionRecord): Subscription {
-  const { topicFilter, qos, noLocal, retainAsPublished, subscriptionIdentifier, since, replayFrom } = saved
+  const { topicFilter, qos, noLocal, retainAsPublished, subscriptionIdentifier, since, replayFrom, isOwed } = saved
   const shared = parseSharedSubscription(topicFilter)
   return {
     topicFilter,
@@ -121,6 +120,7 @@ function restoreSubscription(sessions: Sessions, owner: SessionRecord, saved: Su
         : sessions.group(owner.tenant, shared.shareName, shared.topicFilter),
     since: since === undefined ? undefined : new Map(since),
     replayFrom,
+    readsLog: qos > 0 || replayFrom !== undefined || isOwed === true,
   }
 }
 
@@ -214,7 +214,7 @@ function resumeSession(
   const wasLive = record.restingSinceMs === undefined
   const sentBefore = new Map<number, number>()
   for (const subscription of session.subscriptions.values()) {
-    if (subscription.group !== undefined || !readsLog(subscription)) continue
+    if (subscription.group !== undefined || !subscription.readsLog) continue
     for (const partition of delivery.partitionsOf(subscription.topicFilter)) {
       if (!cursors.has(partition)) cursors.set(partition, checkpoint.tails[partition] as number)
       if (wasLive && !checkpoint.isClean) sentBefore.set(partition, engine.tail(partition))

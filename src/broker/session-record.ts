@@ -20,6 +20,8 @@ export interface SubscriptionRecord {
   readonly subscriptionIdentifier?: number
   readonly since?: Offsets
   readonly replayFrom?: string
+  /** Of one at QoS 0 that reads the log though it did not ask for it. */
+  readonly isOwed?: true
 }
 
 export interface InflightRecord {
@@ -170,7 +172,8 @@ function offsetsOf(cursors: ReadonlyMap<number, { readonly offset: number }>): O
 }
 
 function subscriptionRecord(subscription: Subscription): SubscriptionRecord {
-  const { topicFilter, qos, noLocal, retainAsPublished, subscriptionIdentifier, since, replayFrom } = subscription
+  const { topicFilter, qos, noLocal, retainAsPublished, subscriptionIdentifier, since, replayFrom, readsLog } =
+    subscription
   return {
     topicFilter,
     qos,
@@ -179,6 +182,7 @@ function subscriptionRecord(subscription: Subscription): SubscriptionRecord {
     ...(subscriptionIdentifier === undefined ? {} : { subscriptionIdentifier }),
     ...(since === undefined ? {} : { since: [...since] }),
     ...(replayFrom === undefined ? {} : { replayFrom }),
+    ...(readsLog && qos === 0 && replayFrom === undefined ? { isOwed: true } : {}),
   }
 }
 

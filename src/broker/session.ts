@@ -23,12 +23,14 @@ export interface Subscription {
    * subscribed, or may be after a restart.
    */
   since: Map<number, number> | undefined
-  /** From where it asked to be sent what was before it, or `STILL_OWED`; such a subscription reads the log at QoS 0 too. */
+  /** From where it asked to be sent what was before it. */
   readonly replayFrom: string | undefined
+  /**
+   * False: what it is granted passes by while its Session is away. True at QoS 1 and 2, for who asked for what was before, and at QoS 0 in the
+   * place of one that messages waited for: those are still to be sent, and in order.
+   */
+  readonly readsLog: boolean
 }
-
-/** Stands for a subscription of QoS 0 in the place of one that had messages waiting: they are still to be sent, and in order. */
-export const STILL_OWED = 'still owed'
 
 /** A message that somebody is owed, by its place in the log. */
 export interface Owed {

@@ -16,8 +16,8 @@ export interface Target {
   readonly subscriptionIdentifiers: readonly number[] | undefined
   /** True when one of the matching subscriptions is No Local: then a Session's own message is looked at closer. */
   readonly noLocal: boolean
-  /** True when one of the matching subscriptions reads the log at any QoS. */
-  readonly isReplay: boolean
+  /** True when one of the matching subscriptions reads the log. */
+  readonly readsLog: boolean
 }
 
 /** Where a Topic Name goes at present. */
@@ -223,13 +223,13 @@ export function mergeSubscriptions(session: Session, subscriptions: readonly Sub
   let qos: QoS = 0
   let retainAsPublished = false
   let noLocal = false
-  let isReplay = false
+  let readsLog = false
   const identifiers: number[] = []
   for (const subscription of subscriptions) {
     if (subscription.qos > qos) qos = subscription.qos
     if (subscription.retainAsPublished) retainAsPublished = true
     if (subscription.noLocal) noLocal = true
-    if (subscription.replayFrom !== undefined) isReplay = true
+    if (subscription.readsLog) readsLog = true
     if (subscription.subscriptionIdentifier !== undefined) identifiers.push(subscription.subscriptionIdentifier)
   }
   return {
@@ -237,7 +237,7 @@ export function mergeSubscriptions(session: Session, subscriptions: readonly Sub
     qos,
     retainAsPublished,
     noLocal,
-    isReplay,
+    readsLog,
     subscriptionIdentifiers: identifiers.length > 0 ? identifiers : undefined,
   }
 }
