@@ -1,27 +1,18 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn, spawnSync } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, afterEach, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { endAfterEach } from './child-processes.testing.ts'
 import { quoted } from './demonstration-greeting.ts'
 
 // A folder whose name a shell would take apart: the lines that are printed must survive it.
 const scratch = await mkdtemp(join(tmpdir(), 'fieldgate demo’s "$HOME" '))
-const children = new Set<ChildProcess>()
-afterEach(async () => {
-  // Only a test that failed leaves one: it would keep the next from starting, and this process from its end.
-  for (const child of children) {
-    if (child.exitCode !== null || child.signalCode !== null) continue
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  }
-  children.clear()
-})
+const children = endAfterEach()
 after(() => rm(scratch, { recursive: true }))
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 const execute = promisify(execFile)

@@ -1,26 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, afterEach, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { endAfterEach } from './child-processes.testing.ts'
 
 const scratch = await mkdtemp(join(tmpdir(), 'fieldgate-serve-'))
-const children = new Set<ChildProcess>()
-afterEach(async () => {
-  // Only a test that failed leaves one: it would keep the next from starting, and this process from its end.
-  for (const child of children) {
-    if (child.exitCode !== null || child.signalCode !== null) continue
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  }
-  children.clear()
-})
+const children = endAfterEach()
 after(() => rm(scratch, { recursive: true }))
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
