@@ -42,14 +42,16 @@ export function recordBound(waiting: Waiting): number | undefined {
   try {
     return messageRecordBound(append.message, append.changes)
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    // Properties that no packet can carry, of a message that the service made itself.
-    waiting.failure = {
-      reasonCode: ReasonCodes.implementationSpecificError,
-      reason: `The message can’t be stored: ${error.message}.`,
-    }
+    waiting.failure = unstorable(error)
     return undefined
   }
+}
+
+/** What is told of a message that has no form in bytes: properties that no packet can carry, which only the service itself can have made. Throws any other error on. */
+export function unstorable(error: unknown): EngineFailure {
+  if (!(error instanceof RangeError)) throw error
+  const reason = `The message can’t be stored: ${error.message}.`
+  return { reasonCode: ReasonCodes.implementationSpecificError, reason }
 }
 
 /** Bytes that the changes take while they wait, about. */

@@ -17,9 +17,9 @@ import type {
   StateRequest,
 } from '../broker/engine.ts'
 import type { Message } from '../broker/message.ts'
-import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import { DecodedMessages } from './decoded-messages.ts'
 import { HeldMessages } from './held-messages.ts'
+import { unstorable } from './log-request.ts'
 import type { MemoryStore } from './memory-store.ts'
 import { ChunkMemory, RecordedMessages } from './recorded-messages.ts'
 
@@ -190,15 +190,10 @@ export class MemoryEngine implements Engine {
     try {
       store.append(message)
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error
       message.partition = -1
       message.offset = -1
       message.ownedAtMs = 0
-      // Properties that no packet can carry, of a message that the service made itself.
-      return {
-        reasonCode: ReasonCodes.implementationSpecificError,
-        reason: `The message can’t be stored: ${error.message}.`,
-      }
+      return unstorable(error)
     }
     this.#bytes += store.bytes - before
     return undefined
