@@ -118,14 +118,14 @@ export class Program {
   }
 }
 
-/** Runs a program to its end. */
+/** Runs a program to its end; `ms` is how long that may take. */
 export async function runProgram(
   command: string,
   args: readonly string[],
-  options: ProgramOptions = {},
+  { ms, ...options }: ProgramOptions & { readonly ms?: number } = {},
 ): Promise<ProgramEnd> {
   await using program = new Program(command, args, options)
-  return await program.ended()
+  return await program.ended(ms)
 }
 
 /** Runs a program that must succeed, and answers its standard output. */

@@ -208,6 +208,10 @@ function nodeRed(facts: SnippetFacts): Snippet {
     id: `${clientId}-tls`,
     type: 'tls-config',
     name: 'Fieldgate',
+    // Paths of files, which Node-RED 4 reads as texts even where there are none.
+    cert: '',
+    key: '',
+    ca: '',
     caname: authority === undefined ? '' : CA_FILE,
     verifyservercert: true,
     credentials: authority === undefined ? {} : { cadata: authority },
