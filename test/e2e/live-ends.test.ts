@@ -40,6 +40,20 @@ async function member(): Promise<Person & { readonly token: string }> {
   return { ...person, token: await administration.brokerToken(person.session, organizationId) }
 }
 
+it('a client with the Authentication Method JWT renews its token by AUTH, and its connection outlives the first one', async () => {
+  const { session, token } = await member()
+  const short = await administration.brokerToken(session, organizationId, String(SHORT_TTL_SECONDS))
+  const login = { username: short, password: 'default' }
+  const renewing = await live.connect(5, login, { properties: { authenticationMethod: 'JWT' } })
+  const other = await live.integrator(5, short)
+  const properties = { authenticationMethod: 'JWT', authenticationData: Buffer.from(token) }
+  renewing.send({ cmd: 'auth', reasonCode: 0x19, properties })
+  const answer = await renewing.next()
+  assert.deepEqual([answer?.cmd, answer?.cmd === 'auth' && answer.reasonCode], ['auth', 0])
+  await assertEnded(other, NOT_AUTHORIZED, /the token has expired/)
+  await assertLives(renewing)
+})
+
 for (const version of [4, 5] as const) {
   describe(`a live connection in MQTT ${version === 4 ? '3.1.1' : '5'}`, () => {
     it('ends when its token expires, and not before', async () => {

@@ -60,6 +60,10 @@ export class Program {
     return this.#stderr
   }
 
+  get hasEnded(): boolean {
+    return this.#ended
+  }
+
   get pid(): number | undefined {
     return this.#child.pid
   }

@@ -110,3 +110,9 @@ test('the lines for MQTTX have its options, each with one word', () => {
   assert.ok(!wordsOf(all).includes('--ca'))
   assert.deepEqual(none, [])
 })
+
+test('the bridge for Home Assistant keeps its Session: mosquitto asks for none by MQTT 5', () => {
+  const [bridge = ''] = textsOf('home-assistant', FACTS)
+  assert.match(bridge, /^bridge_protocol_version mqttv311$/m)
+  assert.match(bridge, /^cleansession false$/m)
+})

@@ -333,7 +333,8 @@ function homeAssistant(facts: SnippetFacts): Snippet {
     'remote_password default',
     `remote_clientid ${clientId}`,
     authority === undefined ? 'bridge_capath /etc/ssl/certs' : `bridge_cafile /share/mosquitto/${CA_FILE}`,
-    'bridge_protocol_version mqttv50',
+    // By MQTT 5 it asks for no Session Expiry Interval, and loses what comes while it is away.
+    'bridge_protocol_version mqttv311',
     'notifications false',
     'cleansession false',
     `topic ${eventTopic} in 1`,
