@@ -78,6 +78,7 @@ async function flowFor(devEui: string, authority: string): Promise<string> {
     port: service.mqttsPort,
     origin: service.https,
     token: await administration.brokerToken(session, organizationId),
+    organizationId,
     eventTopic: `${topics}/event/+`,
     commandTopic: `${topics}/command/down`,
     authority,

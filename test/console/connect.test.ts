@@ -77,7 +77,7 @@ test('the program for MQTT.js runs as it is', async () => {
   const device = world.devices[1]
   assert.ok(device !== undefined)
   const earlier = await subscribers(device)
-  await using running = shell(`'${process.execPath}' events.mjs`)
+  await using running = shell(`env NODE_EXTRA_CA_CERTS=fieldgate-ca.pem '${process.execPath}' events.mjs`)
   await publishOnceSubscribed(running.output(/event\/up \{/), device, earlier)
 })
 

@@ -128,6 +128,7 @@ function Authority(): ReactElement {
 }
 
 function Snippets({ access, deployment }: AccessPanelsProps): ReactElement {
+  const { organization } = useOrganization()
   const authority = useAuthority(deployment.hasOwnAuthority)
   const snippets = useMemo(() => {
     if (deployment.hasOwnAuthority && authority.data === undefined) return undefined
@@ -136,12 +137,13 @@ function Snippets({ access, deployment }: AccessPanelsProps): ReactElement {
       port: deployment.mqttsPort,
       origin: window.location.origin,
       token: access.token.jwt,
+      organizationId: organization.id,
       eventTopic: access.topics.events,
       commandTopic: access.topics.commands,
       authority: authority.data,
       clientId: `integration-${access.token.id.slice(0, 8)}`,
     })
-  }, [access, deployment, authority.data])
+  }, [access, deployment, organization.id, authority.data])
   if (snippets === undefined)
     return authority.error === null ? <Loader type="dots" /> : <Failure error={authority.error} />
   return (

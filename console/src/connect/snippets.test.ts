@@ -8,6 +8,7 @@ const FACTS: SnippetFacts = {
   port: 8883,
   origin: 'https://mqtt.example.org',
   token: 'eyJ.a-token.of-it',
+  organizationId: '1',
   eventTopic: 'application/1/device/00005eef10000001/event/+',
   commandTopic: 'application/1/device/00005eef10000001/command/down',
   authority: '-----BEGIN CERTIFICATE-----',

@@ -7,6 +7,7 @@ export interface SnippetFacts {
   /** `https://<host>:<port>` of this console. */
   readonly origin: string
   readonly token: string
+  readonly organizationId: string
   readonly eventTopic: string
   /** Undefined where a whole application was chosen. */
   readonly commandTopic: string | undefined
@@ -32,6 +33,9 @@ interface SnippetBlock {
 
 /** The file that the certificate authority is saved as. */
 export const CA_FILE = 'fieldgate-ca.pem'
+
+/** Said of programs that can get a token by themselves. */
+const RENEWING = 'With FIELDGATE_USER and FIELDGATE_PASSWORD in its environment it gets new tokens by itself.'
 
 const COMMAND = '{"confirmed": false, "fPort": 10, "data": "AQID"}'
 
@@ -59,9 +63,8 @@ function mosquitto(facts: SnippetFacts): Snippet {
 }
 
 function mqttJs(facts: SnippetFacts): Snippet {
-  const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const { host, port, token, eventTopic, commandTopic, clientId, authority, origin, organizationId } = facts
   const text = [
-    ...(authority === undefined ? [] : [`import { readFileSync } from 'node:fs'`]),
     `import { connect } from 'mqtt'`,
     '',
     `const client = connect('mqtts://${host}:${port}', {`,
@@ -72,13 +75,12 @@ function mqttJs(facts: SnippetFacts): Snippet {
     '  // The broker keeps what comes while this client is away, for a day.',
     '  clean: false,',
     '  properties: { sessionExpiryInterval: 86400 },',
-    ...(authority === undefined ? [] : [`  ca: readFileSync('${CA_FILE}'),`]),
+    '  reconnectOnConnackError: true,',
     '})',
     `client.on('connect', ({ sessionPresent }) => {`,
     `  if (!sessionPresent) client.subscribe('${eventTopic}', { qos: 1 })`,
     '})',
     `client.on('message', (topic, payload) => console.log(topic, JSON.parse(payload.toString())))`,
-    `client.on('error', (error) => console.error(error.message))`,
     ...(commandTopic === undefined
       ? []
       : [
@@ -91,27 +93,77 @@ function mqttJs(facts: SnippetFacts): Snippet {
           '  })',
           '}',
         ]),
+    '',
+    'async function post(path, body, session) {',
+    `  const headers = { 'content-type': 'application/json', 'grpc-metadata-authorization': \`Bearer \${session}\` }`,
+    `  const answer = await fetch(\`${origin}\${path}\`, { method: 'POST', headers, body: JSON.stringify(body) })`,
+    '  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)',
+    '  return answer.json()',
+    '}',
+    '',
+    '// A new token: when the old one ends, the broker closes the connection, and refuses the next one. MQTT.js connects again.',
+    'const { FIELDGATE_USER: username, FIELDGATE_PASSWORD: password } = process.env',
+    'async function renew() {',
+    `  const { jwt } = await post('/api/internal/login', { username, password }, '')`,
+    `  const wish = { organizationId: '${organizationId}', ttlInSeconds: '86400' }`,
+    `  client.options.username = (await post('/api/mosquitto-auth/login', wish, jwt)).jwtMqttAuth`,
+    '}',
+    `client.on('error', (error) => {`,
+    '  console.error(error.message)',
+    '  if (username !== undefined) renew().catch((fault) => console.error(fault.message))',
+    '})',
   ]
   return {
     id: 'mqtt-js',
     name: 'MQTT.js',
-    lead: 'Save it as events.mjs, then: npm install mqtt && node events.mjs',
+    lead: `Save it as events.mjs, then: npm install mqtt && ${authority === undefined ? '' : `NODE_EXTRA_CA_CERTS=${CA_FILE} `}node events.mjs. ${RENEWING}`,
     blocks: [{ title: 'events.mjs', text: text.join('\n') }],
   }
 }
 
 function python(facts: SnippetFacts): Snippet {
-  const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const { host, port, token, eventTopic, commandTopic, clientId, authority, origin, organizationId } = facts
+  const trust = authority === undefined ? '' : `"${CA_FILE}"`
   const text = [
     'import json',
+    'import os',
+    'import ssl',
+    'import urllib.request',
+    '',
     'import paho.mqtt.client as mqtt',
     'from paho.mqtt.packettypes import PacketTypes',
     'from paho.mqtt.properties import Properties',
     '',
+    `tls = ssl.create_default_context(${trust === '' ? '' : `cafile=${trust}`})`,
+    `token = "${token}"`,
+    '',
+    '',
+    'def post(path, body, session=""):',
+    '    headers = {"Content-Type": "application/json", "Grpc-Metadata-Authorization": f"Bearer {session}"}',
+    `    request = urllib.request.Request("${origin}" + path, json.dumps(body).encode(), headers)`,
+    '    with urllib.request.urlopen(request, context=tls) as answer:',
+    '        return json.load(answer)',
+    '',
     '',
     'def on_connect(client, userdata, flags, reason_code, properties):',
     '    print("connected:", reason_code)',
-    `    client.subscribe("${eventTopic}", qos=1)`,
+    '    if reason_code.is_failure:',
+    '        renew()',
+    '    elif not flags.session_present:',
+    `        client.subscribe("${eventTopic}", qos=1)`,
+    '',
+    '',
+    'def renew():',
+    '    """A new token: when the old one ends, the broker closes the connection, and refuses the next one."""',
+    '    if "FIELDGATE_USER" not in os.environ:',
+    '        return',
+    '    login = {"username": os.environ["FIELDGATE_USER"], "password": os.environ["FIELDGATE_PASSWORD"]}',
+    `    wish = {"organizationId": "${organizationId}", "ttlInSeconds": "86400"}`,
+    '    try:',
+    '        session = post("/api/internal/login", login)["jwt"]',
+    '        client.username_pw_set(post("/api/mosquitto-auth/login", wish, session)["jwtMqttAuth"], "default")',
+    '    except OSError as error:',
+    '        print("no new token yet:", error)',
     '',
     '',
     'def on_message(client, userdata, message):',
@@ -119,8 +171,8 @@ function python(facts: SnippetFacts): Snippet {
     '',
     '',
     `client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="${clientId}", protocol=mqtt.MQTTv5)`,
-    `client.username_pw_set("${token}", "default")`,
-    authority === undefined ? 'client.tls_set()' : `client.tls_set("${CA_FILE}")`,
+    'client.username_pw_set(token, "default")',
+    'client.tls_set_context(tls)',
     'client.on_connect = on_connect',
     'client.on_message = on_message',
     '# The broker keeps what comes while this client is away, for a day.',
@@ -135,7 +187,7 @@ function python(facts: SnippetFacts): Snippet {
   return {
     id: 'python',
     name: 'Python',
-    lead: 'Save it as events.py, then: pip install "paho-mqtt>=2" && python events.py',
+    lead: `Save it as events.py, then: pip install "paho-mqtt>=2" && python events.py. ${RENEWING}`,
     blocks: [{ title: 'events.py', text: text.join('\n') }],
   }
 }
@@ -145,19 +197,59 @@ function pythonCommand(): string {
 }
 
 function go(facts: SnippetFacts): Snippet {
-  const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
+  const { host, port, token, eventTopic, commandTopic, clientId, authority, origin, organizationId } = facts
   const own = authority !== undefined
   const text = [
     'package main',
     '',
     'import (',
-    ...(own ? ['\t"crypto/tls"', '\t"crypto/x509"'] : []),
+    '\t"bytes"',
+    '\t"crypto/tls"',
+    ...(own ? ['\t"crypto/x509"'] : []),
+    '\t"encoding/json"',
     '\t"fmt"',
     '\t"log"',
-    ...(own ? ['\t"os"'] : []),
+    '\t"net/http"',
+    '\t"os"',
+    '\t"time"',
     '',
     '\tmqtt "github.com/eclipse/paho.mqtt.golang"',
     ')',
+    '',
+    'var trust = &tls.Config{}',
+    '',
+    'func post(path, session string, body, answer any) error {',
+    '\ttext, _ := json.Marshal(body)',
+    `\trequest, err := http.NewRequest("POST", "${origin}"+path, bytes.NewReader(text))`,
+    '\tif err != nil {',
+    '\t\treturn err',
+    '\t}',
+    '\trequest.Header.Set("Content-Type", "application/json")',
+    '\trequest.Header.Set("Grpc-Metadata-Authorization", "Bearer "+session)',
+    '\tclient := http.Client{Transport: &http.Transport{TLSClientConfig: trust}, Timeout: 10 * time.Second}',
+    '\tresponse, err := client.Do(request)',
+    '\tif err != nil {',
+    '\t\treturn err',
+    '\t}',
+    '\tdefer response.Body.Close()',
+    '\tif response.StatusCode != 200 {',
+    '\t\treturn fmt.Errorf("%s: %s", path, response.Status)',
+    '\t}',
+    '\treturn json.NewDecoder(response.Body).Decode(answer)',
+    '}',
+    '',
+    '// A new token for each connection: when the old one ends, the broker closes the connection, and the client connects again.',
+    'func newToken() (string, error) {',
+    '\tvar login struct{ Jwt string }',
+    '\tvar access struct{ JwtMqttAuth string }',
+    '\tcredentials := map[string]string{"username": os.Getenv("FIELDGATE_USER"), "password": os.Getenv("FIELDGATE_PASSWORD")}',
+    '\tif err := post("/api/internal/login", "", credentials, &login); err != nil {',
+    '\t\treturn "", err',
+    '\t}',
+    `\twish := map[string]string{"organizationId": "${organizationId}", "ttlInSeconds": "86400"}`,
+    '\terr := post("/api/mosquitto-auth/login", login.Jwt, wish, &access)',
+    '\treturn access.JwtMqttAuth, err',
+    '}',
     '',
     'func main() {',
     ...(own
@@ -166,25 +258,38 @@ function go(facts: SnippetFacts): Snippet {
           '\tif err != nil {',
           '\t\tlog.Fatal(err)',
           '\t}',
-          '\tauthorities := x509.NewCertPool()',
-          '\tauthorities.AppendCertsFromPEM(pem)',
+          '\ttrust.RootCAs = x509.NewCertPool()',
+          '\ttrust.RootCAs.AppendCertsFromPEM(pem)',
         ]
       : []),
-    `\toptions := mqtt.NewClientOptions().AddBroker("ssl://${host}:${port}")`,
+    '\t// Without it, the client says nothing of a refused connection.',
+    '\tmqtt.ERROR = log.Default()',
+    `\toptions := mqtt.NewClientOptions().AddBroker("ssl://${host}:${port}").SetTLSConfig(trust)`,
     `\toptions.SetClientID("${clientId}").SetCleanSession(false)`,
-    `\toptions.SetUsername("${token}").SetPassword("default")`,
-    ...(own ? ['\toptions.SetTLSConfig(&tls.Config{RootCAs: authorities})'] : []),
+    `\ttoken := "${token}"`,
+    '\toptions.SetCredentialsProvider(func() (string, string) {',
+    '\t\tif os.Getenv("FIELDGATE_USER") == "" {',
+    '\t\t\treturn token, "default"',
+    '\t\t}',
+    '\t\tif renewed, err := newToken(); err != nil {',
+    '\t\t\tlog.Println(err)',
+    '\t\t} else {',
+    '\t\t\ttoken = renewed',
+    '\t\t}',
+    '\t\treturn token, "default"',
+    '\t})',
+    '\toptions.SetDefaultPublishHandler(func(_ mqtt.Client, message mqtt.Message) {',
+    '\t\tfmt.Println(message.Topic(), string(message.Payload()))',
+    '\t})',
     '\toptions.SetOnConnectHandler(func(client mqtt.Client) {',
-    `\t\ttoken := client.Subscribe("${eventTopic}", 1, func(_ mqtt.Client, message mqtt.Message) {`,
-    '\t\t\tfmt.Println(message.Topic(), string(message.Payload()))',
-    '\t\t})',
-    '\t\tif token.Wait() && token.Error() != nil {',
-    '\t\t\tlog.Fatal(token.Error())',
+    `\t\tdone := client.Subscribe("${eventTopic}", 1, nil)`,
+    '\t\tif done.Wait() && done.Error() != nil {',
+    '\t\t\tlog.Fatal(done.Error())',
     '\t\t}',
     '\t})',
     '\tclient := mqtt.NewClient(options)',
-    '\tif token := client.Connect(); token.Wait() && token.Error() != nil {',
-    '\t\tlog.Fatal(token.Error())',
+    '\tif done := client.Connect(); done.Wait() && done.Error() != nil {',
+    '\t\tlog.Fatal(done.Error())',
     '\t}',
     ...(commandTopic === undefined
       ? []
@@ -195,7 +300,7 @@ function go(facts: SnippetFacts): Snippet {
   return {
     id: 'go',
     name: 'Go',
-    lead: 'Save it as main.go, then: go mod init events && go get github.com/eclipse/paho.mqtt.golang && go run .',
+    lead: `Save it as main.go, then: go mod init events && go get github.com/eclipse/paho.mqtt.golang && go run . ${RENEWING}`,
     blocks: [{ title: 'main.go', text: text.join('\n') }],
   }
 }
