@@ -2,6 +2,7 @@
 import { messagesIn, registryFileIn } from './data-directory.ts'
 import { checkLog } from './engine/check-log.ts'
 import type { LogReport } from './engine/check-log.ts'
+import { losesSomething } from './engine/log-damage.ts'
 import { LogDirectoryError } from './engine/log-directory.ts'
 import { nodeDisk } from './engine/node-disk.ts'
 import { checkRegistry } from './identity/check-registry.ts'
@@ -14,6 +15,8 @@ export interface DataDirectoryReport {
   readonly log: LogReport | undefined
   /** Sentences for people; none: all is well. */
   readonly problems: readonly string[]
+  /** True: something that was stored is lost, or can't be read as it is. */
+  readonly isLossy: boolean
 }
 
 /** Checks a data directory that this process holds, and that no engine has open. */
@@ -21,12 +24,15 @@ export async function checkDataDirectory(directory: string): Promise<DataDirecto
   const registry = checkRegistry(registryFileIn(directory))
   const problems = registry.problems.map((problem) => `registry: ${problem}`)
   let log: LogReport | undefined
+  let isLossy = problems.length > 0
   try {
     log = await checkLog(nodeDisk, messagesIn(directory))
     problems.push(...(log?.problems ?? []).map((problem) => `messages: ${problem}`))
+    isLossy ||= log?.damages.some(losesSomething) === true
   } catch (error) {
     if (!(error instanceof LogDirectoryError)) throw error
     problems.push(`messages: ${error.message}`)
+    isLossy = true
   }
-  return { registry, log, problems }
+  return { registry, log, problems, isLossy }
 }

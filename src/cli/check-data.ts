@@ -1,10 +1,15 @@
 import { checkDataDirectory } from '../check-data-directory.ts'
 import type { DataDirectoryReport } from '../check-data-directory.ts'
+import type { LogReport } from '../engine/check-log.ts'
 import { openDataDirectory } from '../data-directory.ts'
 import { systemClock } from '../identity/clock.ts'
 import { CommandFailure } from './command-failure.ts'
 import { formatBytes } from './progress.ts'
 import type { Terminal } from './terminal.ts'
+
+/** Something is damaged, and nothing is lost by it. */
+const DAMAGED = 1
+const LOST = 2
 
 /** `fieldgate check`: says what is in a data directory, and what is wrong with it. Answers the exit code. Throws CommandFailure. */
 export async function checkData(terminal: Terminal, directory: string): Promise<number> {
@@ -15,10 +20,11 @@ export async function checkData(terminal: Terminal, directory: string): Promise<
     terminal.out(describe(report))
     for (const problem of report.problems) terminal.error(`${problem}\n`)
     if (report.problems.length === 0) return 0
-    terminal.error(
-      `fieldgate: ${directory} is damaged. What can be read is served; to have the rest, restore a backup into a new directory.\n`,
-    )
-    return 1
+    const advice = report.isLossy
+      ? 'What is whole is served; to have the rest, restore a backup into a new directory.'
+      : 'Nothing is lost by it: the next start makes it again out of what is whole.'
+    terminal.error(`fieldgate: ${directory} is damaged. ${advice}\n`)
+    return report.isLossy ? LOST : DAMAGED
   } finally {
     await opened.dataDirectory.release()
   }
@@ -28,13 +34,21 @@ function describe({ registry, log, problems }: DataDirectoryReport): string {
   const { organizations, users, devices } = registry
   const lines = [`registry  ${organizations} organizations, ${users} users, ${devices} devices`]
   if (log !== undefined) {
-    const { messages, segments, bytes, stateKeys, tornBytes } = log
+    const { messages, segments, bytes, stateKeys, tornBytes, keptAside } = log
     lines.push(`messages  ${messages} in ${segments} segments, ${formatBytes(bytes)}`)
-    lines.push(`state     ${stateKeys} keys in the snapshot`)
+    lines.push(`state     ${stateKeys} keys of the state`)
     if (tornBytes > 0) {
       lines.push(`          ${tornBytes} bytes at the end were not written completely; nothing of it was acknowledged`)
     }
+    if (keptAside > 0) lines.push(`          ${keptAside} files with damaged bytes were kept in messages/damaged/`)
+    if (log.damages.length > 0) lines.push(`damaged   ${formatBytes(log.damagedBytes)} of them; ${lossOf(log)}`)
   }
   lines.push(problems.length === 0 ? 'all is well' : `${problems.length} problems`)
   return `${lines.join('\n')}\n`
+}
+
+function lossOf({ lostMessages, furtherAtMost }: LogReport): string {
+  if (lostMessages + furtherAtMost === 0) return 'no message is lost'
+  const further = furtherAtMost === 0 ? '' : `, and ${furtherAtMost} more at most`
+  return `messages that are lost: ${lostMessages}${further}`
 }

@@ -7,6 +7,19 @@ interface DirectoryOption {
   readonly dataDir?: string
 }
 
+const CHECK_HELP = `
+The service must be stopped. Nothing is changed. Each damage is one line on standard error: the file, the damaged bytes, and the
+messages that are lost by it, by partition, offset and event id, with the times between which they were taken.
+
+Exit codes:
+  0  all is well
+  1  something is damaged, and nothing is lost by it; or there is nothing to check
+  2  something is lost
+
+Examples:
+  fieldgate check
+  fieldgate check --data-dir /var/lib/fieldgate-restored`
+
 /** `fieldgate backup`, `restore` and `check`: what keeps a data directory safe. */
 export function addDataCommands(program: Command, terminal: Terminal, exit: { code: number }): void {
   program
@@ -46,9 +59,9 @@ Examples:
     })
   program
     .command('check')
-    .description('read everything in a data directory, and say what is wrong with it; exit code 1 when anything is')
+    .description('read everything in a data directory, and say what is damaged and what exactly is lost')
     .option('--data-dir <directory>', 'in the place of FIELDGATE_DATA_DIR')
-    .addHelpText('after', '\nThe service must be stopped. Nothing is changed.\n\nExamples:\n  fieldgate check')
+    .addHelpText('after', CHECK_HELP)
     .action(async ({ dataDir }: DirectoryOption) => {
       const { checkData } = await import('./check-data.ts')
       exit.code = await checkData(terminal, resolve(dataDir ?? settingsFor(terminal).dataDirectory))

@@ -49,6 +49,8 @@ export interface NewSegmentsOptions {
   readonly segments: Segment[]
   /** The number of the newest file. */
   readonly lastNumber: number
+  /** Of the records of new segments. */
+  readonly seal: number
   /** Offsets to skip before the next segment. */
   readonly gap: number
   /** A segment is full with so many bytes, */
@@ -60,10 +62,12 @@ export interface NewSegmentsOptions {
 export class NewSegments {
   readonly #options: NewSegmentsOptions
   #lastNumber: number
+  #gap: number
 
   constructor(options: NewSegmentsOptions) {
     this.#options = options
     this.#lastNumber = options.lastNumber
+    this.#gap = options.gap
   }
 
   isFull({ segment, written }: ActiveSegment, nowMs: number): boolean {
@@ -73,10 +77,10 @@ export class NewSegments {
 
   /** Makes the file of the next segment. It is no part of the log before `link` and `made`. */
   async begin(bases: Float64Array, nowMs: number): Promise<ActiveSegment> {
-    const { disk, directory } = this.#options
+    const { disk, directory, seal } = this.#options
     // A number is never used again, not even that of a file that could not be written.
     this.#lastNumber += 1
-    const segment = new Segment({ number: this.#lastNumber, createdAtMs: nowMs, bases: bases.slice() })
+    const segment = new Segment({ number: this.#lastNumber, seal, createdAtMs: nowMs, bases: bases.slice() })
     segment.index = new SegmentIndex(bases.length, nowMs)
     segment.isSealed = false
     const file = await disk.create(`${directory}/${segmentName(segment.number)}`)
@@ -85,11 +89,12 @@ export class NewSegments {
 
   /** Makes the head, now that the segment before is complete. */
   link(active: ActiveSegment): void {
-    const { segments, gap } = this.#options
-    const { number, createdAtMs, bases } = active.segment
+    const { segments } = this.#options
+    const gap = this.#gap
+    const { number, seal, createdAtMs, bases } = active.segment
     const previous = segments.at(-1)
     const head = Buffer.allocUnsafe(segmentHeaderBytes(bases.length))
-    writeSegmentHeader(head, 0, { number, createdAtMs, gap, previous, bases })
+    writeSegmentHeader(head, 0, { number, seal, createdAtMs, gap, previous, bases })
     active.head = head
   }
 
@@ -98,6 +103,7 @@ export class NewSegments {
     const { disk, directory, segments } = this.#options
     await disk.syncDirectory(directory)
     segments.push(active.segment)
+    this.#gap = 0
   }
 
   /** A segment that was not made. */

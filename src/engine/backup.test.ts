@@ -6,6 +6,7 @@ import { LogRestore, backupEntries, restoreLog } from './backup.ts'
 import { checkLog } from './check-log.ts'
 import { EmbeddedEngine } from './embedded.ts'
 import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
+import { readFormat } from './log-directory.ts'
 import { GAP_UNIT } from './segment.ts'
 import { SimulatedDisk } from './simulated-disk.testing.ts'
 import { TestClock } from './test-clock.testing.ts'
@@ -146,7 +147,8 @@ test('a name that leads out of the directory is not taken', async () => {
   const archive = Buffer.concat([head, fixed, name, Buffer.alloc(4)])
   const target = new SimulatedDisk()
   await assert.rejects(restoreLog(target, '/data', inPieces(archive, 100), world), { code: 'archive_damaged' })
-  assert.deepEqual(target.paths(), [])
+  assert.deepEqual(target.paths(), ['/data/restore-unfinished'])
+  await assert.rejects(readFormat(target, '/data'), { code: 'not_a_log', message: /a restore was not finished/ })
 })
 
 test('a backup of the log and of other files is one archive', async () => {

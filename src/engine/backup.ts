@@ -11,13 +11,17 @@ import type { Disk, DiskFile } from './disk.ts'
 import type { EmbeddedEngine } from './embedded.ts'
 import {
   LogDirectoryError,
+  beginRestore,
+  endRestore,
   formatText,
   logDirectoryOf,
-  parsePartitions,
+  newSeal,
+  parseFormat,
   readFormat,
   stateDirectoryOf,
   writeFormat,
 } from './log-directory.ts'
+import type { LogFormat } from './log-directory.ts'
 import { recoverLog } from './recover-log.ts'
 import { segmentName } from './segment-header.ts'
 import { GAP_UNIT } from './segment.ts'
@@ -31,9 +35,9 @@ const STATE_FILE = /^state\/\d{20}-\d{12}\.snapshot$/
 /** The files of a log that is in use, for an archive. Retention waits until they have been read, or the generator was ended. */
 export async function* backupEntries(engine: EmbeddedEngine): AsyncGenerator<ArchiveEntry> {
   const { files, release } = await engine.pinFiles()
-  const { disk, directory, partitions, segments, snapshot } = files
+  const { disk, directory, partitions, seal, segments, snapshot } = files
   try {
-    const format = formatText(partitions)
+    const format = formatText({ partitions, seal })
     yield { name: 'format', size: format.length, content: once(format) }
     if (snapshot !== undefined) yield* fileEntry(disk, directory, `state/${snapshot}`, undefined)
     for (const { number, length } of segments) yield* fileEntry(disk, directory, `log/${segmentName(number)}`, length)
@@ -52,7 +56,7 @@ export class LogRestore {
   readonly #disk: Disk
   readonly #directory: string
   readonly #random: () => number
-  #partitions: number | undefined
+  #format: LogFormat | undefined
 
   /** `random` gives numbers from 0 to 1. */
   constructor(disk: Disk, directory: string, random: () => number) {
@@ -67,6 +71,9 @@ export class LogRestore {
       const message = `There is a log in ${this.#directory} already. A backup is restored into a new directory.`
       throw new LogDirectoryError('not_a_log', message)
     }
+    await this.#disk.makeDirectory(this.#directory)
+    // Before anything else: a directory that was not restored to its end is never taken for a log.
+    await beginRestore(this.#disk, this.#directory)
     await this.#disk.makeDirectory(logDirectoryOf(this.#directory))
     await this.#disk.makeDirectory(stateDirectoryOf(this.#directory))
   }
@@ -76,7 +83,9 @@ export class LogRestore {
     if (name === 'format') {
       const pieces: Buffer[] = []
       for await (const bytes of content) pieces.push(bytes)
-      this.#partitions = parsePartitions(Buffer.concat(pieces), this.#directory)
+      const format = parseFormat(Buffer.concat(pieces), this.#directory)
+      if (format === undefined) throw new LogDirectoryError('not_a_log', 'What the backup says of its log is damaged.')
+      this.#format = { partitions: format.partitions, seal: format.seal ?? newSeal() }
       return true
     }
     if (!LOG_FILE.test(name) && !STATE_FILE.test(name)) return false
@@ -98,21 +107,31 @@ export class LogRestore {
   async finish(nowMs: number): Promise<void> {
     const disk = this.#disk
     const directory = logDirectoryOf(this.#directory)
-    const partitions = this.#partitions
-    if (partitions === undefined) throw new LogDirectoryError('not_a_log', 'The backup holds no log.')
+    const format = this.#format
+    if (format === undefined) throw new LogDirectoryError('not_a_log', 'The backup holds no log.')
     await disk.syncDirectory(stateDirectoryOf(this.#directory))
-    const { segments, tails, lastNumber } = await recoverLog(disk, this.#directory, partitions, silentLog)
+    const options = { disk, directory: this.#directory, format, log: silentLog, purpose: 'open' } as const
+    const recovered = await recoverLog(options)
+    const { segments, tails, lastNumber } = recovered
     const gap = GAP_UNIT * (1 + Math.floor(this.#random() * MAXIMUM_GAP_UNITS))
-    const options = { disk, directory, segments, lastNumber, gap, segmentBytes: 0, segmentMs: 0 }
-    const newSegments = new NewSegments(options)
+    const newSegments = new NewSegments({
+      disk,
+      directory,
+      segments,
+      lastNumber,
+      seal: format.seal,
+      gap: gap + recovered.gap,
+      segmentBytes: 0,
+      segmentMs: 0,
+    })
     const bases = tails.map((tail) => tail + gap)
     const active = await newSegments.begin(bases, nowMs)
     newSegments.link(active)
     await active.append(active.head === undefined ? [] : [active.head])
     await newSegments.made(active)
     await active.close()
-    // Last: a directory without it is no log, so one that was not restored to its end is never taken for one.
-    await writeFormat(disk, this.#directory, partitions)
+    await writeFormat(disk, this.#directory, format)
+    await endRestore(disk, this.#directory)
   }
 }
 

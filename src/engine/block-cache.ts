@@ -1,4 +1,5 @@
 /** What was read of the segments lately, in blocks: readers that catch up on the same partitions share them. */
+import { readDespiteErrors } from './disk.ts'
 import type { DiskFile } from './disk.ts'
 
 /** Some 200 small messages. */
@@ -80,7 +81,7 @@ export class BlockCache {
 
   #read(segment: number, run: readonly number[], file: DiskFile): [key: number, bytes: Promise<Buffer>][] {
     const pieces = run.map(() => Buffer.allocUnsafeSlow(BLOCK_BYTES))
-    const reading = file.read(pieces, (run[0] as number) * BLOCK_BYTES)
+    const reading = readDespiteErrors(file, pieces, (run[0] as number) * BLOCK_BYTES)
     return pieces.map((piece, index) => {
       const key = blockKey(segment, run[index] as number)
       const bytes = reading.then((bytesRead) => {

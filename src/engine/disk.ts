@@ -44,6 +44,37 @@ export async function readWhole(disk: Disk, path: string): Promise<Buffer> {
   }
 }
 
+/** What a disk that has bad sectors can still read around them. */
+const PAGE_BYTES = 4_096
+
+/**
+ * As `DiskFile.read`, but for what the disk can't read (`EIO`): zeros stand in its place, page by page, so that what is around a bad sector is not lost
+ * with it. The checksums of records tell what is none.
+ */
+export async function readDespiteErrors(file: DiskFile, pieces: readonly Buffer[], position: number): Promise<number> {
+  try {
+    return await file.read(pieces, position)
+  } catch (error) {
+    if (codeOf(error) !== 'EIO') throw error
+  }
+  const size = await file.size()
+  let at = position
+  for (const piece of pieces) {
+    for (let start = 0; start < piece.length && at < size;) {
+      const page = piece.subarray(start, Math.min(piece.length, start + PAGE_BYTES - (at % PAGE_BYTES)))
+      const bytesRead = await file.read([page], at).catch((error: unknown) => {
+        if (codeOf(error) !== 'EIO') throw error
+        page.fill(0)
+        return Math.min(page.length, size - at)
+      })
+      if (bytesRead === 0) return at - position
+      start += bytesRead
+      at += bytesRead
+    }
+  }
+  return at - position
+}
+
 /** Puts a whole file in the place of what was there, if anything: after a power cut it is the old one or the new one. Resolved = durable. */
 export async function replaceWhole(disk: Disk, directory: string, name: string, bytes: Buffer): Promise<void> {
   const temporary = `${directory}/${name}.new`

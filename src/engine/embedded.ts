@@ -24,6 +24,7 @@ import type { Disk } from './disk.ts'
 import { systemEngineClock } from './engine-clock.ts'
 import type { EngineClock } from './engine-clock.ts'
 import { logDirectoryOf, prepareLogDirectory, stateDirectoryOf } from './log-directory.ts'
+import type { LogFormat } from './log-directory.ts'
 import { LogReader } from './log-reader.ts'
 import type { ReadableLog } from './log-reader.ts'
 import { offsetAtTime, scanLog } from './log-scan.ts'
@@ -77,6 +78,7 @@ interface Opened {
   readonly writer: LogWriter
   readonly upkeep: LogUpkeep
   readonly state: StateStore
+  readonly seal: number
 }
 
 /** What a copy of the log needs to know of it. */
@@ -86,6 +88,7 @@ export interface LogFiles {
   readonly partitions: number
   /** Segments with the bytes of them that are committed. */
   readonly segments: readonly { readonly number: number; readonly length: number }[]
+  readonly seal: number
   /** The file of the snapshot in the directory's `state/`. */
   readonly snapshot: string | undefined
 }
@@ -107,17 +110,20 @@ export class EmbeddedEngine implements Engine {
     this.#log = options.log ?? silentLog
   }
 
-  /** Readers are not asked what they need: retention is by age and size. Throws `LogDirectoryError`, `DamagedSnapshotError` and what the disk throws. */
+  /** Readers are not asked what they need: retention is by age and size. What is damaged is logged and left out. Throws `LogDirectoryError` and what the disk throws. */
   async open(_readers?: LogReaders): Promise<void> {
     assert(this.#opened === undefined, 'an engine is opened once')
     const { disk, directory } = this.#options
     const startedMs = this.#clock.now()
-    await prepareLogDirectory(disk, directory, this.partitions)
-    const recovered = await recoverLog(disk, directory, this.partitions, this.#log)
-    this.#opened = this.#assemble(recovered)
+    const format = await prepareLogDirectory(disk, directory, this.partitions)
+    const recovered = await recoverLog({ disk, directory, format, log: this.#log, purpose: 'open' })
+    this.#opened = this.#assemble(recovered, format)
     const { segments, cutBytes, damages, state } = recovered
     const durationMs = this.#clock.now() - startedMs
-    this.#log.info({ segments: segments.length, stateKeys: state.size, cutBytes, damages, durationMs }, 'log.opened')
+    const fields = { segments: segments.length, stateKeys: state.size, cutBytes, damages: damages.length, durationMs }
+    this.#log.info(fields, 'log.opened')
+    const isSnapshotDamaged = damages.some(({ kind }) => kind === 'snapshot' || kind === 'snapshot_missing')
+    if (isSnapshotDamaged) this.#track(this.#opened.upkeep.renewSnapshot())
     this.#opened.upkeep.start()
   }
 
@@ -165,11 +171,11 @@ export class EmbeddedEngine implements Engine {
 
   /** The files of the log as they are now, none of which goes before `release` is called. */
   async pinFiles(): Promise<{ readonly files: LogFiles; readonly release: () => void }> {
-    const { readable, upkeep } = this.#open
+    const { readable, upkeep, seal } = this.#open
     const { disk, directory } = this.#options
     const release = await upkeep.pin()
     const segments = readable.segments.map(({ number, length }) => ({ number, length }))
-    const files = { disk, directory, partitions: this.partitions, segments, snapshot: upkeep.snapshot?.name }
+    const files = { disk, directory, partitions: this.partitions, seal, segments, snapshot: upkeep.snapshot?.name }
     return { files, release }
   }
 
@@ -186,7 +192,7 @@ export class EmbeddedEngine implements Engine {
     return this.#opened
   }
 
-  #assemble(recovered: RecoveredLog): Opened {
+  #assemble(recovered: RecoveredLog, { seal }: LogFormat): Opened {
     const { disk, directory } = this.#options
     const log = this.#log
     const { segments, tails, state } = recovered
@@ -209,7 +215,9 @@ export class EmbeddedEngine implements Engine {
       clock: this.#clock,
       log,
       segments,
+      tails,
       state,
+      seal,
       snapshot: recovered.snapshot,
       maximumAgeMs: this.#options.retentionMs ?? 7 * DAY_MS,
       maximumBytes: retentionBytes,
@@ -225,7 +233,8 @@ export class EmbeddedEngine implements Engine {
       directory: logDirectory,
       segments,
       lastNumber: recovered.lastNumber,
-      gap: 0,
+      seal,
+      gap: recovered.gap,
       segmentBytes,
       segmentMs: this.#options.segmentMs ?? 3_600_000,
     })
@@ -241,7 +250,7 @@ export class EmbeddedEngine implements Engine {
       sealed: (segment) => this.#sealed(segment, indexes, upkeep),
     })
     for (const segment of segments) if (segment.index !== undefined) this.#track(indexes.save(segment))
-    return { readable, reader: new LogReader(readable), writer, upkeep, state }
+    return { readable, reader: new LogReader(readable), writer, upkeep, state, seal }
   }
 
   #sealed(segment: Segment, indexes: SegmentIndexes, upkeep: LogUpkeep): void {

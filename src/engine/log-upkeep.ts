@@ -18,7 +18,11 @@ export interface LogUpkeepOptions {
   readonly log: Log
   /** Those of the log, ascending; the oldest are removed. */
   readonly segments: Segment[]
+  /** By partition: behind the last committed message. */
+  readonly tails: Float64Array
   readonly state: StateStore
+  /** Of the records of snapshots. */
+  readonly seal: number
   readonly snapshot: Snapshot | undefined
   /** Retention: a segment whose last message is older goes, */
   readonly maximumAgeMs: number
@@ -50,6 +54,12 @@ export class LogUpkeep {
   /** The snapshot that the state would be recovered from. */
   get snapshot(): Snapshot | undefined {
     return this.#snapshot
+  }
+
+  /** Writes a snapshot now, in the place of one that is damaged. Failures of the disk are logged; the next that is due takes its place. */
+  renewSnapshot(): Promise<void> {
+    this.#work = this.#work.then(() => this.#tryOnDisk(() => this.#writeSnapshot()))
+    return this.#work
   }
 
   /** Begins to look at what is due every minute. */
@@ -85,16 +95,21 @@ export class LogUpkeep {
 
   async #maintain(): Promise<void> {
     if (this.#pins > 0 || this.#isClosed) return
-    const { log } = this.#options
-    try {
+    await this.#tryOnDisk(async () => {
       if (this.#isSnapshotDue()) await this.#writeSnapshot()
       // Nothing goes that the state would be recovered from.
       if (this.#removable() < this.#expired()) await this.#writeSnapshot()
       await this.#drop(Math.min(this.#expired(), this.#removable()))
       await this.#removeFiles()
+    })
+  }
+
+  async #tryOnDisk(run: () => Promise<void>): Promise<void> {
+    try {
+      await run()
     } catch (error) {
       if (codeOf(error) === 'unknown') throw error
-      log.error({ code: codeOf(error) }, 'log.upkeep_failed')
+      this.#options.log.error({ code: codeOf(error) }, 'log.upkeep_failed')
     }
   }
 
@@ -111,12 +126,12 @@ export class LogUpkeep {
   }
 
   async #writeSnapshot(): Promise<void> {
-    const { disk, stateDirectory, segments, state, clock, log } = this.#options
+    const { disk, stateDirectory, segments, state, seal, tails, clock, log } = this.#options
     const last = segments.at(-1)
     if (last === undefined) return
     const startedMs = clock.now()
     const at = { segment: last.number, position: last.length }
-    this.#snapshot = await state.writeSnapshot(disk, stateDirectory, at)
+    this.#snapshot = await state.writeSnapshot(disk, stateDirectory, at, { seal, tails })
     log.debug(
       { entries: state.size, bytes: state.bytes, durationMs: clock.now() - startedMs },
       'state.snapshot_written',
@@ -168,10 +183,10 @@ export class LogUpkeep {
     const numbers = (await disk.list(logDirectory)).flatMap((name) => segmentNumberOf(name) ?? [])
     const leaving = numbers.filter((number) => number <= this.#droppedNumber)
     for (const number of leaving.toSorted((one, other) => one - other)) {
-      // First: what an attempt before this one removed may not be durable yet.
+      // The index durably first: one whose segment is gone tells of a segment that is missing.
+      await disk.remove(`${logDirectory}/${indexName(number)}`)
       await disk.syncDirectory(logDirectory)
       await disk.remove(`${logDirectory}/${segmentName(number)}`)
-      await disk.remove(`${logDirectory}/${indexName(number)}`)
     }
     await disk.syncDirectory(logDirectory)
     this.#removedNumber = this.#droppedNumber

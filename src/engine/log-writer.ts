@@ -247,7 +247,7 @@ export class LogWriter {
         from = room.used
       }
       waiting.position = position
-      const end = this.#encodeOne(waiting, room, batch.ownedAtMs)
+      const end = this.#encodeOne(waiting, room, batch.ownedAtMs, active.segment.seal)
       position += end - room.used
       room.used = end
     }
@@ -257,13 +257,13 @@ export class LogWriter {
     return pieces
   }
 
-  #encodeOne(waiting: Waiting, { bytes, used }: Chunk, ownedAtMs: number): number {
+  #encodeOne(waiting: Waiting, { bytes, used }: Chunk, ownedAtMs: number, seal: number): number {
     const { append, write, partition } = waiting
-    if (append === undefined) return writeChangesRecord(bytes, used, (write as StateRequest).changes)
+    if (append === undefined) return writeChangesRecord(bytes, used, (write as StateRequest).changes, seal)
     const offset = this.#next[partition] as number
     waiting.offset = offset
     this.#next[partition] = offset + 1
-    return writeMessageRecord(bytes, used, append.message, { partition, offset, ownedAtMs }, append.changes)
+    return writeMessageRecord(bytes, used, append.message, { partition, offset, ownedAtMs }, append.changes, seal)
   }
 
   /** The batch is on disk: makes it part of the log, and tells whose it is. */

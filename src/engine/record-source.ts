@@ -44,9 +44,11 @@ export class RecordSource {
     if (start + length > block.length) {
       const bytes = this.#across(segment, position, length, held)
       if (!Buffer.isBuffer(bytes)) return bytes
-      return checkRecord(bytes, 0, bytes.length, length) === length ? { bytes, start: 0 } : undefined
+      return checkRecord(bytes, 0, bytes.length, length, segment.seal) === length ? { bytes, start: 0 } : undefined
     }
-    return checkRecord(block, start, start + length, length) === length ? { bytes: block, start } : undefined
+    return checkRecord(block, start, start + length, length, segment.seal) === length
+      ? { bytes: block, start }
+      : undefined
   }
 
   /** The blocks from this one on, of those that the positions begin in, that are not at hand; so many at most. */

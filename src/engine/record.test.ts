@@ -16,6 +16,7 @@ import {
 } from './record.ts'
 import { branchOf, branchesWithPrefix } from './topic-branch.ts'
 
+const SEAL = 0x5ea1_0001
 const text = fc.string({ unit: 'binary', maxLength: 40 }).filter((value) => !value.includes('\0'))
 const topicName = text.filter((value) => value !== '' && !/[+#]/.test(value))
 const bytes = fc.uint8Array({ maxLength: 300 }).map((value) => Buffer.from(value))
@@ -66,9 +67,9 @@ test('a message is read from its record as it was written, with its place and it
     fc.property(message, place, changes, fc.integer({ min: 0, max: 50 }), (original, where, with_, start) => {
       const bound = messageRecordBound(original, with_)
       const memory = Buffer.alloc(start + bound)
-      const end = writeMessageRecord(memory, start, original, where, with_)
+      const end = writeMessageRecord(memory, start, original, where, with_, SEAL)
       assert.ok(end <= memory.length)
-      assert.equal(checkRecord(memory, start, end, bound), end - start)
+      assert.equal(checkRecord(memory, start, end, bound, SEAL), end - start)
       const read = readMessageRecord(memory, start)
       memory.fill(0xff, end)
       const { topicName: name, payload, qos, retain, publisherKey, expiresAtMs } = original
@@ -89,8 +90,8 @@ test('changes are read from their record as they were written', () => {
   fc.assert(
     fc.property(changes, (original) => {
       const memory = Buffer.alloc(changesRecordBound(original))
-      const end = writeChangesRecord(memory, 0, original)
-      assert.equal(checkRecord(memory, 0, end, memory.length), end)
+      const end = writeChangesRecord(memory, 0, original, SEAL)
+      assert.equal(checkRecord(memory, 0, end, memory.length, SEAL), end)
       assert.deepEqual(changesOfRecord(memory, 0), original)
     }),
   )
@@ -100,10 +101,10 @@ test('a record of which a bit is wrong, or the end is missing, is none', () => {
   fc.assert(
     fc.property(message, place, fc.nat(), fc.integer({ min: 0, max: 7 }), (original, where, at, bit) => {
       const memory = Buffer.alloc(messageRecordBound(original, undefined))
-      const end = writeMessageRecord(memory, 0, original, where, undefined)
-      assert.ok(checkRecord(memory, 0, end - 1, memory.length) < 0)
+      const end = writeMessageRecord(memory, 0, original, where, undefined, SEAL)
+      assert.ok(checkRecord(memory, 0, end - 1, memory.length, SEAL) < 0)
       memory[at % end] = (memory[at % end] as number) ^ (1 << bit)
-      assert.ok(checkRecord(memory, 0, end, end) <= 0)
+      assert.ok(checkRecord(memory, 0, end, end, SEAL) <= 0)
     }),
   )
 })

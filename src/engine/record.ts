@@ -3,7 +3,7 @@
  * little-endian.
  *
  *     0   uint32   length: bytes behind the CRC
- *     4   uint32   CRC-32 of those bytes
+ *     4   uint32   CRC-32 of those bytes, begun with the seal of the log
  *     8   uint8    version of the record
  *     9   uint8    kind: 1 a message, 2 changes of state, 3 the end of a snapshot
  *
@@ -17,6 +17,9 @@
  *     31  uint32   bytes of the publisher's key
  *     35           Topic Name; publisher's key; [float64 expiry]; [uint32 length, properties as in PUBLISH]; [uint32 length, changes];
  *                  payload
+ *
+ * The seal is a random number that no tenant knows. Without it, a payload could hold bytes that look like a whole record, and a reader that looks for
+ * the next record behind damage would take them for one. A log of version 1 has the seal 0.
  *
  * Changes, one behind the other: uint8 1 with a new value or 0 forgotten, uint32 bytes of the key, key, [uint32 bytes of the value, value].
  */
@@ -88,6 +91,7 @@ export function writeMessageRecord(
   message: Message,
   place: Place,
   changes: readonly StateChange[] | undefined,
+  seal: number,
 ): number {
   const { payload, properties, expiresAtMs } = message
   let flags = message.qos | (message.retain ? RETAIN : 0)
@@ -119,29 +123,53 @@ export function writeMessageRecord(
   bytes.writeDoubleLE(place.ownedAtMs, start + 21)
   bytes.writeUInt16LE(topicBytes, start + 29)
   bytes.writeUInt32LE(keyBytes, start + 31)
-  return finishRecord(bytes, start, at, KIND_MESSAGE)
+  return finishRecord(bytes, start, at, KIND_MESSAGE, seal)
 }
 
 /** Writes a record of changes, all of one group, at the place in the buffer; answers where it ends. */
-export function writeChangesRecord(bytes: Buffer, start: number, changes: readonly StateChange[]): number {
-  return finishRecord(bytes, start, writeChanges(bytes, start + SMALLEST_RECORD_BYTES, changes), KIND_CHANGES)
+export function writeChangesRecord(
+  bytes: Buffer,
+  start: number,
+  changes: readonly StateChange[],
+  seal: number,
+): number {
+  return finishRecord(bytes, start, writeChanges(bytes, start + SMALLEST_RECORD_BYTES, changes), KIND_CHANGES, seal)
 }
 
-/** Writes the record behind which a snapshot holds no more: with the number of its entries. */
-export function writeEndRecord(bytes: Buffer, start: number, entries: number): number {
-  return finishRecord(bytes, start, bytes.writeDoubleLE(entries, start + SMALLEST_RECORD_BYTES), KIND_END)
+/** The end of a snapshot: behind it the file holds no more. */
+export interface SnapshotEnd {
+  /** Entries of the whole snapshot. */
+  readonly entries: number
+  /** By partition: behind the last message when the snapshot was begun. Empty in a snapshot of version 1. */
+  readonly tails: Float64Array
 }
 
-/** The entries that the end of a snapshot speaks of. */
-export function entriesOfEnd(bytes: Buffer, start: number): number {
-  return bytes.readDoubleLE(start + SMALLEST_RECORD_BYTES)
+/** Bytes of the record of an end. */
+export function endRecordBytes(partitions: number): number {
+  return SMALLEST_RECORD_BYTES + 8 + 8 * partitions
+}
+
+/** Writes the end of a snapshot at the place in the buffer; answers where the record ends. */
+export function writeEndRecord(bytes: Buffer, start: number, { entries, tails }: SnapshotEnd, seal: number): number {
+  let at = bytes.writeDoubleLE(entries, start + SMALLEST_RECORD_BYTES)
+  for (const tail of tails) at = bytes.writeDoubleLE(tail, at)
+  return finishRecord(bytes, start, at, KIND_END, seal)
+}
+
+/** The end of a snapshot whose record begins there. */
+export function readEndRecord(bytes: Buffer, start: number): SnapshotEnd {
+  const from = start + SMALLEST_RECORD_BYTES
+  const end = start + PREFIX_BYTES + bytes.readUInt32LE(start)
+  const length = Math.floor((end - from - 8) / 8)
+  const tails = Float64Array.from({ length }, (_, index) => bytes.readDoubleLE(from + 8 + 8 * index))
+  return { entries: bytes.readDoubleLE(from), tails }
 }
 
 /**
  * Looks for a whole, valid record at the place. Answers its bytes; 0 when there is none; or, as a negative number, the bytes that must be there to tell. Throws
  * `NewerRecordError` for a valid one of a newer version.
  */
-export function checkRecord(bytes: Buffer, start: number, end: number, maximumBytes: number): number {
+export function checkRecord(bytes: Buffer, start: number, end: number, maximumBytes: number, seal: number): number {
   if (end - start < SMALLEST_RECORD_BYTES) return -SMALLEST_RECORD_BYTES
   const length = bytes.readUInt32LE(start)
   if (length < 2 || length + PREFIX_BYTES > maximumBytes) return 0
@@ -149,7 +177,7 @@ export function checkRecord(bytes: Buffer, start: number, end: number, maximumBy
   if (kind < KIND_MESSAGE || kind > KIND_END) return 0
   if (end - start < length + PREFIX_BYTES) return -(length + PREFIX_BYTES)
   const body = bytes.subarray(start + PREFIX_BYTES, start + PREFIX_BYTES + length)
-  if (crc32(body) !== bytes.readUInt32LE(start + 4)) return 0
+  if (crc32(body, seal) !== bytes.readUInt32LE(start + 4)) return 0
   const version = bytes[start + 8] as number
   if (version > RECORD_VERSION) throw new NewerRecordError(version)
   return length + PREFIX_BYTES
@@ -218,11 +246,11 @@ export function changesOfRecord(bytes: Buffer, start: number): StateChange[] {
   return readChanges(bytes, at + 4, at + 4 + bytes.readUInt32LE(at))
 }
 
-function finishRecord(bytes: Buffer, start: number, end: number, kind: number): number {
+function finishRecord(bytes: Buffer, start: number, end: number, kind: number, seal: number): number {
   bytes[start + 8] = RECORD_VERSION
   bytes[start + 9] = kind
   bytes.writeUInt32LE(end - start - PREFIX_BYTES, start)
-  bytes.writeUInt32LE(crc32(bytes.subarray(start + PREFIX_BYTES, end)), start + 4)
+  bytes.writeUInt32LE(crc32(bytes.subarray(start + PREFIX_BYTES, end), seal), start + 4)
   return end
 }
 

@@ -70,7 +70,7 @@ export class RecordedMessages implements MemoryStore {
     const bound = messageRecordBound(message, undefined)
     const chunk = this.#room(bound)
     chunk.starts.push(chunk.used)
-    chunk.used = writeMessageRecord(chunk.bytes, chunk.used, message, message, undefined)
+    chunk.used = writeMessageRecord(chunk.bytes, chunk.used, message, message, undefined, 0)
     this.tail += 1
   }
 

@@ -1,44 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Log } from '../broker/log.ts'
+import { crc32 } from 'node:zlib'
 import { checkLog } from './check-log.ts'
 import { EmbeddedEngine } from './embedded.ts'
-import { append, changesOf, loadAll, messageOf, readAll, texts, write } from './engine-client.testing.ts'
+import { append, loadAll, messageOf, readAll, texts, write } from './engine-client.testing.ts'
 import { SimulatedDisk } from './simulated-disk.testing.ts'
+import { FIRST, filled, openOn, recordingLog } from './small-log.testing.ts'
 import { TestClock } from './test-clock.testing.ts'
 import { VERSION_1_EXPECTED, writeVersion1 } from './version-1.testing.ts'
-
-const FIRST = '/data/log/00000000000000000001.log'
-
-function recordingLog(): { readonly log: Log; readonly messages: string[] } {
-  const messages: string[] = []
-  const note = (level: string) => (_: object, message: string) => void messages.push(`${level} ${message}`)
-  return { log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }, messages }
-}
-
-async function openOn(disk: SimulatedDisk, log?: Log, partitions = 2): Promise<EmbeddedEngine> {
-  const options = {
-    directory: '/data',
-    partitions,
-    clock: new TestClock(),
-    gatherMs: 0,
-    segmentBytes: 2_000,
-    tailBytes: 0,
-  }
-  const engine = new EmbeddedEngine({ disk, ...options, ...(log === undefined ? {} : { log }) })
-  await engine.open()
-  return engine
-}
-
-async function filled(count: number): Promise<SimulatedDisk> {
-  const disk = new SimulatedDisk()
-  const engine = await openOn(disk)
-  for (let number = 0; number < count; number += 1) {
-    await append(engine, number % 2, messageOf('a/b', `${number}`.padEnd(100)), changesOf({ last: `${number}` }))
-  }
-  await engine.close()
-  return disk
-}
 
 test('a log of version 1 is read, message by message and key by key', async () => {
   const disk = new SimulatedDisk()
@@ -68,23 +37,48 @@ test('a log of version 1 is read, message by message and key by key', async () =
 
 test('what a newer version wrote is refused with a sentence, wherever it shows', async () => {
   const format = new SimulatedDisk()
-  format.replace('/data/format', Buffer.from('fieldgate-log 2 partitions 2\n'))
-  await assert.rejects(openOn(format), { code: 'newer_format', message: /of version 2, written by a newer Fieldgate/ })
+  const line = 'fieldgate-log 3 partitions 2 and more'
+  format.replace('/data/format', Buffer.from(`${line} check ${crc32(line).toString(16).padStart(8, '0')}\n`))
+  await assert.rejects(openOn(format), { code: 'newer_format', message: /of version 3, written by a newer Fieldgate/ })
   const head = new SimulatedDisk()
-  writeVersion1(head, '/data', { headVersion: 2 })
-  await assert.rejects(openOn(head), { code: 'newer_format', message: /records of version 2/ })
+  writeVersion1(head, '/data', { headVersion: 3 })
+  await assert.rejects(openOn(head), { code: 'newer_format', message: /records of version 3/ })
   const record = new SimulatedDisk()
   writeVersion1(record, '/data', { recordVersion: 9 })
   await assert.rejects(openOn(record), { code: 'newer_format', message: /records of version 9.*Use the newer one/ })
 })
 
-test('a directory with other partitions, without its format or with a strange one is refused', async () => {
-  const disk = await filled(10)
-  await assert.rejects(openOn(disk, undefined, 3), { code: 'partitions_differ' })
-  await disk.remove('/data/format')
-  await assert.rejects(openOn(disk), { code: 'not_a_log', message: /"format" is missing/ })
+test('a directory with other partitions is refused', async () => {
+  await assert.rejects(openOn(await filled(10), undefined, 3), { code: 'partitions_differ' })
+})
+
+test('a log whose format is missing or damaged is read by what its segments say, and has its format again', async () => {
+  for (const content of [
+    undefined,
+    'something else',
+    'fieldgate-log 3 partitions 2\n',
+    'fieldgate-log 2 partitions 4 seal',
+  ]) {
+    const disk = await filled(10)
+    const whole = disk.content('/data/format')
+    if (content === undefined) await disk.remove('/data/format')
+    else disk.replace('/data/format', Buffer.from(content))
+    const report = await checkLog(disk, '/data')
+    assert.match(report?.problems.join() ?? '', /^format: it is damaged or missing.* Nothing is lost\.$/)
+    const engine = await openOn(disk)
+    assert.equal((await readAll(engine, 0)).messages.length, 5)
+    assert.deepEqual(disk.content('/data/format'), whole)
+    await engine.close()
+  }
+})
+
+test('a directory that neither its format nor a segment tells of is refused', async () => {
+  const disk = new SimulatedDisk()
   disk.replace('/data/format', Buffer.from('something else'))
   await assert.rejects(openOn(disk), { code: 'not_a_log' })
+  await disk.remove('/data/format')
+  disk.replace(FIRST, Buffer.alloc(1_000))
+  await assert.rejects(openOn(disk), { code: 'not_a_log', message: /"format" in \/data is missing/ })
 })
 
 test('a torn end is cut, and what comes next follows what is left', async () => {
@@ -113,7 +107,7 @@ test('damage in a complete segment is told, skipped and counted as lost; all els
   assert.equal(report?.messages, 59)
   assert.match(
     report?.problems.join('\n') ?? '',
-    /^log\/0{19}1\.log: 1\d\d bytes are damaged; what was there is lost\.$/,
+    /^log\/0{19}1\.log: 157 bytes \(873 to 1029\) are damaged\. 1 message is lost, taken between .*: partition 1 offset 2 \(id 1-2\)\.$/,
   )
   const { log, messages } = recordingLog()
   const engine = await openOn(disk, log)
@@ -166,24 +160,17 @@ test('an index that is rotten or missing is made again', async () => {
 test('a missing segment is told, and what was in it counts as lost', async () => {
   const disk = await filled(60)
   await disk.remove('/data/log/00000000000000000002.log')
-  assert.match((await checkLog(disk, '/data'))?.problems.join('\n') ?? '', /segments are missing/)
+  assert.match(
+    (await checkLog(disk, '/data'))?.problems.join('\n') ?? '',
+    /^log\/0{19}2\.log: the file is missing\. 13 messages are lost: partition 0 offsets 7 to 12 \(id 0-7 to 0-12\)/,
+  )
   const { log, messages } = recordingLog()
   const engine = await openOn(disk, log)
-  assert.ok(messages.includes('error log.segment_missing'))
+  assert.ok(messages.includes('error log.damaged'))
   const { lost, messages: read } = await readAll(engine, 0)
   assert.ok(lost > 0)
   assert.equal(lost + read.length, 30)
   await engine.close()
-})
-
-test('a log whose state could not be recovered does not open', async () => {
-  const disk = await filled(200)
-  const snapshot = disk.paths().find((path) => path.endsWith('.snapshot')) ?? assert.fail('there is a snapshot')
-  const bytes = Buffer.from(disk.content(snapshot))
-  const broken = disk.kill()
-  broken.replace(snapshot, bytes.subarray(0, bytes.length - 1))
-  await assert.rejects(openOn(broken), { code: 'snapshot_damaged' })
-  assert.match((await checkLog(broken, '/data'))?.problems.join('\n') ?? '', /snapshot of the state.*damaged/)
 })
 
 test('the state outlives the segments that it was written in, and tails outlive their messages', async () => {
@@ -231,8 +218,8 @@ test('a large state is written to snapshots while it changes, and is whole after
     }
   }
   const snapshots = disk.paths().filter((path) => path.endsWith('.snapshot'))
-  assert.equal(snapshots.length, 1)
-  assert.ok(disk.content(snapshots[0] as string).length > 2_000_000)
+  assert.equal(snapshots.length, 2)
+  assert.ok(disk.content(snapshots[1] as string).length > 2_000_000)
   const again = await openOn(disk.kill())
   assert.deepEqual(new Map(await loadAll(again)), expected)
   await again.close()

@@ -1,274 +1,393 @@
 /**
  * Opening a log: heads of all segments, the records of the last one, the state out of its snapshot and of what the log says behind it.
  *
- * What a power cut can leave is a last segment that ends with something torn: it is cut at the first byte that is no record, and what lies behind was
- * never acknowledged, for a batch is acknowledged only when all of it and all before it is on disk. A segment with one after it was complete before
- * that was begun, so what is no record there is damage: it is skipped, logged and counted, and never cut.
+ * Whatever is whole is served. A record is whole when its checksum says so, wherever it stands: what is damaged before it is passed over, listed and
+ * copied aside, and never cut. Only what stands behind the last whole record of the newest segment is cut, for a crash may have torn it, and a batch is
+ * acknowledged only when all of it and all before it is on disk; it is copied aside as well. Where something tells that there was more (a snapshot, an index, the segment
+ * behind), that is damage, too.
+ *
+ * `fieldgate check` is the same with the purpose `check`: it reads all segments, and changes nothing.
  */
 import type { Log } from '../broker/log.ts'
+import { codeOf } from './disk.ts'
 import type { Disk, DiskFile } from './disk.ts'
+import { KeptAside } from './kept-aside.ts'
+import { damageFields, damageOf } from './log-damage.ts'
+import type { LogDamage } from './log-damage.ts'
 import { LogDirectoryError, logDirectoryOf, stateDirectoryOf } from './log-directory.ts'
+import type { LogFormat } from './log-directory.ts'
+import { endsBehind, lostMessages, messagesOf } from './lost-messages.ts'
+import { endsOf, readSegment } from './read-segment.ts'
 import { NewerRecordError, changesOfRecord } from './record.ts'
+import { headerWithoutHead } from './recover-head.ts'
+import { chainOf, readHeads } from './read-heads.ts'
+import type { Head } from './read-heads.ts'
+import { recoverState } from './recover-state.ts'
+import type { RecoveredState } from './recover-state.ts'
 import { scanRecords } from './scan-records.ts'
-import { buildIndex, readStoredIndex } from './segment-indexes.ts'
-import { indexName, readSegmentHeader, segmentHeaderBytes, segmentName, segmentNumberOf } from './segment-header.ts'
+import { readStoredIndex } from './segment-indexes.ts'
+import { indexName, indexNumberOf, segmentHeaderBytes, segmentName, segmentNumberOf } from './segment-header.ts'
 import type { SegmentHeader } from './segment-header.ts'
-import { SegmentIndex } from './segment-index.ts'
 import { Segment } from './segment.ts'
-import { StateStore, newestSnapshot } from './state-store.ts'
-import type { Snapshot } from './state-store.ts'
+import type { StateStore, Snapshot } from './state-store.ts'
 
-/** Heads read at a time. */
-const HEADS_TOGETHER = 16
+const ALL = Infinity
 
 export interface RecoveredLog {
   /** Ascending, all sealed. */
   readonly segments: Segment[]
-  /** By partition: behind the last message. */
+  /** By partition: where the log goes on. */
   readonly tails: Float64Array
+  /** Offsets that are left out in each partition before the next segment: of messages that may have stood in damaged bytes, and nobody knows where. */
+  readonly gap: number
   readonly state: StateStore
+  /** The snapshot that the state was recovered from. */
   readonly snapshot: Snapshot | undefined
   /** The number of the newest segment's file, valid or not; 0 when there is none. */
   readonly lastNumber: number
-  /** Bytes cut from the end of the last segment. */
+  /** Bytes cut from the end of the last segment; of a log that is checked, those that a start would cut. */
   readonly cutBytes: number
-  /** Stretches of segments that are no records, as far as they were read. */
-  readonly damages: number
+  readonly damages: readonly LogDamage[]
+  /** Of the segments that were read. */
+  readonly records: number
+  readonly messages: number
 }
 
-interface Head {
-  readonly number: number
-  /** Undefined: not whole, or not valid. */
-  readonly header: SegmentHeader | undefined
+export interface RecoverOptions {
+  readonly disk: Disk
+  readonly directory: string
+  readonly format: LogFormat
+  readonly log: Log
+  readonly purpose: 'open' | 'check'
 }
 
-/** Reads what is stored. Changes nothing but the end of the last segment, which is durable then. Throws `LogDirectoryError`. */
-export async function recoverLog(disk: Disk, directory: string, partitions: number, log: Log): Promise<RecoveredLog> {
+/** Reads what is stored. Throws `LogDirectoryError` for what a newer version wrote, and what the disk throws. */
+export async function recoverLog(options: RecoverOptions): Promise<RecoveredLog> {
   try {
-    return await new Recovery(disk, directory, partitions, log).run()
+    return await new Recovery(options).run()
   } catch (error) {
-    if (error instanceof NewerRecordError) {
-      throw new LogDirectoryError(
-        'newer_format',
-        `The log in ${directory} can't be read: ${error.message}. Use the newer one.`,
-      )
-    }
-    throw error
+    if (!(error instanceof NewerRecordError)) throw error
+    const { directory } = options
+    throw new LogDirectoryError(
+      'newer_format',
+      `The log in ${directory} can't be read: ${error.message}. Use the newer one.`,
+    )
   }
 }
 
 class Recovery {
   readonly #disk: Disk
   readonly #directory: string
+  readonly #root: string
   readonly #partitions: number
+  readonly #seal: number
   readonly #log: Log
-  readonly #stateDirectory: string
-  readonly #state = new StateStore()
-  #snapshot: Snapshot | undefined
-  #damages = 0
+  readonly #isCheck: boolean
+  readonly #aside: KeptAside
+  readonly #damages: LogDamage[] = []
+  readonly #segments: Segment[] = []
+  #state: RecoveredState | undefined
   #cutBytes = 0
+  #gap = 0
+  #records = 0
+  #messages = 0
 
-  constructor(disk: Disk, directory: string, partitions: number, log: Log) {
+  constructor({ disk, directory, format, log, purpose }: RecoverOptions) {
     this.#disk = disk
+    this.#root = directory
     this.#directory = logDirectoryOf(directory)
-    this.#partitions = partitions
+    this.#partitions = format.partitions
+    this.#seal = format.seal
     this.#log = log
-    this.#snapshot = undefined
-    this.#stateDirectory = stateDirectoryOf(directory)
+    this.#isCheck = purpose === 'check'
+    this.#aside = new KeptAside(disk, directory, log)
   }
 
   async run(): Promise<RecoveredLog> {
-    this.#snapshot = newestSnapshot(await this.#disk.list(this.#stateDirectory))
-    if (this.#snapshot !== undefined) await this.#state.readSnapshot(this.#disk, this.#stateDirectory, this.#snapshot)
-    const heads = await this.#readHeads()
-    const lastNumber = heads.at(-1)?.number ?? 0
-    await this.#setAsideHeadless(heads)
-    const valid = await this.#withoutLeftovers(heads.flatMap(({ header }) => (header === undefined ? [] : [header])))
-    this.#requireSnapshotSegments(valid)
-    const segments = valid.map((header) => new Segment(header))
-    for (const [place, segment] of segments.entries()) {
-      const next = valid[place + 1]
-      if (next === undefined) await this.#recoverLast(segment)
-      else await this.#recoverSealed(segment, next)
-    }
-    const tails = segments.at(-1)?.ends.slice() ?? new Float64Array(this.#partitions)
-    const { cutBytes, damages } = { cutBytes: this.#cutBytes, damages: this.#damages }
-    return { segments, tails, state: this.#state, snapshot: this.#snapshot, lastNumber, cutBytes, damages }
-  }
-
-  async #readHeads(): Promise<Head[]> {
     const names = await this.#disk.list(this.#directory)
-    const numbers = names
-      .map((name) => segmentNumberOf(name))
-      .filter((number) => number !== undefined)
-      .toSorted((one, other) => one - other)
-    // An index that outlived its segment by a power cut.
-    for (const name of names) {
-      const segment = name.replace(/\.index$/, '.log')
-      if (segment !== name && !names.includes(segment)) await this.#disk.remove(`${this.#directory}/${name}`)
+    const heads = await this.#chain(names)
+    const stateDirectory = stateDirectoryOf(this.#root)
+    this.#state = await recoverState(this.#disk, stateDirectory, heads, this.#seal)
+    for (const damage of this.#state.damages) this.#note(damage)
+    for (const [place, head] of heads.entries()) await this.#recover(head, heads[place + 1])
+    const tails = await this.#tails(names)
+    if (!this.#isCheck) {
+      for (const { name } of this.#state.damaged) await this.#aside.move(`${stateDirectory}/${name}`)
+      await this.#disk.syncDirectory(this.#directory)
     }
-    const heads: Head[] = []
-    for (let at = 0; at < numbers.length; at += HEADS_TOGETHER) {
-      const some = numbers.slice(at, at + HEADS_TOGETHER)
-      heads.push(...(await Promise.all(some.map((number) => this.#readHead(number)))))
-    }
-    return heads
-  }
-
-  async #readHead(number: number): Promise<Head> {
-    const file = await this.#disk.open(`${this.#directory}/${segmentName(number)}`)
-    try {
-      const bytes = Buffer.allocUnsafeSlow(segmentHeaderBytes(this.#partitions))
-      const bytesRead = await file.read([bytes], 0)
-      const header = readSegmentHeader(bytes.subarray(0, bytesRead), this.#partitions)
-      return { number, header: header?.number === number ? header : undefined }
-    } finally {
-      await file.close()
+    const numbers = names.map((name) => segmentNumberOf(name) ?? indexNumberOf(name) ?? 0)
+    return {
+      segments: this.#segments,
+      tails,
+      gap: this.#gap,
+      state: this.#state.state,
+      snapshot: this.#state.snapshot,
+      lastNumber: Math.max(0, this.#state.newest?.at.segment ?? 0, ...numbers),
+      cutBytes: this.#cutBytes,
+      damages: this.#damages,
+      records: this.#records,
+      messages: this.#messages,
     }
   }
 
-  /** A segment without a valid head: the last one may have been begun in a power cut; nothing in it was acknowledged, and it is kept under another name to be sure. */
-  async #setAsideHeadless(heads: readonly Head[]): Promise<void> {
-    for (const { number, header } of heads) {
-      if (header !== undefined) continue
+  /** Leftovers of writes that had failed are removed. */
+  async #chain(names: readonly string[]): Promise<readonly Head[]> {
+    const numbers = names.flatMap((name) => segmentNumberOf(name) ?? []).toSorted((one, other) => one - other)
+    const { chain, leftovers } = chainOf(await readHeads(this.#disk, this.#directory, numbers, this.#partitions))
+    if (this.#isCheck) return chain
+    for (const { number, header } of leftovers) {
+      this.#log.info({ segment: number }, 'log.leftover_removed')
       const path = `${this.#directory}/${segmentName(number)}`
-      const file = await this.#disk.open(path)
-      const bytes = await file.size()
-      await file.close()
-      const isLast = number === heads.at(-1)?.number
-      if (isLast && bytes <= segmentHeaderBytes(this.#partitions)) await this.#disk.remove(path)
-      else await this.#disk.rename(path, `${path}.damaged`)
-      if (!isLast) this.#damages += 1
-      this.#log[isLast ? 'warn' : 'error']({ segment: number, bytes }, 'log.segment_headless')
+      if (header === undefined) await this.#aside.move(path)
+      else await this.#remove(path)
+      await this.#remove(`${this.#directory}/${indexName(number)}`)
     }
+    return chain
   }
 
-  /** Without segments that a write had failed in before they were made: their successor follows an older one. They are removed. */
-  async #withoutLeftovers(headers: readonly SegmentHeader[]): Promise<readonly SegmentHeader[]> {
-    const chain: SegmentHeader[] = []
-    for (const header of headers.toReversed()) {
-      const next = chain.at(-1)
-      if (next === undefined || header.number <= (next.previous?.number ?? -1)) chain.push(header)
-      else {
-        this.#log.info({ segment: header.number }, 'log.leftover_removed')
-        await this.#disk.remove(`${this.#directory}/${segmentName(header.number)}`)
-        await this.#disk.remove(`${this.#directory}/${indexName(header.number)}`)
-      }
+  async #recover(head: Head, next: Head | undefined): Promise<void> {
+    const before = this.#segments.at(-1)
+    const following = next?.header?.previous?.number === head.number ? next.header : undefined
+    const header = head.header ?? (await this.#headless(head, following, next === undefined))
+    if (header === undefined) return
+    const segment = new Segment(header)
+    const previous = head.header?.previous?.number
+    if (before !== undefined && previous !== undefined && previous !== before.number) {
+      this.#noteMissing(before, previous, header)
     }
-    return chain.toReversed()
+    this.#segments.push(segment)
+    await this.#withFile(segment.number, async (file) => {
+      if (following === undefined) await this.#recoverOpenEnded(file, segment, next === undefined)
+      else await this.#recoverSealed(file, segment, following, head)
+    })
   }
 
-  /** Without the segments behind the snapshot, or without any snapshot the first ones, some of the state would be missing and nobody would know. */
-  #requireSnapshotSegments(headers: readonly SegmentHeader[]): void {
-    const [first] = headers
-    const at = this.#snapshot?.at
-    if (first === undefined && at === undefined) return
-    if (first !== undefined && (at === undefined ? first.previous === undefined : first.number <= at.segment)) return
-    const what = at === undefined ? 'the snapshot of the state' : `its segment ${at.segment}, where the state goes on,`
-    throw new LogDirectoryError(
-      'damaged',
-      `The log in ${this.#directory} is not complete: ${what} is missing. Restore a backup into a new data directory.`,
-    )
+  /** A segment whose head is damaged: everything that the head said stands elsewhere, too. Undefined: it has no record either. */
+  async #headless(
+    { number, size }: Head,
+    following: SegmentHeader | undefined,
+    isLast: boolean,
+  ): Promise<SegmentHeader | undefined> {
+    const around = {
+      number,
+      partitions: this.#partitions,
+      seal: this.#seal,
+      before: this.#segments.at(-1)?.ends,
+      index: (await readStoredIndex(this.#disk, this.#directory, number, this.#partitions))?.index,
+      following,
+    }
+    const header = await this.#withFile(number, (file) => headerWithoutHead(file, around))
+    const headBytes = segmentHeaderBytes(this.#partitions)
+    if (header !== undefined || !isLast) {
+      const stretches = [{ from: 0, to: Math.min(headBytes, size) }]
+      this.#note(damageOf('head', `log/${segmentName(number)}`, { stretches }))
+      if (header === undefined && !this.#isCheck) await this.#aside.move(`${this.#directory}/${segmentName(number)}`)
+      return header
+    }
+    // Begun in a power cut: nothing in it was acknowledged. It is kept to be sure.
+    this.#cutBytes += size
+    if (this.#isCheck) return undefined
+    this.#log.warn({ segment: number, bytes: size }, 'log.segment_headless')
+    const path = `${this.#directory}/${segmentName(number)}`
+    if (size <= headBytes) await this.#remove(path)
+    else await this.#aside.move(path)
+    return undefined
   }
 
-  async #recoverSealed(segment: Segment, next: SegmentHeader): Promise<void> {
-    const { previous } = next
-    if (previous?.number !== segment.number) {
-      // What was between them is gone: how far this one goes, only its records say.
-      this.#log.error({ segment: segment.number, next: next.number }, 'log.segment_missing')
-      this.#damages += 1
-      await this.#withFile(segment, async (file) => {
-        segment.length = await file.size()
-        await this.#index(file, segment, 'skip')
-      })
-      return
-    }
+  /** Its successor says how far it is valid, and where its messages end. */
+  async #recoverSealed(file: DiskFile, segment: Segment, following: SegmentHeader, head: Head): Promise<void> {
+    const { previous, bases, gap } = following
+    if (previous === undefined) return
     segment.length = previous.length
     segment.firstMs = previous.firstMs
     segment.lastMs = previous.lastMs
-    for (const [partition, base] of next.bases.entries()) segment.ends[partition] = base - next.gap
-    const from = this.#replayFrom(segment)
-    if (from === undefined) return
-    await this.#withFile(segment, async (file) => {
-      const outcome = await scanRecords(file, { from, to: segment.length }, 'skip', ({ bytes, start }) =>
-        this.#state.apply(changesOfRecord(bytes, start)),
-      )
-      this.#note(segment, outcome)
-    })
+    for (const [partition, base] of bases.entries()) segment.ends[partition] = base - gap
+    const replayFrom = this.#replayFrom(segment)
+    const isShort = head.size < previous.length
+    if (!this.#isCheck && !isShort && head.header !== undefined) {
+      if (replayFrom === undefined) return
+      const range = { from: replayFrom, to: segment.length }
+      const outcome = await scanRecords(file, range, segment.seal, ({ bytes, start }) => this.#apply(bytes, start))
+      if (outcome.damages === 0 && outcome.end === segment.length) return
+    }
+    // A second time, where something is damaged: now for all that is lost.
+    const applied = !this.#isCheck && !isShort && head.header !== undefined ? ALL : (replayFrom ?? ALL)
+    const reading = await this.#read(file, segment, applied)
+    const { end } = reading
+    const stretches = [...reading.stretches, ...(end < segment.length ? [{ from: end, to: segment.length }] : [])]
+    const lost = lostMessages(reading.index, segment.bases, segment.ends)
+    const [fromMs = reading.lastMs, toMs = -Infinity] = reading.betweenMs ?? []
+    const betweenMs = [fromMs, end < segment.length ? Math.max(reading.lastMs, previous.lastMs) : toMs] as const
+    await this.#noteRecords(file, segment, { stretches, lost, betweenMs })
   }
 
-  async #recoverLast(segment: Segment): Promise<void> {
+  /** The newest segment, or one before a gap: its records say how far it goes, and its index or a snapshot that there was more. */
+  async #recoverOpenEnded(file: DiskFile, segment: Segment, isLast: boolean): Promise<void> {
+    const size = await file.size()
     const stored = await readStoredIndex(this.#disk, this.#directory, segment.number, this.#partitions)
-    await this.#withFile(segment, async (file) => {
-      const size = await file.size()
-      segment.length = size
-      let end: number
-      if (stored !== undefined && stored.length <= size) {
-        end = stored.length
-        segment.length = end
-        await this.#index(file, segment, 'skip')
-      } else end = await this.#index(file, segment, 'stop')
-      this.#requireCommitted(segment, end)
-      this.#cutBytes = size - end
-      segment.length = end
-      if (end < size) {
-        this.#log.warn({ segment: segment.number, bytes: size - end }, 'log.tail_cut')
-        await file.truncate(end)
+    const snapshotted = this.#state?.newest?.at
+    segment.length = Math.min(stored?.length ?? size, size)
+    const reading = await this.#read(file, segment, this.#replayFrom(segment) ?? ALL)
+    const { end, index } = reading
+    const told = Math.max(stored?.length ?? 0, snapshotted?.segment === segment.number ? snapshotted.position : 0)
+    const stretches = end < told ? [...reading.stretches, { from: end, to: told }] : reading.stretches
+    segment.ends.set(endsOf(index, segment.bases))
+    if (stored !== undefined) segment.ends.set(endsOf(stored.index, segment.ends))
+    const { tails } = this.#state ?? { tails: [] }
+    if (isLast) for (const [partition, tail] of tails.entries()) raise(segment.ends, partition, tail)
+    let furtherAtMost = 0
+    if (isLast && stored === undefined && stretches.length > 0) {
+      const isTold = end < told && tails.length > 0
+      furtherAtMost = await endsBehind(file, isTold ? reading.stretches : stretches, segment.ends)
+      this.#gap = furtherAtMost
+    }
+    segment.length = end
+    segment.index = index
+    const lost = lostMessages(index, segment.bases, segment.ends)
+    const [fromMs = reading.lastMs, toMs = reading.lastMs] = reading.betweenMs ?? []
+    await this.#noteRecords(file, segment, { stretches, lost, betweenMs: [fromMs, toMs], furtherAtMost })
+    if (isLast) await this.#cut(file, segment, { size, told })
+  }
+
+  /** What stands behind the last whole record was never acknowledged. */
+  async #cut(
+    file: DiskFile,
+    segment: Segment,
+    { size, told }: { readonly size: number; readonly told: number },
+  ): Promise<void> {
+    const { number, length } = segment
+    if (told <= length) this.#cutBytes += size - length
+    if (this.#isCheck) return
+    try {
+      if (length < size) {
+        if (told <= length) {
+          this.#log.warn({ segment: number, position: length, bytes: size - length }, 'log.tail_cut')
+          await this.#aside.keep(file, segmentName(number), { from: length, to: size })
+        }
+        await file.truncate(length)
       }
       // After a kill the records may be in the system's memory alone: they are served from now on, so they must not vanish in a power cut.
       await file.datasync()
-    })
-    await this.#disk.syncDirectory(this.#directory)
-  }
-
-  /** What the snapshot knows of was on disk before it: if the records end before, that is no torn tail, and cutting it would give its offsets away a second time. */
-  #requireCommitted(segment: Segment, end: number): void {
-    const at = this.#snapshot?.at
-    if (at === undefined || at.segment !== segment.number || end >= at.position) return
-    throw new LogDirectoryError(
-      'damaged',
-      `Segment ${segment.number} of the log in ${this.#directory} is damaged at byte ${end}, and was written up to byte ${at.position}. Restore a backup into a new data directory.`,
-    )
-  }
-
-  /** Builds the index, the ends and the state of a segment from its records; answers where they end. */
-  async #index(file: DiskFile, segment: Segment, atDamage: 'stop' | 'skip'): Promise<number> {
-    const index = new SegmentIndex(this.#partitions, segment.createdAtMs)
-    const replayFrom = this.#replayFrom(segment) ?? Infinity
-    const outcome = await buildIndex(file, segment, index, atDamage, (bytes, start, position) => {
-      if (position >= replayFrom) this.#state.apply(changesOfRecord(bytes, start))
-    })
-    for (let partition = 0; partition < this.#partitions; partition += 1) {
-      const entries = index.partition(partition)
-      if (entries !== undefined) segment.ends[partition] = entries.base + entries.length
+    } catch (error) {
+      // The next segment says how far this one is valid. A disk that is full, or takes nothing, can be read all the same.
+      if (codeOf(error) === 'unknown') throw error
+      this.#log.warn({ segment: number, code: codeOf(error) }, 'log.tail_uncut')
     }
-    segment.index = index
-    if (atDamage === 'skip') this.#note(segment, outcome)
-    return outcome.end
+  }
+
+  async #read(file: DiskFile, segment: Segment, replayFrom: number): ReturnType<typeof readSegment> {
+    const reading = await readSegment(file, segment, (bytes, start, position) => {
+      if (position >= replayFrom) this.#apply(bytes, start)
+    })
+    this.#records += reading.records
+    this.#messages += reading.messages
+    return reading
+  }
+
+  #apply(bytes: Buffer, start: number): void {
+    this.#state?.state.apply(changesOfRecord(bytes, start))
   }
 
   /** Where the state goes on in this segment; undefined: all of it is in the snapshot. */
   #replayFrom(segment: Segment): number | undefined {
     const head = segmentHeaderBytes(this.#partitions)
-    const at = this.#snapshot?.at
+    const at = this.#state?.at
     if (at === undefined || segment.number > at.segment) return head
     return segment.number === at.segment ? at.position : undefined
   }
 
-  #note(
-    segment: Segment,
-    { damages, damagedBytes }: { readonly damages: number; readonly damagedBytes: number },
-  ): void {
-    this.#damages += damages
-    if (damages > 0) this.#log.error({ segment: segment.number, damages, damagedBytes }, 'log.damaged')
+  /** Where the log goes on: behind everything that anything tells of. */
+  async #tails(names: readonly string[]): Promise<Float64Array> {
+    const last = this.#segments.at(-1)
+    const ends = last?.ends ?? new Float64Array(this.#partitions)
+    const tails = ends.slice()
+    const { tails: snapshotted, newest } = this.#state ?? { tails: [] }
+    for (const [partition, tail] of snapshotted.entries()) raise(tails, partition, tail)
+    for (const name of names) {
+      const number = indexNumberOf(name)
+      if (number === undefined || names.includes(segmentName(number))) continue
+      const stored = await readStoredIndex(this.#disk, this.#directory, number, this.#partitions)
+      if (number > (last?.number ?? 0)) {
+        if (stored !== undefined) tails.set(endsOf(stored.index, tails))
+        continue
+      }
+      // Retention removes the index first. What is missing in between is told by the segment behind.
+      if (stored !== undefined && number < (this.#segments[0]?.number ?? 0)) {
+        this.#note(
+          damageOf('segment', `log/${segmentName(number)}`, { lost: messagesOf(stored.index, this.#partitions) }),
+        )
+      }
+      if (!this.#isCheck) await this.#remove(`${this.#directory}/${name}`)
+    }
+    const lost = lostBetween(ends, tails)
+    const isMissing = newest !== undefined && newest.at.segment > (last?.number ?? 0)
+    if (lost.length > 0 || isMissing) {
+      const file = `log/${segmentName(isMissing ? newest.at.segment : (last?.number ?? 0) + 1)}`
+      this.#note(damageOf('segment', file, { lost, state: STATE_OF_MISSING }))
+    }
+    return tails.map((tail) => tail + this.#gap)
   }
 
-  async #withFile(segment: Segment, run: (file: DiskFile) => Promise<void>): Promise<void> {
-    const file = await this.#disk.open(`${this.#directory}/${segmentName(segment.number)}`)
+  #noteMissing(before: Segment, number: number, { bases, gap }: SegmentHeader): void {
+    const lost = lostBetween(
+      before.ends,
+      bases.map((base) => base - gap),
+    )
+    const at = this.#state?.at
+    const state = at === undefined || number >= at.segment ? STATE_OF_MISSING : ''
+    this.#note(damageOf('segment', `log/${segmentName(number)}`, { lost, state }))
+  }
+
+  async #noteRecords(
+    file: DiskFile,
+    segment: Segment,
+    found: Pick<LogDamage, 'stretches' | 'lost' | 'betweenMs'> & { readonly furtherAtMost?: number },
+  ): Promise<void> {
+    const { stretches, lost } = found
+    if (stretches.length === 0 && lost.length === 0) return
+    const replayFrom = this.#replayFrom(segment)
+    const isOfState = replayFrom !== undefined && stretches.some(({ to }) => to > replayFrom)
+    const name = segmentName(segment.number)
+    this.#note(damageOf('records', `log/${name}`, { ...found, state: isOfState ? STATE_OF_RECORDS : '' }))
+    if (this.#isCheck) return
+    const size = await file.size()
+    for (const { from, to } of stretches) {
+      if (from < size) await this.#aside.keep(file, name, { from, to: Math.min(to, size) })
+    }
+  }
+
+  #note(damage: LogDamage): void {
+    this.#damages.push(damage)
+    if (!this.#isCheck) this.#log.error(damageFields(damage), 'log.damaged')
+  }
+
+  async #remove(path: string): Promise<void> {
+    await this.#disk.remove(path).catch((error: unknown) => {
+      if (codeOf(error) === 'unknown') throw error
+      this.#log.warn({ path, code: codeOf(error) }, 'log.file_unremoved')
+    })
+  }
+
+  async #withFile<Result>(number: number, run: (file: DiskFile) => Promise<Result>): Promise<Result> {
+    const file = await this.#disk.open(`${this.#directory}/${segmentName(number)}`)
     try {
-      await run(file)
+      return await run(file)
     } finally {
       await file.close()
     }
   }
+}
+
+const STATE_OF_MISSING = 'Changes of the state that stood there are lost.'
+const STATE_OF_RECORDS = 'Changes of the state that stood there, if any, are lost.'
+
+function raise(ends: Float64Array, partition: number, end: number): void {
+  ends[partition] = Math.max(ends[partition] ?? 0, end)
+}
+
+function lostBetween(ends: Float64Array, bases: Float64Array): LogDamage['lost'] {
+  return [...bases.entries()].flatMap(([partition, to]) => {
+    const from = ends[partition] ?? 0
+    return to > from ? [{ partition, from, to }] : []
+  })
 }

@@ -1,9 +1,18 @@
-/** Goes through the records of a file from one end to the other. */
+/** Goes through the records of a file from one end to the other, and looks for the next whole one behind what is damaged. */
+import { readDespiteErrors } from './disk.ts'
 import type { DiskFile } from './disk.ts'
-import { SMALLEST_RECORD_BYTES, checkRecord } from './record.ts'
+import { PREFIX_BYTES, SMALLEST_RECORD_BYTES, checkRecord } from './record.ts'
 
 /** Read at a time; a longer record is read with as much as it needs. */
 const WINDOW_BYTES = 4_194_304
+/** Stretches that are listed; what is damaged in more places is counted alone. */
+const MAXIMUM_STRETCHES = 1_000
+/**
+ * Bytes whose checksum is computed in search of the next record. Damaged bytes, or a payload made for it, can look like the heads of a million long
+ * records: beyond the budget only short ones are tried, so that a start ends.
+ */
+const SEARCH_BUDGET_BYTES = 4_294_967_296
+const SHORT_RECORD_BYTES = 4_096
 
 /** A record where it lies in memory; gone when the visit is over. */
 export interface VisitedRecord {
@@ -16,63 +25,137 @@ export interface VisitedRecord {
   readonly length: number
 }
 
+/** Bytes of a file that are no record, from one position up to another. */
+export interface Stretch {
+  readonly from: number
+  readonly to: number
+}
+
 export interface ScanOutcome {
-  /** Where the last valid record ends that was visited. */
+  /** Where the last whole record ends; what is behind it, up to the end of the range, is no record. */
   readonly end: number
-  /** Bytes that were no record; with `stop` all that lies behind the first of them. */
-  readonly damagedBytes: number
-  /** Stretches of them. */
+  /** What is no record though a whole one stands behind it, ascending; the first 1,000. */
+  readonly stretches: readonly Stretch[]
+  /** All of these. */
   readonly damages: number
+  /** Their bytes. */
+  readonly damagedBytes: number
 }
 
 /**
- * Visits the valid records between two positions, in order. At what is no record it stops, or, told to skip, goes on at the next valid one. Throws
- * `NewerRecordError`, and what the disk throws.
+ * Visits the whole records between two positions, in order; what is none is passed over. Throws `NewerRecordError`, and what the disk throws but for bytes
+ * that it can't read, which count as damaged.
  */
 export async function scanRecords(
   file: DiskFile,
   range: { readonly from: number; readonly to: number },
-  atDamage: 'stop' | 'skip',
+  seal: number,
   visit: (record: VisitedRecord) => void,
 ): Promise<ScanOutcome> {
-  const { to } = range
-  let window = Buffer.allocUnsafeSlow(Math.min(WINDOW_BYTES, Math.max(1, to - range.from)))
-  let windowAt = range.from
-  let filled = 0
-  let position = range.from
-  let end = range.from
-  let damagedBytes = 0
+  const { from } = range
+  const to = Math.min(range.to, await file.size())
+  const window = new Window(file, from, to)
+  const stretches: Stretch[] = []
+  let position = from
+  let end = from
   let damages = 0
+  let damagedBytes = 0
   let isInDamage = false
+  let budget = SEARCH_BUDGET_BYTES
   while (position < to) {
-    const start = position - windowAt
-    const found = checkRecord(window, start, filled, to - position)
+    let found: number
+    if (isInDamage) {
+      const candidate = window.candidateBytes(position)
+      const isTried = budget > 0 || candidate <= SHORT_RECORD_BYTES
+      budget -= candidate
+      found = isTried ? window.check(position, seal) : 0
+    } else found = window.check(position, seal)
+    if (found < 0 && (await window.reach(position, -found))) continue
     if (found > 0) {
-      visit({ bytes: window, start, position, length: found })
+      if (isInDamage) {
+        isInDamage = false
+        damages += 1
+        damagedBytes += position - end
+        if (stretches.length < MAXIMUM_STRETCHES) stretches.push({ from: end, to: position })
+      }
+      visit({ bytes: window.bytes, start: position - window.at, position, length: found })
       position += found
       end = position
-      isInDamage = false
       continue
     }
-    const isCutShort = to - position < SMALLEST_RECORD_BYTES
-    if (found < 0 && !isCutShort && windowAt + filled < to) {
-      // Fewer bytes at hand than the record has.
-      const larger = -found > window.length ? Buffer.allocUnsafeSlow(-found) : window
-      window.copy(larger, 0, start, filled)
-      window = larger
-      filled -= start
-      windowAt = position
-      const wanted = Math.min(window.length - filled, to - windowAt - filled)
-      const bytesRead = await file.read([window.subarray(filled, filled + wanted)], windowAt + filled)
-      if (bytesRead === 0) return { end, damagedBytes: damagedBytes + to - position, damages: damages + 1 }
-      filled += bytesRead
-      continue
-    }
-    if (atDamage === 'stop') return { end, damagedBytes: to - position, damages: 1 }
-    if (!isInDamage) damages += 1
+    // Where the length is as it was, the next record stands right behind.
+    const next = isInDamage ? undefined : await nextByLength(file, window, { position, to }, seal)
     isInDamage = true
-    damagedBytes += 1
-    position += 1
+    position = next ?? position + 1
   }
-  return { end, damagedBytes, damages }
+  return { end, stretches, damages, damagedBytes }
+}
+
+/** True where a whole record begins at the first byte of the range. */
+export async function isRecordAt(file: DiskFile, { from, to }: Stretch, seal: number): Promise<boolean> {
+  const window = new Window(file, from, to)
+  for (let found = -SMALLEST_RECORD_BYTES; found < 0; found = window.check(from, seal)) {
+    if (!(await window.reach(from, -found))) return false
+  }
+  return window.check(from, seal) > 0
+}
+
+async function nextByLength(
+  file: DiskFile,
+  window: Window,
+  { position, to }: { readonly position: number; readonly to: number },
+  seal: number,
+): Promise<number | undefined> {
+  await window.reach(position, PREFIX_BYTES)
+  const next = position + window.candidateBytes(position)
+  if (next < position + SMALLEST_RECORD_BYTES || next + SMALLEST_RECORD_BYTES > to) return undefined
+  return (await isRecordAt(file, { from: next, to }, seal)) ? next : undefined
+}
+
+/** The part of a file that is in memory. */
+class Window {
+  bytes: Buffer
+  /** Where it begins in the file. */
+  at: number
+  readonly #file: DiskFile
+  readonly #to: number
+  #filled = 0
+
+  constructor(file: DiskFile, from: number, to: number) {
+    this.#file = file
+    this.#to = to
+    this.at = from
+    this.bytes = Buffer.allocUnsafeSlow(0)
+  }
+
+  /** As `checkRecord`; 0 where the range ends before a record could. */
+  check(position: number, seal: number): number {
+    const left = this.#to - position
+    if (left < SMALLEST_RECORD_BYTES) return 0
+    return checkRecord(this.bytes, position - this.at, this.#filled, left, seal)
+  }
+
+  /** The bytes that a record at the position would have; 0 where its length is not at hand. */
+  candidateBytes(position: number): number {
+    const start = position - this.at
+    return start + PREFIX_BYTES > this.#filled ? 0 : PREFIX_BYTES + this.bytes.readUInt32LE(start)
+  }
+
+  /** Reads on, so that so many bytes from the position on are at hand; false when there are no more to be had. */
+  async reach(position: number, wanted: number): Promise<boolean> {
+    const start = position - this.at
+    if (this.at + this.#filled >= this.#to || this.#filled - start >= wanted) return false
+    const size = Math.min(Math.max(WINDOW_BYTES, wanted), this.#to - position)
+    const larger = size > this.bytes.length ? Buffer.allocUnsafeSlow(size) : this.bytes
+    const kept = Math.max(0, this.#filled - start)
+    if (kept > 0) this.bytes.copy(larger, 0, start, this.#filled)
+    this.bytes = larger
+    this.#filled = kept
+    this.at = position
+    const room = Math.min(larger.length - this.#filled, this.#to - position - this.#filled)
+    const piece = larger.subarray(this.#filled, this.#filled + room)
+    const bytesRead = await readDespiteErrors(this.#file, [piece], position + this.#filled)
+    this.#filled += bytesRead
+    return bytesRead > 0
+  }
 }

@@ -6,13 +6,13 @@ import { KIND_MESSAGE, kindOf, placeOfRecord, topicNameOfRecord } from './record
 import { scanRecords } from './scan-records.ts'
 import type { ScanOutcome } from './scan-records.ts'
 import type { SegmentFiles } from './segment-files.ts'
-import { indexName, segmentHeaderBytes } from './segment-header.ts'
+import { indexName, segmentHeaderBytes, segmentName } from './segment-header.ts'
 import { SegmentIndex } from './segment-index.ts'
 import type { Segment } from './segment.ts'
 import { branchOf } from './topic-branch.ts'
 
 /** A jump of offsets within a segment that no damage explains: a forged or rotten record. Bounds what an index can grow to. */
-const GREATEST_JUMP = 1_048_576
+export const GREATEST_JUMP = 1_048_576
 
 export interface SegmentIndexesOptions {
   readonly disk: Disk
@@ -87,10 +87,9 @@ export class SegmentIndexes {
       return stored.index
     }
     const index = new SegmentIndex(partitions, segment.createdAtMs)
-    const { damages, damagedBytes } = await files.use(segment.number, (file) =>
-      buildIndex(file, segment, index, 'skip'),
-    )
-    if (damages > 0) log.error({ segment: segment.number, damages, damagedBytes }, 'log.damaged')
+    const { end, damages, damagedBytes } = await files.use(segment.number, (file) => buildIndex(file, segment, index))
+    const bytes = damagedBytes + segment.length - end
+    if (bytes > 0) log.error({ kind: 'records', file: segmentName(segment.number), damages, bytes }, 'log.damaged')
     segment.index = index
     await this.save(segment)
     return index
@@ -128,11 +127,10 @@ export function buildIndex(
   file: DiskFile,
   segment: Segment,
   index: SegmentIndex,
-  atDamage: 'stop' | 'skip',
-  visit?: (bytes: Buffer, start: number, position: number) => void,
+  visit?: (bytes: Buffer, start: number, position: number, length: number) => void,
 ): Promise<ScanOutcome> {
   const range = { from: segmentHeaderBytes(segment.bases.length), to: segment.length }
-  return scanRecords(file, range, atDamage, ({ bytes, start, position }) => {
+  return scanRecords(file, range, segment.seal, ({ bytes, start, position, length }) => {
     if (kindOf(bytes, start) === KIND_MESSAGE) {
       const { partition, offset, ownedAtMs } = placeOfRecord(bytes, start)
       const before = index.partition(partition)
@@ -141,6 +139,6 @@ export function buildIndex(
       index.add(partition, offset, position, ownedAtMs, branchOf(topicNameOfRecord(bytes, start)))
       segment.sawTime(ownedAtMs)
     }
-    visit?.(bytes, start, position)
+    visit?.(bytes, start, position, length)
   })
 }

@@ -5,6 +5,8 @@ import type { SegmentIndex } from './segment-index.ts'
 
 export class Segment {
   readonly number: number
+  /** Of its records. */
+  readonly seal: number
   readonly createdAtMs: number
   /** By partition: the offset at which it goes on here. */
   readonly bases: Float64Array
@@ -20,8 +22,9 @@ export class Segment {
   /** At hand while it is written to and while it is used; undefined: in its file. */
   index: SegmentIndex | undefined = undefined
 
-  constructor({ number, createdAtMs, bases }: Pick<SegmentHeader, 'number' | 'createdAtMs' | 'bases'>) {
+  constructor({ number, seal, createdAtMs, bases }: Pick<SegmentHeader, 'number' | 'seal' | 'createdAtMs' | 'bases'>) {
     this.number = number
+    this.seal = seal
     this.createdAtMs = createdAtMs
     this.bases = bases
     this.ends = bases.slice()

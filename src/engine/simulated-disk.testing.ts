@@ -95,8 +95,8 @@ interface PendingName {
 }
 
 export class SimulatedDisk implements Disk {
-  /** Answers the code that an operation fails with, or nothing. */
-  fault: ((operation: Operation, path: string) => string | undefined) | undefined = undefined
+  /** Answers the code that an operation fails with, or nothing; a read comes with its position. */
+  fault: ((operation: Operation, path: string, position?: number) => string | undefined) | undefined = undefined
   /** Bytes of all files together. */
   capacityBytes = Infinity
   /** Bytes written since the beginning. */
@@ -237,7 +237,7 @@ export class SimulatedDisk implements Disk {
         inode.sync()
       },
       read: async (pieces, position) => {
-        await this.#begin('read', path)
+        await this.#begin('read', path, position)
         let at = position
         for (const piece of pieces) at += inode.now.copy(piece, 0, Math.min(at, inode.now.length))
         return Math.max(0, at - position)
@@ -250,7 +250,7 @@ export class SimulatedDisk implements Disk {
     }
   }
 
-  async #begin(operation: Operation, path: string): Promise<void> {
+  async #begin(operation: Operation, path: string, position?: number): Promise<void> {
     await Promise.resolve()
     this.#operationsLeft -= 1
     if (this.#operationsLeft < 0) {
@@ -258,7 +258,7 @@ export class SimulatedDisk implements Disk {
       this.#died?.()
     }
     if (this.#isDead) await new Promise<never>(() => {})
-    const code = this.fault?.(operation, path)
+    const code = this.fault?.(operation, path, position)
     if (code !== undefined) throw failure(code, path)
   }
 

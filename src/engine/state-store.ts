@@ -1,8 +1,10 @@
 /**
  * The state: every key with its value in memory (as much as its writers' own limits allow), changed when the log has committed the change, and written to a snapshot from time to time so that the
- * log need not be kept for it. A snapshot is a file of records: a head, changes, and an end with the number of entries; its name says where in
- * the log to go on from. It is written while the state changes, so some of its entries are younger than that place: what the
+ * log need not be kept for it. A snapshot is a file of records: changes, and an end with the number of entries and the tails of the log; its name says
+ * where in the log to go on from. It is written while the state changes, so some of its entries are younger than that place: what the
  * log says from there on, applied to it in order, gives the same in the end, for each change replaces the whole value.
+ *
+ * The snapshot before the newest is kept as well: with the log from its place on, it gives the same state, should the newest be damaged.
  */
 import type { StateChange, StateEntry } from '../broker/engine.ts'
 import type { Disk, DiskFile } from './disk.ts'
@@ -11,12 +13,16 @@ import {
   KIND_END,
   changesOfRecord,
   changesRecordBound,
-  entriesOfEnd,
+  endRecordBytes,
   kindOf,
+  readEndRecord,
   writeChangesRecord,
   writeEndRecord,
 } from './record.ts'
-import { scanRecords } from './scan-records.ts'
+import type { LogFormat } from './log-directory.ts'
+import type { SnapshotEnd } from './record.ts'
+import { isRecordAt, scanRecords } from './scan-records.ts'
+import type { Stretch } from './scan-records.ts'
 
 /** Where in the log: all that was committed before is in the snapshot. */
 export interface LogPosition {
@@ -36,9 +42,15 @@ const PIECE_BYTES = 1_048_576
 const RECORD_BYTES = 65_536
 const NAME = /^(\d{20})-(\d{12})\.snapshot$/
 
-/** A snapshot that can't be read. The message is a sentence for people. */
-export class DamagedSnapshotError extends Error {
-  readonly code = 'snapshot_damaged'
+/** What was read of a snapshot. */
+export interface SnapshotReading {
+  /** True: all of it. */
+  readonly isWhole: boolean
+  readonly entries: number
+  /** Undefined: the end is damaged, so nobody knows how many entries there were. */
+  readonly end: SnapshotEnd | undefined
+  /** What is damaged of the file. */
+  readonly stretches: readonly Stretch[]
 }
 
 export class StateStore {
@@ -76,48 +88,68 @@ export class StateStore {
     }
   }
 
-  /** Writes a snapshot that stands for all of the log before a place; the state may change meanwhile. Resolved: it is durable, and older ones are gone. */
-  async writeSnapshot(disk: Disk, directory: string, at: LogPosition): Promise<Snapshot> {
+  /** Forgets everything. */
+  clear(): void {
+    this.#state.clear()
+    this.#bytes = 0
+  }
+
+  /**
+   * Writes a snapshot that stands for all of the log before a place; the state may change meanwhile. `tails` are those of the log. Resolved: it is durable,
+   * and the one before it is the only other one.
+   */
+  async writeSnapshot(
+    disk: Disk,
+    directory: string,
+    at: LogPosition,
+    { seal, tails }: Pick<LogFormat, 'seal'> & { readonly tails: Float64Array },
+  ): Promise<Snapshot> {
     const name = snapshotName(at)
+    const end = { entries: 0, tails: tails.slice() }
     const temporary = `${directory}/${name}.new`
     await disk.remove(temporary)
     const file = await disk.create(temporary)
     try {
-      await this.#writeEntries(file)
+      await this.#writeEntries(file, seal, end)
       await file.datasync()
     } finally {
       await file.close()
     }
     await disk.rename(temporary, `${directory}/${name}`)
     await disk.syncDirectory(directory)
-    for (const other of await disk.list(directory)) if (other !== name) await disk.remove(`${directory}/${other}`)
+    const others = (await disk.list(directory)).filter((other) => other !== name)
+    const before = snapshotsOf(others)[0]?.name
+    for (const other of others) if (other !== before) await disk.remove(`${directory}/${other}`)
     return { name, at }
   }
 
-  /** Reads a snapshot into the empty state. Throws `DamagedSnapshotError`, `NewerRecordError` and what the disk throws. */
-  async readSnapshot(disk: Disk, directory: string, { name }: Snapshot): Promise<void> {
+  /** Reads a snapshot into the state, all of it that is whole. Throws `NewerRecordError` and what the disk throws. */
+  async readSnapshot(disk: Disk, directory: string, { name }: Snapshot, seal: number): Promise<SnapshotReading> {
     const file = await disk.open(`${directory}/${name}`)
     try {
-      let read = 0
-      let expected = -1
-      const { end } = await scanRecords(file, { from: 0, to: await file.size() }, 'stop', ({ bytes, start }) => {
+      let entries = 0
+      const found: { end?: SnapshotEnd } = {}
+      const to = await file.size()
+      // Of version 1, which has no seal: nothing of a tenant stands at the first byte, so none can make it look so.
+      const ownSeal = (await isRecordAt(file, { from: 0, to }, 0)) ? 0 : seal
+      const scanned = await scanRecords(file, { from: 0, to }, ownSeal, ({ bytes, start }) => {
         const kind = kindOf(bytes, start)
-        if (kind === KIND_END) expected = entriesOfEnd(bytes, start)
+        if (kind === KIND_END) found.end = readEndRecord(bytes, start)
         if (kind !== KIND_CHANGES) return
         const changes = changesOfRecord(bytes, start)
-        read += changes.length
+        entries += changes.length
         this.apply(changes)
       })
-      if (expected === read) return
-      throw new DamagedSnapshotError(
-        `The snapshot of the state, ${directory}/${name}, is damaged at byte ${end}. Restore a backup into a new data directory.`,
-      )
+      const stretches = scanned.end < to ? [...scanned.stretches, { from: scanned.end, to }] : scanned.stretches
+      const { end } = found
+      const isWhole = end?.entries === entries && stretches.length === 0
+      return { isWhole, entries, end, stretches }
     } finally {
       await file.close()
     }
   }
 
-  async #writeEntries(file: DiskFile): Promise<void> {
+  async #writeEntries(file: DiskFile, seal: number, end: SnapshotEnd): Promise<void> {
     let bytes = Buffer.allocUnsafeSlow(2 * PIECE_BYTES)
     let used = 0
     let position = 0
@@ -131,7 +163,7 @@ export class StateStore {
         bytes.copy(larger, 0, 0, used)
         bytes = larger
       }
-      used = writeChangesRecord(bytes, used, group)
+      used = writeChangesRecord(bytes, used, group, seal)
       group = []
       groupBytes = 0
     }
@@ -151,20 +183,22 @@ export class StateStore {
     }
     if (group.length > 0) endGroup()
     await flush()
-    used = writeEndRecord(bytes, 0, entries)
+    if (endRecordBytes(end.tails.length) > bytes.length)
+      bytes = Buffer.allocUnsafeSlow(endRecordBytes(end.tails.length))
+    used = writeEndRecord(bytes, 0, { ...end, entries }, seal)
     await flush()
   }
 }
 
-/** The newest of the snapshots among these names. */
-export function newestSnapshot(names: readonly string[]): Snapshot | undefined {
-  const newest = names
-    .filter((name) => NAME.test(name))
+/** The snapshots among these names, the newest first. */
+export function snapshotsOf(names: readonly string[]): readonly Snapshot[] {
+  return names
     .toSorted()
-    .at(-1)
-  const match = newest === undefined ? null : NAME.exec(newest)
-  if (newest === undefined || match === null) return undefined
-  return { name: newest, at: { segment: Number(match[1]), position: Number(match[2]) } }
+    .toReversed()
+    .flatMap((name) => {
+      const match = NAME.exec(name)
+      return match === null ? [] : [{ name, at: { segment: Number(match[1]), position: Number(match[2]) } }]
+    })
 }
 
 function snapshotName({ segment, position }: LogPosition): string {

@@ -44,7 +44,10 @@ export function writeVersion1(
   directory: string,
   { headVersion = 1, recordVersion = 1 }: { readonly headVersion?: number; readonly recordVersion?: number } = {},
 ): void {
-  const head = Buffer.concat([Buffer.from('FGATELOG'), uint16(headVersion), uint16(2), withCrc(headFields())])
+  const beginning = Buffer.concat([Buffer.from('FGATELOG'), uint16(headVersion), uint16(2)])
+  // From version 2 on the checksum is of the beginning, too.
+  const checksum = crc32(headFields(), headVersion === 1 ? 0 : crc32(beginning))
+  const head = Buffer.concat([beginning, uint32(checksum), headFields()])
   const first = Buffer.concat([
     Buffer.from([1 | 32]),
     uint16(1),
@@ -102,10 +105,6 @@ function change(key: string, value: string | undefined): Buffer {
 
 function sized(bytes: Buffer): Buffer {
   return Buffer.concat([uint32(bytes.length), bytes])
-}
-
-function withCrc(bytes: Buffer): Buffer {
-  return Buffer.concat([uint32(crc32(bytes)), bytes])
 }
 
 function uint16(value: number): Buffer {

@@ -241,7 +241,7 @@ test('a directory whose restore was broken off is not served', async () => {
   await assert.rejects(startInProcess({ dataDirectory: unfinished }), /restore was not finished/)
 })
 
-test('a check names what is damaged, in the registry and in the log, and ends with 1', async () => {
+test('a check names what is damaged and lost, in the registry and in the log, and ends with 2; the start serves what is whole', async () => {
   const dataDirectory = join(folder, 'to-be-damaged')
   const source = await startInProcess({ dataDirectory })
   const place = await furnish(source)
@@ -253,16 +253,28 @@ test('a check names what is damaged, in the registry and in the log, and ends wi
   const well = await fieldgate(dataDirectory, 'check')
   assert.equal(well.code, 0, well.error)
   assert.match(well.out, /^registry {2}1 organizations, 2 users, 2 devices\nmessages {2}50 in \d segments/)
-  // A second segment, so that damage in the first is no torn end.
-  await (await startInProcess({ dataDirectory })).stop()
   const log = join(dataDirectory, 'messages', 'log')
   const [segment = ''] = (await readdir(log)).filter((name) => name.endsWith('.log')).toSorted()
   await spoil(join(log, segment), 8_000)
+  const ofLog = await fieldgate(dataDirectory, 'check')
+  assert.equal(ofLog.code, 2, ofLog.error)
+  assert.match(ofLog.out, /^damaged .*messages that are lost: [12]/m)
+  assert.match(
+    ofLog.error,
+    /^messages: log\/\d+\.log: \d+ bytes \(\d+ to \d+\) are damaged\. [12] messages? (is|are) lost, taken between .*: partition \d+ offsets? \d+/m,
+  )
+  const [lost = ''] = /\d+ messages? (?:is|are) lost/.exec(ofLog.error) ?? []
+  const again = await startInProcess({ dataDirectory })
+  const history = await again.http.must('GET', `/api/devices/${place.devEui}/events?limit=100`, {
+    token: again.adminSession,
+  })
+  assert.equal((history['result'] as readonly unknown[]).length, 50 - Number.parseInt(lost, 10))
+  assert.match(again.logText(), /"message":"log\.damaged"/)
+  await again.stop()
   await spoil(join(dataDirectory, 'registry.db'), 4096 * 5)
   const { code, error } = await fieldgate(dataDirectory, 'check')
-  assert.equal(code, 1)
+  assert.equal(code, 2)
   assert.match(error, /^registry: /m)
-  assert.match(error, /^messages: log\/\d+\.log: \d+ bytes are damaged/m)
 })
 
 async function spoil(file: string, position: number): Promise<void> {
