@@ -30,7 +30,11 @@ export function openStatus(sources: StatusSources): { readonly status: SampledSt
     broker,
     engine,
     retention: engine.isDurable ? { days: settings.retentionDays, bytes: settings.retentionBytes } : undefined,
-    readRegistry: () => registry.organizations.get('1'),
+    readRegistry: async () => {
+      const fault = registry.health()
+      if (fault !== '') throw new Error(fault)
+      await registry.organizations.get('1')
+    },
     disk: async () => {
       const { bavail, blocks, bsize } = await statfs(dataDirectory)
       return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }

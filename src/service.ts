@@ -1,6 +1,6 @@
 /** The composition root: one running service out of its settings. The only place where all rooms meet. */
 import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { AccessPolicy } from './access/policy.ts'
@@ -124,6 +124,7 @@ async function compose(
 ): Promise<Service> {
   const { log } = options
   const entries = networkServerEntries(settings)
+  await requireRegistry(directory.path)
   const registry = await openRegistry({
     file: registryFileIn(directory.path),
     clock: systemClock,
@@ -208,7 +209,7 @@ async function compose(
       brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
     },
     https: { cert: certificates.cert, key: certificates.key },
-    broker: { health: () => healthOf(broker, engine) },
+    broker: { health: () => healthOf(broker, engine, registry) },
     brokerViews: openBrokerViews(broker, policy, randomBytes(6).toString('hex')),
     status,
     commands: downlinks.commands,
@@ -282,6 +283,24 @@ function gatherSightings(registry: Registry, log: Log, cleanups: Cleanup[]): Dev
   return sightings
 }
 
+/** A new registry beside messages that are there would know none of their devices, and would let somebody else in as the first admin. */
+async function requireRegistry(directory: string): Promise<void> {
+  if ((await fileBytes(registryFileIn(directory))) > 0) return
+  const hasMessages = (await nodeDisk.list(messagesIn(directory))).includes('format')
+  if (!hasMessages) return
+  throw new StartFailure(
+    `${registryFileIn(directory)} is missing or empty, though there are messages. Restore a backup into a new directory by \`fieldgate restore\`.`,
+  )
+}
+
+/** 0 where there is no such file. */
+function fileBytes(path: string): Promise<number> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  )
+}
+
 /** What FIELDGATE_NETWORK_SERVERS_FILE names; a StartFailure tells all that is wrong with it. */
 function networkServerEntries({ networkServersFile }: Settings): readonly NetworkServerEntry[] {
   if (networkServersFile === undefined) return []
@@ -326,10 +345,11 @@ function createEngine(settings: Settings, { log, disk }: ServiceOptions, directo
   })
 }
 
-function healthOf(broker: Broker, engine: Engine): ReturnType<BrokerView['health']> {
+function healthOf(broker: Broker, engine: Engine, registry: Registry): ReturnType<BrokerView['health']> {
   if (broker.isClosing) return { ready: false, reason: 'shutting down' }
   const { canWrite, reason } = engine.health()
-  return { ready: canWrite, reason }
+  const fault = registry.health()
+  return { ready: canWrite && fault === '', reason: canWrite ? fault : reason }
 }
 
 function createBroker(settings: Settings, log: Log, parts: BrokerParts): Broker {

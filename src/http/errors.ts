@@ -3,6 +3,7 @@
  * can go wrong (a refusal of the registry, of this room or of the framework, an unexpected exception) to it.
  */
 import { Type } from 'typebox'
+import { isDamage, isWithoutRoom } from '../identity/registry-health.ts'
 import type { RefusalCode as RegistryRefusalCode, Result } from '../identity/result.ts'
 
 /** What a refusal says in general; each is one gRPC code and one HTTP status. */
@@ -137,12 +138,13 @@ function answer(refused: RequestRefused, unexpected: boolean): ErrorAnswer {
   }
 }
 
-const SQLITE_FULL = 13
-
 /** Complaints of the framework about a request, by its own stable codes; and the one of the registry that is nobody's fault. */
 function frameworkRefusal(error: unknown): RequestRefused | undefined {
-  if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_FULL) {
+  if (isWithoutRoom(error)) {
     return new RequestRefused('unavailable', 'the disk is full: nothing was changed', 'registry_full')
+  }
+  if (isDamage(error)) {
+    return new RequestRefused('unavailable', 'the registry is damaged: a backup must be restored', 'registry_damaged')
   }
   switch (textOf(error, 'code')) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

@@ -6,10 +6,13 @@ import { test } from 'node:test'
 import { Kysely, sql } from 'kysely'
 import { migrate, type Migration } from './migrations.ts'
 import type { Schema } from './schema.ts'
+import { RegistryFile } from './registry-file.ts'
+import { RegistryHealth } from './registry-health.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
 
 function open(file = ':memory:'): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: createSqliteDialect(file) })
+  const health = new RegistryHealth(() => {})
+  return new Kysely<Schema>({ dialect: createSqliteDialect(new RegistryFile(file, health), health) })
 }
 
 function makesTable(version: number, table: string): Migration {

@@ -9,9 +9,9 @@ export interface Migration {
 
 /** What keeps a registry from being opened. */
 export class RegistryError extends Error {
-  readonly code: 'registry_newer' | 'registry_unusable'
+  readonly code: 'registry_newer' | 'registry_unusable' | 'registry_damaged'
 
-  constructor(code: 'registry_newer' | 'registry_unusable', message: string, options?: ErrorOptions) {
+  constructor(code: RegistryError['code'], message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = 'RegistryError'
     this.code = code
@@ -28,10 +28,12 @@ export async function migrate(
   nowMs: number,
   migrations: readonly Migration[] = allMigrations,
 ): Promise<void> {
+  const newest = Math.max(0, ...migrations.map(({ version }) => version))
+  // So that nothing is written where nothing is to be done: on a full disk, or to a damaged file.
+  if ((await versionOf(db)) === newest) return
   await sql`create table if not exists schema_versions (version integer primary key, applied_at bigint not null)`.execute(
     db,
   )
-  const newest = Math.max(0, ...migrations.map(({ version }) => version))
   for (const migration of migrations) {
     await db.transaction().execute(async (trx) => {
       // Asked inside the transaction: another process may be migrating the same file.
@@ -50,6 +52,17 @@ export async function migrate(
       await trx.insertInto('schema_versions').values({ version: migration.version, applied_at: nowMs }).execute()
     })
   }
+}
+
+/** Undefined where there is no schema yet. */
+async function versionOf(db: Kysely<Schema>): Promise<number | undefined> {
+  const known = await sql`select 1 from sqlite_schema where name = 'schema_versions'`.execute(db)
+  if (known.rows.length === 0) return undefined
+  const found = await db
+    .selectFrom('schema_versions')
+    .select((eb) => eb.fn.max('version').as('version'))
+    .executeTakeFirst()
+  return found?.version ?? undefined
 }
 
 const tablesOfTenants = [

@@ -48,7 +48,7 @@ test('a file that is no registry is refused with a code', async () => {
   using place = scratch()
   const file = join(place.directory, 'registry.db')
   writeFileSync(file, 'this is no database, however long one looks at it '.repeat(50))
-  await assert.rejects(openRegistry({ file, clock: createTestClock() }), { code: 'registry_unusable' })
+  await assert.rejects(openRegistry({ file, clock: createTestClock() }), { code: 'registry_damaged' })
 })
 
 test('ids are digits, and are never given again', async () => {

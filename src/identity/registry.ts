@@ -17,6 +17,9 @@ import type { Schema } from './schema.ts'
 import { createSecondFactor, type SecondFactor } from './second-factor.ts'
 import { createServiceCredentials, type ServiceCredentials } from './service-credentials.ts'
 import { openSigningKeys, type SigningKeys } from './signing-keys.ts'
+import { checkRegistry } from './check-registry.ts'
+import { RegistryFile } from './registry-file.ts'
+import { isDamage, RegistryHealth } from './registry-health.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
 import { createStandings } from './standing.ts'
 import { createStore } from './store.ts'
@@ -59,6 +62,8 @@ export interface Registry {
   readonly audit: Audit
   readonly changes: Changes
   readonly directory: Directory
+  /** That its file is damaged, in words without details, which the log has; empty: nothing is known to be. Reads a little of the file, every few seconds at most. */
+  health(): string
   /** Forgets what has expired: tokens, keys, audit entries past their time. To be called now and then. */
   pruneExpired(): Promise<void>
   /** Writes what is pending and closes the file. */
@@ -66,13 +71,30 @@ export interface Registry {
 }
 
 /**
- * Opens the registry and brings its schema up to date. Throws a RegistryError: `registry_newer` when the file was written by
- * a newer version, `registry_unusable` when it can't be opened.
+ * Opens the registry and brings its schema up to date. One that is damaged in places is opened to be read: what reads a damaged place fails, and so does
+ * every change, with RegistryDamagedError. Throws a RegistryError: `registry_newer` when the file was written by a newer version, `registry_damaged` when it
+ * is damaged where nothing goes without, `registry_unusable` when it can't be opened for another reason.
  */
 export async function openRegistry(options: RegistryOptions): Promise<Registry> {
+  const { file, log } = options
+  const health = new RegistryHealth((problems) => log?.error({ file, problems, remedy: REMEDY }, 'registry.damaged'))
+  try {
+    return await openWith(options, health)
+  } catch (error) {
+    if (!isDamage(error) && !isDamage(error instanceof RegistryError ? error.cause : undefined)) throw error
+    const problems = file === ':memory:' ? health.problems : checkRegistry(file).problems
+    const found = [...new Set([...health.problems, ...problems])].join(' ')
+    throw new RegistryError('registry_damaged', `The registry ${file} is damaged: ${found} ${REMEDY}`, { cause: error })
+  }
+}
+
+const REMEDY =
+  'Keep the data directory, and restore a backup into a new one by `fieldgate restore`; `fieldgate check` says what else is damaged.'
+
+async function openWith(options: RegistryOptions, health: RegistryHealth): Promise<Registry> {
   const { file, clock, log, issuer = 'fieldgate', sessionTtlSeconds = 86_400 } = options
   const reportTo = (message: string) => (error: unknown) => log?.error({ err: error }, message)
-  const db = await openDatabase(file, clock)
+  const { db, opened } = await openDatabase(file, clock, health)
   const changes = createChanges(reportTo('registry.listener_failed'))
   const store = createStore(db, clock, (change) => changes.emit(change))
   const hasher = options.passwordHasher ?? createPasswordHasher()
@@ -100,6 +122,10 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
     audit,
     changes,
     directory: createDirectory(store, changes),
+    health() {
+      opened.readAgain()
+      return health.problems.length === 0 ? '' : 'the registry is damaged: a backup must be restored'
+    },
     async pruneExpired() {
       await tokens.pruneExpired()
       await audit.prune()
@@ -112,14 +138,20 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
   }
 }
 
-async function openDatabase(file: string, clock: Clock): Promise<Kysely<Schema>> {
+async function openDatabase(
+  file: string,
+  clock: Clock,
+  health: RegistryHealth,
+): Promise<{ readonly db: Kysely<Schema>; readonly opened: RegistryFile }> {
   let db: Kysely<Schema> | undefined
   try {
     // It holds the keys that tokens are signed with: for the service's own user alone.
     if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
-    db = new Kysely<Schema>({ dialect: createSqliteDialect(file) })
+    const opened = new RegistryFile(file, health)
+    db = new Kysely<Schema>({ dialect: createSqliteDialect(opened, health) })
+    if (file !== ':memory:') opened.check()
     await migrate(db, clock.now())
-    return db
+    return { db, opened }
   } catch (error) {
     await db?.destroy()
     if (error instanceof RegistryError) throw error

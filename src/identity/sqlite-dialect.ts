@@ -1,33 +1,27 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import {
   CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   SqliteAdapter,
-  type SqliteDatabase,
   SqliteDriver,
   SqliteIntrospector,
   SqliteQueryCompiler,
-  type SqliteStatement,
 } from 'kysely'
-import { BoundedCache } from './bounded-cache.ts'
+import type { RegistryFile } from './registry-file.ts'
+import { RegistryDamagedError, type RegistryHealth } from './registry-health.ts'
 
-/**
- * How many prepared statements are kept. Statements with lists of varying length make new texts without end; those
- * go that were not used lately.
- */
-const statementMaximum = 256
 /** Turns that are over are forgotten so many at a time. */
 const turnsKept = 1024
 
 /**
  * Kysely over `node:sqlite`: one connection, a write-ahead log, and a sync to disk at each commit, so that a change
- * that was answered survives a power cut. Each statement runs at once and holds up the event loop while it does.
+ * that was answered survives a power cut. Each statement runs at once and holds up the event loop while it does. Of a file that is known to be
+ * damaged nothing is changed: transactions throw RegistryDamagedError.
  */
-export function createSqliteDialect(file: string): Dialect {
+export function createSqliteDialect(file: RegistryFile, health: RegistryHealth): Dialect {
   return {
     createAdapter: () => new NodeSqliteAdapter(),
-    createDriver: () => new NodeSqliteDriver({ database: () => Promise.resolve(openDatabase(file)) }),
+    createDriver: () => new NodeSqliteDriver(file, health),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -49,6 +43,14 @@ class NodeSqliteDriver extends SqliteDriver {
   /** Where those begin that have not had their turn: taking them off the front would move all that follow. */
   #next = 0
   #isTaken = false
+  readonly #file: RegistryFile
+  readonly #health: RegistryHealth
+
+  constructor(file: RegistryFile, health: RegistryHealth) {
+    super({ database: () => Promise.resolve(file) })
+    this.#file = file
+    this.#health = health
+  }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
     if (this.#isTaken) await new Promise<void>((resolve) => this.#waiting.push(resolve))
@@ -75,37 +77,12 @@ class NodeSqliteDriver extends SqliteDriver {
 
   /** Takes the write lock at once: a transaction that reads first could not wait for another process's write. */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#health.problems.length > 0) throw new RegistryDamagedError()
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
   }
-}
 
-function openDatabase(file: string): SqliteDatabase {
-  const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 2000 })
-  database.exec('pragma journal_mode = wal')
-  database.exec('pragma synchronous = full')
-  // 64 MB of pages: the upper levels of every index of a million devices.
-  database.exec('pragma cache_size = -65536')
-  const statements = new BoundedCache<SqliteStatement>(statementMaximum)
-  return {
-    close: () => database.close(),
-    prepare(text) {
-      const known = statements.get(text)
-      if (known !== undefined) return known
-      const statement = adapt(database.prepare(text))
-      statements.set(text, statement)
-      return statement
-    },
-  }
-}
-
-function adapt(statement: StatementSync): SqliteStatement {
-  const reader = statement.columns().length > 0
-  // The row ids that the text index gives itself are beyond what a number holds.
-  if (!reader) statement.setReadBigInts(true)
-  return {
-    reader,
-    all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
-    run: (parameters) => statement.run(...(parameters as SQLInputValue[])),
-    iterate: (parameters) => statement.iterate(...(parameters as SQLInputValue[])),
+  /** SQLite has rolled back by itself where the disk is full; saying so would hide the reason. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#file.isInTransaction) await super.rollbackTransaction(connection)
   }
 }

@@ -1,0 +1,147 @@
+/** The one connection to the file of a registry: opened so that it can be read on a full disk, and watched for damage. */
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { SqliteDatabase, SqliteStatement } from 'kysely'
+import { BoundedCache } from './bounded-cache.ts'
+import { isReadOnly, isWithoutRoom, RegistryDamagedError, type RegistryHealth } from './registry-health.ts'
+
+/**
+ * How many prepared statements are kept. Statements with lists of varying length make new texts without end; those
+ * go that were not used lately.
+ */
+const statementMaximum = 256
+/** How often it is tried whether there is room again for the shared memory of the write-ahead log. */
+const reopenMs = 1_000
+/** How often a health check may read the file. */
+const readAgainMs = 5_000
+/** Problems that are told; a file that is damaged has thousands. */
+const toldMaximum = 20
+
+export class RegistryFile implements SqliteDatabase {
+  readonly #file: string
+  readonly #health: RegistryHealth
+  readonly #statements = new BoundedCache<SqliteStatement>(statementMaximum)
+  #database: DatabaseSync
+  /** True: nobody else can read the file meanwhile, and the write-ahead log is indexed in memory, not in a file. */
+  #isAlone = false
+  #triedAtMs = 0
+  #readAtMs = -Infinity
+
+  /** Opens the file. Throws what SQLite says. */
+  constructor(file: string, health: RegistryHealth) {
+    this.#file = file
+    this.#health = health
+    this.#database = this.#open()
+  }
+
+  get isInTransaction(): boolean {
+    return this.#database.isTransaction
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  prepare(text: string): SqliteStatement {
+    if (this.#isAlone) this.#shareAgain()
+    const known = this.#statements.get(text)
+    if (known !== undefined) return known
+    const statement = this.#adapt(this.#watched(() => this.#database.prepare(text)))
+    this.#statements.set(text, statement)
+    return statement
+  }
+
+  /** Looks whether every page is what it should be; what is wrong goes to the health. Reads the whole file. */
+  check(): void {
+    try {
+      const rows = this.#database.prepare(`pragma quick_check(${toldMaximum})`).all()
+      const found = rows.map(({ quick_check: line }) => String(line)).filter((line) => line !== 'ok')
+      this.#health.noteProblems(found.map((line) => `${line}.`))
+    } catch (error) {
+      this.#health.noteError(error)
+    }
+    this.#protect()
+  }
+
+  /** Reads a little of the file itself, past what is in memory; now and then only. What is wrong goes to the health. */
+  readAgain(): void {
+    const nowMs = performance.now()
+    if (this.#isAlone || this.#file === ':memory:' || nowMs - this.#readAtMs < readAgainMs) return
+    this.#readAtMs = nowMs
+    let other: DatabaseSync | undefined
+    try {
+      other = new DatabaseSync(this.#file, { readOnly: true })
+      for (const table of ['users', 'organizations', 'applications', 'devices', 'tokens']) {
+        other.prepare(`select * from ${table} limit 1`).get()
+      }
+    } catch (error) {
+      this.#health.noteError(error)
+    } finally {
+      other?.close()
+    }
+    this.#protect()
+  }
+
+  /** Of a file that is damaged nothing is changed: a write could spread the damage. */
+  #protect(): void {
+    if (this.#health.problems.length > 0 && !this.#database.isTransaction) this.#database.exec('pragma query_only = on')
+  }
+
+  #open(): DatabaseSync {
+    try {
+      this.#isAlone = false
+      return opened(this.#file, '')
+    } catch (error) {
+      if (!isWithoutRoom(error)) throw error
+      // The disk is full: what is there can be read all the same.
+      this.#isAlone = true
+      this.#triedAtMs = performance.now()
+      return opened(this.#file, 'pragma locking_mode = exclusive')
+    }
+  }
+
+  /** Backups and `fieldgate check` read the file beside this connection. */
+  #shareAgain(): void {
+    if (this.#database.isTransaction || performance.now() - this.#triedAtMs < reopenMs) return
+    this.#statements.clear()
+    this.#database.close()
+    this.#database = this.#open()
+    this.#protect()
+  }
+
+  #adapt(statement: StatementSync): SqliteStatement {
+    const reader = statement.columns().length > 0
+    // The row ids that the text index gives itself are beyond what a number holds.
+    if (!reader) statement.setReadBigInts(true)
+    return {
+      reader,
+      all: (parameters) => this.#watched(() => statement.all(...(parameters as SQLInputValue[]))),
+      run: (parameters) => this.#watched(() => statement.run(...(parameters as SQLInputValue[]))),
+      iterate: (parameters) => statement.iterate(...(parameters as SQLInputValue[])),
+    }
+  }
+
+  #watched<Result>(run: () => Result): Result {
+    try {
+      return run()
+    } catch (error) {
+      this.#health.noteError(error)
+      this.#protect()
+      throw this.#health.problems.length > 0 && isReadOnly(error) ? new RegistryDamagedError() : error
+    }
+  }
+}
+
+function opened(file: string, first: string): DatabaseSync {
+  const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 2000 })
+  try {
+    if (first !== '') database.exec(first)
+    database.exec('pragma journal_mode = wal')
+    database.exec('pragma synchronous = full')
+    // 64 MB of pages: the upper levels of every index of a million devices.
+    database.exec('pragma cache_size = -65536')
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { Kysely, sql } from 'kysely'
+import { test } from 'node:test'
+import { RegistryFile } from './registry-file.ts'
+import { isWithoutRoom, RegistryHealth } from './registry-health.ts'
+import { createSqliteDialect } from './sqlite-dialect.ts'
+
+interface Numbers {
+  readonly numbers: { readonly id: number; readonly text: string }
+}
+
+function openNumbers(): Kysely<Numbers> {
+  const health = new RegistryHealth(() => {})
+  return new Kysely<Numbers>({ dialect: createSqliteDialect(new RegistryFile(':memory:', health), health) })
+}
+
+test('a transaction that finds no room says so, changes nothing, and the next one can go on', async () => {
+  const db = openNumbers()
+  await sql`create table numbers (id integer primary key, text text not null)`.execute(db)
+  const insertMany = () =>
+    db.transaction().execute(async (trx) => {
+      for (let id = 1; id <= 50; id += 1) {
+        await trx
+          .insertInto('numbers')
+          .values({ id, text: 'x'.repeat(4_000) })
+          .execute()
+      }
+    })
+  // As a full disk: SQLite rolls back by itself.
+  await sql`pragma max_page_count = 8`.execute(db)
+  await assert.rejects(insertMany(), (error) => isWithoutRoom(error))
+  assert.equal((await db.selectFrom('numbers').selectAll().execute()).length, 0)
+  await sql`pragma max_page_count = 1000`.execute(db)
+  await insertMany()
+  assert.equal((await db.selectFrom('numbers').selectAll().execute()).length, 50)
+  await db.destroy()
+})
