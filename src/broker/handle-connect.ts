@@ -146,7 +146,12 @@ function accept(
     broker.readerReady(session)
   }
   // From here on it is live: what it is sent may have reached it when it is read from the state again.
-  if (broker.store?.keeps(session) === true) broker.store.save(session, () => {})
+  if (broker.store?.keeps(session) === true)
+    broker.store.save(
+      session,
+      () => {},
+      () => {},
+    )
   else broker.store?.forget(session)
 }
 

@@ -5,6 +5,7 @@ import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import { isValidTopicFilter, parseSharedSubscription } from '../mqtt/topic-filter.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
+import type { EngineFailure } from './engine.ts'
 import { reasonCodeFor } from './reason-code-for.ts'
 import { findReplayStart, replayProperty, splitReplayFilter } from './replay.ts'
 import type { ReplayStart } from './replay.ts'
@@ -110,8 +111,9 @@ function subscribeAll(
 ): Promise<void> | undefined {
   if (connection.isClosed) return undefined
   const { session } = connection
+  const before = wishes.map(({ topicFilter }) => [topicFilter, session.subscriptions.get(topicFilter)] as const)
   const outcomes = wishes.map((wish, index) => subscribe(broker, connection, packet, wish, pasts[index]?.start))
-  return saveSession(broker, session, () => {
+  const told = (): void => {
     if (connection.isClosed) return
     connection.send({
       type: 'suback',
@@ -128,6 +130,37 @@ function subscribeAll(
       if (messages.length > 0) broker.delivery.sendRetained(session, messages, subscription)
     }
     broker.readerReady(session)
+  }
+  return saveSession(broker, session, told, (failure) => {
+    for (const [topicFilter, subscription] of before.toReversed()) {
+      if (subscription === undefined) broker.sessions.unsubscribe(session, topicFilter)
+      else broker.sessions.subscribe(session, subscription)
+    }
+    refuseAll(broker, connection, packet, outcomes, failure)
+  })
+}
+
+/** What can't be stored was not granted: a client that hears nothing would wait, and one that hears success would rest on it. */
+function refuseAll(
+  broker: Broker,
+  connection: Connection,
+  packet: SubscribePacket,
+  outcomes: readonly Outcome[],
+  { reasonCode, reason }: EngineFailure,
+): void {
+  if (connection.isClosed) return
+  const refused = reasonCodeFor('suback', reasonCode)
+  for (const [index, { topicFilter }] of packet.subscriptions.entries()) {
+    if ((outcomes[index]?.reasonCode ?? 0) >= 0x80) continue
+    broker.counters.subscribesRefused += 1
+    const refusal = { kind: 'subscribe', code: 'not_owned', reason, topic: topicFilter } as const
+    broker.refused(connection, refusal, { topicFilter, reasonCode })
+  }
+  connection.send({
+    type: 'suback',
+    packetId: packet.packetId,
+    reasonCodes: outcomes.map((outcome) => (outcome.reasonCode >= 0x80 ? outcome.reasonCode : refused)),
+    properties: connection.reasonProperties(reason),
   })
 }
 

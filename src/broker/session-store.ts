@@ -8,6 +8,7 @@
  */
 import type { Engine, EngineFailure, StateChange } from './engine.ts'
 import type { Log } from './log.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession } from './session-record.ts'
 import type { Inflight, Session } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
@@ -70,9 +71,25 @@ export class SessionStore {
     this.#unsaved.push(reader)
   }
 
-  /** Writes the Session now; `done` when it is owned. */
-  save(session: Session, done: () => void): void {
-    this.#write([this.#sessionChange(session)], done)
+  /** Writes the Session now; `done` when it is owned, `failed` when the engine refuses it: then it is written with the next checkpoint. */
+  save(session: Session, done: () => void, failed: (failure: EngineFailure) => void): void {
+    const refused = (failure: EngineFailure): void => {
+      this.changed(session)
+      failed(failure)
+    }
+    if (this.#refused.length > 0) {
+      // Behind what was refused before it, so that the order holds, nothing is owned now.
+      refused({ reasonCode: ReasonCodes.quotaExceeded, reason: 'The disk has refused to store what comes before it.' })
+      return
+    }
+    this.#engine.write({
+      changes: [this.#sessionChange(session)],
+      committed: done,
+      failed: (failure) => {
+        this.#failed(failure)
+        refused(failure)
+      },
+    })
   }
 
   /**

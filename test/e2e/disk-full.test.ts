@@ -85,6 +85,20 @@ test('a full disk refuses publishers with a reason, serves readers, and takes me
   assert.match(notReady.text, /not ready: The disk is full/)
   assert.equal((await service.http.ask('GET', '/api/internal/health/live')).status, 200)
 
+  for (const [version, refusal] of [
+    [5, 0x97],
+    [4, 0x80],
+  ] as const) {
+    const late = await connect(integrator, version, `late ${version}`)
+    late.send({ cmd: 'subscribe', messageId: 5, subscriptions: [{ topic: place.topicName, qos: 1 }] })
+    const suback = await late.next()
+    assert.ok(suback?.cmd === 'suback', 'a subscription that can not be stored is answered')
+    assert.deepEqual(suback.granted, [refusal])
+    late.send({ cmd: 'unsubscribe', messageId: 6, unsubscriptions: [place.topicName] })
+    assert.equal((await late.next())?.cmd, 'unsuback')
+    late.destroy()
+  }
+
   publisher.send(publisher.publishPacket(place.topicName, '{"payload":"not kept"}', 0))
   assert.equal(await nextPayload(reader), 'not kept', 'what promises nothing passes')
   const history = await service.http.must('GET', `/api/devices/${place.devEui}/events`, {
