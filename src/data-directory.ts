@@ -97,7 +97,7 @@ export async function openDataDirectory(
     if (lock === undefined) return inUse(path, await readHolder(path))
     const holder = introduce(options)
     try {
-      await writeWhole(path, 'instance.json', JSON.stringify(holder))
+      await writeIntroduction(path, holder)
       const fault = await checkFormat(path)
       if (fault === undefined) return { ok: true, dataDirectory: heldDirectory(path, lock, holder) }
       await rm(join(path, 'instance.json'), { force: true })
@@ -190,7 +190,7 @@ function heldDirectory(path: string, lock: DatabaseSync, holder: Holder): DataDi
     path,
     announce: async ({ host, port, certFile }) => {
       const introduced: Holder = { ...holder, httpsAddress: localAddress(host, port), certFile }
-      await writeWhole(path, 'instance.json', JSON.stringify(introduced))
+      await writeIntroduction(path, introduced)
     },
     release: async () => {
       if (!lock.isOpen) return
@@ -277,6 +277,20 @@ function inUse(path: string, holder: Holder | undefined): DataDirectoryRefusal {
         }`
   const message = `The data directory ${path} is in use by ${who}. Stop it, or name another directory by FIELDGATE_DATA_DIR.`
   return { ok: false, code: 'in_use', message, holder }
+}
+
+/** On a full disk there is none: it locks nothing, and who can't write can read what is there. An older one would name another process. */
+async function writeIntroduction(path: string, holder: Holder): Promise<void> {
+  try {
+    await writeWhole(path, 'instance.json', JSON.stringify(holder))
+  } catch (error) {
+    if (!isWithoutRoom(error)) throw error
+    for (const name of ['instance.json.new', 'instance.json']) await rm(join(path, name), { force: true })
+  }
+}
+
+function isWithoutRoom(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
 
 /** Writes the format's version into a new directory; refuses one that a later version wrote. */
