@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { brokenKeyText, isWholeKey } from './stored-key.ts'
 import { newestSchemaVersion } from './migrations.ts'
 
 /** What is in a registry's file, and what is wrong with it. */
@@ -24,6 +25,14 @@ export function checkRegistry(file: string): RegistryReport {
     }
     for (const { table, parent } of database.prepare('pragma foreign_key_check').all().slice(0, toldMaximum)) {
       problems.push(`A row of ${String(table)} speaks of one in ${String(parent)} that is not there.`)
+    }
+    for (const row of database.prepare('select kid, public_jwk, private_jwk from signing_keys').all()) {
+      const key = {
+        kid: String(row['kid']),
+        public_jwk: String(row['public_jwk']),
+        private_jwk: String(row['private_jwk']),
+      }
+      if (!isWholeKey(key)) problems.push(brokenKeyText(key.kid))
     }
     const version = count(database, 'select max(version) as count from schema_versions')
     if (version > newestSchemaVersion) {

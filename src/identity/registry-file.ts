@@ -62,6 +62,12 @@ export class RegistryFile implements SqliteDatabase {
     this.#protect()
   }
 
+  /** Takes note of damage that only its reader can see. */
+  noteProblem(problem: string): void {
+    this.#health.noteProblems([problem])
+    this.#protect()
+  }
+
   /** Reads a little of the file itself, past what is in memory; now and then only. What is wrong goes to the health. */
   readAgain(): void {
     const nowMs = performance.now()

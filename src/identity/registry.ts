@@ -23,6 +23,7 @@ import { isDamage, RegistryHealth } from './registry-health.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
 import { createStandings } from './standing.ts'
 import { createStore } from './store.ts'
+import { brokenKeyText } from './stored-key.ts'
 import { createTokenVerifier } from './token-verifier.ts'
 import { createTokens, type Tokens } from './tokens.ts'
 import { createUsers, type Users } from './users.ts'
@@ -98,7 +99,7 @@ async function openWith(options: RegistryOptions, health: RegistryHealth): Promi
   const changes = createChanges(reportTo('registry.listener_failed'))
   const store = createStore(db, clock, (change) => changes.emit(change))
   const hasher = options.passwordHasher ?? createPasswordHasher()
-  const keys = await openSigningKeys(store)
+  const keys = await openSigningKeys(store, (kid) => opened.noteProblem(brokenKeyText(kid)))
   const verifier = createTokenVerifier(keys, issuer, clock)
   const standings = createStandings(store, changes)
   const accessLog = createBrokerAccessLog(store, reportTo('registry.write_failed'))

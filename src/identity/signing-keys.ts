@@ -11,6 +11,7 @@ import {
 } from 'jose'
 import { type Actor, done, granted, type Refusal, refuse, type Result } from './result.ts'
 import type { Store } from './store.ts'
+import { isWholeKey } from './stored-key.ts'
 
 /** The ES256 key pairs that tokens are signed with; `kid` is the thumbprint of RFC 7638. */
 export interface SigningKeys {
@@ -53,12 +54,16 @@ const keysMaximum = 100
 /** A key's end is noted with so much to spare, so that it is written once a day instead of with each token. */
 const expirySlackMs = 86_400_000
 
-/** The key ring of a store; the first key is made when there is none. */
-export async function openSigningKeys(store: Store): Promise<SigningKeyRing> {
+/** The key ring of a store; the first key is made when there is none. `broken` hears of keys that are damaged: they are left out. */
+export async function openSigningKeys(store: Store, broken: (kid: string) => void): Promise<SigningKeyRing> {
   const { db, clock } = store
   const keys = new Map<string, Key>()
   let signing: Key | undefined
   for (const row of await db.selectFrom('signing_keys').selectAll().orderBy('created_at').execute()) {
+    if (!isWholeKey(row)) {
+      broken(row.kid)
+      continue
+    }
     const key = await importKey(row)
     keys.set(key.kid, key)
     if (row.is_current === 1) signing = key
