@@ -166,7 +166,65 @@ for (const [what, payload, type, message] of [
 test('an open quote does not gather the upload', async () => {
   const { status, report } = await upload(`devEUI,name\naa00000000000001,"${'y'.repeat(200_000)}`)
   assert.equal(status, 400)
-  assert.match(report.message, /^the CSV can't be read: Max Record Size/)
+  assert.equal(report.message, 'line 2 is longer than 65536 characters')
+})
+
+for (const [what, filler] of [
+  ['separators', ','],
+  ['blanks', ' '],
+  ['one cell', 'y'],
+] as const) {
+  test(`a row of ${what} without end is refused at its bound, and not at the end of the upload`, async () => {
+    const piece = Buffer.alloc(1024 * 1024, filler)
+    let sent = 0
+    const endless = Readable.from(
+      (function* () {
+        yield Buffer.from('devEUI,name\r\naa00000000000001\r\n')
+        for (; sent < 60; sent += 1) yield piece
+      })(),
+    )
+    const startedMs = performance.now()
+    const { status, report } = await upload(endless)
+    assert.equal(status, 400)
+    assert.equal(report.message, 'line 3 is longer than 65536 characters')
+    assert.ok(performance.now() - startedMs < 5_000)
+  })
+}
+
+test('an upload without a body is refused, any number of times, and imports go on', async () => {
+  const session = await deployment.session('deviceAdmin')
+  for (const headers of [{}, { 'content-type': 'text/csv' }]) {
+    for (let count = 0; count < 5; count += 1) {
+      const answer = await deployment.ask(session, { method: 'POST', url: '/api/devices/import', headers })
+      assert.equal(answer.statusCode, 400, answer.body)
+    }
+  }
+  const { status } = await upload('devEUI\naa00000000000001\n')
+  assert.equal(status, 200)
+})
+
+test('whatever way an import fails, it gives its place back', async () => {
+  const session = await deployment.session('deviceAdmin')
+  const failing: readonly [string, Record<string, string>, string][] = [
+    ['applicationID=999', { 'content-type': 'text/csv' }, 'devEUI\n'],
+    ['applicationID=x', { 'content-type': 'text/csv' }, 'devEUI\n'],
+    ['', { 'content-type': 'text/csv' }, '"'],
+    ['', { 'content-type': 'application/json' }, '{}'],
+    ['dryRun=perhaps', { 'content-type': 'text/csv' }, 'devEUI\n'],
+  ]
+  for (const [query, headers, payload] of failing) {
+    for (let count = 0; count < 5; count += 1) {
+      const answer = await deployment.ask(session, {
+        method: 'POST',
+        url: `/api/devices/import?${query}`,
+        headers,
+        payload,
+      })
+      assert.ok(answer.statusCode >= 400 && answer.statusCode < 500 && answer.statusCode !== 429, answer.body)
+    }
+  }
+  const { status } = await upload('devEUI\naa00000000000001\n')
+  assert.equal(status, 200)
 })
 
 test('an upload that breaks after rows were created tells so in its report', async () => {

@@ -101,22 +101,24 @@ export async function addImportRoute(
           applicationID: optionalApplicationId('Application of rows that name none.'),
           dryRun: Type.Optional(Type.Boolean({ description: 'Only report.', [RULE]: 'must be true or false' })),
         }),
-        body: Type.Unsafe<Readable>({ type: 'string', description: 'CSV or JSON lines.' }),
+        body: Type.Unsafe<Readable | null | undefined>({ type: 'string', description: 'CSV or JSON lines.' }),
         response: responses(Report),
       },
       handler: async (request, reply) => {
         if (Number(request.headers['content-length'] ?? 0) > MAXIMUM_IMPORT_BYTES) throw uploadTooLarge()
+        const { body } = request
+        if (body === undefined || body === null) throw withoutBody()
         if (running >= MAXIMUM_IMPORTS) {
           const headers = { 'retry-after': '10' }
           throw new RequestRefused('resource_exhausted', 'too many imports at once', 'import_busy', { headers })
         }
         running += 1
         try {
-          return await importUpload(request, goneSignal(reply), registry, parseJson)
+          return await importUpload(request, body, goneSignal(reply), registry, parseJson)
         } finally {
-          // What an import that stopped early did not read: a client that is still sending would not see the answer.
-          request.body.resume()
           running -= 1
+          // What an import that stopped early did not read: a client that is still sending would not see the answer.
+          body.resume()
         }
       },
     })
@@ -129,11 +131,11 @@ const skipBody: FastifySchemaCompiler<TSchema> = (route) =>
 
 type ImportRequest = FastifyRequest & {
   readonly query: { readonly applicationID?: string; readonly dryRun?: boolean }
-  readonly body: Readable
 }
 
 async function importUpload(
-  request: Pick<ImportRequest, 'query' | 'body' | 'headers'> & FastifyRequest,
+  request: Pick<ImportRequest, 'query' | 'headers'> & FastifyRequest,
+  body: Readable,
   gone: AbortSignal,
   registry: OwnershipRegistry,
   parseJson: (text: string) => unknown,
@@ -144,7 +146,7 @@ async function importUpload(
   if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, 'device.write')
   const isCsv = /^\s*text\/csv\b/i.test(request.headers['content-type'] ?? '')
   // Destroying the request would cut the connection before the answer is out.
-  const upload = request.body.iterator({ destroyOnReturn: false })
+  const upload = body.iterator({ destroyOnReturn: false })
   const rows = isCsv ? csvRows(upload) : jsonLineRows(upload, parseJson)
   const check = createRowCheck(registry, viewer, applicationId)
   const write = dryRun ? createPreview(registry, viewer) : createWriter(registry, viewer)
@@ -227,6 +229,10 @@ function refusalOf(error: unknown, signal: AbortSignal): RequestRefused | undefi
   if (error instanceof RequestRefused) return error
   const isGone = signal.aborted || (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
   return isGone ? invalidArgument('the upload broke off', 'unreadable_request') : undefined
+}
+
+function withoutBody(): RequestRefused {
+  return invalidArgument('the upload is missing: send CSV (text/csv) or JSON lines (application/x-ndjson)')
 }
 
 function tooManyRows(): RequestRefused {
