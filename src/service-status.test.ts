@@ -9,7 +9,7 @@ function partsOf(overrides: Partial<StatusParts> = {}) {
   const counters = createCounters()
   const parts: StatusParts = {
     version: '1.2.3',
-    clock: { now: () => nowMs },
+    clock: { now: () => nowMs, elapsedMs: () => nowMs },
     broker: { counters, isClosing: false },
     engine: {
       health: () => ({ canWrite: true, reason: '' }),

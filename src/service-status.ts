@@ -1,5 +1,6 @@
 /** What the service tells of itself at a glance. It takes a sample every few seconds, and looks at the rest when it is asked. */
 import type { Broker } from './broker/broker.ts'
+import type { Clock } from './identity/clock.ts'
 import type { LoadSample, PartHealth, ServiceNumbers, ServiceStatus } from './http/status.ts'
 
 /** Ticks between two samples. */
@@ -12,7 +13,7 @@ const LEAST_FREE_BYTES = 268_435_456
 /** What the status is made of. */
 export interface StatusParts {
   readonly version: string
-  readonly clock: { now(): number }
+  readonly clock: Clock
   readonly broker: Pick<Broker, 'counters' | 'isClosing'>
   readonly engine: Pick<Broker['engine'], 'health' | 'usage'>
   /** Undefined where messages live as long as the process. */
@@ -34,32 +35,35 @@ export class SampledStatus implements ServiceStatus {
   readonly #parts: StatusParts
   readonly #load: LoadSample[] = []
   #ticks = 0
-  #sampledAtMs: number
+  /** By the clock that is never set, like the next one. */
+  readonly #beganMs: number
+  #sampledMs: number
   #sums: Sums
 
   constructor(parts: StatusParts) {
     this.#parts = parts
     this.version = parts.version
     this.startedAtMs = parts.clock.now()
-    this.#sampledAtMs = this.startedAtMs
+    this.#beganMs = parts.clock.elapsedMs()
+    this.#sampledMs = this.#beganMs
     this.#sums = { ...parts.broker.counters }
   }
 
-  now(): number {
-    return this.#parts.clock.now()
+  uptimeMs(): number {
+    return this.#parts.clock.elapsedMs() - this.#beganMs
   }
 
   /** To be called about once a second. */
   tick(): void {
     this.#ticks += 1
     if (this.#ticks % SAMPLE_TICKS !== 0) return
-    const atMs = this.now()
-    // A clock that was set back tells no span.
-    const seconds = Math.max((atMs - this.#sampledAtMs) / 1000, 1)
-    const { counters } = this.#parts.broker
+    const { clock, broker } = this.#parts
+    const elapsedMs = clock.elapsedMs()
+    const seconds = Math.max((elapsedMs - this.#sampledMs) / 1000, 1)
+    const { counters } = broker
     const since = this.#sums
     this.#load.push({
-      atMs,
+      atMs: clock.now(),
       messagesInPerSecond: (counters.publishesReceived - since.publishesReceived) / seconds,
       messagesOutPerSecond: (counters.publishesSent - since.publishesSent) / seconds,
       bytesInPerSecond: (counters.bytesReceived - since.bytesReceived) / seconds,
@@ -68,7 +72,7 @@ export class SampledStatus implements ServiceStatus {
       eventLoopDelayMs: this.#parts.takeEventLoopDelayMs(),
     })
     if (this.#load.length > MAXIMUM_SAMPLES) this.#load.shift()
-    this.#sampledAtMs = atMs
+    this.#sampledMs = elapsedMs
     this.#sums = { ...counters }
   }
 

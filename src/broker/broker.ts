@@ -67,6 +67,9 @@ export interface BrokerOptions {
 /** What was refused to a connection that has a permit. */
 type RefusalOf = Pick<RefusalFields, 'kind' | 'code' | 'reason' | 'topic'>
 
+/** The machine's clock was set, and did not only drift, when it moved so far against the steady one. */
+const CLOCK_STEP_MS = 1_000
+
 /** Kinds of refusal counted one by one; the codes come from a fixed set, so this is bounded by it. */
 export type RefusalCounts = ReadonlyMap<string, number>
 
@@ -97,6 +100,8 @@ export class Broker implements Publisher, Dispatcher {
   readonly #connections = new LiveConnections()
   #opened = 0
   readonly #refusals = new Map<string, number>()
+  /** By which the machine's clock is ahead of the steady one. */
+  #clockAheadMs: number
   #throttled = new Set<Connection>()
   #closed: Promise<void> | undefined = undefined
 
@@ -112,7 +117,8 @@ export class Broker implements Publisher, Dispatcher {
     this.engine = engine
     this.#readerListener = readerListener
     const index = new SubscriptionIndex(engine.partitions)
-    this.deadlines = new Deadlines(this.clock.now())
+    this.#clockAheadMs = this.clock.now() - this.clock.steady()
+    this.deadlines = new Deadlines(this.clock.steady())
     this.store = engine.isDurable ? this.#createStore() : undefined
     const ready = (session: Session): void => this.readerReady(session)
     const { clock, limits, counters, store } = this
@@ -153,7 +159,8 @@ export class Broker implements Publisher, Dispatcher {
     const throttled = this.#throttled
     this.#throttled = new Set()
     for (const connection of throttled) connection.unthrottle()
-    this.deadlines.advance(this.clock.now())
+    this.#followClock()
+    this.deadlines.advance(this.clock.steady())
     void this.store?.checkpoint()
   }
 
@@ -263,7 +270,7 @@ export class Broker implements Publisher, Dispatcher {
     this.counters.connections -= 1
     this.#connections.ended(connection, session)
     session.connection = undefined
-    const now = this.clock.now()
+    const now = this.clock.steady()
     if (connection.will !== undefined) this.wills.owe(session, connection.will, connection.permit, now)
     this.sessions.rest(session, now)
   }
@@ -305,14 +312,18 @@ export class Broker implements Publisher, Dispatcher {
     this.recentRefusals.record({ ...refusal, clientId, address: peer.address, holder: permit }, this.clock.now())
   }
 
+  /** Durations do not notice that the machine's clock is set; what ends at a time of day is planned again. */
+  #followClock(): void {
+    const aheadMs = this.clock.now() - this.clock.steady()
+    const stepMs = aheadMs - this.#clockAheadMs
+    if (Math.abs(stepMs) < CLOCK_STEP_MS) return
+    this.#clockAheadMs = aheadMs
+    this.log.warn({ stepMs }, 'clock.stepped')
+    for (const connection of this.#connections.open()) if (connection.isConnected) connection.planExpiry()
+  }
+
   #createStore(): SessionStore {
-    return new SessionStore(
-      this.engine,
-      this.log,
-      () => this.delivery.tails,
-      () => this.clock.now(),
-      (run) => this.clock.afterTurn(run),
-    )
+    return new SessionStore(this.engine, this.log, () => this.delivery.tails, this.clock)
   }
 
   #ownMessage({ topicName, payload, qos, properties }: OwnMessage): Message {

@@ -6,6 +6,8 @@ import type { ProtocolVersion, QoS, ServerPacket, WillMessage } from '../mqtt/pa
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import type { Broker } from './broker.ts'
+import { later, momentOf } from './clock.ts'
+import type { SteadyMs } from './clock.ts'
 import { Deadline } from './deadlines.ts'
 import { encodeForReader } from './encode-for-reader.ts'
 import { handlePacket } from './handle-packet.ts'
@@ -49,7 +51,7 @@ export class Connection implements TransportHandlers {
   readonly #transport: Transport
   readonly #reader: PacketReader<'server'>
   readonly #outgoing: Outgoing
-  readonly #deadline = new Deadline((nowMs) => this.#onDeadline(nowMs))
+  readonly #deadline = new Deadline((now) => this.#onDeadline(now))
   readonly #expiry = new Deadline(() => this.#onExpiry())
   #state: State = 'awaiting connect'
   #agreement: Agreement | undefined = undefined
@@ -62,13 +64,12 @@ export class Connection implements TransportHandlers {
   unacknowledgedPublishes = 0
   /** True at the bound of bytes buffered towards the client. */
   congested = false
-  #congestedSinceMs = 0
   /** Bytes of the largest packet that the client takes. */
   #clientMaximumPacketSizeBytes = Infinity
   #flushPlanned = false
   #waiting = false
   #paused = false
-  #lastPacketAtMs: number
+  #lastPacketAt: SteadyMs
   readonly #window: RateWindow
   #throttled = false
   #whenSettled: (() => void) | undefined = undefined
@@ -87,10 +88,10 @@ export class Connection implements TransportHandlers {
     })
     this.#window = new RateWindow(broker.limits.maximumBytesPerSecond)
     this.#outgoing = new Outgoing(broker.delivery.lastJoin, (bytes) => this.#write(bytes))
-    const now = broker.clock.now()
-    this.openedAtMs = now
-    this.#lastPacketAtMs = now
-    broker.deadlines.set(this.#deadline, now + broker.limits.connectTimeoutMs)
+    const { clock, limits, deadlines } = broker
+    this.openedAtMs = clock.now()
+    this.#lastPacketAt = clock.steady()
+    deadlines.set(this.#deadline, later(this.#lastPacketAt, limits.connectTimeoutMs))
     transport.attach(this)
   }
 
@@ -160,7 +161,13 @@ export class Connection implements TransportHandlers {
     this.#window.maximumPublishes = permit.maximumMessagesPerSecond
     this.#unwatch = permit.watch((end) => this.#permitChanged(end))
     deadlines.clear(this.#expiry)
-    if (permit.expiresAtMs !== undefined) deadlines.set(this.#expiry, permit.expiresAtMs)
+    this.planExpiry()
+  }
+
+  /** Ends the connection when its permit ends by the time of day. Call it again when the machine's clock was set. */
+  planExpiry(): void {
+    const { expiresAtMs } = this.permit
+    if (expiresAtMs !== undefined) this.broker.deadlines.set(this.#expiry, momentOf(expiresAtMs, this.broker.clock))
   }
 
   /** Sends it, without its Reason String if it would be too large for the client; ends the connection where that is not enough [MQTT-3.1.2-24]. */
@@ -218,7 +225,7 @@ export class Connection implements TransportHandlers {
           subscriptionIdentifiers,
           aliases: this.#outgoingAliases,
           maximumPacketSizeBytes: this.#clientMaximumPacketSizeBytes,
-          nowMs: this.broker.clock.now(),
+          now: this.broker.clock.steady(),
         })
     if (shared === undefined || shared.bytes.length > this.#clientMaximumPacketSizeBytes) {
       this.broker.counters.publishesDropped += 1
@@ -350,12 +357,12 @@ export class Connection implements TransportHandlers {
   }
 
   #read(): void {
-    const now = this.broker.clock.now()
+    const now = this.broker.clock.steady()
     try {
       while (!this.#waiting && !this.#throttled && this.#state !== 'closed') {
         const packet = this.#reader.next()
         if (packet === undefined) return
-        this.#lastPacketAtMs = now
+        this.#lastPacketAt = now
         if (packet.type === 'publish') {
           this.traffic.messagesIn += 1
           this.#countWindow(1, 0)
@@ -434,10 +441,9 @@ export class Connection implements TransportHandlers {
     this.#transport.write(bytes)
     if (this.congested || this.#transport.bufferedBytes < broker.limits.maximumOutgoingBytes) return
     this.congested = true
-    this.#congestedSinceMs = broker.clock.now()
     // Nothing is read from who does not read: its acknowledgements would gather here.
     this.#pause()
-    broker.deadlines.set(this.#deadline, this.#congestedSinceMs + broker.limits.slowReaderTimeoutMs)
+    broker.deadlines.set(this.#deadline, later(broker.clock.steady(), broker.limits.slowReaderTimeoutMs))
   }
 
   /** For the transport. */
@@ -445,7 +451,7 @@ export class Connection implements TransportHandlers {
     if (!this.congested || this.#state === 'closed') return
     this.congested = false
     // Its packets could not be read meanwhile: its silence counts from now.
-    this.#lastPacketAtMs = this.broker.clock.now()
+    this.#lastPacketAt = this.broker.clock.steady()
     this.#keepAlive()
     if (this.#agreement !== undefined) this.broker.delivery.wake(this.#agreement.session)
     this.#resume()
@@ -456,19 +462,19 @@ export class Connection implements TransportHandlers {
     const { deadlines } = this.broker
     const seconds = this.#agreement?.keepAliveSeconds ?? 0
     if (seconds === 0) deadlines.clear(this.#deadline)
-    else deadlines.set(this.#deadline, this.#lastPacketAtMs + seconds * 1500)
+    else deadlines.set(this.#deadline, later(this.#lastPacketAt, seconds * 1500))
   }
 
-  #onDeadline(nowMs: number): void {
+  #onDeadline(now: SteadyMs): void {
     if (this.#state !== 'connected') {
       this.disconnect(ReasonCodes.maximumConnectTime, 'no CONNECT was accepted in time', 'connect_timeout')
     } else if (this.congested) {
       this.disconnect(ReasonCodes.quotaExceeded, 'the client does not read what it is sent', 'slow_reader')
     } else if (this.#waiting || this.#throttled) {
       // It is we who do not read.
-      this.#lastPacketAtMs = nowMs
+      this.#lastPacketAt = now
       this.#keepAlive()
-    } else if (nowMs - this.#lastPacketAtMs >= this.#agreed().keepAliveSeconds * 1500) {
+    } else if (now - this.#lastPacketAt >= this.#agreed().keepAliveSeconds * 1500) {
       this.disconnect(
         ReasonCodes.keepAliveTimeout,
         'nothing was received within one and a half times the Keep Alive',

@@ -1,4 +1,5 @@
 /** Many deadlines, one timer: a wheel of whole seconds, so that 100,000 connections cost no timers of their own. */
+import type { SteadyMs } from './clock.ts'
 
 /** In the second that is being run, and not yet run itself. */
 const DUE = -2
@@ -7,9 +8,9 @@ const DUE = -2
 export class Deadline {
   /** The second it stands under; -1 when it is not set. */
   second = -1
-  readonly due: (nowMs: number) => void
+  readonly due: (now: SteadyMs) => void
 
-  constructor(due: (nowMs: number) => void) {
+  constructor(due: (now: SteadyMs) => void) {
     this.due = due
   }
 }
@@ -19,14 +20,14 @@ export class Deadlines {
   readonly #seconds = new Map<number, Set<Deadline>>()
   #last: number
 
-  constructor(nowMs: number) {
-    this.#last = Math.floor(nowMs / 1000)
+  constructor(now: SteadyMs) {
+    this.#last = Math.floor(now / 1000)
   }
 
   /** Sets or moves a deadline. A time that has passed is due at the next `advance`. */
-  set(deadline: Deadline, atMs: number): void {
+  set(deadline: Deadline, at: SteadyMs): void {
     this.clear(deadline)
-    const second = Math.max(Math.ceil(atMs / 1000), this.#last + 1)
+    const second = Math.max(Math.ceil(at / 1000), this.#last + 1)
     deadline.second = second
     const place = this.#seconds.get(second)
     if (place === undefined) this.#seconds.set(second, new Set([deadline]))
@@ -45,20 +46,20 @@ export class Deadlines {
   }
 
   /** Runs what is due by now, in order of the seconds. Call it about once a second. */
-  advance(nowMs: number): void {
-    const now = Math.floor(nowMs / 1000)
-    if (now <= this.#last) return
-    const elapsed = now - this.#last
-    this.#last = now
+  advance(now: SteadyMs): void {
+    const last = Math.floor(now / 1000)
+    if (last <= this.#last) return
+    const elapsed = last - this.#last
+    this.#last = last
     if (elapsed <= this.#seconds.size) {
-      for (let second = now - elapsed + 1; second <= now; second += 1) this.#run(second, nowMs)
+      for (let second = last - elapsed + 1; second <= last; second += 1) this.#run(second, now)
     } else {
-      const due = [...this.#seconds.keys()].filter((second) => second <= now).toSorted((a, b) => a - b)
-      for (const second of due) this.#run(second, nowMs)
+      const due = [...this.#seconds.keys()].filter((second) => second <= last).toSorted((a, b) => a - b)
+      for (const second of due) this.#run(second, now)
     }
   }
 
-  #run(second: number, nowMs: number): void {
+  #run(second: number, now: SteadyMs): void {
     const place = this.#seconds.get(second)
     if (place === undefined) return
     this.#seconds.delete(second)
@@ -67,7 +68,7 @@ export class Deadlines {
       // One that ran before it in this second may have moved or cleared it.
       if (deadline.second !== DUE) continue
       deadline.second = -1
-      deadline.due(nowMs)
+      deadline.due(now)
     }
   }
 }

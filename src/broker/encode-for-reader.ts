@@ -1,6 +1,7 @@
 /** The PUBLISH that only one reader gets: with its Subscription Identifiers, its Topic Alias, and what is left of the message's time. */
 import type { PublishProperties, QoS } from '../mqtt/packet.ts'
 import { encodePublish } from '../mqtt/publish.ts'
+import type { SteadyMs } from './clock.ts'
 import type { Message, SharedPublish } from './message.ts'
 import type { OutgoingTopicAliases } from './topic-aliases.ts'
 
@@ -11,7 +12,7 @@ export interface ReaderForm {
   readonly subscriptionIdentifiers: readonly number[] | undefined
   readonly aliases: OutgoingTopicAliases | undefined
   readonly maximumPacketSizeBytes: number
-  readonly nowMs: number
+  readonly now: SteadyMs
 }
 
 /** MQTT 5 alone. Undefined when the packet is larger than the reader takes [MQTT-3.1.2-24]. */
@@ -20,7 +21,7 @@ export function encodeForReader(message: Message, form: ReaderForm): SharedPubli
   const properties: { -readonly [Name in keyof PublishProperties]: PublishProperties[Name] } = { ...message.properties }
   if (message.expiresAtMs !== Infinity) {
     // What is left of it [MQTT-3.3.2-6]; nothing is when it expired in flight and is sent again [MQTT-4.3.3-7].
-    properties.messageExpiryIntervalSeconds = Math.ceil(Math.max(0, message.expiresAtMs - form.nowMs) / 1000)
+    properties.messageExpiryIntervalSeconds = Math.ceil(Math.max(0, message.expiresAtMs - form.now) / 1000)
   }
   if (subscriptionIdentifiers !== undefined) properties.subscriptionIdentifiers = subscriptionIdentifiers
   const alias = aliases?.use(message.topicName)

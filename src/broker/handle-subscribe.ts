@@ -125,7 +125,7 @@ function subscribeAll(
       if (subscription === undefined) continue
       const { sinceMs } = pasts[index] ?? ALL_PAST
       const messages = broker.retained
-        .match(subscription.topicFilter, broker.clock.now())
+        .match(subscription.topicFilter, broker.clock.steady())
         .filter(({ ownedAtMs }) => ownedAtMs >= sinceMs)
       if (messages.length > 0) broker.delivery.sendRetained(session, messages, subscription)
     }

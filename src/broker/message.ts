@@ -2,7 +2,8 @@
 import type { MessageProperties, ProtocolVersion, QoS } from '../mqtt/packet.ts'
 import { propertiesSize } from '../mqtt/properties.ts'
 import { encodePublish } from '../mqtt/publish.ts'
-import type { Clock } from './clock.ts'
+import { later } from './clock.ts'
+import type { Clock, SteadyMs } from './clock.ts'
 
 /** A PUBLISH in bytes; the Packet Identifier, if any, is zero at its offset, and the first byte has no DUP, QoS or RETAIN. */
 export interface SharedPublish {
@@ -47,10 +48,15 @@ export function placeOfId(id: string): Place | undefined {
   return match === null ? undefined : { partition: Number(match[1]), offset: Number(match[2]) }
 }
 
-/** When a message expires that is received now: its Message Expiry Interval begins. ms since 1970, or Infinity. */
+/** The moment at which a message expires that is received now: its Message Expiry Interval begins. Infinity where it has none. */
 export function expiryOf(properties: MessageProperties | undefined, clock: Clock): number {
   const expiry = properties?.messageExpiryIntervalSeconds
-  return expiry === undefined ? Infinity : clock.now() + expiry * 1000
+  return expiry === undefined ? Infinity : later(clock.steady(), expiry * 1000)
+}
+
+/** True when nobody is to get the message any more [MQTT-3.3.2-5]. */
+export function hasExpired({ expiresAtMs }: Message, now: SteadyMs): boolean {
+  return expiresAtMs <= now
 }
 
 export class Message {
@@ -62,7 +68,7 @@ export class Message {
   readonly retain: boolean
   properties: MessageProperties | undefined
   readonly publisherKey: string
-  /** ms since 1970; Infinity when the message does not expire. */
+  /** Of the steady clock (`SteadyMs`), as the log keeps it; Infinity when the message does not expire. `hasExpired` compares. */
   readonly expiresAtMs: number
   /** Its place in the log, set by the engine that owns it; -1 while nobody does. */
   partition = -1

@@ -2,12 +2,14 @@
  * What a restart finds: Sessions, groups, QoS 2 in flight and retained messages out of the engine's state. All connections of the
  * earlier process are over; their Sessions rest, and go on reading where they were saved.
  */
-import type { Clock } from './clock.ts'
+import { later, momentOf } from './clock.ts'
+import type { Clock, SteadyMs } from './clock.ts'
 import type { Counters } from './counters.ts'
 import type { Delivery } from './delivery.ts'
 import type { Engine, StateChange } from './engine.ts'
 import type { Log } from './log.ts'
 import type { RetainedMessages } from './retained-messages.ts'
+import { hasExpired } from './message.ts'
 import { retainedMessage } from './retained-store.ts'
 import { decodeCheckpoint, decodeGroup, decodeInflight, decodeSession } from './session-record.ts'
 import type {
@@ -49,14 +51,14 @@ export interface Leftovers {
 /** Call once when the engine is open, before anything is written. Throws UnreadableRecordError for a newer program's state. */
 export async function recover(parts: Recovered): Promise<Leftovers> {
   const { engine, sessions, log } = parts
-  const startedAtMs = parts.clock.now()
+  const startedAt = parts.clock.steady()
   const orphans: StateChange[] = []
   const completed: Completed[] = []
   const checkpoint = await loadCheckpoint(engine)
   const restored = new Map<string, { readonly session: Session; readonly record: SessionRecord }>()
   for await (const { key, value } of engine.load(STATE_KEYS.sessions)) {
     const record = decodeSession(value)
-    const session = restoreSession(parts, record, startedAtMs)
+    const session = restoreSession(parts, record, startedAt)
     if (session === undefined) orphans.push({ key, value: undefined })
     else restored.set(session.key, { session, record })
   }
@@ -67,7 +69,7 @@ export async function recover(parts: Recovered): Promise<Leftovers> {
     resumeSession(parts, session, record, checkpoint, handled)
   }
   await resumeGroups(parts, checkpoint, handled, orphans)
-  await restoreRetained(parts, orphans, startedAtMs)
+  await restoreRetained(parts, orphans, startedAt)
   const count = [...sessions.all()].length
   if (count > 0)
     log.info({ sessions: count, retained: parts.retained.count, clean: checkpoint.isClean }, 'broker.recovered')
@@ -86,10 +88,11 @@ async function loadCheckpoint(engine: Engine): Promise<CheckpointRecord> {
 }
 
 /** Undefined when it has expired meanwhile. */
-function restoreSession(parts: Recovered, record: SessionRecord, nowMs: number): Session | undefined {
-  const { sessions, wills } = parts
-  const restingSinceMs = record.restingSinceMs ?? nowMs
-  const isExpired = restingSinceMs + record.expirySeconds * 1000 <= nowMs
+function restoreSession(parts: Recovered, record: SessionRecord, now: SteadyMs): Session | undefined {
+  const { sessions, wills, clock } = parts
+  // A clock that was set back meanwhile makes no Session live longer than it would from now on.
+  const restingSince = earlier(record.restingSinceMs === undefined ? now : momentOf(record.restingSinceMs, clock), now)
+  const isExpired = later(restingSince, record.expirySeconds * 1000) <= now
   if (isExpired && record.will === undefined) return undefined
   const session = sessions.create(record, record.clientId)
   if (session === undefined) return undefined
@@ -98,11 +101,17 @@ function restoreSession(parts: Recovered, record: SessionRecord, nowMs: number):
   for (const saved of record.subscriptions) sessions.subscribe(session, restoreSubscription(sessions, record, saved))
   if (record.will !== undefined) {
     const { will, ground, dueAtMs, permitExpiresAtMs } = record.will
-    wills.restore(session, { will, ground, permitExpiresAtMs }, dueAtMs ?? nowMs + will.delayIntervalSeconds * 1000)
+    const latest = later(now, will.delayIntervalSeconds * 1000)
+    const dueAt = dueAtMs === undefined ? latest : earlier(momentOf(dueAtMs, clock), latest)
+    wills.restore(session, { will, ground, permitExpiresAtMs }, dueAt)
   }
   // One that expired while nobody was there ends with the first tick, and its Will Message goes out.
-  sessions.restore(session, restingSinceMs)
+  sessions.restore(session, restingSince)
   return session
+}
+
+function earlier(one: SteadyMs, other: SteadyMs): SteadyMs {
+  return one < other ? one : other
 }
 
 function restoreSubscription(sessions: Sessions, owner: SessionRecord, saved: SubscriptionRecord): Subscription {
@@ -259,10 +268,10 @@ async function resumeGroups(
   }
 }
 
-async function restoreRetained(parts: Recovered, orphans: StateChange[], nowMs: number): Promise<void> {
+async function restoreRetained(parts: Recovered, orphans: StateChange[], now: SteadyMs): Promise<void> {
   for await (const entry of parts.engine.load(STATE_KEYS.retainedMessages)) {
     const message = retainedMessage(entry)
-    if (message.expiresAtMs <= nowMs) orphans.push({ key: entry.key, value: undefined })
+    if (hasExpired(message, now)) orphans.push({ key: entry.key, value: undefined })
     else parts.retained.set(message)
   }
 }

@@ -1,6 +1,7 @@
 /** The last retained message of each Topic Name [MQTT-3.3.1-5], found by Topic Filter. */
 import type { Limits } from './limits.ts'
-import { sizeOfMessage } from './message.ts'
+import type { SteadyMs } from './clock.ts'
+import { hasExpired, sizeOfMessage } from './message.ts'
 import type { Message, MessageFields } from './message.ts'
 
 class Node {
@@ -71,12 +72,12 @@ export class RetainedMessages {
   }
 
   /** What a new subscription gets. Messages that have expired are taken out on the way [MQTT-3.3.2-5]. */
-  match(topicFilter: string, nowMs: number): Message[] {
+  match(topicFilter: string, now: SteadyMs): Message[] {
     const found: Message[] = []
     const expired: string[] = []
     const take = ({ message }: Node): void => {
       if (message === undefined) return
-      if (message.expiresAtMs <= nowMs) expired.push(message.topicName)
+      if (hasExpired(message, now)) expired.push(message.topicName)
       else found.push(message)
     }
     visit(this.#root, topicFilter.split('/'), 0, take)

@@ -8,6 +8,7 @@ import type { Clock } from './clock.ts'
 import type { Connection } from './connection.ts'
 import type { DispatchWatcher } from './consumer.ts'
 import type { Counters } from './counters.ts'
+import { hasExpired } from './message.ts'
 import type { Message } from './message.ts'
 import { missedNotice } from './missed-notice.ts'
 import type { Inflight, Session, Subscription, WaitingRetained } from './session.ts'
@@ -193,7 +194,7 @@ export class Sending implements Outlet {
   ): void {
     const connection = session.connection as Connection
     if (!mayReceive(session, message)) return
-    if (message.expiresAtMs !== Infinity && message.expiresAtMs <= this.#clock.now()) {
+    if (message.expiresAtMs !== Infinity && hasExpired(message, this.#clock.steady())) {
       this.#counters.publishesExpired += 1
       return
     }

@@ -3,6 +3,8 @@
  * them. Members are short where there is one per message.
  */
 import type { MessageProperties, QoS, WillMessage } from '../mqtt/packet.ts'
+import { dayTimeOf } from './clock.ts'
+import type { Clock } from './clock.ts'
 import type { Inflight, Session, Subscription } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
 
@@ -40,7 +42,7 @@ export interface InflightRecord {
 
 export interface WillRecord {
   readonly will: WillMessage
-  /** When it is due, ms since 1970; absent while the connection lives. */
+  /** Time of day at which it is due, ms since 1970; absent while the connection lives. */
   readonly dueAtMs?: number
   /** What the permit to send it rests on. */
   readonly ground: string
@@ -53,7 +55,7 @@ export interface SessionRecord {
   readonly identity: string
   readonly clientId: string
   readonly expirySeconds: number
-  /** ms since 1970; absent: it was connected when it was saved. */
+  /** Time of day, ms since 1970; absent: it was connected when it was saved. */
   readonly restingSinceMs?: number
   readonly lastPacketId: number
   readonly subscriptions: readonly SubscriptionRecord[]
@@ -78,20 +80,22 @@ class UnreadableRecordError extends Error {
   override readonly name = 'UnreadableRecordError'
 }
 
-export function encodeSession(session: Session, nowMs: number): Buffer {
+export function encodeSession(session: Session, clock: Clock): Buffer {
   const record: SessionRecord = {
     tenant: session.tenant,
     identity: session.identity,
     clientId: session.clientId,
     expirySeconds: session.expirySeconds,
-    ...(session.connection === undefined ? { restingSinceMs: session.restingSinceMs ?? nowMs } : {}),
+    ...(session.connection === undefined
+      ? { restingSinceMs: dayTimeOf(session.restingSince ?? clock.steady(), clock) }
+      : {}),
     lastPacketId: session.lastPacketId,
     subscriptions: [...session.subscriptions.values()].map(subscriptionRecord),
     behind: offsetsOf(session.behind),
     inflight: [...session.inflight.values()]
       .filter(({ offset }) => offset >= 0)
       .map((entry) => inflightRecord(entry, entry.awaiting)),
-    ...willRecord(session),
+    ...willRecord(session, clock),
   }
   return encode(record)
 }
@@ -201,7 +205,7 @@ function inflightRecord(entry: Inflight, awaiting: 'publish' | 'pubrel'): Inflig
   }
 }
 
-function willRecord(session: Session): { readonly will?: WillRecord } {
+function willRecord(session: Session, clock: Clock): { readonly will?: WillRecord } {
   const { connection, pendingWill } = session
   const will = connection?.will ?? pendingWill?.will
   if (will === undefined) return {}
@@ -211,7 +215,7 @@ function willRecord(session: Session): { readonly will?: WillRecord } {
     will: {
       will,
       ground: (isLive ? connection.permit.ground : pendingWill?.ground) ?? '',
-      ...(!isLive && pendingWill !== undefined ? { dueAtMs: pendingWill.dueAtMs } : {}),
+      ...(!isLive && pendingWill !== undefined ? { dueAtMs: dayTimeOf(pendingWill.dueAt, clock) } : {}),
       ...(expiresAtMs === undefined ? {} : { permitExpiresAtMs: expiresAtMs }),
     },
   }

@@ -6,6 +6,7 @@
  * has not changed since stands at these tails. So a crash repeats, at QoS 1, at most what was sent since the last
  * checkpoint: a second, or `MESSAGES_BETWEEN_CHECKPOINTS`.
  */
+import type { Clock } from './clock.ts'
 import type { Engine, EngineFailure, StateChange } from './engine.ts'
 import type { Log } from './log.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
@@ -34,8 +35,7 @@ export class SessionStore {
   readonly #engine: Engine
   readonly #log: Log
   readonly #tails: () => readonly number[]
-  readonly #nowMs: () => number
-  readonly #afterTurn: (run: () => void) => void
+  readonly #clock: Clock
   #unsaved: Reader[] = []
   #completed: Completed[] = []
   /** Writes that the engine refused and that must not be given up: they are tried again with the next checkpoint. */
@@ -45,18 +45,11 @@ export class SessionStore {
   /** Messages brought to their end since the last checkpoint began. */
   #settled = 0
 
-  constructor(
-    engine: Engine,
-    log: Log,
-    tails: () => readonly number[],
-    nowMs: () => number,
-    afterTurn: (run: () => void) => void,
-  ) {
+  constructor(engine: Engine, log: Log, tails: () => readonly number[], clock: Clock) {
     this.#engine = engine
     this.#log = log
     this.#tails = tails
-    this.#nowMs = nowMs
-    this.#afterTurn = afterTurn
+    this.#clock = clock
   }
 
   /** Sessions that end with their connection are not kept. */
@@ -122,7 +115,7 @@ export class SessionStore {
     if (!this.keeps(session)) return
     this.changed(session)
     this.#settled += 1
-    if (this.#settled === MESSAGES_BETWEEN_CHECKPOINTS) this.#afterTurn(() => void this.checkpoint())
+    if (this.#settled === MESSAGES_BETWEEN_CHECKPOINTS) this.#clock.afterTurn(() => void this.checkpoint())
     if (entry.qos === 2 && entry.offset >= 0) {
       const { partition, offset, group } = entry
       this.#completed.push({ session, reader: group ?? session, partition, offset })
@@ -180,7 +173,7 @@ export class SessionStore {
     this.#running ??= this.#checkpoint().finally(() => {
       this.#running = undefined
       // So many came while it was under way.
-      if (this.#settled >= MESSAGES_BETWEEN_CHECKPOINTS) this.#afterTurn(() => void this.checkpoint())
+      if (this.#settled >= MESSAGES_BETWEEN_CHECKPOINTS) this.#clock.afterTurn(() => void this.checkpoint())
     })
     return this.#running
   }
@@ -260,7 +253,7 @@ export class SessionStore {
 
   #sessionChange(session: Session): StateChange {
     session.isSaved = true
-    return { key: STATE_KEYS.session(session.key), value: encodeSession(session, this.#nowMs()) }
+    return { key: STATE_KEYS.session(session.key), value: encodeSession(session, this.#clock) }
   }
 
   #write(changes: readonly StateChange[], done: () => void): void {
@@ -285,7 +278,7 @@ export class SessionStore {
   }
 
   #turn(): Promise<void> {
-    return new Promise((resolve) => this.#afterTurn(resolve))
+    return new Promise((resolve) => this.#clock.afterTurn(resolve))
   }
 }
 

@@ -3,6 +3,7 @@ import type { QoS } from '../mqtt/packet.ts'
 import type { DispatchWatcher } from './consumer.ts'
 import { matches } from '../mqtt/topic-filter.ts'
 import type { Connection } from './connection.ts'
+import type { SteadyMs } from './clock.ts'
 import { Deadline } from './deadlines.ts'
 import type { Cursor } from './log-readers.ts'
 import type { Message } from './message.ts'
@@ -115,7 +116,7 @@ export class Session {
   pendingWill: PendingWill | undefined = undefined
   readonly expiry: Deadline
   /** When its last connection ended, ms since 1970; undefined while it has one. */
-  restingSinceMs: number | undefined = undefined
+  restingSince: SteadyMs | undefined = undefined
   /** True when it has changed since it was last saved. */
   isUnsaved = false
   /** True while the engine's state knows it. */

@@ -1,5 +1,7 @@
 /** All Sessions, by (tenant, identity, Client Identifier): no client reaches another's by naming its Client Identifier. */
 import type { Counters } from './counters.ts'
+import { later } from './clock.ts'
+import type { SteadyMs } from './clock.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Delivery } from './delivery.ts'
 import type { Limits } from './limits.ts'
@@ -59,25 +61,25 @@ export class Sessions {
   }
 
   /** The connection is over: the Session sleeps until it expires, or ends now. */
-  rest(session: Session, nowMs: number): void {
+  rest(session: Session, now: SteadyMs): void {
     if (session.expirySeconds === 0) {
       this.end(session)
       return
     }
-    session.restingSinceMs = nowMs
+    session.restingSince = now
     this.#delivery.detach(session)
-    this.#deadlines.set(session.expiry, nowMs + session.expirySeconds * 1000)
+    this.#deadlines.set(session.expiry, later(now, session.expirySeconds * 1000))
     this.#store?.changed(session)
   }
 
   /** After a restart: the Session has rested since. */
-  restore(session: Session, restingSinceMs: number): void {
-    session.restingSinceMs = restingSinceMs
-    this.#deadlines.set(session.expiry, restingSinceMs + session.expirySeconds * 1000)
+  restore(session: Session, restingSince: SteadyMs): void {
+    session.restingSince = restingSince
+    this.#deadlines.set(session.expiry, later(restingSince, session.expirySeconds * 1000))
   }
 
   wake(session: Session): void {
-    session.restingSinceMs = undefined
+    session.restingSince = undefined
     this.#deadlines.clear(session.expiry)
   }
 

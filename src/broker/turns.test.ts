@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { Clock, SteadyMs } from './clock.ts'
 import { Turns } from './turns.ts'
 
 /** Turns end, and waits are over, when the test says so. */
-class StillClock {
+class StillClock implements Clock {
   #turns: (() => void)[] = []
   #waits: (() => void)[] = []
 
   now(): number {
     return 0
+  }
+
+  steady(): SteadyMs {
+    return 0 as SteadyMs
   }
 
   afterTurn(run: () => void): void {

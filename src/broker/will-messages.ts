@@ -1,5 +1,7 @@
 /** Will Messages that are owed: at once, or after their delay unless the client comes back (MQTT 5.0 §3.1.2.5, §3.1.3.2.2). */
 import type { WillMessage } from '../mqtt/packet.ts'
+import { later } from './clock.ts'
+import type { SteadyMs } from './clock.ts'
 import { Deadline } from './deadlines.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Permit } from './policy.ts'
@@ -11,10 +13,9 @@ export interface PendingWill {
   readonly permit: Permit | undefined
   /** What the permit rests on. */
   readonly ground: string
-  /** ms since 1970; the right to send it ends then. */
+  /** Time of day, ms since 1970; the right to send it ends then. */
   readonly permitExpiresAtMs: number | undefined
-  /** ms since 1970. */
-  readonly dueAtMs: number
+  readonly dueAt: SteadyMs
   readonly deadline: Deadline
   /** Stops watching the permit. */
   unwatch: () => void
@@ -33,7 +34,7 @@ export class WillMessages {
   }
 
   /** The connection is over without a DISCONNECT that spares the Will Message [MQTT-3.1.2-8]. */
-  owe(session: Session, will: WillMessage, permit: Permit, nowMs: number): void {
+  owe(session: Session, will: WillMessage, permit: Permit, now: SteadyMs): void {
     const { ground, expiresAtMs: permitExpiresAtMs } = permit
     if (will.delayIntervalSeconds === 0 || session.expirySeconds === 0) {
       this.#publish(session, { will, permit, ground, permitExpiresAtMs })
@@ -42,15 +43,15 @@ export class WillMessages {
     const pending = this.#wait(
       session,
       { will, permit, ground, permitExpiresAtMs },
-      nowMs + will.delayIntervalSeconds * 1000,
+      later(now, will.delayIntervalSeconds * 1000),
     )
     // Watched, so that it learns of its end: it is asked when the Will Message is due.
     pending.unwatch = permit.watch(() => {})
   }
 
   /** After a restart: the Will Message of a Session that has no connection any more. */
-  restore(session: Session, due: Omit<DueWill, 'permit'>, dueAtMs: number): void {
-    this.#wait(session, { ...due, permit: undefined }, dueAtMs)
+  restore(session: Session, due: Omit<DueWill, 'permit'>, dueAt: SteadyMs): void {
+    this.#wait(session, { ...due, permit: undefined }, dueAt)
   }
 
   /** Nothing is sent: the client is back within the delay [MQTT-3.1.3-9], or has no longer the right to send it. */
@@ -76,11 +77,11 @@ export class WillMessages {
     this.#publish(session, pending)
   }
 
-  #wait(session: Session, due: DueWill, dueAtMs: number): PendingWill {
+  #wait(session: Session, due: DueWill, dueAt: SteadyMs): PendingWill {
     const deadline = new Deadline(() => this.#due(session))
-    const pending: PendingWill = { ...due, dueAtMs, deadline, unwatch: () => {} }
+    const pending: PendingWill = { ...due, dueAt, deadline, unwatch: () => {} }
     session.pendingWill = pending
-    this.#deadlines.set(deadline, dueAtMs)
+    this.#deadlines.set(deadline, dueAt)
     return pending
   }
 }

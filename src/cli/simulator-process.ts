@@ -47,7 +47,7 @@ export function keepRunning(spawnChild: () => ChildProcess, log: Log): KeptProce
   let delayMs = FIRST_DELAY_MS
 
   const start = () => {
-    const startedMs = Date.now()
+    const startedMs = performance.now()
     const started = spawnChild()
     child = started
     if (started.stderr !== null) {
@@ -61,7 +61,7 @@ export function keepRunning(spawnChild: () => ChildProcess, log: Log): KeptProce
         log.error({ exitCode }, 'simulator.gave_up')
         return
       }
-      if (Date.now() - startedMs >= HEALTHY_MS) delayMs = FIRST_DELAY_MS
+      if (performance.now() - startedMs >= HEALTHY_MS) delayMs = FIRST_DELAY_MS
       log.warn({ exitCode, signal, delayMs }, 'simulator.died')
       pending = setTimeout(start, delayMs)
       delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)

@@ -114,12 +114,12 @@ export class EmbeddedEngine implements Engine {
   async open(_readers?: LogReaders): Promise<void> {
     assert(this.#opened === undefined, 'an engine is opened once')
     const { disk, directory } = this.#options
-    const startedMs = this.#clock.now()
+    const startedAt = this.#clock.steady()
     const format = await prepareLogDirectory(disk, directory, this.partitions)
     const recovered = await recoverLog({ disk, directory, format, log: this.#log, purpose: 'open' })
     this.#opened = this.#assemble(recovered, format)
     const { segments, cutBytes, damages, state } = recovered
-    const durationMs = this.#clock.now() - startedMs
+    const durationMs = this.#clock.steady() - startedAt
     const fields = { segments: segments.length, stateKeys: state.size, cutBytes, damages: damages.length, durationMs }
     this.#log.info(fields, 'log.opened')
     const isSnapshotDamaged = damages.some(({ kind }) => kind === 'snapshot' || kind === 'snapshot_missing')

@@ -129,11 +129,11 @@ export class LogUpkeep {
     const { disk, stateDirectory, segments, state, seal, tails, clock, log } = this.#options
     const last = segments.at(-1)
     if (last === undefined) return
-    const startedMs = clock.now()
+    const startedAt = clock.steady()
     const at = { segment: last.number, position: last.length }
     this.#snapshot = await state.writeSnapshot(disk, stateDirectory, at, { seal, tails })
     log.debug(
-      { entries: state.size, bytes: state.bytes, durationMs: clock.now() - startedMs },
+      { entries: state.size, bytes: state.bytes, durationMs: clock.steady() - startedAt },
       'state.snapshot_written',
     )
   }

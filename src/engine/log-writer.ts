@@ -64,7 +64,7 @@ export class LogWriter {
   #queueBytes = 0
   #isRunning = false
   #isClosed = false
-  #startedMs = -Infinity
+  #startedAt: number = -Infinity
   #isOnItsWay = false
   #averageRecords = 1
   #endWait: (() => void) | undefined
@@ -89,7 +89,7 @@ export class LogWriter {
 
   health(): EngineHealth {
     if (this.#failure !== undefined) return { canWrite: false, reason: this.#failure.reason }
-    const waitsMs = this.#options.clock.now() - this.#startedMs
+    const waitsMs = this.#options.clock.steady() - this.#startedAt
     if (this.#isOnItsWay && waitsMs >= STALLED_MS) {
       return { canWrite: false, reason: `The disk has not answered for ${Math.floor(waitsMs / 1000)} s.` }
     }
@@ -160,7 +160,7 @@ export class LogWriter {
   #waitMs(): number {
     if (this.#isClosed || this.#averageRecords < COMPANY || this.#hasEnough()) return 0
     const { gatherMs, clock } = this.#options
-    return Math.min(gatherMs, gatherMs - (clock.now() - this.#startedMs))
+    return gatherMs - (clock.steady() - this.#startedAt)
   }
 
   #hasEnough(): boolean {
@@ -195,7 +195,7 @@ export class LogWriter {
   async #persist(batch: Batch): Promise<void> {
     const { clock, newSegments } = this.#options
     const nowMs = Math.floor(clock.now())
-    this.#startedMs = nowMs
+    this.#startedAt = clock.steady()
     this.#isOnItsWay = true
     batch.ownedAtMs = nowMs
     if (this.#active !== undefined && !newSegments.isFull(this.#active, nowMs)) {

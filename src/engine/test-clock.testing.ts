@@ -1,4 +1,5 @@
 /** Time for tests: it stands still until it is told to go on; what runs after a turn does so by itself. */
+import type { SteadyMs } from '../broker/clock.ts'
 import type { EngineClock } from './engine-clock.ts'
 
 export class TestClock implements EngineClock {
@@ -7,6 +8,10 @@ export class TestClock implements EngineClock {
 
   now(): number {
     return this.#now
+  }
+
+  steady(): SteadyMs {
+    return this.#now as SteadyMs
   }
 
   afterTurn(run: () => void): void {

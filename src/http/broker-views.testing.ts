@@ -81,12 +81,13 @@ function isOf(organizationId: string | undefined): (thing: { readonly holder: Ho
 }
 
 /** A service that is well but for its disk. */
-export function testStatus(clock: { now(): number }): ServiceStatus {
+export function testStatus(clock: { now(): number; elapsedMs(): number }): ServiceStatus {
   const startedAtMs = clock.now()
+  const startedAtElapsedMs = clock.elapsedMs()
   return {
     version: '1.2.3',
     startedAtMs,
-    now: () => clock.now(),
+    uptimeMs: () => clock.elapsedMs() - startedAtElapsedMs,
     health: async () => [
       { name: 'messages', isWell: true, reason: '' },
       { name: 'disk', isWell: false, reason: 'the data directory has 3 MiB free, which is little' },

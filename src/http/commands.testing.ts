@@ -1,10 +1,11 @@
 /** The commands of a test's deployment: a queue in memory, before network servers that never come. */
 import type { Registry } from '../identity/registry.ts'
 import type { Commands } from '../lorawan/commands.ts'
+import type { DownlinksOptions } from '../lorawan/downlinks.ts'
 import { MemoryState, openTestDownlinks } from '../lorawan/downlinks.testing.ts'
 
 /** Commands of the registry's devices. */
-export async function openTestCommands(registry: Registry, clock: { now(): number }): Promise<Commands> {
+export async function openTestCommands(registry: Registry, clock: DownlinksOptions['clock']): Promise<Commands> {
   const downlinks = await openTestDownlinks({
     state: new MemoryState(),
     serverOf: () => undefined,

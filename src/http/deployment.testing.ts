@@ -17,6 +17,7 @@ export const PASSWORD = 'correct horse battery staple'
 /** A clock that a test moves. */
 interface TestClock {
   now(): number
+  elapsedMs(): number
   advance(ms: number): void
 }
 
@@ -57,6 +58,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
   let nowMs = START_MS
   const clock: TestClock = {
     now: () => nowMs,
+    elapsedMs: () => nowMs,
     advance: (ms) => {
       nowMs += ms
     },

@@ -234,11 +234,11 @@ class ReadingDesk {
     { organizationId, applicationId: ofApplication, sinceMs }: Branch,
     query: EventQuery,
   ): AsyncGenerator<EventPage, void, void> {
-    let checkedAtMs = this.#clock.now()
+    let checkedAtMs = this.#clock.elapsedMs()
     for await (const page of this.#history.pages(query)) {
-      const nowMs = this.#clock.now()
-      if (nowMs - checkedAtMs >= RIGHTS_CHECK_MS || nowMs < checkedAtMs) {
-        checkedAtMs = nowMs
+      const elapsedMs = this.#clock.elapsedMs()
+      if (elapsedMs - checkedAtMs >= RIGHTS_CHECK_MS) {
+        checkedAtMs = elapsedMs
         const branch = await admit(await callerOf(request, 'sessionOrBrokerAccess', this.#registry))
         const isSame =
           branch.organizationId === organizationId &&

@@ -46,7 +46,7 @@ export interface ServiceNumbers {
 export interface ServiceStatus {
   readonly version: string
   readonly startedAtMs: number
-  now(): number
+  uptimeMs(): number
   health(): Promise<readonly PartHealth[]>
   numbers(): Promise<ServiceNumbers>
 }
@@ -125,7 +125,7 @@ export function addStatusRoute(app: HttpApp, status: ServiceStatus): void {
         isWell: parts.every(({ isWell }) => isWell),
         version: status.version,
         startedAt: timestamp(status.startedAtMs),
-        uptimeSeconds: Math.floor((status.now() - status.startedAtMs) / 1000),
+        uptimeSeconds: Math.floor(status.uptimeMs() / 1000),
         numbers: viewerOf(request).isAdmin ? numbersOf(parts, await status.numbers()) : null,
       }
     },

@@ -42,8 +42,11 @@ interface Entry {
   lastMs: number
 }
 
+/** All that the throttle measures are durations. */
+type DurationClock = Pick<Clock, 'elapsedMs'>
+
 /** A throttle by account, by address, and by both, with exponential waits; it forgets with the process. */
-export function createLoginThrottle(clock: Clock): LoginThrottle {
+export function createLoginThrottle(clock: DurationClock): LoginThrottle {
   const pairs = createCounter(pairRule, clock)
   const addresses = createCounter(addressRule, clock)
   const accounts = createCounter(accountRule, clock)
@@ -76,15 +79,15 @@ interface Counter {
   forget(key: string): void
 }
 
-function createCounter(rule: Rule, clock: Clock): Counter {
+function createCounter(rule: Rule, clock: DurationClock): Counter {
   const entries = new BoundedCache<Entry>(entriesMaximum)
   return {
     isBlocked(key) {
       const entry = entries.get(key)
-      return entry !== undefined && clock.now() < entry.blockedUntilMs
+      return entry !== undefined && clock.elapsedMs() < entry.blockedUntilMs
     },
     add(key) {
-      const nowMs = clock.now()
+      const nowMs = clock.elapsedMs()
       const known = entries.get(key)
       const entry =
         known === undefined || nowMs - known.lastMs > memoryMs

@@ -19,6 +19,7 @@ export function createTestClock(): TestClock {
   let nowMs = testStartMs
   return {
     now: () => nowMs,
+    elapsedMs: () => nowMs,
     advance(ms) {
       nowMs += ms
     },

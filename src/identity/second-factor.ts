@@ -129,7 +129,9 @@ export function createSecondFactor(store: Store): SecondFactor {
 
   async function useCode(unit: Unit, row: Row, otp: string, takesRecoveryCode: boolean): Promise<Refusal | undefined> {
     const nowMs = clock.now()
-    if (nowMs < row.locked_until_at) {
+    const lockedMs = row.locked_until_at - nowMs
+    // A lock never lasts longer than its wait: not when the clock was set back since.
+    if (lockedMs > 0 && lockedMs <= waitAfter(row.failures)) {
       return refuse('resource_exhausted', 'second_factor_locked', 'too many wrong codes, try again later')
     }
     const step = stepOf(row, otp, nowMs)
@@ -141,12 +143,17 @@ export function createSecondFactor(store: Store): SecondFactor {
       return undefined
     }
     const failures = row.failures + 1
-    const locks = failures % failuresPerLock === 0 ? failures / failuresPerLock : 0
-    const waitMs = locks === 0 ? 0 : Math.min(lockMs.first * 2 ** (locks - 1), lockMs.longest)
-    await table.set({ failures, locked_until_at: nowMs + waitMs }).execute()
-    if (locks > 0) await unit.audit('second_factor.locked', String(row.user_id), null, { failures })
+    const isLocking = failures % failuresPerLock === 0
+    await table.set({ failures, locked_until_at: isLocking ? nowMs + waitAfter(failures) : nowMs }).execute()
+    if (isLocking) await unit.audit('second_factor.locked', String(row.user_id), null, { failures })
     return refuse('unauthenticated', 'otp_wrong', 'wrong one-time password')
   }
+}
+
+/** How long the lock lasts that so many failures have led to. */
+function waitAfter(failures: number): number {
+  const locks = Math.floor(failures / failuresPerLock)
+  return locks === 0 ? 0 : Math.min(lockMs.first * 2 ** (locks - 1), lockMs.longest)
 }
 
 type Row = Selectable<Schema['second_factors']>

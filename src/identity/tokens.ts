@@ -103,6 +103,8 @@ const ttlMaximumSeconds = 315_360_000
 const tokensMaximum = 10_000
 /** Tokens that one statement forgets. */
 const pruneBatch = 500
+/** Kept after their end: a clock that was ahead for a while, and was set back, has ended no token for good. */
+const pruneSlackMs = 86_400_000
 
 /** What the tokens are made of. */
 export interface TokenParts {
@@ -353,7 +355,7 @@ function createAdministration({ store, keys, verifier, accessLog }: TokenParts):
             eb
               .selectFrom('broker_tokens')
               .select('id')
-              .where('expires_at', '<=', clock.now())
+              .where('expires_at', '<=', clock.now() - pruneSlackMs)
               .orderBy('expires_at')
               .limit(pruneBatch),
           )

@@ -27,7 +27,11 @@ beforeEach(() => {
     warn: note,
     error: (fields, message) => note({ ...fields, error: undefined }, message),
   }
-  sightings = new DeviceSightings({ recordSeen: (batch) => recordSeen(batch), clock: { now: () => nowMs }, log })
+  sightings = new DeviceSightings({
+    recordSeen: (batch) => recordSeen(batch),
+    clock: { now: () => nowMs, elapsedMs: () => nowMs },
+    log,
+  })
 })
 
 function see(devEui: string, kind: PublishedEventKind = 'up', payload: object = {}): void {

@@ -16,7 +16,8 @@ export interface DeviceSighting extends DeviceState {
 export interface DeviceSightingsOptions {
   /** Writes sightings. An older one must not replace a newer one: they may come again after a failure. */
   readonly recordSeen: (sightings: readonly DeviceSighting[]) => Promise<void>
-  readonly clock: { now(): number }
+  /** The time of day, and for durations a clock that is never set. */
+  readonly clock: { now(): number; elapsedMs(): number }
   readonly log: Log
 }
 
@@ -48,6 +49,7 @@ interface HeardDevice {
 
 /** What was written at once, and rests since. */
 interface Write {
+  /** Of the clock that is never set. */
   readonly atMs: number
   readonly devices: readonly HeardDevice[]
 }
@@ -140,8 +142,8 @@ export class DeviceSightings implements PublishObserver {
 
   /** What is to be written now; its devices rest from here on, and the silent ones among those that have rested are forgotten. */
   #takeDue(): readonly DeviceSighting[] {
-    const nowMs = this.#clock.now()
-    for (let write = this.#rested(nowMs); write !== undefined; write = this.#rested(nowMs)) {
+    const elapsedMs = this.#clock.elapsedMs()
+    for (let write = this.#rested(elapsedMs); write !== undefined; write = this.#rested(elapsedMs)) {
       this.#writes.shift()
       for (const device of write.devices) {
         // One that did not wait for the end of its rest is due, or stands under a later write.
@@ -155,7 +157,7 @@ export class DeviceSightings implements PublishObserver {
     if (due.length === 0) return []
     // Rows that were registered together lie together: in order they are a third of the pages, and of the CPU time.
     due.sort((one, other) => (one.devEui < other.devEui ? -1 : 1))
-    const write = { atMs: nowMs, devices: due }
+    const write = { atMs: elapsedMs, devices: due }
     this.#writes.push(write)
     return due.map((device) => {
       const sighting = device.waiting as DeviceSighting
@@ -166,10 +168,10 @@ export class DeviceSightings implements PublishObserver {
   }
 
   /** The earliest write, if its devices have rested enough or there is no room to let them. */
-  #rested(nowMs: number): Write | undefined {
+  #rested(elapsedMs: number): Write | undefined {
     const [earliest] = this.#writes
     if (earliest === undefined) return undefined
-    return this.#isPressed() || nowMs - earliest.atMs >= REST_MS ? earliest : undefined
+    return this.#isPressed() || elapsedMs - earliest.atMs >= REST_MS ? earliest : undefined
   }
 
   /** Nothing may wait or rest any longer. */

@@ -24,7 +24,8 @@ export interface DownlinkHandOverOptions {
   /** Who takes the downlinks of the application's devices; undefined when nobody does. */
   readonly serverOf: (applicationId: string) => NetworkServer | undefined
   readonly places: DevicePlaces
-  readonly clock: { now(): number }
+  /** For durations: a clock that is never set. */
+  readonly clock: { elapsedMs(): number }
   readonly log: Log
   /** Runs the function in another turn of the event loop. */
   readonly defer: (run: () => void) => void
@@ -82,7 +83,7 @@ export class DownlinkHandOver {
     this.#clock = options.clock
     this.#log = options.log
     this.#defer = options.defer
-    this.#retriedAtMs = options.clock.now()
+    this.#retriedAtMs = options.clock.elapsedMs()
   }
 
   /** An item has come to wait: it is offered, unless others are before it or its network server is known to be away. */
@@ -100,7 +101,7 @@ export class DownlinkHandOver {
 
   /** To be called every second or so. */
   tick(): void {
-    const now = this.#clock.now()
+    const now = this.#clock.elapsedMs()
     if (now - this.#retriedAtMs < RETRY_MS) return
     this.#retriedAtMs = now
     const disabled = [...this.#disabled]

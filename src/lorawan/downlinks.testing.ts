@@ -82,7 +82,7 @@ export interface TestDownlinks extends Downlinks {
   readonly devices: Map<string, DevicePlace>
   /** Codecs by application; none for the others. */
   readonly codecs: Map<string, CommandCodec>
-  readonly clock: { ms: number; now(): number }
+  readonly clock: { ms: number; now(): number; elapsedMs(): number }
   /** Functions that wait for their time, the next one first. */
   readonly timers: { readonly ms: number; readonly run: () => void }[]
   /** Lets everything happen that needs no further time. */
@@ -107,6 +107,9 @@ export async function openTestDownlinks(
   const clock = {
     ms: Date.UTC(2026, 0, 15, 12),
     now(): number {
+      return this.ms
+    },
+    elapsedMs(): number {
       return this.ms
     },
   }

@@ -22,7 +22,8 @@ export interface DownlinksOptions {
   readonly places: DevicePlaces
   readonly registry: CommandRegistry
   readonly encoder: DownlinkEncoder
-  readonly clock: { now(): number }
+  /** The time of day, and for durations a clock that is never set. */
+  readonly clock: { now(): number; elapsedMs(): number }
   readonly log: Log
   /** Runs the function in another turn of the event loop. */
   readonly defer: (run: () => void) => void

@@ -1,7 +1,7 @@
 /** A broker core over in-memory duplexes, and a client of raw packets: thousands of tests in seconds, without a socket. */
 import { Broker } from '../../src/broker/broker.ts'
 import type { BrokerOptions } from '../../src/broker/broker.ts'
-import type { Clock } from '../../src/broker/clock.ts'
+import type { Clock, SteadyMs } from '../../src/broker/clock.ts'
 import { ALLOWED } from '../../src/broker/policy.ts'
 import type { Admission, Credentials, Decision, Permit, PermitEnd, Policy } from '../../src/broker/policy.ts'
 import type { Transport, TransportHandlers } from '../../src/broker/transport.ts'
@@ -22,9 +22,19 @@ import type {
 /** Time that stands still until a test moves it. */
 export class ManualClock implements Clock {
   #now = Date.UTC(2026, 0, 1)
+  #aheadMs = 0
 
   now(): number {
-    return this.#now
+    return this.#now + this.#aheadMs
+  }
+
+  steady(): SteadyMs {
+    return this.#now as SteadyMs
+  }
+
+  /** Sets the machine's clock forward, or back; no time passes. */
+  step(seconds: number): void {
+    this.#aheadMs += seconds * 1000
   }
 
   afterTurn(run: () => void): void {
