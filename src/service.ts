@@ -22,9 +22,10 @@ import { systemClock } from './identity/clock.ts'
 import { ensureFirstAdmin } from './identity/first-admin.ts'
 import { openRegistry } from './identity/registry.ts'
 import type { Registry } from './identity/registry.ts'
-import { AddressLimiter } from './listeners/address-limiter.ts'
+import { AddressLimiter, HTTPS_ADDRESS_LIMITS, MQTT_ADDRESS_LIMITS } from './listeners/address-limiter.ts'
 import { loadCertificates } from './listeners/certificates.ts'
 import type { Certificates } from './listeners/certificates.ts'
+import { Newcomers } from './listeners/newcomers.ts'
 import { listenTls } from './listeners/tls.ts'
 import { serveWebSocket } from './listeners/websocket.ts'
 import type { Log } from './log.ts'
@@ -57,8 +58,6 @@ const SIGHTINGS_FLUSH_MS = 5_000
 /** How often what has expired is forgotten in the registry. */
 const PRUNE_MS = 3_600_000
 const DAY_MS = 86_400_000
-/** Stops handshake floods and reconnect storms of one address; a site behind one address has few hundred clients. */
-const ADDRESS_LIMITS = { attemptsPerSecond: 200, openPerAddress: 20_000 }
 /** By which MQTT 5 readers learn the id of an event, the same as in the history. */
 const EVENT_ID_PROPERTY = 'event-id'
 /** Of each partition, where the log is in memory: enough for the console and for short absences. */
@@ -220,6 +219,9 @@ async function compose(
       make: () => backupOf(directory.path, engine instanceof EmbeddedEngine ? engine : undefined, systemClock.now()),
     },
     metrics: telemetry.registry,
+    newcomers: new Newcomers(new AddressLimiter(HTTPS_ADDRESS_LIMITS), () => {
+      broker.counters.connectionsRefused += 1
+    }),
     deployment: {
       mqtts: () => ({ host: settings.publicHost, port: mqttsPort }),
       certificateAuthority: certificates.caFile === undefined ? undefined : await readFile(certificates.caFile, 'utf8'),
@@ -227,7 +229,7 @@ async function compose(
     consoleDirectory: CONSOLE_DIRECTORY,
   })
   cleanups.push(() => http.close())
-  const limiter = new AddressLimiter(ADDRESS_LIMITS)
+  const limiter = new AddressLimiter(MQTT_ADDRESS_LIMITS)
   serveWebSocket(http.server, broker, limiter)
   const httpsAddress = await listening('FIELDGATE_HTTPS_PORT', settings.httpsPort, () =>
     http.listen({ host: settings.host, port: settings.httpsPort }),

@@ -190,7 +190,7 @@ async function openListeners(
       if (options.cert === undefined || options.key === undefined)
         command.error('error: --tls-port needs --cert and --key')
       const context = { cert: readFileSync(options.cert), key: readFileSync(options.key) }
-      const limiter = new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0 })
+      const limiter = new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 })
       open.push({
         name: 'mqtts',
         ...(await listenTls(broker, context, limiter, { host: LOOPBACK, port: options.tlsPort })),

@@ -2,6 +2,7 @@
 import { createServer as createPlainServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { answerFor, invalidArgument, RequestRefused } from './errors.ts'
 
 /** Certificate chain and private key in PEM. */
@@ -62,9 +63,9 @@ export function replaceCertificate(server: Server | TlsServer, tls: TlsMaterial)
   if (server instanceof TlsServer) server.setSecureContext({ ...tls, minVersion: 'TLSv1.2' })
 }
 
-/** Answers what is not even HTTP, in the one error body, and closes. */
+/** Answers what is not even HTTP, in the one error body, and closes. Before the end of TLS's handshake there is nobody to tell. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET' || !socket.writable || isShakingHands(socket)) {
     socket.destroy()
     return
   }
@@ -73,6 +74,14 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   socket.end(
     `HTTP/1.1 ${status} ${REASON_PHRASE[status] ?? 'Bad Request'}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\n\r\n${text}`,
+  )
+}
+
+/** Such a socket writes nothing, not even its end: it would stay open for as long as the client likes. */
+function isShakingHands(socket: Socket): boolean {
+  return (
+    socket instanceof TLSSocket &&
+    (socket as TLSSocket & { readonly secureConnecting?: boolean }).secureConnecting !== false
   )
 }
 

@@ -1,4 +1,6 @@
 /** The HTTP server: the specification's endpoints and the administration around them, put together. */
+import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { fastify, LogController, type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import type { Registry as MetricsRegistry } from 'prom-client'
@@ -73,9 +75,21 @@ export interface HttpServerOptions {
   readonly networkServerEvents?: NetworkServerEvents
   /** Metrics of all rooms; served at /metrics. */
   readonly metrics?: MetricsRegistry
+  /** Without it connections are bounded by their number alone, and a silent one keeps the server from closing. */
+  readonly newcomers?: Newcomers
   readonly deployment: DeploymentView
   /** The folder of the built console; without it there is no console. */
   readonly consoleDirectory?: string
+}
+
+/** Connections that have not asked anything yet, and what bounds them. */
+interface Newcomers {
+  /** To be called once for each server, before it listens. */
+  watch(server: Server): void
+  /** The connection has sent a request. */
+  settled(socket: Socket): void
+  /** Cuts those that are there, and those that come. */
+  close(): void
 }
 
 declare module 'fastify' {
@@ -155,7 +169,7 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   if (options.backups !== undefined) addBackupRoute(app, registry, options.backups)
 }
 
-function createApp({ log, settings, https }: HttpServerOptions): HttpApp {
+function createApp({ log, settings, https, newcomers }: HttpServerOptions): HttpApp {
   // More than one where `localhost` means two addresses.
   const servers: ReturnType<typeof createNodeServer>[] = []
   const app = fastify({
@@ -164,6 +178,9 @@ function createApp({ log, settings, https }: HttpServerOptions): HttpApp {
     serverFactory: (handler) => {
       const server = createNodeServer(handler, https)
       servers.push(server)
+      newcomers?.watch(server)
+      const settle = ({ socket }: IncomingMessage): void => newcomers?.settled(socket)
+      server.on('request', settle).on('upgrade', settle)
       return server
     },
     trustProxy: settings.trustedProxies === undefined ? false : [...settings.trustedProxies],
@@ -185,6 +202,7 @@ function createApp({ log, settings, https }: HttpServerOptions): HttpApp {
     for (const server of servers) replaceCertificate(server, tls)
   })
   app.addHook('preClose', async () => {
+    newcomers?.close()
     const cut = setTimeout(() => {
       for (const server of servers) server.closeAllConnections()
     }, CLOSE_TIMEOUT_MS)

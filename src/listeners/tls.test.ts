@@ -19,7 +19,7 @@ const cert = await makeCertificate({
 })
 const { broker } = await createHarness()
 const key = privateKey.export({ type: 'pkcs8', format: 'pem' })
-const limiter = new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0 })
+const limiter = new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 })
 const listener = await listenTls(broker, { cert, key }, limiter, { host: '127.0.0.1', port: 0 })
 after(async () => {
   await broker.close()

@@ -1,11 +1,11 @@
 /** MQTT over TLS: a socket that has shaken hands becomes a duplex of bytes and a peer, then the broker's. */
 import { createServer } from 'node:tls'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
-import type { Socket } from 'node:net'
 import type { Broker } from '../broker/broker.ts'
 import type { AddressLimiter } from './address-limiter.ts'
 import { listen } from './listen.ts'
 import type { Listener, ListenerOptions } from './listen.ts'
+import { Newcomers } from './newcomers.ts'
 import { SocketTransport } from './socket-transport.ts'
 
 /** Time for a TLS handshake; then the socket is closed. Stops half-open handshakes. */
@@ -33,16 +33,12 @@ export async function listenTls(
     ALPNCallback: chooseProtocol,
     noDelay: true,
   })
-  server.on('connection', (socket: Socket) => {
-    const address = socket.remoteAddress ?? ''
-    if (!limiter.admit(address, broker.clock.now())) {
-      broker.counters.connectionsRefused += 1
-      socket.destroy()
-      return
-    }
-    socket.once('close', () => limiter.closed(address))
+  const newcomers = new Newcomers(limiter, () => {
+    broker.counters.connectionsRefused += 1
   })
+  newcomers.watch(server)
   server.on('secureConnection', (socket: TLSSocket) => {
+    newcomers.settled(socket)
     broker.accept(new SocketTransport(socket), { address: socket.remoteAddress ?? '', listener: 'tls' })
   })
   // Before the handshake is over there is nobody to tell.
@@ -51,7 +47,15 @@ export async function listenTls(
     socket.destroy()
   })
   const listener = await listen(server, options)
-  return { ...listener, setCertificate: (next) => server.setSecureContext({ ...next, minVersion: 'TLSv1.2' }) }
+  return {
+    port: listener.port,
+    close: () => {
+      const closed = listener.close()
+      newcomers.close()
+      return closed
+    },
+    setCertificate: (next) => server.setSecureContext({ ...next, minVersion: 'TLSv1.2' }),
+  }
 }
 
 /**

@@ -15,7 +15,7 @@ import { serveWebSocket } from './websocket.ts'
 async function serve(context: TestContext): Promise<string> {
   const { broker } = await createHarness()
   const server = createServer()
-  serveWebSocket(server, broker, new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0 }))
+  serveWebSocket(server, broker, new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 }))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   context.after(async () => {

@@ -28,18 +28,19 @@ export function serveWebSocket(server: Server, broker: Broker, limiter: AddressL
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const address = request.socket.remoteAddress ?? ''
+    const { remoteAddress: address = '', remotePort: port = 0 } = request.socket
     const refusal = refusalOf(request)
     if (refusal !== undefined) {
       refuse(socket, refusal)
       return
     }
-    if (!limiter.admit(address, broker.clock.now())) {
+    if (!limiter.admit(address, port, broker.clock.steady())) {
       broker.counters.connectionsRefused += 1
       refuse(socket, '429 Too Many Requests')
       return
     }
-    request.socket.once('close', () => limiter.closed(address))
+    limiter.settled(address, port)
+    request.socket.once('close', () => limiter.closed(address, port))
     request.socket.setNoDelay(true)
     webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       broker.accept(webSocketTransport(webSocket), { address, listener: 'websocket' })

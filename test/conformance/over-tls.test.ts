@@ -22,7 +22,7 @@ const cert = await makeCertificate({
   role: { authority: false, hostNames: ['localhost'] },
 })
 const { broker } = await createHarness()
-const limiter = new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0 })
+const limiter = new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 })
 const listener = await listenTls(broker, { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }) }, limiter, {
   host: '127.0.0.1',
   port: 0,

@@ -1,0 +1,102 @@
+/** Connections that never get to what they came for: they are closed in time, bounded by address, and nobody else notices. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { connect as connectTls } from 'node:tls'
+import { within } from '../support/bounded-wait.ts'
+import { makeFolder, startAsProcess } from '../support/running-service.ts'
+import type { RunningService } from '../support/running-service.ts'
+import { HALF_A_HELLO, SilentConnections } from '../support/silent-connections.ts'
+import { WireClient } from '../support/wire-client.ts'
+
+/** The handshake's deadline, and time for a busy machine. */
+const HANDSHAKE_MS = 20_000
+/** The deadline of a request's header, looked at every 5 s, and time for a busy machine. */
+const HEADER_MS = 35_000
+/** What one address may have in silence, `HTTPS_ADDRESS_LIMITS`. */
+const PENDING_PER_ADDRESS = 1_000
+/** What an address may not have is closed when it is accepted, long before the deadline of the handshake. */
+const REFUSAL_MS = 6_000
+const MIB = 1_048_576
+
+let folder: string
+let service: RunningService
+let httpsPort: number
+
+before(async () => {
+  folder = await makeFolder()
+  service = await startAsProcess(folder, { FIELDGATE_LOG_LEVEL: 'warn' })
+  httpsPort = Number(new URL(service.https).port)
+})
+
+after(async () => {
+  await service.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function residentBytes(): Promise<number> {
+  const { text } = await service.http.ask('GET', '/metrics', { token: service.adminSession })
+  return Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1])
+}
+
+/** A new connection of either kind gets an answer. */
+async function assertServes(): Promise<void> {
+  const socket = connectTls({ host: 'localhost', port: httpsPort, ca: service.ca })
+  socket.write('GET /api/internal/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+  const [answer] = (await within(once(socket, 'data'), 'an answer over HTTPS')) as [Buffer]
+  assert.match(answer.toString(), /^HTTP\/1\.1 200 /)
+  socket.destroy()
+  using client = await WireClient.open(service, 5)
+  assert.equal(await client.connect({ username: 'nobody', password: 'default' }), 0x86)
+}
+
+describe('a connection that says nothing', { concurrency: true }, () => {
+  for (const [title, firstBytes] of [
+    ['nothing', undefined],
+    ['half of a ClientHello', HALF_A_HELLO],
+  ] as const) {
+    it(`to the HTTPS port, after ${title}, is closed at the deadline of the handshake`, async () => {
+      const address = '127.0.1.1'
+      using silent = await SilentConnections.open({
+        port: httpsPort,
+        count: 1,
+        address,
+        ...(firstBytes === undefined ? {} : { firstBytes }),
+      })
+      await silent.closed(HANDSHAKE_MS)
+    })
+  }
+
+  it('to the MQTTS port is closed at the deadline of the handshake', async () => {
+    using silent = await SilentConnections.open({ port: service.mqttsPort, count: 1, address: '127.0.1.1' })
+    await silent.closed(HANDSHAKE_MS)
+  })
+
+  it('to the HTTPS port, after the handshake, is closed at the deadline of the header', async () => {
+    const socket = connectTls({ host: 'localhost', port: httpsPort, ca: service.ca })
+    await once(socket, 'secureConnect')
+    socket.resume()
+    await within(once(socket, 'close'), 'the end of the connection', HEADER_MS)
+  })
+
+  it('by the thousand leaves room for all other addresses, and the memory is given back', async () => {
+    const flood = { count: 2_000, address: '127.0.1.2', firstBytes: HALF_A_HELLO }
+    using overHttps = await SilentConnections.open({ ...flood, port: httpsPort })
+    using overMqtts = await SilentConnections.open({ ...flood, port: service.mqttsPort })
+    await overHttps.closed(REFUSAL_MS, PENDING_PER_ADDRESS)
+    assert.ok(overMqtts.size > PENDING_PER_ADDRESS / 2, 'what may wait does')
+    await assertServes()
+    await overHttps.closed(HANDSHAKE_MS)
+    await overMqtts.closed(HANDSHAKE_MS)
+    await assertServes()
+    const afterOne = await residentBytes()
+    // The address itself is no worse off for it, and a second flood lives in what the first has given back.
+    using again = await SilentConnections.open({ ...flood, port: httpsPort })
+    await again.closed(REFUSAL_MS, PENDING_PER_ADDRESS)
+    assert.ok(again.size > PENDING_PER_ADDRESS / 2)
+    await again.closed(HANDSHAKE_MS)
+    const grownBytes = (await residentBytes()) - afterOne
+    assert.ok(grownBytes < 50 * MIB, `${Math.round(grownBytes / MIB)} MiB more than before`)
+  })
+})
