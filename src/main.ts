@@ -3,7 +3,7 @@ import { run } from './cli/program.ts'
 import { processTerminal } from './cli/terminal.ts'
 
 /** Time for what is still on its way to standard output and to the log. */
-const LINGER_MS = 5_000
+const LINGER_MS = 1_500
 
 // A reader that leaves early (`fieldgate device list | head`) is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))

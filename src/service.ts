@@ -228,7 +228,9 @@ async function compose(
     },
     consoleDirectory: CONSOLE_DIRECTORY,
   })
-  cleanups.push(() => http.close())
+  let httpClosed: Promise<void> | undefined
+  const closeHttp = (): Promise<void> => (httpClosed ??= http.close())
+  cleanups.push(closeHttp)
   const limiter = new AddressLimiter(MQTT_ADDRESS_LIMITS)
   serveWebSocket(http.server, broker, limiter)
   const httpsAddress = await listening('FIELDGATE_HTTPS_PORT', settings.httpsPort, () =>
@@ -244,7 +246,7 @@ async function compose(
   mqttsPort = mqtts.port
   cleanups.push(async () => {
     // No new connections, then none at all: the listeners are closed when the last one is.
-    const closed = mqtts.close()
+    const closed = Promise.all([mqtts.close(), closeHttp()])
     // What waits for its codec goes on while the broker can still own it.
     uplinks.close()
     await broker.close()

@@ -9,8 +9,11 @@ import { describeStartFailure } from './start-failure.ts'
 import { isDoneWithin, listenForStop } from './stop-signal.ts'
 import type { Terminal } from './terminal.ts'
 
-/** How long an orderly end may take: connections are told, and what was acknowledged is already safe. */
-const CLOSE_TIMEOUT_MS = 30_000
+/**
+ * How long an orderly end may take: connections are told, and what was acknowledged is already safe. Less than the 10 s after which Docker kills what
+ * it stops.
+ */
+const CLOSE_TIMEOUT_MS = 8_000
 
 /** `fieldgate serve`: runs the service until a signal; resolves with the exit code. */
 export async function serve(terminal: Terminal): Promise<number> {

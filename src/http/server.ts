@@ -105,12 +105,12 @@ const BODY_LIMIT_BYTES = 1024 * 1024
 /** How long a handler may take before the caller hears 503. */
 const HANDLER_TIMEOUT_MS = 60_000
 
-/** How long a closing server waits for requests that are under way. */
-const CLOSE_TIMEOUT_MS = 10_000
+/** How long a closing server waits for requests that are under way. Whoever ends the service often kills it 10 s after SIGTERM. */
+const CLOSE_TIMEOUT_MS = 4_000
 
 /**
  * Makes the server, with all routes, not yet listening: `await server.listen({ host, port })`. `server.close()` stops
- * taking requests (503 on open connections), waits up to 10 s for those under way, and then cuts.
+ * taking requests (503 on open connections), waits up to 4 s for those under way, and then cuts.
  */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
   const app = createApp(options)

@@ -59,6 +59,7 @@ export class ChirpStackApi {
   readonly #applications: applicationService.ApplicationServiceClient
   readonly #devices: deviceService.DeviceServiceClient
   readonly #metadata = new grpc.Metadata()
+  readonly #running = new Set<ClientUnaryCall>()
 
   constructor({ target, apiKey, tls }: ChirpStackAddress) {
     const credentials: ChannelCredentials =
@@ -158,17 +159,21 @@ export class ChirpStackApi {
     return promise
   }
 
+  /** Calls that have no answer yet reject. */
   close(): void {
+    for (const call of this.#running) call.cancel()
     for (const client of [this.#tenants, this.#applications, this.#devices]) client.close()
   }
 
   #call<Query, Answer>(call: Call<Query, Answer>, query: Query): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    call(query, this.#metadata, { deadline: Date.now() + CALL_MS }, (error, answer) => {
+    const running = call(query, this.#metadata, { deadline: Date.now() + CALL_MS }, (error, answer) => {
+      this.#running.delete(running)
       if (error !== null) reject(error)
       else if (answer === undefined) reject(new Error('an answer without content'))
       else resolve(answer)
     })
+    this.#running.add(running)
     return promise
   }
 }
