@@ -95,6 +95,7 @@ function ensureDebianPackages() {
     '/usr/sbin/mosquitto': 'mosquitto',
     curl: 'curl',
     openssl: 'openssl',
+    faketime: 'faketime',
     chromium: 'chromium',
   })
   const missing = needed.filter(([program]) => spawnSync('which', [program]).status !== 0).map(([, debian]) => debian)

@@ -7,6 +7,7 @@ import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Administration } from '../support/administration.ts'
 import { within } from '../support/bounded-wait.ts'
+import { createRandom } from '../support/random.ts'
 import { makeFolder, spawnService, startAsProcess } from '../support/running-service.ts'
 import type { Program } from '../support/program.ts'
 import { CrashPublisher, CrashSubscriber, messageKey } from './crash-clients.ts'
@@ -200,16 +201,5 @@ function checkOnce(subscribers: readonly CrashSubscriber[], publishers: readonly
     if (qos !== 2) continue
     const repeated = [...received].filter(([key, times]) => key.startsWith(`${twice?.name}:`) && times > 1)
     assert.deepEqual(repeated.slice(0, 10), [], `${name} got ${repeated.length} QoS 2 messages more than once`)
-  }
-}
-
-/** Mulberry32: good enough for moments, and the same everywhere. */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 }

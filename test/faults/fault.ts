@@ -1,8 +1,7 @@
 /** What a fault is to `npm run faults`, and the world that it strikes. */
+import type { Program } from '../support/program.ts'
+import type { Random } from '../support/random.ts'
 import type { RunningService } from '../support/running-service.ts'
-
-/** From 0 up to, and without, 1. The same seed gives the same numbers, so a round can be repeated. */
-export type Random = () => number
 
 /** One kind of fault. The runner checks the promises of `FaultWorld` after each run; a fault checks what is only true of itself. */
 export interface Fault {
@@ -12,7 +11,7 @@ export interface Fault {
   readonly impossible?: (world: FaultWorld) => string | undefined
   /**
    * Does the fault and takes it back, so that the service runs healthy again when the promise resolves. Answers one line for people
-   * about the run. Throws an AssertionError when a promise of the service is broken.
+   * about the run. Throws an AssertionError when a promise of the service is broken; the world is given up then, whatever its state.
    */
   run(world: FaultWorld, random: Random): Promise<string>
 }
@@ -30,6 +29,12 @@ export interface FaultWorld {
   readonly service: RunningService
   /** The process id of that service. */
   readonly pid: number
+  /** How often a witness has connected so far: it grows where a connection ended. */
+  readonly connects: number
+  /** The longest time in ms that a message has taken to a subscriber since the round began; messages that were sent again do not count. */
+  readonly slowestMs: number
+  /** By this much smaller faults are, where there is little time: 1 in the command. */
+  readonly scale: number
   /** Of the world. Only the service writes into it; faults damage copies. */
   readonly dataDirectory: string
   /** Keys (`messageKey`) of all messages that were acknowledged to the publishers so far. The set is live: it grows under load. */
@@ -39,8 +44,12 @@ export interface FaultWorld {
 
   /** Stops the service and waits for its end; throws an AssertionError when SIGTERM takes more than 10 s. Answers the time in ms. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number>
-  /** Starts the service again on `dataDirectory`, and resolves when the witnesses are connected again. */
-  start(): Promise<void>
+  /**
+   * Starts the service again on `dataDirectory`, with these variables of its environment as well, and resolves when the witnesses are connected again.
+   */
+  start(environment?: Readonly<Record<string, string>>): Promise<void>
+  /** Starts it without waiting for anything: for a fault while it starts. The caller ends the process, and calls `start`. */
+  startUnwatched(): Program
   /** Resolves when the publishers got so many more acknowledgements. */
   load(messages: number): Promise<void>
 

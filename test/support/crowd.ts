@@ -1,4 +1,5 @@
 /** All kinds of peers at once that keep a service from ending: silent, half done, slow, busy, or only many. */
+import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http2'
 import type { Http2Server } from 'node:http2'
 import { once } from 'node:events'
@@ -58,13 +59,14 @@ export class Crowd {
   readonly #sockets: TLSSocket[] = []
   readonly #silent: SilentConnections[] = []
   readonly #clients: WireClient[] = []
+  readonly #prefix = randomBytes(4).toString('hex')
   #uploading: NodeJS.Timeout | undefined = undefined
 
   /** Resolves when everybody is there. */
   static async open(service: RunningService, mqttClients: number): Promise<Crowd> {
     const crowd = new Crowd(service)
     const administration = new Administration(service)
-    const organizationId = await administration.organization(`crowd-${service.mqttsPort}-${mqttClients}`)
+    const organizationId = await administration.organization(`crowd-${randomUUID()}`)
     const decoder = { payloadCodec: 'CUSTOM_JS', payloadDecoderScript: ENDLESS_DECODER }
     const applicationId = await administration.application(organizationId, decoder)
     const quietId = await administration.application(organizationId)
@@ -76,8 +78,8 @@ export class Crowd {
     }
     await crowd.#beSilent()
     await crowd.#connectClients(integrator, mqttClients)
-    await crowd.#keepCodecBusy(networkServer, applicationId, await administration.device(applicationId))
-    await crowd.#readSlowly(networkServer, integrator, quietId, await administration.device(quietId))
+    await crowd.#keepCodecBusy(networkServer, applicationId, await deviceOf(administration, applicationId))
+    await crowd.#readSlowly(networkServer, integrator, quietId, await deviceOf(administration, quietId))
     await crowd.#upload(quietId)
     return crowd
   }
@@ -157,7 +159,14 @@ export class Crowd {
     let row = 0
     this.#uploading = setInterval(() => {
       row += 1
-      if (!socket.destroyed) socket.write(`11\r\nc0ffee${row.toString(16).padStart(10, '0')}\n\r\n`)
+      if (!socket.destroyed) socket.write(`11\r\n${this.#prefix}${row.toString(16).padStart(8, '0')}\n\r\n`)
     }, 5)
   }
+}
+
+/** A service that lives longer than one crowd has the devices of the ones before. */
+async function deviceOf(administration: Administration, applicationId: string): Promise<string> {
+  const devEui = randomBytes(8).toString('hex')
+  await administration.must('POST', '/api/devices', { device: { devEUI: devEui, applicationID: applicationId } })
+  return devEui
 }

@@ -1,0 +1,13 @@
+/** From 0 up to, and without, 1. */
+export type Random = () => number
+
+/** Mulberry32: good enough for moments and choices, and the same everywhere for the same seed. */
+export function createRandom(seed: number): Random {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
