@@ -40,8 +40,9 @@ async function ask(terminal: Terminal, question: string): Promise<string> {
   const setRaw = (isRaw: boolean) => {
     if ('setRawMode' in input && typeof input.setRawMode === 'function') input.setRawMode(isRaw)
   }
-  terminal.error(question)
+  // The prompt invites to type: nothing is echoed from then on.
   setRaw(true)
+  terminal.error(question)
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   let typed: string[] = []
   const onData = (chunk: Buffer | string) => {

@@ -62,7 +62,7 @@ describe('fieldgate serve', () => {
     assert.match(output.out, /^Fieldgate \S+ is ready\.$/m)
     assert.match(output.out, /^First start: log in as admin with the password \S{10,}$/m)
     assert.match(output.out, /^ {2}API reference +https:\/\/\S+:\d+\/api\/docs$/m)
-    assert.match(output.out, /^ {2}MQTT over TLS +\S+:\d+$/m)
+    assert.match(output.out, /^ {2}MQTT over TLS +\S+:\d+\n {2}or WebSocket +wss:\/\/\S+:\d+\/mqtt$/m)
     child.kill('SIGTERM')
     assert.deepEqual(await ended, { code: 0, signal: null })
     assert.ok(!(await readdir(join(scratch, 'one'))).includes('instance.json'))

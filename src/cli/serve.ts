@@ -75,6 +75,7 @@ function greeting(service: Service, settings: Settings): string {
 ${admin}  console        ${https}
   API reference  ${https}/api/docs
   MQTT over TLS  ${mqtts.host}:${mqtts.port}
+  or WebSocket   ${https.replace('https:', 'wss:')}/mqtt
 ${trusted}  data           ${settings.dataDirectory}
 `
 }

@@ -82,7 +82,7 @@ function AccessPanels({ access, deployment }: AccessPanelsProps): ReactElement {
         <Stack>
           <SimpleGrid cols={{ base: 1, sm: 2 }}>
             <CopyField label="Broker (MQTT over TLS)" value={`${mqttsHost}:${mqttsPort}`} />
-            <CopyField label="Broker (WebSocket)" value={`wss://${window.location.host}/mqtt`} />
+            <CopyField label="Broker (WebSocket, path /mqtt)" value={`wss://${window.location.host}/mqtt`} />
             <CopyField label="User name (the token)" value={token.jwt} />
             <CopyField label="Password" value="default" />
             <CopyField label="Topic of events" value={topics.events} />
