@@ -15,6 +15,8 @@ const LIBRARY = ['x86_64', 'aarch64']
 /** libfaketime looks at its file once a second; the service's tick follows within another. */
 const SETTLES_MS = 2_500
 const HOUR_SECONDS = 3_600
+/** Ahead of the real time from the start on: what comes an hour back is still younger than its device, and so in its history. */
+const START_SECONDS = 2 * HOUR_SECONDS
 
 export const CLOCK_FAULTS: readonly Fault[] = [
   {
@@ -25,7 +27,7 @@ export const CLOCK_FAULTS: readonly Fault[] = [
       const folder = await mkdtemp(join(tmpdir(), 'fieldgate-clock-'))
       const file = join(folder, 'clock')
       const set = (seconds: number): Promise<void> => writeFile(file, `${seconds < 0 ? '' : '+'}${seconds}\n`)
-      await set(0)
+      await set(START_SECONDS)
       await world.stop('SIGTERM')
       try {
         await world.start({
@@ -40,7 +42,7 @@ export const CLOCK_FAULTS: readonly Fault[] = [
         const steps = random() < 0.5 ? [HOUR_SECONDS, -HOUR_SECONDS] : [-HOUR_SECONDS, HOUR_SECONDS]
         const { connects } = world
         for (const seconds of [...steps, 0]) {
-          await set(seconds)
+          await set(START_SECONDS + seconds)
           await sleep(SETTLES_MS)
           await assertNobodyNotices(world, connects)
         }

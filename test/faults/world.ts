@@ -40,6 +40,11 @@ export class World implements FaultWorld {
   readonly scale: number
   readonly #folder: string
   readonly #unmount: () => void
+  /** Leaves no process and no file system behind when this process ends before its time. */
+  readonly #atExit = (): void => {
+    this.#running?.program.signal('SIGKILL')
+    this.#unmount()
+  }
   #running: Running | undefined = undefined
   #publishers: readonly FaultPublisher[] = []
   #subscribers: readonly FaultSubscriber[] = []
@@ -68,6 +73,7 @@ export class World implements FaultWorld {
     this.disk = disk
     this.#unmount = unmount
     this.scale = scale
+    process.once('exit', this.#atExit)
   }
 
   get service(): RunningService {
@@ -188,6 +194,7 @@ export class World implements FaultWorld {
       await cp(this.dataDirectory, kept, { recursive: true }).catch(() => {})
     }
     this.#unmount()
+    process.off('exit', this.#atExit)
     await rm(this.#folder, { recursive: true, force: true })
     return kept
   }
