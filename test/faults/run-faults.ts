@@ -2,14 +2,23 @@
 import { createRandom } from '../support/random.ts'
 import type { Random } from '../support/random.ts'
 import { CLOCK_FAULTS } from './clock-faults.ts'
+import { DAMAGE_FAULTS } from './damage.ts'
 import { DISK_FAULTS } from './disk-faults.ts'
 import type { Fault } from './fault.ts'
+import { FULL_DISK_FAULTS } from './full-disk.ts'
 import { NETWORK_FAULTS } from './network-faults.ts'
 import { PROCESS_FAULTS } from './process-faults.ts'
 import { World } from './world.ts'
 
 /** All that there are. One that is added here is part of the command and of the tests. */
-const FAULTS: readonly Fault[] = [...PROCESS_FAULTS, ...NETWORK_FAULTS, ...CLOCK_FAULTS, ...DISK_FAULTS]
+const FAULTS: readonly Fault[] = [
+  ...PROCESS_FAULTS,
+  ...NETWORK_FAULTS,
+  ...CLOCK_FAULTS,
+  ...DISK_FAULTS,
+  ...FULL_DISK_FAULTS,
+  ...DAMAGE_FAULTS,
+]
 /** Between the seeds of two rounds, so that each has numbers of its own. */
 const ROUND_STEP = 7_919
 
