@@ -20,6 +20,12 @@ function refusal(code: string, reason: string): Refusal {
   return { allowed: false, reasonCode: ReasonCodes.notAuthorized, reason, code, untold: 'discard' }
 }
 
+/**
+ * ChirpStack v4 asks for Clean Start 0 and names no Session Expiry Interval. By the specification its Session ends with the connection. It then
+ * throws away each event that was not acknowledged.
+ */
+const DEFAULT_SESSION_EXPIRY_SECONDS = 3_600
+
 export interface NetworkServerPermitOptions {
   readonly credential: Pick<ServiceCredential, 'id' | 'organizationId'>
   /** The applications of the credential's organization, kept right; undefined for the whole deployment. */
@@ -37,6 +43,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   readonly identity: string
   readonly ground: string
   readonly expiresAtMs = undefined
+  readonly defaultSessionExpirySeconds = DEFAULT_SESSION_EXPIRY_SECONDS
   readonly maximumMessagesPerSecond: number
   readonly mayReceive: ((topicName: string) => boolean) | undefined
   readonly grounds: readonly string[]

@@ -114,7 +114,7 @@ function accept(
   }
   broker.sessions.wake(session)
   broker.wills.forgive(session)
-  session.expirySeconds = expiryOf(broker, packet)
+  session.expirySeconds = expiryOf(broker, packet, permit)
   const { limits } = broker
   const properties = packet.properties ?? {}
   const keepAliveSeconds = keepAliveOf(broker, packet)
@@ -165,10 +165,11 @@ function clientIdOf(broker: Broker, packet: ConnectPacket): string | undefined {
   return Buffer.byteLength(packet.clientId) <= broker.limits.maximumClientIdBytes ? packet.clientId : undefined
 }
 
-function expiryOf(broker: Broker, packet: ConnectPacket): number {
+function expiryOf(broker: Broker, packet: ConnectPacket, permit: Permit): number {
   const maximum = broker.limits.maximumSessionExpirySeconds
   if (packet.protocolVersion === 4) return packet.cleanStart ? 0 : maximum
-  const asked = packet.properties?.sessionExpiryIntervalSeconds ?? 0
+  const unlessAsked = packet.cleanStart ? 0 : (permit.defaultSessionExpirySeconds ?? 0)
+  const asked = packet.properties?.sessionExpiryIntervalSeconds ?? unlessAsked
   return Math.min(asked === NEVER_EXPIRES ? Infinity : asked, maximum)
 }
 

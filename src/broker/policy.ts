@@ -70,6 +70,11 @@ export interface Permit extends PermitHolder {
   readonly expiresAtMs: number | undefined
   /** PUBLISH packets a second that this connection may send, on average over a second. */
   readonly maximumMessagesPerSecond: number
+  /**
+   * Seconds for which the Session is kept where the client asks for Clean Start 0 and names no Session Expiry Interval; CONNACK tells it
+   * (MQTT 5.0 §3.2.2.3.2). Absent: the Session ends with its connection, as the specification has it.
+   */
+  readonly defaultSessionExpirySeconds?: number | undefined
   mayPublish(topicName: string): Decision | Promise<Decision>
   /** For a shared subscription: the Topic Filter behind `$share/{ShareName}/`. */
   maySubscribe(topicFilter: string): Decision

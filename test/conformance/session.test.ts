@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createHarness } from '../support/broker-harness.ts'
+import { TestPermit, createHarness } from '../support/broker-harness.ts'
 import { both, everything, expectEnd, lasting, payloads, publishFully } from './both-versions.ts'
 
 describe('a Session', () => {
@@ -65,6 +65,39 @@ describe('a Session', () => {
       first.drop()
       assert.equal(broker.counters.sessions, 0)
     }
+  })
+
+  test('without Session Expiry Interval is kept where the permit says so, for Clean Start 0 alone, and CONNACK says so', async () => {
+    const { connect, broker, clock, policy } = await createHarness({ limits: { maximumSessionExpirySeconds: 90 } })
+    const { admit } = policy
+    policy.admit = async (credentials) => {
+      const admission = await admit(credentials)
+      assert.ok(admission.allowed && admission.permit instanceof TestPermit)
+      admission.permit.defaultSessionExpirySeconds = 60
+      return admission
+    }
+    const fields = { clientId: 'c', cleanStart: false }
+    const first = await connect(fields)
+    assert.equal(first.connack?.properties?.sessionExpiryIntervalSeconds, 60)
+    assert.equal(first.sessionPresent, false)
+    first.drop()
+    clock.advance(broker, 59)
+    const second = await connect(fields)
+    assert.equal(second.sessionPresent, true)
+    second.drop()
+    clock.advance(broker, 61)
+    assert.equal(broker.counters.sessions, 0)
+    for (const asked of [
+      { ...fields, cleanStart: true },
+      { ...fields, properties: { sessionExpiryIntervalSeconds: 0 } },
+    ]) {
+      const client = await connect(asked)
+      assert.equal(client.connack?.properties?.sessionExpiryIntervalSeconds, undefined)
+      client.drop()
+      assert.equal(broker.counters.sessions, 0)
+    }
+    const asking = await connect({ ...fields, properties: { sessionExpiryIntervalSeconds: 80 } })
+    assert.equal(asking.connack?.properties?.sessionExpiryIntervalSeconds, undefined)
   })
 
   test('ends when its expiry has passed, and not before [MQTT-4.1.0-2] [MQTT-3.1.2-23]', async () => {

@@ -62,6 +62,7 @@ export class TestPermit implements Permit {
   readonly ground = 'a ground'
   expiresAtMs: number | undefined = undefined
   maximumMessagesPerSecond = Infinity
+  defaultSessionExpirySeconds: number | undefined = undefined
   mayReceive: ((topicName: string) => boolean) | undefined = undefined
   belongsSinceMs: ((topicFilter: string) => Promise<number>) | undefined = undefined
   publish: (topicName: string) => Decision | Promise<Decision> = () => ALLOWED
