@@ -45,6 +45,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   readonly expiresAtMs = undefined
   readonly defaultSessionExpirySeconds = DEFAULT_SESSION_EXPIRY_SECONDS
   readonly maximumMessagesPerSecond: number
+  readonly backPressure: 'own' | 'shared'
   readonly mayReceive: ((topicName: string) => boolean) | undefined
   readonly grounds: readonly string[]
   readonly seenChanges: number
@@ -55,6 +56,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   constructor(options: NetworkServerPermitOptions) {
     const { id, organizationId } = options.credential
     this.tenant = organizationId === null ? 'deployment' : `organization:${organizationId}`
+    this.backPressure = organizationId === null ? 'shared' : 'own'
     this.identity = `network-server:${id}`
     this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
     this.seenChanges = options.seenChanges

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { BackPressure } from './back-pressure.ts'
 import { systemClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { Connection } from './connection.ts'
@@ -24,7 +25,7 @@ import { createCounters } from './counters.ts'
 import type { Counters } from './counters.ts'
 import { Deadlines } from './deadlines.ts'
 import { Delivery } from './delivery.ts'
-import type { Engine } from './engine.ts'
+import type { Engine, EngineFailure } from './engine.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { silentLog } from './log.ts'
@@ -103,6 +104,7 @@ export class Broker implements Publisher, Dispatcher {
   /** By which the machine's clock is ahead of the steady one. */
   #clockAheadMs: number
   #throttled = new Set<Connection>()
+  readonly #waiting = new Set<BackPressure>()
   #closed: Promise<void> | undefined = undefined
 
   constructor(options: BrokerOptions) {
@@ -124,7 +126,7 @@ export class Broker implements Publisher, Dispatcher {
     const { clock, limits, counters, store } = this
     this.delivery = new Delivery(engine, index, clock, limits, counters, store, idProperty, ready)
     this.retained = new RetainedMessages(limits)
-    this.router = new Router(index, this.delivery, this.retained, engine, counters, observer, keepsQoS0, clock)
+    this.router = new Router(index, this.delivery, this.retained, engine, observer, keepsQoS0, clock)
     this.wills = new WillMessages(this.deadlines, (session, due) => void this.#publishWill(session, due))
     this.sessions = new Sessions(index, this.delivery, this.deadlines, this.wills, limits, counters, store)
     options.policy.watchAccess?.((lost) => this.#endSessions(lost))
@@ -159,6 +161,7 @@ export class Broker implements Publisher, Dispatcher {
     const throttled = this.#throttled
     this.#throttled = new Set()
     for (const connection of throttled) connection.unthrottle()
+    for (const waiting of this.#waiting) waiting.tick()
     this.#followClock()
     this.deadlines.advance(this.clock.steady())
     void this.store?.checkpoint()
@@ -172,7 +175,11 @@ export class Broker implements Publisher, Dispatcher {
       return Promise.resolve()
     }
     return new Promise((resolve, reject) => {
-      this.router.own(own, { owned: () => resolve(), failed: ({ reason }) => reject(new Error(reason)) })
+      const failed = ({ reason }: EngineFailure): void => {
+        this.counters.publishesRefused += 1
+        reject(new Error(reason))
+      }
+      this.router.own(own, { owned: () => resolve(), failed })
     })
   }
 
@@ -290,6 +297,15 @@ export class Broker implements Publisher, Dispatcher {
     this.#throttled.add(connection)
   }
 
+  /** Something of a connection waits for the engine, and is told of each tick. */
+  waits(backPressure: BackPressure): void {
+    this.#waiting.add(backPressure)
+  }
+
+  waitsNoMore(backPressure: BackPressure): void {
+    this.#waiting.delete(backPressure)
+  }
+
   /** Counts and keeps a refusal, and says so once in the log. */
   refused(connection: Connection, refusal: RefusalOf, fields: object): void {
     const { kind, code } = refusal
@@ -398,8 +414,10 @@ export class Broker implements Publisher, Dispatcher {
     const message = new Message(fields, expiryOf(fields.properties, this.clock))
     if (qos === 0) this.router.pass(message)
     else {
-      const failed = ({ reason }: { readonly reason: string }): void =>
+      const failed = ({ reason }: EngineFailure): void => {
+        this.counters.publishesRefused += 1
         this.log.error({ clientId: session.clientId, topicName, reason }, 'will.failed')
+      }
       this.router.own(message, { owned: () => {}, failed })
     }
   }

@@ -5,6 +5,7 @@ import { PacketReader } from '../mqtt/packet-reader.ts'
 import type { ProtocolVersion, QoS, ServerPacket, WillMessage } from '../mqtt/packet.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
+import { BackPressure } from './back-pressure.ts'
 import type { Broker } from './broker.ts'
 import { later, momentOf } from './clock.ts'
 import type { SteadyMs } from './clock.ts'
@@ -56,6 +57,7 @@ export class Connection implements TransportHandlers {
   #state: State = 'awaiting connect'
   #agreement: Agreement | undefined = undefined
   #permit: Permit | undefined = undefined
+  #backPressure: BackPressure | undefined = undefined
   #unwatch: (() => void) | undefined = undefined
   will: WillMessage | undefined = undefined
   /** Messages of this connection that were given to the engine and that it does not own yet. */
@@ -67,12 +69,13 @@ export class Connection implements TransportHandlers {
   /** Bytes of the largest packet that the client takes. */
   #clientMaximumPacketSizeBytes = Infinity
   #flushPlanned = false
-  #waiting = false
+  /** What its next packet waits for. */
+  #waits = 0
   #paused = false
   #lastPacketAt: SteadyMs
   readonly #window: RateWindow
   #throttled = false
-  #whenSettled: (() => void) | undefined = undefined
+  #settled: PromiseWithResolvers<void> | undefined = undefined
   #incomingAliases: IncomingTopicAliases | undefined = undefined
   #outgoingAliases: OutgoingTopicAliases | undefined = undefined
 
@@ -109,6 +112,11 @@ export class Connection implements TransportHandlers {
 
   get permit(): Permit {
     return this.#permit as Permit
+  }
+
+  /** Set where what it publishes is not refused for a reason that passes. */
+  get backPressure(): BackPressure | undefined {
+    return this.#backPressure
   }
 
   get protocolVersion(): ProtocolVersion {
@@ -158,6 +166,7 @@ export class Connection implements TransportHandlers {
     const { deadlines } = this.broker
     this.#unwatch?.()
     this.#permit = permit
+    if (permit.backPressure !== undefined) this.#backPressure ??= new BackPressure(this.broker, this)
     this.#window.maximumPublishes = permit.maximumMessagesPerSecond
     this.#unwatch = permit.watch((end) => this.#permitChanged(end))
     deadlines.clear(this.#expiry)
@@ -252,18 +261,27 @@ export class Connection implements TransportHandlers {
 
   /** Resolves when the engine owns, or has refused, all that this connection published. */
   settled(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#whenSettled = resolve
-    })
+    return (this.#settled ??= Promise.withResolvers()).promise
   }
 
   publishSettled(): void {
     this.pendingPublishes -= 1
-    if (this.pendingPublishes === 0 && this.#whenSettled !== undefined) {
-      const settled = this.#whenSettled
-      this.#whenSettled = undefined
-      settled()
-    }
+    if (this.pendingPublishes > 0 || this.#settled === undefined) return
+    const settled = this.#settled
+    this.#settled = undefined
+    settled.resolve()
+  }
+
+  /** Packets are handled in order: the next waits for this. Nothing more than a buffer is read meanwhile. */
+  waitFor(judged: Promise<void>): void {
+    this.#waits += 1
+    judged.then(
+      () => {
+        this.#waits -= 1
+        this.#resume()
+      },
+      (error: unknown) => this.#failed(error),
+    )
   }
 
   /** Writes what waits. Called once after each turn in which something was sent. */
@@ -353,13 +371,13 @@ export class Connection implements TransportHandlers {
     this.#countWindow(0, chunk.length)
     this.#reader.push(chunk)
     this.#read()
-    if ((this.#waiting || this.#throttled) && this.#reader.bufferedBytes > MAXIMUM_WAITING_BYTES) this.#pause()
+    if ((this.#waits > 0 || this.#throttled) && this.#reader.bufferedBytes > MAXIMUM_WAITING_BYTES) this.#pause()
   }
 
   #read(): void {
     const now = this.broker.clock.steady()
     try {
-      while (!this.#waiting && !this.#throttled && this.#state !== 'closed') {
+      while (this.#waits === 0 && !this.#throttled && this.#state !== 'closed') {
         const packet = this.#reader.next()
         if (packet === undefined) return
         this.#lastPacketAt = now
@@ -368,29 +386,17 @@ export class Connection implements TransportHandlers {
           this.#countWindow(1, 0)
         }
         const judged = handlePacket(this.broker, this, packet)
-        if (judged !== undefined) this.#waitFor(judged)
+        if (judged !== undefined) this.waitFor(judged)
       }
     } catch (error) {
       this.#failed(error)
     }
   }
 
-  /** Packets are handled in order: the next waits for this one. */
-  #waitFor(judged: Promise<void>): void {
-    this.#waiting = true
-    judged.then(
-      () => {
-        this.#waiting = false
-        this.#resume()
-      },
-      (error: unknown) => this.#failed(error),
-    )
-  }
-
   #resume(): void {
-    if (this.#state === 'closed' || this.#waiting || this.#throttled) return
+    if (this.#state === 'closed' || this.#waits > 0 || this.#throttled) return
     this.#read()
-    if (!this.#waiting && !this.#throttled && !this.congested && this.#paused) {
+    if (this.#waits === 0 && !this.#throttled && !this.congested && this.#paused) {
       this.#paused = false
       this.#transport.resume()
     }
@@ -470,7 +476,7 @@ export class Connection implements TransportHandlers {
       this.disconnect(ReasonCodes.maximumConnectTime, 'no CONNECT was accepted in time', 'connect_timeout')
     } else if (this.congested) {
       this.disconnect(ReasonCodes.quotaExceeded, 'the client does not read what it is sent', 'slow_reader')
-    } else if (this.#waiting || this.#throttled) {
+    } else if (this.#waits > 0 || this.#throttled) {
       // It is we who do not read.
       this.#lastPacketAt = now
       this.#keepAlive()
@@ -533,7 +539,8 @@ export class Connection implements TransportHandlers {
     broker.deadlines.clear(this.#deadline)
     broker.deadlines.clear(this.#expiry)
     this.#unwatch?.()
-    this.#whenSettled = undefined
+    this.#settled = undefined
+    this.#backPressure?.giveUp()
     broker.connectionEnded(this, this.#agreement?.session)
   }
 }

@@ -5,7 +5,7 @@
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import type { Message } from './message.ts'
 
-/** Why the engine could not own something. */
+/** Why the engine could not own something. With 0x83 it never will; any other reason passes. */
 export interface EngineFailure {
   readonly reasonCode: ReasonCode
   readonly reason: string

@@ -2,16 +2,16 @@
 import { isUtf8 } from 'node:buffer'
 import type { MessageProperties, PublishPacket } from '../mqtt/packet.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
-import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
-import type { EngineFailure } from './engine.ts'
 import { Message, expiryOf } from './message.ts'
 import type { MessageFields } from './message.ts'
 import type { PublishTransformer, Sender } from './consumer.ts'
+import { Custody } from './custody.ts'
 import type { Decision, Permit, Refusal } from './policy.ts'
-import type { MessageOwnerCallbacks } from './router.ts'
-import type { ReceivedPublish, Session } from './session.ts'
+import { refusal, refusePublish } from './refuse-publish.ts'
+import type { ReadPublish } from './refuse-publish.ts'
+import type { ReceivedPublish } from './session.ts'
 
 export function handlePublish(
   broker: Broker,
@@ -56,7 +56,8 @@ export function handlePublish(
       return undefined
     }
     if (connection.pendingPublishes >= limits.receiveMaximum) {
-      return connection.settled().then(() => accept(broker, connection, packet, topicName))
+      const goOn = (): Promise<void> | undefined => accept(broker, connection, packet, topicName)
+      return connection.settled().then(() => inOrder(connection, goOn))
     }
   }
   return accept(broker, connection, packet, topicName)
@@ -73,6 +74,12 @@ function answerAgain(connection: Connection, packetId: number, known: ReceivedPu
   if (known.isOwned) connection.sendAcknowledgement('pubrec', packetId)
 }
 
+/** Runs it when nothing of the connection waits for room any more, which it must not overtake. */
+function inOrder(connection: Connection, run: () => Promise<void> | undefined): Promise<void> | undefined {
+  const over = connection.backPressure?.over
+  return over === undefined ? run() : over.then(() => inOrder(connection, run))
+}
+
 function accept(
   broker: Broker,
   connection: Connection,
@@ -80,21 +87,23 @@ function accept(
   topicName: string,
 ): Promise<void> | undefined {
   if (connection.isClosed) return undefined
-  const fault = faultOf(broker, packet, topicName)
+  const fault = faultOf(broker, connection, packet, topicName)
   if (fault !== undefined) {
-    refuse(broker, connection, packet, fault)
+    refusePublish(broker, connection, packet, fault)
     return undefined
   }
   const decision = judge(broker, connection, packet, topicName)
   if (decision instanceof Promise) {
     const consumer = packet.qos > 0 ? broker.consumers.find((candidate) => candidate.wants(topicName)) : undefined
-    if (consumer?.keepsOrder !== true)
-      return decision.then((settled) => conclude(broker, connection, packet, topicName, settled))
+    if (consumer?.keepsOrder !== true) {
+      return decision.then((settled) =>
+        inOrder(connection, () => conclude(broker, connection, packet, topicName, settled)),
+      )
+    }
     judgeBeside(broker, connection, packet, topicName, decision)
     return undefined
   }
-  conclude(broker, connection, packet, topicName, decision)
-  return undefined
+  return conclude(broker, connection, packet, topicName, decision)
 }
 
 /** The message is judged while the connection goes on. */
@@ -105,11 +114,11 @@ function judgeBeside(
   topicName: string,
   deciding: Promise<Decision>,
 ): void {
-  const { qos, packetId } = packet
+  const { qos, packetId, dup } = packet
   const message = messageOf(broker, connection, packet, topicName)
   // Its chunk is gone when the decision comes.
   message.keep()
-  const custody = new Custody(broker, connection, { topicName, qos, packetId })
+  const custody = new Custody(broker, connection, { topicName, qos, packetId, dup })
   connection.pendingPublishes += 1
   void deciding
     .catch((error: unknown): Refusal => {
@@ -118,7 +127,7 @@ function judgeBeside(
     })
     .then((decision) => {
       connection.publishSettled()
-      const refused = decision.allowed ? retainedFaultOf(broker, message, topicName) : decision
+      const refused = decision.allowed ? unretainable(broker, connection, message) : decision
       if (decision.allowed && decision.taken === true) custody.taken()
       else if (refused === undefined) custody.own(message)
       else custody.refuse(refused)
@@ -126,14 +135,30 @@ function judgeBeside(
 }
 
 /** What the packet alone says against it. */
-function faultOf(broker: Broker, packet: PublishPacket, topicName: string): Refusal | undefined {
+function faultOf(
+  broker: Broker,
+  connection: Connection,
+  packet: PublishPacket,
+  topicName: string,
+): Refusal | undefined {
   if (!broker.isTopicNameWithinLimits(topicName)) {
     return refusal(ReasonCodes.topicNameInvalid, 'the Topic Name is too long or too deep', 'topic_name_invalid')
   }
   if (packet.properties?.payloadFormatIndicator === 1 && !isUtf8(packet.payload)) {
     return refusal(ReasonCodes.payloadFormatInvalid, 'the payload is not the UTF-8 that it says', 'payload_not_utf8')
   }
-  return retainedFaultOf(broker, packet, topicName)
+  return connection.backPressure === undefined ? retainedFaultOf(broker, packet, topicName) : undefined
+}
+
+/** No room to retain the message: why it is refused. A connection that waits for what passes loses no message by this: it goes on, and is not retained. */
+function unretainable(broker: Broker, connection: Connection, message: Message): Refusal | undefined {
+  const { topicName, qos } = message
+  const fault = retainedFaultOf(broker, message, topicName)
+  if (fault === undefined || connection.backPressure === undefined) return fault
+  const { reasonCode, reason, code } = fault
+  broker.refused(connection, { kind: 'publish', code, reason, topic: topicName }, { topicName, reasonCode, qos })
+  message.retain = false
+  return undefined
 }
 
 function retainedFaultOf(
@@ -143,10 +168,6 @@ function retainedFaultOf(
 ): Refusal | undefined {
   if (!retain || payload.length === 0 || broker.retained.hasRoom({ topicName, payload, properties })) return undefined
   return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
-}
-
-function refusal(reasonCode: number, reason: string, code: string): Refusal {
-  return { allowed: false, reasonCode, reason, code, untold: 'close' }
 }
 
 /** The permit, then the consumers of the topic; the first refusal counts. */
@@ -199,25 +220,23 @@ function conclude(
   packet: PublishPacket,
   topicName: string,
   decision: Decision,
-): void {
+): undefined {
   if (connection.isClosed) return
   if (!decision.allowed) {
-    refuse(broker, connection, packet, decision)
+    refusePublish(broker, connection, packet, decision)
     return
   }
   if (decision.taken === true) {
     if (packet.qos > 0) new Custody(broker, connection, packet).taken()
     return
   }
-  // Others may have taken the room while this one was judged.
-  const fault = retainedFaultOf(broker, packet, topicName)
-  if (fault !== undefined) {
-    refuse(broker, connection, packet, fault)
-    return
-  }
   const message = messageOf(broker, connection, packet, topicName)
-  if (broker.transformer?.holds(topicName) === true) holdBack(broker, broker.transformer, connection, packet, message)
-  else if (packet.qos === 0) broker.router.pass(message)
+  // Others may have taken the room while this one was judged.
+  const fault = unretainable(broker, connection, message)
+  if (fault !== undefined) refusePublish(broker, connection, packet, fault)
+  else if (broker.transformer?.holds(topicName) === true) {
+    holdBack(broker, broker.transformer, connection, packet, message)
+  } else if (packet.qos === 0) broker.router.pass(message, connection.backPressure)
   else new Custody(broker, connection, packet).own(message)
 }
 
@@ -241,9 +260,9 @@ function holdBack(
   packet: PublishPacket,
   message: Message,
 ): void {
-  const { topicName, qos, packetId } = packet
+  const { topicName, qos, packetId, dup } = packet
   // Without the payload, which would keep the chunk alive that it came in.
-  const kept: AcceptedPublish = { topicName, qos, packetId }
+  const kept: ReadPublish = { topicName, qos, packetId, dup }
   message.keep()
   const custody = qos === 0 ? undefined : new Custody(broker, connection, kept)
   const isCounted = custody !== undefined && connection.protocolVersion === 5
@@ -251,101 +270,18 @@ function holdBack(
   transformer.transform({ topicName: message.topicName, payload: message.payload, room }, (payload) => {
     message.payload = payload
     // Others may have taken the room of a retained message meanwhile.
-    const fault = retainedFaultOf(broker, message, message.topicName)
-    if (custody === undefined) {
-      if (fault === undefined) broker.router.pass(message)
-      else refuse(broker, connection, kept, fault)
-    } else if (fault === undefined) custody.own(message)
-    else custody.refuse(fault)
+    const fault = unretainable(broker, connection, message)
+    const { backPressure } = connection
+    if (fault !== undefined) {
+      if (custody === undefined) refusePublish(broker, connection, kept, fault)
+      else custody.refuse(fault)
+    } else if (backPressure?.over !== undefined) {
+      // It must not overtake what waits.
+      if (custody === undefined) backPressure.holdUntold(message)
+      else backPressure.hold(message, custody)
+    } else if (custody === undefined) broker.router.pass(message, backPressure)
+    else custody.own(message)
   })
-}
-
-/** What is needed of a PUBLISH once it is accepted. */
-type AcceptedPublish = Pick<PublishPacket, 'topicName' | 'qos' | 'packetId'>
-
-/** A QoS 1 or 2 PUBLISH from its acceptance until its publisher has been told. */
-class Custody implements MessageOwnerCallbacks {
-  readonly #broker: Broker
-  readonly #connection: Connection
-  readonly #session: Session
-  readonly #packet: AcceptedPublish
-  /** For QoS 2. */
-  readonly #received: ReceivedPublish | undefined
-
-  constructor(broker: Broker, connection: Connection, packet: AcceptedPublish) {
-    const { session } = connection
-    this.#broker = broker
-    this.#connection = connection
-    this.#session = session
-    this.#packet = packet
-    this.#received = packet.qos === 2 ? { isOwned: false, connections: session.connections } : undefined
-    if (this.#received !== undefined) session.received.set(packet.packetId, this.#received)
-    connection.unacknowledgedPublishes += 1
-  }
-
-  /** Gives the message to the engine. */
-  own(message: Message): void {
-    const { store } = this.#broker
-    const { packetId } = this.#packet
-    const session = this.#session
-    this.#connection.pendingPublishes += 1
-    this.#broker.router.own(message, this, this.#isRemembered ? store?.received(session, packetId) : undefined)
-  }
-
-  /** A consumer owns the message. */
-  taken(): void {
-    const { store } = this.#broker
-    const acknowledge = (): void => this.#acknowledge(ReasonCodes.success)
-    if (this.#isRemembered) store?.saveReceived(this.#session, this.#packet.packetId, acknowledge)
-    else acknowledge()
-  }
-
-  owned(reached: boolean): void {
-    this.#connection.publishSettled()
-    this.#acknowledge(reached ? ReasonCodes.success : ReasonCodes.noMatchingSubscribers)
-  }
-
-  #acknowledge(reasonCode: ReasonCode): void {
-    const { qos, packetId } = this.#packet
-    if (this.#received === undefined) this.#connection.unacknowledgedPublishes -= 1
-    else this.#received.isOwned = true
-    const asking = this.#asking()
-    if (asking === undefined || asking.isClosed) return
-    asking.sendAcknowledgement(qos === 1 ? 'puback' : 'pubrec', packetId, reasonCode)
-  }
-
-  failed({ reasonCode, reason }: EngineFailure): void {
-    this.#connection.publishSettled()
-    this.refuse(refusal(reasonCode, reason, 'not_owned'))
-  }
-
-  /** Nobody owns the message: it is over. */
-  refuse(refused: Refusal): void {
-    const { packetId } = this.#packet
-    const asking = this.#asking()
-    if (this.#received !== undefined && this.#session.received.get(packetId) === this.#received) {
-      this.#session.received.delete(packetId)
-    }
-    if (asking === undefined || asking.isClosed) return
-    asking.unacknowledgedPublishes -= 1
-    refuse(this.#broker, asking, this.#packet, refused)
-  }
-
-  /** Another Session of the same key may use the Packet Identifier by now: it is remembered for this one alone. */
-  get #isRemembered(): boolean {
-    const session = this.#session
-    return this.#received !== undefined && !session.hasEnded && this.#broker.store?.keeps(session) === true
-  }
-
-  /** Who waits for the answer: with QoS 2 the client may have come back and asked again, or have given it up. */
-  #asking(): Connection | undefined {
-    const received = this.#received
-    if (received === undefined) return this.#connection
-    const session = this.#session
-    const isAsked =
-      received.connections === session.connections && session.received.get(this.#packet.packetId) === received
-    return isAsked ? session.connection : undefined
-  }
 }
 
 /** The message's own properties: the Topic Alias is between us and its publisher. */
@@ -354,16 +290,4 @@ function messageProperties(packet: PublishPacket): MessageProperties | undefined
   if (properties?.topicAlias === undefined) return properties
   const { topicAlias: _, ...own } = properties
   return own
-}
-
-/** A refused PUBLISH is told where the protocol has a place for it; elsewhere the connection is closed or the refusal counted. */
-function refuse(broker: Broker, connection: Connection, packet: AcceptedPublish, refused: Refusal): void {
-  const { reasonCode, reason, code } = refused
-  broker.counters.publishesRefused += 1
-  const { topicName, qos } = packet
-  broker.refused(connection, { kind: 'publish', code, reason, topic: topicName }, { topicName, reasonCode, qos })
-  if (packet.qos > 0 && (connection.protocolVersion === 5 || refused.untold === 'discard')) {
-    // A refused QoS 2 message is over with its PUBREC [MQTT-4.3.3-4].
-    connection.sendAcknowledgement(packet.qos === 1 ? 'puback' : 'pubrec', packet.packetId, reasonCode, reason)
-  } else if (refused.untold === 'close') connection.disconnect(reasonCode, reason, code)
 }

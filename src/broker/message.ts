@@ -65,7 +65,8 @@ export class Message {
   payload: Buffer
   kept = false
   readonly qos: QoS
-  readonly retain: boolean
+  /** Cleared where there is no room to retain it, and it goes on all the same. */
+  retain: boolean
   properties: MessageProperties | undefined
   readonly publisherKey: string
   /** Of the steady clock (`SteadyMs`), as the log keeps it; Infinity when the message does not expire. `hasExpired` compares. */

@@ -75,6 +75,12 @@ export interface Permit extends PermitHolder {
    * (MQTT 5.0 §3.2.2.3.2). Absent: the Session ends with its connection, as the specification has it.
    */
   readonly defaultSessionExpirySeconds?: number | undefined
+  /**
+   * Set: what its client publishes is never refused for a reason that passes. It waits, and the connection with it. `own`: for as long as it takes,
+   * for all that the connection carries is one tenant's. `shared`: the connection carries messages of several tenants, and none of them
+   * may hold up the others for long. Absent: the client is told at once.
+   */
+  readonly backPressure?: 'own' | 'shared' | undefined
   mayPublish(topicName: string): Decision | Promise<Decision>
   /** For a shared subscription: the Topic Filter behind `$share/{ShareName}/`. */
   maySubscribe(topicFilter: string): Decision

@@ -1,7 +1,8 @@
 /** From a judged message to its owners: the retained store, the log and the subscribers, in this order. */
+import { passes } from './back-pressure.ts'
+import type { BackPressure } from './back-pressure.ts'
 import type { Clock } from './clock.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from './consumer.ts'
-import type { Counters } from './counters.ts'
 import type { Delivery } from './delivery.ts'
 import type { AppendRequest, Engine, EngineFailure, StateChange } from './engine.ts'
 import type { Message } from './message.ts'
@@ -13,7 +14,7 @@ import type { Route, SubscriptionIndex } from './subscription-index.ts'
 export interface MessageOwnerCallbacks {
   /** The log owns it and it is on its way; `reached` is false when no subscription matches it. */
   owned(reached: boolean): void
-  failed(failure: EngineFailure): void
+  failed(failure: EngineFailure, message: Message): void
 }
 
 export class Router {
@@ -21,7 +22,6 @@ export class Router {
   readonly #delivery: Delivery
   readonly #retained: RetainedMessages
   readonly #engine: Engine
-  readonly #counters: Counters
   readonly #observer: PublishObserver | undefined
   readonly #keepsQoS0: (topicName: string) => boolean
   readonly #clock: Clock
@@ -31,7 +31,6 @@ export class Router {
     delivery: Delivery,
     retained: RetainedMessages,
     engine: Engine,
-    counters: Counters,
     observer: PublishObserver | undefined,
     keepsQoS0: (topicName: string) => boolean,
     clock: Clock,
@@ -42,14 +41,13 @@ export class Router {
     this.#delivery = delivery
     this.#retained = retained
     this.#engine = engine
-    this.#counters = counters
     this.#observer = observer
   }
 
-  /** A QoS 0 message: nothing is kept but what is retained, and what is kept as a part of the history. */
-  pass(message: Message): void {
+  /** A QoS 0 message: nothing is kept but what is retained, and what is kept as a part of the history. Its connection may wait until it can be. */
+  pass(message: Message, backPressure?: BackPressure): void {
     if (this.#keepsQoS0(message.topicName)) {
-      this.own(message, new Unacknowledged(this, message))
+      this.own(message, new Unacknowledged(this, backPressure))
       return
     }
     if (message.retain) {
@@ -101,27 +99,27 @@ export class Router {
 
   refused(message: Message): void {
     this.#retained.release(message)
-    this.#counters.publishesRefused += 1
   }
 }
 
 /** For state whose loss is no loss of anything acknowledged. */
 const NOBODY_WAITS = { committed: (): void => {}, failed: (): void => {} }
 
-/** A QoS 0 message that is kept: nobody waits to hear of it, and where it can't be kept it still passes. */
+/** The sender of a QoS 0 message that is kept: it does not wait to hear of it, and where the message can't be kept it still passes. */
 class Unacknowledged implements MessageOwnerCallbacks {
   readonly #router: Router
-  readonly #message: Message
+  readonly #backPressure: BackPressure | undefined
 
-  constructor(router: Router, message: Message) {
+  constructor(router: Router, backPressure: BackPressure | undefined) {
     this.#router = router
-    this.#message = message
+    this.#backPressure = backPressure
   }
 
   owned(): void {}
 
-  failed(): void {
-    this.#router.deliver(this.#message)
+  failed(failure: EngineFailure, message: Message): void {
+    if (this.#backPressure !== undefined && passes(failure)) this.#backPressure.holdUntold(message)
+    else this.#router.deliver(message)
   }
 }
 
@@ -153,6 +151,6 @@ class Append implements AppendRequest {
 
   failed(failure: EngineFailure): void {
     this.#router.refused(this.message)
-    this.#publisher.failed(failure)
+    this.#publisher.failed(failure, this.message)
   }
 }

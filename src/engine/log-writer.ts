@@ -64,6 +64,7 @@ export class LogWriter {
   #queueBytes = 0
   #isRunning = false
   #isClosed = false
+  #isOverfull = false
   #startedAt: number = -Infinity
   #isOnItsWay = false
   #averageRecords = 1
@@ -126,7 +127,11 @@ export class LogWriter {
   #refusal(bytes: number): EngineFailure | undefined {
     if (this.#isClosed) return { reasonCode: ReasonCodes.unspecifiedError, reason: 'The log is closed.' }
     if (this.#failure !== undefined) return this.#failure
-    if (this.#queueBytes + bytes <= this.#options.maximumWaitingBytes || this.#queue.length === 0) return undefined
+    const fits = this.#queueBytes + bytes <= this.#options.maximumWaitingBytes || this.#queue.length === 0
+    if (fits && !this.#isOverfull) return undefined
+    // For this turn: a smaller message must not overtake one of its sender that was refused before it.
+    if (!this.#isOverfull) this.#options.clock.afterTurn(() => (this.#isOverfull = false))
+    this.#isOverfull = true
     return { reasonCode: ReasonCodes.quotaExceeded, reason: 'The disk is slower than what is published.' }
   }
 

@@ -63,6 +63,7 @@ export class TestPermit implements Permit {
   expiresAtMs: number | undefined = undefined
   maximumMessagesPerSecond = Infinity
   defaultSessionExpirySeconds: number | undefined = undefined
+  backPressure: 'own' | 'shared' | undefined = undefined
   mayReceive: ((topicName: string) => boolean) | undefined = undefined
   belongsSinceMs: ((topicFilter: string) => Promise<number>) | undefined = undefined
   publish: (topicName: string) => Decision | Promise<Decision> = () => ALLOWED
