@@ -36,6 +36,7 @@ import type { LostAccess, Peer, Permit, Policy } from './policy.ts'
 import { RecentRefusals } from './recent-refusals.ts'
 import type { RefusalFields } from './recent-refusals.ts'
 import { recover } from './recovery.ts'
+import { RepeatedPublishes } from './repeated-publishes.ts'
 import { RetainedMessages } from './retained-messages.ts'
 import { Router } from './router.ts'
 import type { Session } from './session.ts'
@@ -84,6 +85,7 @@ export class Broker implements Publisher, Dispatcher {
   readonly counters: Counters = createCounters()
   /** For people who ask why. */
   readonly recentRefusals = new RecentRefusals()
+  readonly repeatedPublishes = new RepeatedPublishes()
   readonly deadlines: Deadlines
   readonly delivery: Delivery
   readonly retained: RetainedMessages

@@ -25,6 +25,9 @@ import type { Transport, TransportHandlers } from './transport.ts'
 /** Bytes that may wait, parsed or not, while a packet before them is being judged; then reading stops. */
 const MAXIMUM_WAITING_BYTES = 65_536
 
+/** Time for what was read to be owned before a connection ends that something was refused to. */
+const ENDING_MS = 1_000
+
 /** What CONNECT settles, given to the connection at once. */
 export interface Agreement {
   readonly protocolVersion: ProtocolVersion
@@ -75,6 +78,8 @@ export class Connection implements TransportHandlers {
   #lastPacketAt: SteadyMs
   readonly #window: RateWindow
   #throttled = false
+  /** Why it ends once what was read is dealt with. */
+  #ending: PermitEnd | undefined = undefined
   #settled: PromiseWithResolvers<void> | undefined = undefined
   #incomingAliases: IncomingTopicAliases | undefined = undefined
   #outgoingAliases: OutgoingTopicAliases | undefined = undefined
@@ -266,6 +271,8 @@ export class Connection implements TransportHandlers {
 
   publishSettled(): void {
     this.pendingPublishes -= 1
+    // Its acknowledgement goes first.
+    if (this.#ending !== undefined) this.broker.clock.afterTurn(() => this.#endIfRead())
     if (this.pendingPublishes > 0 || this.#settled === undefined) return
     const settled = this.#settled
     this.#settled = undefined
@@ -344,6 +351,19 @@ export class Connection implements TransportHandlers {
     this.#close()
   }
 
+  /**
+   * Ends the connection once all that was read of it is handled and owned, or after a second: a client that sends again what was not
+   * acknowledged, and loses what it sent at QoS 0, does not pay for one message with the others.
+   */
+  endWhenRead(reasonCode: ReasonCode, reason: string, code: string): void {
+    if (this.#state === 'closed' || this.#ending !== undefined) return
+    const { broker } = this
+    this.#ending = { reasonCode, reason, code }
+    this.#pause()
+    broker.deadlines.set(this.#deadline, later(broker.clock.steady(), ENDING_MS))
+    broker.clock.afterTurn(() => this.#endIfRead())
+  }
+
   /** The client has said DISCONNECT, or nothing is to be said to it. */
   close(): void {
     if (this.#state === 'closed') return
@@ -396,10 +416,17 @@ export class Connection implements TransportHandlers {
   #resume(): void {
     if (this.#state === 'closed' || this.#waits > 0 || this.#throttled) return
     this.#read()
-    if (this.#waits === 0 && !this.#throttled && !this.congested && this.#paused) {
+    if (this.#ending !== undefined) this.broker.clock.afterTurn(() => this.#endIfRead())
+    else if (this.#waits === 0 && !this.#throttled && !this.congested && this.#paused) {
       this.#paused = false
       this.#transport.resume()
     }
+  }
+
+  #endIfRead(): void {
+    const ending = this.#ending
+    if (ending === undefined || this.#waits > 0 || this.#throttled || this.pendingPublishes > 0) return
+    this.disconnect(ending.reasonCode, ending.reason, ending.code)
   }
 
   #pause(): void {
@@ -474,6 +501,8 @@ export class Connection implements TransportHandlers {
   #onDeadline(now: SteadyMs): void {
     if (this.#state !== 'connected') {
       this.disconnect(ReasonCodes.maximumConnectTime, 'no CONNECT was accepted in time', 'connect_timeout')
+    } else if (this.#ending !== undefined) {
+      this.disconnect(this.#ending.reasonCode, this.#ending.reason, this.#ending.code)
     } else if (this.congested) {
       this.disconnect(ReasonCodes.quotaExceeded, 'the client does not read what it is sent', 'slow_reader')
     } else if (this.#waits > 0 || this.#throttled) {

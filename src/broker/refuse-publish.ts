@@ -1,5 +1,6 @@
 /** What a refused PUBLISH is answered, where the protocol has a place for it. */
 import type { PublishPacket } from '../mqtt/packet.ts'
+import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
@@ -13,14 +14,38 @@ export function refusal(reasonCode: ReasonCode, reason: string, code: string): R
   return { allowed: false, reasonCode, reason, code, untold: 'close' }
 }
 
-/** A refused PUBLISH is told where the protocol has a place for it; elsewhere the connection is closed or the refusal counted. */
+/** Reasons that are the same when the message comes again. */
+const LASTING: ReadonlySet<ReasonCode> = new Set([
+  ReasonCodes.notAuthorized,
+  ReasonCodes.topicNameInvalid,
+  ReasonCodes.payloadFormatInvalid,
+])
+
+/** How often a message was refused before, when it is let go. Some clients, MQTT.js for one, send it again without DUP: then it is less sure that it is the same. */
+const TIMES_WITH_DUP = 1
+const TIMES_WITHOUT_DUP = 2
+
+/**
+ * A refused PUBLISH is told where the protocol has a place for it; elsewhere the connection is closed or the refusal counted. A client of MQTT
+ * 3.1.1 that is closed sends an unacknowledged message again whenever it comes back. Then the message is acknowledged and dropped
+ * [MQTT311-3.3.5-2], or the client would never get past it.
+ */
 export function refusePublish(broker: Broker, connection: Connection, packet: ReadPublish, refused: Refusal): void {
   const { reasonCode, reason, code } = refused
+  const { topicName, qos, packetId } = packet
   broker.counters.publishesRefused += 1
-  const { topicName, qos } = packet
   broker.refused(connection, { kind: 'publish', code, reason, topic: topicName }, { topicName, reasonCode, qos })
-  if (packet.qos > 0 && (connection.protocolVersion === 5 || refused.untold === 'discard')) {
+  const isTold = connection.protocolVersion === 5 || refused.untold === 'discard'
+  if (qos > 0 && (isTold || isRepeated(broker, connection, packet, reasonCode))) {
     // A refused QoS 2 message is over with its PUBREC [MQTT-4.3.3-4].
-    connection.sendAcknowledgement(packet.qos === 1 ? 'puback' : 'pubrec', packet.packetId, reasonCode, reason)
-  } else if (refused.untold === 'close') connection.disconnect(reasonCode, reason, code)
+    connection.sendAcknowledgement(qos === 1 ? 'puback' : 'pubrec', packetId, reasonCode, reason)
+  } else if (refused.untold === 'close') connection.endWhenRead(reasonCode, reason, code)
+}
+
+function isRepeated(broker: Broker, connection: Connection, packet: ReadPublish, reasonCode: ReasonCode): boolean {
+  if (!LASTING.has(reasonCode)) return false
+  const { permit: holder, clientId = '' } = connection
+  const { packetId, topicName, dup } = packet
+  const times = broker.repeatedPublishes.count({ holder, clientId, packetId, topicName }, broker.second)
+  return times >= (dup ? TIMES_WITH_DUP : TIMES_WITHOUT_DUP)
 }
