@@ -2,8 +2,10 @@
 import type { Socket } from 'node:net'
 import type { Transport, TransportHandlers } from '../broker/transport.ts'
 
-/** Time for what was written to reach a client that we close on; one that does not read is cut off then. */
-const LINGER_MS = 5_000
+/** Time for what was written to reach a client that we close on, and for its own end; then it is cut off. */
+export const LINGER_MS = 1_000
+/** Bytes that are still read, so that a reset does not overtake our last packet. Stops a flood from being read for as long. */
+export const LINGER_BYTES = 65_536
 
 /** A class, so that a hundred thousand idle connections share its methods: as closures they took 1 KB each. */
 export class SocketTransport implements Transport {
@@ -43,9 +45,15 @@ export class SocketTransport implements Transport {
   end(): void {
     const socket = this.#socket
     this.#closed = true
-    socket.end()
-    // Reads on, so that a reset does not overtake our last packet; what comes is nobody's.
+    // What comes now is nobody's.
+    let bytes = 0
     this.#handlers = undefined
+    socket.removeAllListeners('data')
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > LINGER_BYTES) socket.pause()
+    })
+    socket.end()
     socket.resume()
     const timer = setTimeout(() => socket.destroy(), LINGER_MS)
     timer.unref()

@@ -6,12 +6,11 @@ import type { WebSocket } from 'ws'
 import type { Broker } from '../broker/broker.ts'
 import type { Transport, TransportHandlers } from '../broker/transport.ts'
 import type { AddressLimiter } from './address-limiter.ts'
+import { LINGER_BYTES, LINGER_MS } from './socket-transport.ts'
 
 /** The path of the upgrade, and the subprotocol that a client must offer [MQTT-6.0.0-3]. */
 const PATH = '/mqtt'
 const SUBPROTOCOL = 'mqtt'
-/** Time for a client to answer our close; then the socket is cut. */
-const LINGER_MS = 5_000
 /** RFC 6455 §7.4.1: a frame of a type that is not accepted. */
 const UNSUPPORTED_DATA = 1003
 const NORMAL_CLOSURE = 1000
@@ -98,6 +97,13 @@ function webSocketTransport(webSocket: WebSocket): Transport {
     },
     end() {
       handlers = undefined
+      // What comes now is nobody's; a flood is not read for the time that the client has to answer our close.
+      let bytes = 0
+      webSocket.removeAllListeners('message')
+      webSocket.on('message', (data: Buffer) => {
+        bytes += data.length
+        if (bytes > LINGER_BYTES) webSocket.pause()
+      })
       webSocket.resume()
       webSocket.close(NORMAL_CLOSURE)
       const timer = setTimeout(() => webSocket.terminate(), LINGER_MS)

@@ -1,0 +1,103 @@
+/** Four connections that flood behind a refused CONNECT: the service reads a buffer of each, closes it, and its memory stays. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { EventEmitter } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { after, before, test } from 'node:test'
+import { connect } from 'node:tls'
+import { generate } from 'mqtt-packet'
+import { WebSocket } from 'ws'
+import { within } from '../support/bounded-wait.ts'
+import { makeFolder, startAsProcess } from '../support/running-service.ts'
+
+type Service = Awaited<ReturnType<typeof startAsProcess>>
+
+const FLOODS = 4
+const CHUNK = Buffer.alloc(262_144)
+/** Of each connection: the service's buffer, and those of the two kernels. What a flood sends within a second is hundreds of times that. */
+const MAXIMUM_TAKEN_BYTES = 33_554_432
+const MAXIMUM_GROWTH_BYTES = 67_108_864
+
+const REFUSED = generate({
+  cmd: 'connect',
+  protocolId: 'MQTT',
+  protocolVersion: 5,
+  clean: true,
+  keepalive: 0,
+  clientId: 'flood',
+  username: 'nobody',
+  password: Buffer.from('nothing'),
+})
+
+let service: Service
+
+before(async () => {
+  service = await startAsProcess(await makeFolder())
+})
+
+after(async () => {
+  await service.stop()
+})
+
+async function memoryBytes(): Promise<number> {
+  const status = await readFile(`/proc/${service.program.pid}/status`, 'utf8')
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
+}
+
+/** However it ends. */
+function endOf(socket: EventEmitter): Promise<void> {
+  return new Promise((resolve) => {
+    socket.on('error', () => {})
+    socket.once('close', () => resolve())
+  })
+}
+
+/** Bytes that the service's end took until it closed the connection. */
+async function floodTls(): Promise<number> {
+  const { mqttsPort: port, ca } = service
+  // It goes on though the service has said its last.
+  const socket = connect({ host: '127.0.0.1', servername: 'localhost', port, ca, allowHalfOpen: true })
+  await once(socket, 'secureConnect')
+  const closed = endOf(socket)
+  const send = (): void => {
+    while (!socket.destroyed && socket.write(CHUNK));
+  }
+  socket.on('drain', send)
+  socket.resume()
+  socket.write(REFUSED)
+  send()
+  await within(closed, 'the end of the flood')
+  return socket.bytesWritten - socket.writableLength
+}
+
+async function floodWebSocket(): Promise<number> {
+  const socket = new WebSocket(`${service.https.replace('https', 'wss')}/mqtt`, 'mqtt', { ca: service.ca })
+  await once(socket, 'open')
+  const closed = endOf(socket)
+  let taken = 0
+  const send = (): void => {
+    if (socket.readyState === socket.CLOSED) return
+    socket.send(CHUNK, { binary: true }, (error) => {
+      if (error !== undefined && error !== null) return
+      taken += CHUNK.length
+      send()
+    })
+  }
+  socket.send(REFUSED)
+  for (let lanes = 0; lanes < 8; lanes += 1) send()
+  await within(closed, 'the end of the flood')
+  return taken
+}
+
+for (const [name, flood] of [
+  ['MQTT over TLS', floodTls],
+  ['MQTT over WebSocket', floodWebSocket],
+] as const) {
+  test(`${name}: a flood behind a refused CONNECT is not read, and ends`, async () => {
+    const before = await memoryBytes()
+    const taken = await Promise.all(Array.from({ length: FLOODS }, flood))
+    for (const bytes of taken) assert.ok(bytes < MAXIMUM_TAKEN_BYTES, `${bytes} bytes were taken`)
+    const growth = (await memoryBytes()) - before
+    assert.ok(growth < MAXIMUM_GROWTH_BYTES, `${growth} bytes more`)
+  })
+}
