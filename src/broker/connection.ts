@@ -65,6 +65,8 @@ export class Connection implements TransportHandlers {
   will: WillMessage | undefined = undefined
   /** Messages of this connection that were given to the engine and that it does not own yet. */
   pendingPublishes = 0
+  /** Messages of this connection that the transformer holds back. */
+  heldPublishes = 0
   /** QoS 1 and 2 messages of this connection that count against our Receive Maximum. */
   unacknowledgedPublishes = 0
   /** True at the bound of bytes buffered towards the client. */
@@ -80,6 +82,7 @@ export class Connection implements TransportHandlers {
   #throttled = false
   /** Why it ends once what was read is dealt with. */
   #ending: PermitEnd | undefined = undefined
+  #roomToHold: PromiseWithResolvers<void> | undefined = undefined
   #settled: PromiseWithResolvers<void> | undefined = undefined
   #incomingAliases: IncomingTopicAliases | undefined = undefined
   #outgoingAliases: OutgoingTopicAliases | undefined = undefined
@@ -277,6 +280,20 @@ export class Connection implements TransportHandlers {
     const settled = this.#settled
     this.#settled = undefined
     settled.resolve()
+  }
+
+  /** At the bound of what may be held back: resolves when there is room again. */
+  roomToHold(): Promise<void> | undefined {
+    if (this.heldPublishes < this.broker.limits.receiveMaximum) return undefined
+    return (this.#roomToHold ??= Promise.withResolvers()).promise
+  }
+
+  /** The transformer holds back one message less. */
+  heldSettled(): void {
+    this.heldPublishes -= 1
+    const room = this.#roomToHold
+    this.#roomToHold = undefined
+    room?.resolve()
   }
 
   /** Packets are handled in order: the next waits for this. Nothing more than a buffer is read meanwhile. */

@@ -40,31 +40,34 @@ export interface PublishConsumer {
   consume(message: ConsumedMessage): Decision | Promise<Decision>
 }
 
-/** A judged message before anybody owns it. */
+/** A judged message before anybody owns it. Its values but the first two are current: they change while it is held back. */
 export interface HeldMessage {
   readonly topicName: string
   /** Fit to be kept; not to be written to. */
   readonly payload: Buffer
-  /**
-   * How many messages more its connection may have unacknowledged: what is held back is among those that are. Infinity where
-   * nothing is counted: at QoS 0, by MQTT 3.1.1, for a message of the service's own.
-   */
+  /** How many messages more its connection may have under way: what is held back is among those that are. 0 or less: no more. */
   readonly room: number
+  /** True: its connection carries messages of several tenants, and none of them may hold up the others for long. */
+  readonly isShared: boolean
+  /** True: its sender is gone and sends it again. */
+  readonly isGone: boolean
+  /** True: its sender was not told that it is accepted, and sends it again; so it need not go on. False: it must. */
+  giveBack(): boolean
 }
 
 /**
  * Completes messages that are not the same for their readers as for their sender. A message that is held back holds up no other
  * of its connection, and its sender is acknowledged when it has gone on and is owned. What follows it by Topic Names whose order
- * matters is the transformer's to hold back as well. It bounds what it holds, in number, bytes and time.
+ * matters is the transformer's to hold back as well. It bounds what it holds, in number and bytes.
  */
 export interface PublishTransformer {
   /** False for what goes on at once, as it is. Asked for each message that is to be routed, so it must be cheap. */
   holds(topicName: string): boolean
   /**
-   * Called right after `holds` was true. `goOn` is called exactly once, within the call or later, also when the connection is
-   * gone by then, with the payload or with another in its place.
+   * Called right after `holds` was true. `goOn` is called exactly once, within the call or later, with the payload or with another in its place;
+   * not at all where `giveBack` was true. A promise says that there is no room: nothing more is read from the connection until it resolves.
    */
-  transform(message: HeldMessage, goOn: (payload: Buffer) => void): void
+  transform(message: HeldMessage, goOn: (payload: Buffer) => void): Promise<void> | undefined
 }
 
 /** What an observer sees of a message that is on its way. The payload is a view; copy what must outlive the call. */

@@ -6,11 +6,11 @@ import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
 import { Message, expiryOf } from './message.ts'
 import type { MessageFields } from './message.ts'
-import type { PublishTransformer, Sender } from './consumer.ts'
+import type { Sender } from './consumer.ts'
 import { Custody } from './custody.ts'
 import type { Decision, Permit, Refusal } from './policy.ts'
-import { refusal, refusePublish } from './refuse-publish.ts'
-import type { ReadPublish } from './refuse-publish.ts'
+import { holdBack } from './hold-back.ts'
+import { refusal, refusePublish, retainedFaultOf, unretainable } from './refuse-publish.ts'
 import type { ReceivedPublish } from './session.ts'
 
 export function handlePublish(
@@ -150,26 +150,6 @@ function faultOf(
   return connection.backPressure === undefined ? retainedFaultOf(broker, packet, topicName) : undefined
 }
 
-/** No room to retain the message: why it is refused. A connection that waits for what passes loses no message by this: it goes on, and is not retained. */
-function unretainable(broker: Broker, connection: Connection, message: Message): Refusal | undefined {
-  const { topicName, qos } = message
-  const fault = retainedFaultOf(broker, message, topicName)
-  if (fault === undefined || connection.backPressure === undefined) return fault
-  const { reasonCode, reason, code } = fault
-  broker.refused(connection, { kind: 'publish', code, reason, topic: topicName }, { topicName, reasonCode, qos })
-  message.retain = false
-  return undefined
-}
-
-function retainedFaultOf(
-  broker: Broker,
-  { retain, payload, properties }: Pick<PublishPacket, 'retain' | 'payload' | 'properties'>,
-  topicName: string,
-): Refusal | undefined {
-  if (!retain || payload.length === 0 || broker.retained.hasRoom({ topicName, payload, properties })) return undefined
-  return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
-}
-
 /** The permit, then the consumers of the topic; the first refusal counts. */
 function judge(
   broker: Broker,
@@ -220,24 +200,25 @@ function conclude(
   packet: PublishPacket,
   topicName: string,
   decision: Decision,
-): undefined {
-  if (connection.isClosed) return
+): Promise<void> | undefined {
+  if (connection.isClosed) return undefined
   if (!decision.allowed) {
     refusePublish(broker, connection, packet, decision)
-    return
+    return undefined
   }
   if (decision.taken === true) {
     if (packet.qos > 0) new Custody(broker, connection, packet).taken()
-    return
+    return undefined
   }
   const message = messageOf(broker, connection, packet, topicName)
   // Others may have taken the room while this one was judged.
   const fault = unretainable(broker, connection, message)
   if (fault !== undefined) refusePublish(broker, connection, packet, fault)
   else if (broker.transformer?.holds(topicName) === true) {
-    holdBack(broker, broker.transformer, connection, packet, message)
+    return holdBack(broker, broker.transformer, connection, packet, message)
   } else if (packet.qos === 0) broker.router.pass(message, connection.backPressure)
   else new Custody(broker, connection, packet).own(message)
+  return undefined
 }
 
 function messageOf(broker: Broker, connection: Connection, packet: PublishPacket, topicName: string): Message {
@@ -250,38 +231,6 @@ function messageOf(broker: Broker, connection: Connection, packet: PublishPacket
     publisherKey: connection.session.key,
   }
   return new Message(fields, expiryOf(fields.properties, broker.clock))
-}
-
-/** The message waits for its transformer, and the connection goes on. What was accepted is routed, even if its publisher has left. */
-function holdBack(
-  broker: Broker,
-  transformer: PublishTransformer,
-  connection: Connection,
-  packet: PublishPacket,
-  message: Message,
-): void {
-  const { topicName, qos, packetId, dup } = packet
-  // Without the payload, which would keep the chunk alive that it came in.
-  const kept: ReadPublish = { topicName, qos, packetId, dup }
-  message.keep()
-  const custody = qos === 0 ? undefined : new Custody(broker, connection, kept)
-  const isCounted = custody !== undefined && connection.protocolVersion === 5
-  const room = isCounted ? broker.limits.receiveMaximum - connection.unacknowledgedPublishes : Infinity
-  transformer.transform({ topicName: message.topicName, payload: message.payload, room }, (payload) => {
-    message.payload = payload
-    // Others may have taken the room of a retained message meanwhile.
-    const fault = unretainable(broker, connection, message)
-    const { backPressure } = connection
-    if (fault !== undefined) {
-      if (custody === undefined) refusePublish(broker, connection, kept, fault)
-      else custody.refuse(fault)
-    } else if (backPressure?.over !== undefined) {
-      // It must not overtake what waits.
-      if (custody === undefined) backPressure.holdUntold(message)
-      else backPressure.hold(message, custody)
-    } else if (custody === undefined) broker.router.pass(message, backPressure)
-    else custody.own(message)
-  })
 }
 
 /** The message's own properties: the Topic Alias is between us and its publisher. */

@@ -16,7 +16,7 @@ class Holder implements PublishTransformer {
     return topicName.startsWith('held/')
   }
 
-  transform(message: HeldMessage, goOn: (payload: Buffer) => void): void {
+  transform(message: HeldMessage, goOn: (payload: Buffer) => void): undefined {
     this.held.push({ message, goOn })
   }
 
@@ -131,29 +131,90 @@ describe('what is held back', () => {
   it('counts against Receive Maximum in MQTT 5, and its transformer knows how much is left [MQTT-3.3.4-7]', async () => {
     const { connect, holder } = await setUp({ limits: { receiveMaximum: 3 } })
     const client = await connect()
-    for (const qos of [0, 1, 2, 1] as const) client.publish('held/1', 'x', { qos })
-    assert.deepEqual(
-      holder.held.map(({ message }) => message.room),
-      [Infinity, 2, 1, 0],
-    )
-    holder.release()
+    const rooms: number[] = []
+    for (const qos of [1, 2, 1] as const) {
+      client.publish('held/1', 'x', { qos })
+      rooms.push(holder.held.at(-1)?.message.room ?? Number.NaN)
+    }
+    assert.deepEqual(rooms, [2, 1, 0])
     holder.release()
     await client.next('puback')
+    assert.equal(holder.held.at(-1)?.message.room, 1)
     client.publish('held/1', 'x', { qos: 1 })
     assert.deepEqual(await client.sync(), [])
     client.publish('held/1', 'x', { qos: 1 })
     assert.equal((await client.next('disconnect')).reasonCode, 0x93)
   })
 
-  it('stops nothing from being read in MQTT 3.1.1, which has no such bound', async () => {
-    const { connect, holder, receive } = await setUp({ limits: { receiveMaximum: 1 } })
-    const client = await connect({ protocolVersion: 4 })
-    for (let index = 0; index < 3; index += 1) client.publish('held/1', 'x', { qos: 1 })
+  it('stops its connection from being read at Receive Maximum in MQTT 3.1.1 and at QoS 0, which have no such bound', async () => {
+    for (const protocolVersion of [4, 5] as const) {
+      const { connect, holder, receive } = await setUp({ limits: { receiveMaximum: 2 } })
+      const client = await connect({ protocolVersion })
+      const qos = protocolVersion === 4 ? 1 : 0
+      for (let index = 0; index < 3; index += 1) client.publish('held/1', 'x', { qos })
+      client.publish('other', 'two', { qos: 1 })
+      assert.equal(holder.held.length, 2)
+      assert.deepEqual(await receive(0), [])
+      holder.release()
+      assert.deepEqual(await receive(1), ['x completed'])
+      assert.equal(holder.held.length, 2)
+      holder.release()
+      assert.deepEqual((await receive(2)).toSorted(), ['two', 'x completed'])
+      holder.release()
+    }
+  })
+
+  it('stops its connection from being read for as long as its transformer has no room', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const transformer: PublishTransformer = {
+      holds: (topicName) => topicName === 'held/1',
+      transform: ({ payload }, goOn) => promise.then(() => goOn(payload)),
+    }
+    const { connect } = await createHarness({ transformer })
+    const reader = await connect()
+    await reader.subscribe('#')
+    const client = await connect()
+    client.publish('held/1', 'one', { qos: 1 })
     client.publish('other', 'two', { qos: 1 })
-    await client.next('puback')
-    assert.deepEqual(await receive(1), ['two'])
-    for (let index = 0; index < 3; index += 1) holder.release()
-    for (const packetId of [1, 2, 3]) assert.equal((await client.next('puback')).packetId, packetId)
+    assert.deepEqual(await reader.sync(), [])
+    resolve()
+    for (const payload of ['one', 'two']) assert.equal((await reader.next('publish')).payload.toString(), payload)
+  })
+
+  it('knows whether its connection is shared, and whether its sender is gone and sends it again', async () => {
+    const { connect, holder, policy } = await setUp()
+    for (const backPressure of ['own', 'shared', undefined] as const) {
+      const { admit } = policy
+      policy.admit = async (credentials) => {
+        const admission = await admit(credentials)
+        const permit = policy.permits.at(-1)
+        if (permit !== undefined) permit.backPressure = backPressure
+        return admission
+      }
+      const client = await connect(KEPT)
+      for (const qos of [0, 1, 2] as const) client.publish('held/1', `${qos}`, { qos })
+      const held = holder.held.splice(0).map(({ message }) => message)
+      assert.deepEqual(
+        held.map(({ isShared }) => isShared),
+        Array.from({ length: 3 }, () => backPressure !== 'own'),
+      )
+      assert.deepEqual(
+        held.map(({ isGone }) => isGone),
+        [false, false, false],
+      )
+      client.drop()
+      const isWaited = backPressure !== undefined
+      assert.deepEqual(
+        held.map(({ isGone }) => isGone),
+        [false, isWaited, false],
+      )
+      assert.deepEqual(
+        held.map((message) => message.giveBack()),
+        [false, isWaited, false],
+      )
+      policy.admit = admit
+      await connect({ ...KEPT, cleanStart: true })
+    }
   })
 })
 

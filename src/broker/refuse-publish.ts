@@ -4,6 +4,7 @@ import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
+import type { Message } from './message.ts'
 import type { Refusal } from './policy.ts'
 
 /** What is needed of a PUBLISH once it was read. */
@@ -48,4 +49,25 @@ function isRepeated(broker: Broker, connection: Connection, packet: ReadPublish,
   const { packetId, topicName, dup } = packet
   const times = broker.repeatedPublishes.count({ holder, clientId, packetId, topicName }, broker.second)
   return times >= (dup ? TIMES_WITH_DUP : TIMES_WITHOUT_DUP)
+}
+
+/** Why there is no room to retain it; undefined where there is. */
+export function retainedFaultOf(
+  broker: Broker,
+  { retain, payload, properties }: Pick<PublishPacket, 'retain' | 'payload' | 'properties'>,
+  topicName: string,
+): Refusal | undefined {
+  if (!retain || payload.length === 0 || broker.retained.hasRoom({ topicName, payload, properties })) return undefined
+  return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
+}
+
+/** No room to retain the message: why it is refused. A connection that waits for what passes loses no message by this: it goes on, and is not retained. */
+export function unretainable(broker: Broker, connection: Connection, message: Message): Refusal | undefined {
+  const { topicName, qos } = message
+  const fault = retainedFaultOf(broker, message, topicName)
+  if (fault === undefined || connection.backPressure === undefined) return fault
+  const { reasonCode, reason, code } = fault
+  broker.refused(connection, { kind: 'publish', code, reason, topic: topicName }, { topicName, reasonCode, qos })
+  message.retain = false
+  return undefined
 }

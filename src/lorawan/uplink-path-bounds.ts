@@ -15,23 +15,18 @@ export interface HeldSize {
   readonly decoderScript: string
 }
 
-/** Why an uplink is not decoded: so many events wait, or those before it did for too long. */
-export type NotDecoded = 'busy' | 'often_late'
-
 interface Maximum {
   readonly messages: number
   readonly bytes: number
 }
 
-/** While so many events of one application wait no more uplinks are decoded; it is a second of them at 2,000 a second. */
-export const MAXIMUM_OF_APPLICATION = 2_048
-/** Of one organization, however many applications it makes; a quarter of all, so that one that is slow leaves room. */
+/** Events that wait of one organization, however many applications it makes. Beyond it the connections that bring more wait. */
 export const MAXIMUM_OF_ORGANIZATION: Maximum = { messages: 4_096, bytes: 16_777_216 }
 /** In all: half of what can be in memory between a PUBLISH and its ownership. */
-export const MAXIMUM_IN_ALL: Maximum = { messages: 16_384, bytes: 67_108_864 }
+const MAXIMUM_IN_ALL: Maximum = { messages: 16_384, bytes: 67_108_864 }
+/** What one organization may have of what the others leave: so there is always room for one more, however many are slow. */
+const SHARE_OF_FREE = 0.5
 
-/** An uplink that is not decoded waits for those of its device that are; up to this multiple of the bounds above. */
-const WAITING_FACTOR = 2
 /** Objects and places in maps that an event takes beside its payload, about. */
 const OVERHEAD_BYTES = 1_024
 /** An application whose script was late is not waited for at once, an organization with the third of its applications within a minute. */
@@ -44,7 +39,6 @@ const COUNTED_ONCE_MS = 60_000
 export class HeldBounds {
   readonly #all: Account = { messages: 0, bytes: 0 }
   readonly #organizations = new Map<string, Account>()
-  readonly #applications = new Map<string, Account>()
   readonly #lateApplications: Quarantine
   readonly #lateOrganizations: Quarantine
   /** When each application was last counted against its organization; those of the last minute, first come first. */
@@ -62,37 +56,46 @@ export class HeldBounds {
     return this.#all.messages
   }
 
-  /**
-   * Why an uplink may not be decoded now. `room` is how many unacknowledged messages its connection has left: an
-   * organization gets no more of them than it leaves, so that however many are slow, one more still has some.
-   */
-  refusal(size: HeldSize, room: number): NotDecoded | undefined {
-    if (this.#isOftenLate(size)) return 'often_late'
-    return this.#fits(size, room, 1) ? undefined : 'busy'
+  /** True when an event may wait, decoded or not. One of an organization of which nothing waits always may. */
+  hasRoom(size: HeldSize): boolean {
+    const organization = this.#organizations.get(size.organizationId)
+    if (organization === undefined) return true
+    const free = {
+      messages: MAXIMUM_IN_ALL.messages - this.#all.messages,
+      bytes: MAXIMUM_IN_ALL.bytes - this.#all.bytes,
+    }
+    const { messages, bytes } = MAXIMUM_OF_ORGANIZATION
+    return (
+      organization.messages < Math.min(messages, free.messages * SHARE_OF_FREE) &&
+      organization.bytes + bytesOf(size) <= Math.min(bytes, free.bytes * SHARE_OF_FREE)
+    )
   }
 
-  /** Takes an event into account that waits, decoded or not; false at a bound. */
-  take(size: HeldSize, room: number): boolean {
-    if (!this.#fits(size, room, WAITING_FACTOR)) return false
+  /** An event waits from now on. */
+  take(size: HeldSize): void {
     const bytes = bytesOf(size)
     add(this.#all, 1, bytes)
-    enter(this.#applications, size.applicationId, bytes)
     enter(this.#organizations, size.organizationId, bytes)
-    return true
+  }
+
+  /**
+   * True when uplinks of the application, or of its organization, were late on a connection that others share, and it has more than its part of
+   * this one now: more events wait of it than the connection has room for.
+   */
+  isTooSlow(size: HeldSize, room: number): boolean {
+    return this.#isOftenLate(size) && (this.#organizations.get(size.organizationId)?.messages ?? 0) >= room
   }
 
   /** What was taken has gone on. */
   release(size: HeldSize): void {
     const bytes = bytesOf(size)
     add(this.#all, -1, -bytes)
-    leave(this.#applications, size.applicationId, bytes)
     leave(this.#organizations, size.organizationId, bytes)
   }
 
   /**
-   * Decoding took too long: for 10 s the application's events are not held back, then for 20 s, up to 5 minutes, until its script is
-   * changed. Network servers that acknowledge in order, or send few messages before they are acknowledged, wait for each that is late.
-   * True when it was not so before.
+   * Decoding took too long for a connection that several organizations share: for 10 s the application's uplinks take no more than a part of such a
+   * connection, then for 20 s, up to 5 minutes, until its script is changed. True when it was not so before.
    */
   late(size: HeldSize): boolean {
     const { applicationId, organizationId, decoderScript } = size
@@ -101,18 +104,6 @@ export class HeldBounds {
     this.#lateApplications.strike(applicationId, decoderScript, STRIKES_OF_APPLICATION)
     if (this.#counts(applicationId)) this.#lateOrganizations.strike(organizationId, '', STRIKES_OF_ORGANIZATION)
     return true
-  }
-
-  #fits(size: HeldSize, room: number, factor: number): boolean {
-    const application = this.#applications.get(size.applicationId) ?? NOTHING
-    const organization = this.#organizations.get(size.organizationId) ?? NOTHING
-    const bytes = bytesOf(size)
-    return (
-      application.messages < factor * MAXIMUM_OF_APPLICATION &&
-      organization.messages < factor * room &&
-      hasRoom(organization, bytes, MAXIMUM_OF_ORGANIZATION, factor) &&
-      hasRoom(this.#all, bytes, MAXIMUM_IN_ALL, factor)
-    )
   }
 
   #counts(applicationId: string): boolean {
@@ -133,14 +124,8 @@ export class HeldBounds {
   }
 }
 
-const NOTHING: Account = { messages: 0, bytes: 0 }
-
 function bytesOf({ payloadBytes }: HeldSize): number {
   return payloadBytes + OVERHEAD_BYTES
-}
-
-function hasRoom({ messages, bytes }: Account, more: number, maximum: Maximum, factor: number): boolean {
-  return messages < factor * maximum.messages && bytes + more <= factor * maximum.bytes
 }
 
 function add(account: Account, messages: number, bytes: number): void {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { OwnMessage } from '../broker/consumer.ts'
+import type { HeldMessage, OwnMessage } from '../broker/consumer.ts'
 import { silentLog } from '../broker/log.ts'
 import type { CodecFault, DecodeRequest, Decoded } from './codecs/codecs.ts'
 import { eventTopic } from './topics.ts'
 import type { PublishedEventKind } from './topics.ts'
-import { MAXIMUM_IN_ALL, MAXIMUM_OF_APPLICATION, MAXIMUM_OF_ORGANIZATION } from './uplink-path-bounds.ts'
+import { MAXIMUM_OF_ORGANIZATION } from './uplink-path-bounds.ts'
 import type { RegisteredCodec } from './uplink-path-registry.ts'
 import { UplinkPath } from './uplink-path.ts'
 
@@ -24,6 +24,8 @@ interface Decoding {
   readonly request: DecodeRequest
   readonly succeed: () => void
   readonly fail: () => void
+  /** The codecs have no room. */
+  readonly refuse: () => void
 }
 
 let path: UplinkPath
@@ -74,30 +76,43 @@ function decodeUplink(request: DecodeRequest): Promise<Decoded | CodecFault> {
     request,
     succeed: () => resolve({ ok: true, json: '{"a":1}', warnings: [], ...run }),
     fail: () => resolve({ ...fault, message: 'it threw', ...run }),
+    refuse: () => resolve({ ...fault, reason: 'codec_busy', message: 'too many', ...run }),
   })
   return promise
 }
 
-interface Sent {
+interface Sent extends Partial<Pick<HeldMessage, 'room' | 'isShared' | 'isGone' | 'giveBack'>> {
   readonly devEui?: string
   readonly kind?: PublishedEventKind
   readonly applicationId?: string
-  readonly room?: number
   /** What it is called in `seen`. */
   readonly name?: string
 }
 
-/** An event comes in, as by the broker. */
-function send(payload: string, { devEui = ONE, kind = 'up', applicationId = '5', room = Infinity, name }: Sent = {}) {
+/** On a connection that others share, and that has no room for more. */
+const SHARED = { room: 0, isShared: true, isGone: false, giveBack: (): boolean => false }
+const OWN = { isShared: false } as const
+
+/** An event comes in, as by the broker; a promise where its connection waits. */
+function send(
+  payload: string,
+  { devEui = ONE, kind = 'up', applicationId = '5', name, ...message }: Sent = {},
+): Promise<void> | undefined {
   const topicName = eventTopic(applicationId, devEui, kind)
   const goOn = (completed: Buffer): void => void seen.push(name ?? completed.toString())
-  if (path.holds(topicName)) path.transform({ topicName, payload: Buffer.from(payload), room }, goOn)
-  else goOn(Buffer.from(payload))
+  if (path.holds(topicName)) {
+    return path.transform({ topicName, payload: Buffer.from(payload), ...SHARED, ...message }, goOn)
+  }
+  goOn(Buffer.from(payload))
+  return undefined
 }
+
+/** A device of its own. */
+const deviceOf = (number: number): string => number.toString(16).padStart(16, '0')
 
 /** The codec is known from here on, and nothing has been seen. */
 async function known(applicationId = '5'): Promise<void> {
-  send('not an event', { applicationId, devEui: 'f'.repeat(16) })
+  void send('not an event', { applicationId, devEui: 'f'.repeat(16) })
   await turn()
   seen = []
   looks = []
@@ -116,9 +131,29 @@ const OFTEN_LATE = errorOf(
 )
 const BUSY = errorOf('too many uplinks of the application or its organization wait to be decoded')
 
+const WAITING = MAXIMUM_OF_ORGANIZATION.messages
+
+/** So many uplinks of the application, each of another device, as `0` and so on in `seen`; resolves when all may wait. */
+async function flood(count: number, sent: Sent = OWN): Promise<void> {
+  await known(sent.applicationId)
+  const waits: Promise<void>[] = []
+  for (let number = 0; number < count; number += 1) {
+    waits.push(send(UPLINK, { devEui: deviceOf(number), name: `${number}`, ...sent }) ?? Promise.resolve())
+  }
+  await Promise.all(waits)
+}
+
+/** Decodes all that is with the codecs, and what comes after it, until nothing more does. */
+async function decodeAll(): Promise<void> {
+  for (let rounds = 0; rounds < 10_000 && decodings.length > 0; rounds += 1) {
+    for (const { succeed } of decodings.splice(0)) succeed()
+    await turn()
+  }
+}
+
 describe('an uplink', () => {
   it('goes on with its object, decoded by the application’s script with the device’s variables', async () => {
-    send(UPLINK)
+    void send(UPLINK)
     await turn()
     assert.deepEqual(seen, [])
     const [decoding] = decodings
@@ -151,7 +186,7 @@ describe('an uplink', () => {
   })
 
   it('goes on as it came where it can’t be decoded, and then comes the error event of its family', async () => {
-    for (const payload of [UPLINK, FAMILY_B]) send(payload, { devEui: payload === UPLINK ? ONE : TWO })
+    for (const payload of [UPLINK, FAMILY_B]) void send(payload, { devEui: payload === UPLINK ? ONE : TWO })
     await turn()
     for (const { fail } of decodings) fail()
     await turn()
@@ -166,11 +201,11 @@ describe('an uplink', () => {
 
   it('goes on at once where its application has no codec, which is looked up once', async () => {
     codecs.set('5', NONE)
-    send(UPLINK, { name: 'first' })
-    send(UPLINK, { name: 'second', devEui: TWO })
+    void send(UPLINK, { name: 'first' })
+    void send(UPLINK, { name: 'second', devEui: TWO })
     assert.deepEqual(seen, [])
     await turn()
-    send(UPLINK, { name: 'third' })
+    void send(UPLINK, { name: 'third' })
     assert.deepEqual(seen, ['first', 'second', 'third'])
     assert.deepEqual(looks, ['5'])
     assert.equal(decodings.length, 0)
@@ -178,33 +213,51 @@ describe('an uplink', () => {
 
   it('of an application that does not exist goes on', async () => {
     codecs.clear()
-    send(UPLINK)
+    void send(UPLINK)
     await turn()
     assert.deepEqual(seen, [UPLINK])
   })
 
-  it('goes on where the registry fails, which is not remembered', async () => {
+  it('waits while the registry fails, and is decoded when it answers', async () => {
     codecs.get = () => {
       throw new Error('the registry fails')
     }
-    send(UPLINK)
+    void send(UPLINK, OWN)
     await turn()
-    assert.deepEqual(seen, [UPLINK, errorOf('the codec of the application could not be looked up')])
-    assert.deepEqual(logged, ['uplink.look_failed'])
+    ticks(20)
+    await turn()
+    assert.deepEqual(seen, [])
+    assert.ok(logged.every((message) => message === 'uplink.look_failed') && logged.length > 1)
     codecs = new Map([['5', SCRIPTED]])
-    send(UPLINK)
+    ticks(1)
     await turn()
-    assert.equal(decodings.length, 1)
+    decodings[0]?.succeed()
+    await turn()
+    assert.deepEqual(seen, [WITH_OBJECT])
+  })
+
+  it('waits while the codecs have no room, and is decoded when they have', async () => {
+    await known()
+    void send(UPLINK, OWN)
+    await turn()
+    decodings[0]?.refuse()
+    await turn()
+    assert.deepEqual([seen, decodings.length], [[], 1])
+    ticks(1)
+    await turn()
+    decodings[1]?.succeed()
+    await turn()
+    assert.deepEqual(seen, [WITH_OBJECT])
   })
 
   it('is decoded as the registry says now: by the new script, with the new variables', async () => {
     await known()
-    send(UPLINK)
+    void send(UPLINK)
     await turn()
     codecs.set('5', { ...SCRIPTED, decoderScript: 'the new script' })
     path.applicationChanged('5')
     path.deviceChanged(ONE)
-    send(UPLINK)
+    void send(UPLINK)
     await turn()
     assert.deepEqual(
       decodings.map(({ request }) => request.script),
@@ -212,16 +265,16 @@ describe('an uplink', () => {
     )
     assert.deepEqual(looks, [ONE, '5', ONE])
     path.devicesChanged()
-    send(UPLINK)
+    void send(UPLINK)
     await turn()
     assert.deepEqual(looks, [ONE, '5', ONE, ONE])
   })
 
   it('whose application changes while it is looked up is not the last to look', async () => {
-    send(UPLINK)
+    void send(UPLINK)
     path.applicationChanged('5')
     await turn()
-    send(UPLINK, { devEui: TWO })
+    void send(UPLINK, { devEui: TWO })
     await turn()
     assert.deepEqual(looks.filter((key) => key === '5').length, 2)
   })
@@ -246,11 +299,11 @@ describe('an uplink', () => {
 describe('the order of events', () => {
   it('is that in which they came for one device, of every kind; other devices’ pass', async () => {
     await known()
-    send(UPLINK, { name: 'up 1' })
-    send('{}', { kind: 'status', name: 'status' })
-    send(UPLINK, { name: 'up 2' })
-    send('{}', { kind: 'join', name: 'join' })
-    send('{}', { kind: 'join', devEui: TWO, name: 'join of another' })
+    void send(UPLINK, { name: 'up 1' })
+    void send('{}', { kind: 'status', name: 'status' })
+    void send(UPLINK, { name: 'up 2' })
+    void send('{}', { kind: 'join', name: 'join' })
+    void send('{}', { kind: 'join', devEui: TWO, name: 'join of another' })
     await turn()
     assert.deepEqual(seen, ['join of another'])
     decodings[1]?.succeed()
@@ -266,10 +319,10 @@ describe('the order of events', () => {
   it('stays though one of them fails on its way', async () => {
     await known()
     const topicName = eventTopic('5', ONE, 'up')
-    path.transform({ topicName, payload: Buffer.from(UPLINK), room: Infinity }, () => {
+    void path.transform({ topicName, payload: Buffer.from(UPLINK), ...SHARED }, () => {
       throw new Error('the router fails')
     })
-    send('{}', { kind: 'join', name: 'join' })
+    void send('{}', { kind: 'join', name: 'join' })
     await turn()
     decodings[0]?.succeed()
     await turn()
@@ -281,20 +334,20 @@ describe('the order of events', () => {
 describe('an event about a command', () => {
   it('goes on with what is told of the command, at once, or behind what came before it of its device', async () => {
     await known()
-    send('{}', { kind: 'txack' })
+    void send('{}', { kind: 'txack' })
     assert.deepEqual(seen, [`${ONE} txack {}`])
-    send(UPLINK, { name: 'up' })
-    send('{"n":2}', { kind: 'txack' })
+    void send(UPLINK, { name: 'up' })
+    void send('{"n":2}', { kind: 'txack' })
     await turn()
     assert.deepEqual(seen, [`${ONE} txack {}`])
     decodings[0]?.succeed()
     await turn()
     assert.deepEqual(seen, [`${ONE} txack {}`, 'up', `${ONE} txack {"n":2}`])
     const topicName = 'the/event/txack'
-    path.transform({ topicName, payload: Buffer.of(), room: 1 }, () => void seen.push('of no device'))
+    void path.transform({ topicName, payload: Buffer.of(), ...SHARED }, () => void seen.push('of no device'))
     assert.equal(seen.at(-1), 'of no device')
     path.close()
-    send('{"n":3}', { kind: 'txack' })
+    void send('{"n":3}', { kind: 'txack' })
     assert.equal(seen.at(-1), `${ONE} txack {"n":3}`)
   })
 })
@@ -302,8 +355,8 @@ describe('an event about a command', () => {
 describe('an uplink that has waited for too long', () => {
   it('goes on without object, with an error event; what its codec says later is not heard', async () => {
     await known()
-    send(UPLINK, { name: 'up' })
-    send('{}', { kind: 'join', name: 'join' })
+    void send(UPLINK, { name: 'up' })
+    void send('{}', { kind: 'join', name: 'join' })
     await turn()
     ticks(2)
     assert.deepEqual(seen, [])
@@ -321,12 +374,12 @@ describe('an uplink that has waited for too long', () => {
     await known('6')
     const isHeld = (applicationId = '5'): boolean => {
       const before = path.numbers().held
-      send(UPLINK, { applicationId, devEui: TWO })
+      void send(UPLINK, { applicationId, devEui: TWO })
       return path.numbers().held > before
     }
     for (const seconds of [10, 20]) {
       logged = []
-      for (const devEui of [ONE, TWO]) send(UPLINK, { devEui })
+      for (const devEui of [ONE, TWO]) void send(UPLINK, { devEui })
       ticks(3)
       assert.deepEqual([logged, path.numbers().held], [['uplinks.late'], 0])
       seen = []
@@ -342,7 +395,7 @@ describe('an uplink that has waited for too long', () => {
       assert.equal(isHeld(), false)
       ticks(1)
     }
-    send(UPLINK)
+    void send(UPLINK)
     ticks(3)
     codecs.set('5', { ...SCRIPTED, decoderScript: 'the new script' })
     path.applicationChanged('5')
@@ -354,118 +407,195 @@ describe('an uplink that has waited for too long', () => {
     for (const applicationId of ['6', '7', '8']) codecs.set(applicationId, SCRIPTED)
     codecs.set('9', { ...SCRIPTED, organizationId: '2' })
     for (const applicationId of ['5', '6', '7', '8', '9']) await known(applicationId)
-    for (const applicationId of ['5', '6', '7']) send(UPLINK, { applicationId, devEui: applicationId.repeat(16) })
+    for (const applicationId of ['5', '6', '7']) void send(UPLINK, { applicationId, devEui: applicationId.repeat(16) })
     ticks(3)
     assert.equal(path.numbers().held, 0)
-    send(UPLINK, { applicationId: '8' })
+    void send(UPLINK, { applicationId: '8' })
     assert.equal(path.numbers().held, 0)
-    send(UPLINK, { applicationId: '9' })
+    void send(UPLINK, { applicationId: '9' })
     assert.equal(path.numbers().held, 1)
   })
 })
 
-describe('at a bound', () => {
-  it('an uplink goes on without object, behind what came before it of its device', async () => {
-    await known()
-    send(UPLINK, { name: 'first' })
-    send(UPLINK, { name: 'second', room: 1 })
-    send(UPLINK, { devEui: TWO, name: 'another', room: 1 })
-    assert.deepEqual(seen, ['another', BUSY])
+describe('a backlog', () => {
+  it('is decoded as a whole, on a connection of one’s own however long that takes, and at a bound the connection waits', async () => {
+    const flooded = flood(WAITING + 100)
     await turn()
-    assert.equal(decodings.length, 1)
-    decodings[0]?.succeed()
+    assert.equal(path.numbers().held, WAITING)
+    ticks(100)
     await turn()
-    assert.deepEqual(seen, ['another', BUSY, 'first', 'second', BUSY])
-    assert.deepEqual([path.numbers().refused, path.numbers().held], [2, 0])
+    assert.deepEqual(seen, [])
+    await decodeAll()
+    await flooded
+    await decodeAll()
+    assert.equal(seen.length, WAITING + 100)
+    assert.deepEqual(
+      seen,
+      Array.from({ length: WAITING + 100 }, (_, number) => `${number}`),
+    )
+    const { decoded, refused, late } = path.numbers()
+    assert.deepEqual([decoded, refused, late], [WAITING + 100, 0, 0])
   })
 
-  it('twice as high what came before it does not wait either, and other devices’ does', async () => {
-    await known()
-    send(UPLINK, { name: 'first' })
-    send('{}', { kind: 'join', name: 'join' })
-    send(UPLINK, { devEui: TWO, name: 'another' })
-    send(UPLINK, { name: 'second', room: 1 })
-    assert.deepEqual(seen, ['first', BUSY, 'join', 'second', BUSY])
+  it('has few of its uplinks with the codecs at a time', async () => {
+    await flood(100)
     await turn()
-    // The first is decoded as well, for nothing.
-    decodings[1]?.succeed()
+    assert.equal(decodings.length, 16)
+    decodings.shift()?.succeed()
     await turn()
-    assert.equal(seen.at(-1), 'another')
-    assert.deepEqual([path.numbers().refused, path.numbers().held], [1, 0])
+    assert.equal(decodings.length, 16)
   })
 
-  it('of a connection’s unacknowledged messages an organization leaves as many as it has', async () => {
-    await known()
-    for (let index = 0; index < 100; index += 1) {
-      send(UPLINK, { devEui: index.toString(16).padStart(16, '0'), room: 100 - path.numbers().held })
-    }
-    assert.equal(path.numbers().held, 50)
+  it('of one organization holds up no other one', async () => {
+    codecs.set('6', { ...SCRIPTED, organizationId: '2' })
+    void flood(WAITING + 100)
+    await turn()
+    await known('6')
+    assert.equal(
+      await send(UPLINK, { ...OWN, applicationId: '6', devEui: 'a'.repeat(16), name: 'the neighbour' }),
+      undefined,
+    )
+    await turn()
+    decodings.at(-1)?.succeed()
+    await turn()
+    assert.deepEqual(seen, ['the neighbour'])
   })
 
-  it('an application has its share, an organization a larger one, all have one, and the neighbour is not touched', async () => {
-    let device = 0
-    const flood = async (organizationId: string, applicationId: string): Promise<number> => {
-      codecs.set(applicationId, { ...SCRIPTED, organizationId })
-      await known(applicationId)
+  it('of many organizations leaves room for one more', async () => {
+    for (let organization = 1; organization <= 20; organization += 1) {
+      codecs.set(`1${organization}`, { ...SCRIPTED, organizationId: `${organization}` })
+      await known(`1${organization}`)
       const before = path.numbers().held
-      for (let index = 0; index <= MAXIMUM_OF_APPLICATION; index += 1) {
-        send(UPLINK, { applicationId, devEui: (device += 1).toString(16).padStart(16, '0') })
-      }
-      return path.numbers().held - before
+      void flood(WAITING, { ...OWN, applicationId: `1${organization}` })
+      await turn()
+      assert.ok(path.numbers().held > before, `organization ${organization} has room`)
     }
-    const applications = MAXIMUM_OF_ORGANIZATION.messages / MAXIMUM_OF_APPLICATION
-    const organizations = MAXIMUM_IN_ALL.messages / MAXIMUM_OF_ORGANIZATION.messages
-    for (let organization = 1; organization <= organizations; organization += 1) {
-      for (let application = 1; application <= applications; application += 1) {
-        assert.equal(await flood(`${organization}`, `${organization}0${application}`), MAXIMUM_OF_APPLICATION)
-      }
-      assert.equal(await flood(`${organization}`, `${organization}00`), 0)
-    }
-    assert.equal(path.numbers().held, MAXIMUM_IN_ALL.messages)
-    assert.equal(await flood('9', '9'), 0)
   })
 
-  it('large events count by their bytes', async () => {
+  it('of large events is bounded by their bytes', async () => {
     await known()
     const large = JSON.stringify({ text: 'x'.repeat(1_048_576 - 4_096) })
-    for (let index = 0; index < 20; index += 1) send(large, { devEui: index.toString(16).padStart(16, '0') })
+    for (let index = 0; index < 20; index += 1) void send(large, { devEui: deviceOf(index), ...OWN })
     assert.equal(path.numbers().held, MAXIMUM_OF_ORGANIZATION.bytes / 1_048_576)
   })
 
+  it('that its sender sends again is not decoded for nobody', async () => {
+    await known()
+    const given: string[] = []
+    let isGone = false
+    const giveBack = (): boolean => given.push('given back') > 0
+    for (let number = 0; number < 40; number += 1) {
+      const message = {
+        get isGone() {
+          return isGone
+        },
+      }
+      void path.transform(
+        Object.assign(Object.create(message) as typeof message, {
+          topicName: eventTopic('5', deviceOf(number), 'up'),
+          payload: Buffer.from(UPLINK),
+          room: 0,
+          isShared: false,
+          giveBack,
+        }),
+        () => void seen.push('went on'),
+      )
+    }
+    await turn()
+    isGone = true
+    for (const { succeed } of decodings.splice(0)) succeed()
+    await turn()
+    assert.deepEqual([decodings.length, given.length, path.numbers().held, seen], [0, 40, 0, []])
+  })
+})
+
+describe('on a connection that others share', () => {
+  it('an uplink waits for longer where there is room for the others', async () => {
+    await known()
+    void send(UPLINK, { room: 1, name: 'up' })
+    await turn()
+    ticks(10)
+    assert.deepEqual(seen, [])
+    ticks(1)
+    assert.deepEqual(seen, ['up', LATE])
+  })
+
+  it('an organization that was slow keeps its part of the connection, and what is more goes on without object', async () => {
+    await known()
+    void send(UPLINK)
+    ticks(3)
+    seen = []
+    for (let number = 0; number < 10; number += 1)
+      void send(UPLINK, { devEui: deviceOf(number), room: 10 - number, name: 'up' })
+    assert.equal(path.numbers().held, 5)
+    assert.deepEqual(seen.slice(0, 2), ['up', OFTEN_LATE])
+    assert.equal(path.numbers().refused, 5)
+  })
+
+  it('an uplink for which there is no room goes on without object after 2 to 3 s, behind what came before it of its device', async () => {
+    void flood(WAITING, { ...OWN })
+    await turn()
+    const waits = send(UPLINK, { devEui: deviceOf(0), name: 'more' })
+    await turn()
+    assert.deepEqual(seen, [])
+    ticks(3)
+    await waits
+    assert.deepEqual(seen, ['0', BUSY, 'more', BUSY])
+  })
+})
+
+describe('error events', () => {
   it('what has an object already needs no error event', async () => {
     await known()
-    send(HAS_OBJECT, { room: 0 })
+    void send(HAS_OBJECT)
+    ticks(3)
     assert.deepEqual(seen, [HAS_OBJECT])
   })
 
-  it('error events are 100 of an application from one tick to the next, and the others are counted', async () => {
+  it('are 100 of an application from one tick to the next, and the others are counted', async () => {
     await known()
-    for (let index = 0; index < 150; index += 1) send(UPLINK, { room: 0 })
+    void send(UPLINK)
+    ticks(3)
+    path.tick()
+    seen = []
+    for (let index = 0; index < 150; index += 1) void send(UPLINK)
     assert.equal(seen.filter((text) => text.startsWith('error')).length, 100)
     assert.equal(seen.length, 250)
     assert.equal(path.numbers().errorsWithheld, 50)
     path.tick()
-    for (let index = 0; index < 150; index += 1) send(UPLINK, { room: 0 })
+    for (let index = 0; index < 150; index += 1) void send(UPLINK)
     assert.equal(seen.length, 500)
   })
 
-  it('an error event that the broker can’t own is counted', async () => {
+  it('that the broker can’t own are counted', async () => {
     await known()
     publish = () => Promise.reject(new Error('the disk is full'))
-    send(UPLINK, { room: 0 })
+    void send(UPLINK)
+    ticks(3)
     await turn()
     assert.equal(path.numbers().errorsLost, 1)
   })
 })
 
 describe('a path that closes', () => {
+  it('gives back what its sender sends again', async () => {
+    const given: string[] = []
+    const giveBack = (): boolean => given.push('given back') > 0
+    void flood(WAITING + 10, { ...OWN, giveBack })
+    await turn()
+    path.close()
+    assert.deepEqual([given.length, seen, path.numbers().held], [WAITING + 10, [], 0])
+    const topicName = eventTopic('5', ONE, 'up')
+    assert.equal(path.holds(topicName), false)
+  })
+
   it('lets all go on as they came, without error events, and holds nothing back from then on', async () => {
     await known()
-    send(UPLINK, { name: 'up' })
-    send('{}', { kind: 'join', name: 'join' })
+    void send(UPLINK, { name: 'up' })
+    void send('{}', { kind: 'join', name: 'join' })
     path.close()
     assert.deepEqual(seen, ['up', 'join'])
-    send(UPLINK, { name: 'later' })
+    void send(UPLINK, { name: 'later' })
     assert.deepEqual(seen, ['up', 'join', 'later'])
     await turn()
     decodings[0]?.succeed()

@@ -1,7 +1,7 @@
 /**
  * Uplinks on their way from a network server to their readers: each is held back until its object has been added, and behind
- * it what else comes of its device. Other devices' events pass. An uplink is never lost to its codec: whatever happens, it goes
- * on, without `object` then, and an error event behind it tells why.
+ * it what else comes of its device. Other devices' events pass. Where there is no room to wait, the connection waits that brought it. An
+ * uplink is never lost to its codec: where that fails, it goes on without `object`, and an error event behind it tells why.
  */
 import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../broker/consumer.ts'
 import type { Log } from '../broker/log.ts'
@@ -9,6 +9,7 @@ import type { Codecs } from './codecs/codecs.ts'
 import type { CommandEvents } from './command-events.ts'
 import { addObject, withoutObject } from './codecs/uplink-object.ts'
 import type { UplinkWithObject } from './codecs/uplink-object.ts'
+import { DecodingLanes } from './decoding-lanes.ts'
 import { eventTopic, parseTopic } from './topics.ts'
 import type { ParsedTopic } from './topics.ts'
 import { HeldBounds } from './uplink-path-bounds.ts'
@@ -18,8 +19,10 @@ import type { UplinkRegistry } from './uplink-path-registry.ts'
 
 /** A tick is about a second. */
 const TICK_MS = 1_000
-/** After so many ticks an uplink goes on without `object`: so it waits for 2 to 3 s at most. */
+/** On a connection that several organizations share and that has no room for the others' events: after so many ticks an uplink goes on without `object`. */
 const MAXIMUM_TICKS = 2
+/** The same where the connection has room, as far as can be told: its client may have a bound of its own. */
+const MAXIMUM_TICKS_WITH_ROOM = 10
 /** Error events of one application from one tick to the next; the others are counted. An uplink that fails is two events to be stored. */
 const MAXIMUM_ERRORS_PER_TICK = 100
 
@@ -29,7 +32,6 @@ const BUSY = 'too many uplinks of the application or its organization wait to be
 const LATE = 'decoding took too long'
 const OFTEN_LATE =
   'decoding took too long before; for a while, or until the script is changed, uplinks do not wait for it'
-const UNKNOWN = 'the codec of the application could not be looked up'
 
 export interface UplinkPathParts {
   readonly registry: UplinkRegistry
@@ -49,11 +51,18 @@ interface Held {
   readonly topic: EventTopic
   readonly payload: Buffer
   readonly size: HeldSize
+  readonly message: HeldMessage
   readonly goOn: (payload: Buffer) => void
   /** How many ticks there had been when it came. */
   readonly tick: number
   /** How it goes on, once that is known; a sentence where it does without `object`. */
   outcome: UplinkWithObject | string | undefined
+}
+
+/** An event for which there is no room yet. Its connection waits with it. */
+interface Waiter {
+  readonly held: Held
+  readonly resolve: () => void
 }
 
 /** For telemetry; `held` is current. */
@@ -65,7 +74,7 @@ interface UplinkNumbers {
   failed: number
   /** Uplinks that went on without `object` since they had waited for too long. */
   late: number
-  /** Uplinks that came at a bound, and were not decoded. */
+  /** Uplinks that were not decoded, since others share their connection. */
   refused: number
   /** Error events that were not published, since there were many of the application in that second. */
   errorsWithheld: number
@@ -86,6 +95,10 @@ export class UplinkPath implements PublishTransformer, Publisher {
   readonly #devices = new Map<string, Held[]>()
   /** What is being decoded, first come first. */
   readonly #decoding = new Set<Held>()
+  readonly #lanes = new DecodingLanes<Held>((held) => this.#decode(held))
+  /** First come first; as many as there are connections, bridges and webhooks. */
+  readonly #waiters = new Set<Waiter>()
+  #isAdmitting = false
   /** Error events of each application since the last tick. */
   readonly #told = new Map<string, number>()
   readonly #numbers = { decoded: 0, failed: 0, late: 0, refused: 0, errorsWithheld: 0, errorsLost: 0 }
@@ -114,67 +127,85 @@ export class UplinkPath implements PublishTransformer, Publisher {
     return (isUplink && this.#codecs.known(topic.applicationId)?.codec !== '') || this.#devices.has(topic.devEui)
   }
 
-  transform({ topicName, payload: received, room }: HeldMessage, goOn: (payload: Buffer) => void): void {
+  transform(message: HeldMessage, goOn: (payload: Buffer) => void): Promise<void> | undefined {
+    const { topicName, payload: received } = message
     const topic = parseTopic(topicName)
     // The bare shape of an event's Topic Name, which no permit grants.
     if (topic?.kind !== 'event') {
       goOn(received)
-      return
+      return undefined
     }
     const { applicationId, devEui, eventKind } = topic
     const payload = this.#commandEvents.wants(topicName)
       ? this.#commandEvents.told({ devEui, kind: eventKind, payload: received })
       : received
-    if (eventKind !== 'up' && !this.#devices.has(devEui)) {
-      goOn(payload)
-      return
-    }
     const codec = this.#codecs.known(applicationId)
     const { organizationId = '', decoderScript = '' } = codec ?? {}
     const size: HeldSize = { applicationId, organizationId, payloadBytes: payload.length, decoderScript }
-    const hasCodec = eventKind === 'up' && codec?.codec !== ''
-    const held: Held = { topic, payload, size, goOn, tick: this.#ticks, outcome: undefined }
-    if (!hasCodec) held.outcome = { payload, error: undefined }
-    else held.outcome = this.#refusalOf(size, room)
-    const queue = this.#devices.get(devEui)
-    const isDecoded = held.outcome === undefined
-    if ((!isDecoded && queue === undefined) || !this.#bounds.take(size, room)) {
-      this.#passUp(held, queue ?? [])
-      return
+    const held: Held = { topic, payload, size, message, goOn, tick: this.#ticks, outcome: undefined }
+    if (eventKind !== 'up' || codec?.codec === '') held.outcome = { payload, error: undefined }
+    else if (message.isShared && this.#bounds.isTooSlow(size, message.room)) held.outcome = this.#refused(OFTEN_LATE)
+    if (held.outcome !== undefined && !this.#devices.has(devEui)) {
+      this.#goOn(held)
+      return undefined
     }
-    if (queue === undefined) this.#devices.set(devEui, [held])
-    else queue.push(held)
-    if (!isDecoded) return
-    this.#decoding.add(held)
-    void this.#decode(held)
+    if (this.#waiters.size === 0 && this.#bounds.hasRoom(size)) {
+      this.#enter(held)
+      return undefined
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiters.add({ held, resolve })
+    this.#admitLater()
+    return promise
   }
 
   publish(message: OwnMessage): Promise<void> {
     const { topicName, payload } = message
     if (!this.holds(topicName)) return this.#publisher.publish(message)
     return new Promise((resolve, reject) => {
-      this.transform({ topicName, payload, room: Infinity }, (completed) => {
+      const giveBack = (): boolean => {
+        reject(new Error('the service is shutting down'))
+        return true
+      }
+      const held = { topicName, payload, room: 0, isShared: true, isGone: false, giveBack }
+      void this.transform(held, (completed) => {
         this.#publisher.publish({ ...message, payload: completed }).then(resolve, reject)
       })
     })
   }
 
-  /** Lets go what has waited for too long. */
+  /** Lets go what others have waited for too long. */
   tick(): void {
     this.#ticks += 1
     this.#told.clear()
+    this.#lanes.tick()
     for (const held of this.#decoding) {
       if (this.#ticks - held.tick <= MAXIMUM_TICKS) break
+      if (!this.#isLate(held)) continue
       const { applicationId, organizationId } = held.size
       this.#numbers.late += 1
       if (this.#bounds.late(held.size)) this.#log.warn({ applicationId, organizationId }, 'uplinks.late')
       this.#settle(held, LATE)
     }
+    for (const waiter of this.#waiters) {
+      const { held, resolve } = waiter
+      if (this.#ticks - held.tick <= MAXIMUM_TICKS || !held.message.isShared) continue
+      this.#waiters.delete(waiter)
+      if (held.outcome === undefined) held.outcome = this.#refused(BUSY)
+      this.#passUp(held)
+      resolve()
+    }
+    this.#admitLater()
   }
 
-  /** Lets all go on as they came, and holds nothing back from now on: for the time before the broker closes. */
+  /** Gives back what comes again, lets the others go on as they came, and holds nothing back from now on: for the time before the broker closes. */
   close(): void {
     this.#isClosed = true
+    for (const { held, resolve } of this.#waiters) {
+      this.#passUp(held)
+      resolve()
+    }
+    this.#waiters.clear()
     for (const queue of this.#devices.values()) {
       for (const held of queue) held.outcome ??= { payload: held.payload, error: undefined }
     }
@@ -195,36 +226,98 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#codecs.devicesChanged()
   }
 
-  /** Counts an uplink that can't be decoded now. */
-  #refusalOf(size: HeldSize, room: number): string | undefined {
-    const refusal = this.#bounds.refusal(size, room)
-    if (refusal === undefined) return undefined
+  #refused(reason: string): string {
     this.#numbers.refused += 1
-    return refusal === 'busy' ? BUSY : OFTEN_LATE
+    return reason
+  }
+
+  /** True when an uplink has waited for too long on a connection that it shares with others. */
+  #isLate({ message, tick }: Held): boolean {
+    if (!message.isShared) return false
+    return this.#ticks - tick > (message.room > 0 ? MAXIMUM_TICKS_WITH_ROOM : MAXIMUM_TICKS)
+  }
+
+  #enter(held: Held): void {
+    const { devEui, applicationId } = held.topic
+    this.#bounds.take(held.size)
+    const queue = this.#devices.get(devEui)
+    if (queue === undefined) this.#devices.set(devEui, [held])
+    else queue.push(held)
+    if (held.outcome === undefined) {
+      this.#decoding.add(held)
+      this.#lanes.push(applicationId, held)
+    } else this.#release(devEui)
+  }
+
+  /** Once for all that goes on in this turn. */
+  #admitLater(): void {
+    if (this.#isAdmitting || this.#waiters.size === 0) return
+    this.#isAdmitting = true
+    queueMicrotask(() => {
+      this.#isAdmitting = false
+      this.#admit()
+    })
+  }
+
+  /** What waits of one organization goes in its order, and does not hold up another's. */
+  #admit(): void {
+    const full = new Set<string>()
+    for (const waiter of this.#waiters) {
+      const { held, resolve } = waiter
+      const { organizationId } = held.size
+      if (full.has(organizationId)) continue
+      if (this.#bounds.hasRoom(held.size)) {
+        this.#waiters.delete(waiter)
+        this.#enter(held)
+        resolve()
+      } else full.add(organizationId)
+    }
   }
 
   /** An event that can't wait goes on, and before it what waits of its device: it must not overtake that. */
-  #passUp(held: Held, queue: readonly Held[]): void {
-    for (const before of queue) before.outcome ??= BUSY
-    this.#release(held.topic.devEui)
+  #passUp(held: Held): void {
+    const { devEui } = held.topic
+    held.outcome ??= { payload: held.payload, error: undefined }
+    for (const before of this.#devices.get(devEui) ?? []) {
+      before.outcome ??= this.#isClosed ? { payload: before.payload, error: undefined } : BUSY
+    }
+    this.#release(devEui)
     this.#goOn(held)
   }
 
-  async #decode(held: Held): Promise<void> {
+  /** Undefined for what needs it no more; false when it is to be tried again. */
+  #decode(held: Held): Promise<boolean> | undefined {
+    if (held.outcome !== undefined) return undefined
+    if (!held.message.isGone) return this.#lookAndDecode(held)
+    this.#settle(held, { payload: held.payload, error: undefined })
+    return undefined
+  }
+
+  async #lookAndDecode(held: Held): Promise<boolean> {
     const { applicationId, devEui } = held.topic
     const receivedAtMs = this.#clock.now()
-    let outcome: Held['outcome']
+    let isBusy = false
+    const decoder: UplinkPathParts['codecs'] = {
+      decodeUplink: async (request) => {
+        const decoded = await this.#decoder.decodeUplink(request)
+        isBusy = !decoded.ok && decoded.reason === 'codec_busy'
+        return decoded
+      },
+    }
     try {
       const codec = await this.#codecs.codecOf(applicationId)
       const variables = codec.codec === 'CUSTOM_JS' ? await this.#codecs.variablesOf(devEui) : NO_VARIABLES
       const request = { applicationId, codec: codec.codec, script: codec.decoderScript, variables, receivedAtMs }
-      outcome = await addObject(held.payload, request, this.#decoder)
+      const outcome = await addObject(held.payload, request, decoder)
+      if (isBusy) return false
       this.#count(held, outcome)
+      this.#settle(held, outcome)
+      return true
     } catch (error) {
+      // It waits until the registry answers.
       this.#log.error({ err: error, applicationId, devEui }, 'uplink.look_failed')
-      outcome = UNKNOWN
+      return false
     }
-    this.#settle(held, outcome)
   }
 
   #count(held: Held, { payload, error }: UplinkWithObject): void {
@@ -252,9 +345,11 @@ export class UplinkPath implements PublishTransformer, Publisher {
       this.#goOn(first)
     }
     if (queue.length === 0) this.#devices.delete(devEui)
+    this.#admitLater()
   }
 
-  #goOn({ topic, payload, goOn, outcome }: Held): void {
+  #goOn({ topic, payload, message, goOn, outcome }: Held): void {
+    if ((this.#isClosed || message.isGone) && message.giveBack()) return
     const completed = typeof outcome === 'object' ? outcome.payload : payload
     try {
       goOn(completed)

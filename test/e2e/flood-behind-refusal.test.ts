@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
+import { connect as connectTcp } from 'node:net'
 import { connect } from 'node:tls'
 import { generate } from 'mqtt-packet'
 import { WebSocket } from 'ws'
@@ -56,7 +57,11 @@ function endOf(socket: EventEmitter): Promise<void> {
 async function floodTls(): Promise<number> {
   const { mqttsPort: port, ca } = service
   // It goes on though the service has said its last.
-  const socket = connect({ host: '127.0.0.1', servername: 'localhost', port, ca, allowHalfOpen: true })
+  const socket = connect({
+    socket: connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true }),
+    servername: 'localhost',
+    ca,
+  })
   await once(socket, 'secureConnect')
   const closed = endOf(socket)
   const send = (): void => {

@@ -43,10 +43,10 @@ after(async () => {
   await service.stop()
 })
 
-async function connect(username: string, password: string): Promise<MqttClient> {
+async function connect(username: string, password: string, protocolVersion: 4 | 5 = 5): Promise<MqttClient> {
   const { mqttsPort: port, ca } = service
   const options = { host: 'localhost', port, protocol: 'mqtts', ca, username, password, reconnectPeriod: 0 } as const
-  const client = await within(connectAsync({ ...options, protocolVersion: 5 }), 'CONNACK')
+  const client = await within(connectAsync({ ...options, protocolVersion }), 'CONNACK')
   clients.push(client)
   return client
 }
@@ -195,6 +195,62 @@ for (const [name, script] of Object.entries({ ENDLESS, SLOW })) {
     assert.deepEqual(counters, [...counters.keys()])
     await within(Promise.all(flood), 'the acknowledgement of each hostile uplink')
   })
+}
+
+/** A network server that comes back sends what it gathered all at once. */
+const BACKLOG_UPLINKS = 4_000
+const BACKLOG_DEVICES = 20
+/** As many as Receive Maximum lets it; MQTT.js does not look at that itself. */
+const BACKLOG_WINDOW = 1_000
+
+for (const [name, protocolVersion, qos] of [
+  ['MQTT 5 at QoS 1', 5, 1],
+  ['MQTT 3.1.1 at QoS 1', 4, 1],
+  ['MQTT 5 at QoS 0', 5, 0],
+] as const) {
+  for (const credential of ['of the deployment', 'of the organization'] as const) {
+    test(`a backlog of thousands by ${name}, with a credential ${credential}, is decoded as a whole and keeps its order`, async () => {
+      const organizationId = await administration.organization()
+      const codec = { payloadCodec: 'CUSTOM_JS', payloadDecoderScript: SUM }
+      const applicationId = await administration.application(organizationId, codec)
+      const devices = await Promise.all(
+        Array.from({ length: BACKLOG_DEVICES }, () => administration.device(applicationId)),
+      )
+      const { session } = await administration.person([{ organizationId }])
+      const reader = await connect(await administration.brokerToken(session, organizationId), 'default')
+      const seen: string[] = []
+      const { promise: complete, resolve } = Promise.withResolvers<void>()
+      reader.on('message', (topicName, payload) => {
+        seen.push(`${topicName.split('/').at(3)} ${payload.toString()}`)
+        if (seen.length === BACKLOG_UPLINKS) resolve()
+      })
+      await reader.subscribeAsync(`application/${applicationId}/device/+/event/+`, { qos: 1 })
+      const of = credential === 'of the deployment' ? '' : organizationId
+      const { userName, password } = await administration.serviceCredential(of)
+      const sender = await connect(userName, password, protocolVersion)
+      let next = 0
+      const publishing = Array.from({ length: BACKLOG_WINDOW }, async () => {
+        while (next < BACKLOG_UPLINKS) {
+          const devEui = devices[next % BACKLOG_DEVICES] ?? ''
+          const event = FAMILY_A(next, 'AQID')
+          next += 1
+          await sender.publishAsync(`application/${applicationId}/device/${devEui}/event/up`, event, { qos })
+        }
+      })
+      await within(Promise.all(publishing), 'the acknowledgement of each', 60_000)
+      await within(complete, 'each uplink', 60_000)
+      for (const [index, devEui] of devices.entries()) {
+        const expected: string[] = []
+        for (let fCnt = index; fCnt < BACKLOG_UPLINKS; fCnt += BACKLOG_DEVICES) {
+          expected.push(`${devEui} ${withObject(FAMILY_A(fCnt, 'AQID'), '"object":{"sum":6}')}`)
+        }
+        assert.deepEqual(
+          seen.filter((event) => event.startsWith(devEui)),
+          expected,
+        )
+      }
+    })
+  }
 }
 
 test('how uplinks fare is told by metrics', async () => {
