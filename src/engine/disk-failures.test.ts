@@ -119,6 +119,18 @@ test('what waits for a disk that does not answer is bounded; beyond, messages ar
   assert.deepEqual(engine.health(), { canWrite: false, reason: 'The disk has not answered for 12 s.' })
 })
 
+test('a small message does not overtake a large one of the same turn for which there was no room', async () => {
+  const { engine } = await setUp({ waitingBytes: 10_000 })
+  const outcomes = await Promise.allSettled(
+    [8_000, 5_000, 100].map((length) => append(engine, 0, messageOf('a', 'x'.repeat(length)))),
+  )
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'rejected'],
+  )
+  assert.equal(await append(engine, 0, messageOf('a', 'y')), 1)
+})
+
 test('a message whose properties could not be read again is refused alone', async () => {
   const { engine } = await setUp()
   const unfit = [{ correlationData: Buffer.alloc(65_536) }, { responseTopic: 'a/+' }, { responseTopic: '' }]

@@ -99,10 +99,10 @@ for (const [name, flood] of [
   ['MQTT over WebSocket', floodWebSocket],
 ] as const) {
   test(`${name}: a flood behind a refused CONNECT is not read, and ends`, async () => {
-    const before = await memoryBytes()
+    const bytes = await memoryBytes()
     const taken = await Promise.all(Array.from({ length: FLOODS }, flood))
-    for (const bytes of taken) assert.ok(bytes < MAXIMUM_TAKEN_BYTES, `${bytes} bytes were taken`)
-    const growth = (await memoryBytes()) - before
+    for (const read of taken) assert.ok(read < MAXIMUM_TAKEN_BYTES, `${read} bytes were taken`)
+    const growth = (await memoryBytes()) - bytes
     assert.ok(growth < MAXIMUM_GROWTH_BYTES, `${growth} bytes more`)
   })
 }
