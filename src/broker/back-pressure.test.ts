@@ -236,6 +236,18 @@ describe('what waits', () => {
 })
 
 describe('a connection that waits for what passes', () => {
+  it('may use all Packet Identifiers, and no more is read of it than Receive Maximum while that is not owned', async () => {
+    const scene = await setUp({ limits: { receiveMaximum: 2 } })
+    const client = await connectServer(scene)
+    assert.equal(client.connack?.properties?.receiveMaximum, 65_535)
+    assert.equal((await scene.connect()).connack?.properties?.receiveMaximum, 2)
+    for (const payload of ['1', '2', '3', '4']) client.publish('kept/1', payload, { qos: 1 })
+    assert.equal(scene.engine.asked, 2)
+    scene.engine.room = ROOM
+    await seconds(scene, 1)
+    assert.deepEqual(await scene.receive(), ['1', '2', '3', '4'])
+  })
+
   it('is told of what does not: a message that can’t be stored', async () => {
     const scene = await setUp()
     const client = await connectServer(scene)

@@ -25,6 +25,8 @@ import type { Transport, TransportHandlers } from './transport.ts'
 /** Bytes that may wait, parsed or not, while a packet before them is being judged; then reading stops. */
 const MAXIMUM_WAITING_BYTES = 65_536
 
+/** Packet Identifiers of one direction (MQTT 5.0 §2.2.1). */
+const MAXIMUM_PACKET_IDS = 65_535
 /** Time for what was read to be owned before a connection ends that something was refused to. */
 const ENDING_MS = 1_000
 
@@ -133,6 +135,15 @@ export class Connection implements TransportHandlers {
 
   get sendMaximum(): number {
     return this.#agreed().sendMaximum
+  }
+
+  /**
+   * QoS 1 and 2 messages that the client may have unacknowledged. Where its messages wait for room that is as many as there are Packet
+   * Identifiers: what is read is bounded by waiting. rumqttc counts its Packet Identifiers up to this number and begins anew. When it
+   * comes back it sends again by Packet Identifier, so events that were sent across that border would come in the wrong order.
+   */
+  get receiveMaximum(): number {
+    return this.#backPressure === undefined ? this.broker.limits.receiveMaximum : MAXIMUM_PACKET_IDS
   }
 
   get keepAliveSeconds(): number {

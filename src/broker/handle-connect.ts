@@ -136,7 +136,7 @@ function accept(
     type: 'connack',
     sessionPresent, // [MQTT-3.2.2-2], [MQTT-3.2.2-3]
     reasonCode: ReasonCodes.success,
-    properties: connackProperties(broker, packet, session, clientId, keepAliveSeconds),
+    properties: connackProperties(broker, connection, packet, clientId),
   })
   // CONNACK may have been too large for the client.
   if (sessionPresent && !connection.isClosed) {
@@ -182,16 +182,16 @@ function keepAliveOf(broker: Broker, packet: ConnectPacket): number {
 
 function connackProperties(
   broker: Broker,
+  connection: Connection,
   packet: ConnectPacket,
-  session: Session,
   clientId: string,
-  keepAliveSeconds: number,
 ): ConnackProperties {
   const { limits } = broker
+  const { session, keepAliveSeconds } = connection
   const asked = packet.properties?.sessionExpiryIntervalSeconds ?? 0
   return {
     sessionExpiryIntervalSeconds: asked === session.expirySeconds ? undefined : session.expirySeconds,
-    receiveMaximum: limits.receiveMaximum,
+    receiveMaximum: connection.receiveMaximum,
     maximumQoS: limits.maximumQoS === 2 ? undefined : limits.maximumQoS,
     retainAvailable: limits.retainAvailable ? undefined : false,
     maximumPacketSizeBytes: limits.maximumPacketSizeBytes,

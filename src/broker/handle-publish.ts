@@ -43,7 +43,11 @@ export function handlePublish(
     const known = packet.qos === 2 ? session.received.get(packet.packetId) : undefined
     const isCounted = known?.connections === session.connections
     // MQTT 3.1.1 knows no such bound.
-    if (!isCounted && connection.protocolVersion === 5 && connection.unacknowledgedPublishes >= limits.receiveMaximum) {
+    if (
+      !isCounted &&
+      connection.protocolVersion === 5 &&
+      connection.unacknowledgedPublishes >= connection.receiveMaximum
+    ) {
       connection.disconnect(
         ReasonCodes.receiveMaximumExceeded,
         'more than Receive Maximum unacknowledged',

@@ -21,7 +21,7 @@ export function holdBack(
   const held = new HeldPublish(broker, connection, { topicName, qos, packetId, dup }, message)
   const waits = transformer.transform(held, (payload) => held.goOn(payload))
   // MQTT 5 has its own bound for messages that are to be acknowledged.
-  if (qos > 0 && connection.protocolVersion === 5) return waits
+  if (qos > 0 && connection.protocolVersion === 5 && connection.backPressure === undefined) return waits
   const hasRoom = connection.roomToHold()
   return hasRoom === undefined || waits === undefined ? (hasRoom ?? waits) : waits.then(() => hasRoom)
 }
@@ -51,8 +51,7 @@ class HeldPublish implements HeldMessage {
   }
 
   get room(): number {
-    const { heldPublishes, unacknowledgedPublishes } = this.#connection
-    return this.#broker.limits.receiveMaximum - Math.max(heldPublishes, unacknowledgedPublishes)
+    return this.#broker.limits.receiveMaximum - this.#connection.heldPublishes
   }
 
   get isShared(): boolean {

@@ -24,8 +24,9 @@ export interface Limits {
   /** Payload and topic bytes of all retained messages; more: 0x97. */
   readonly maximumRetainedBytes: number
   /**
-   * QoS 1 and 2 messages that a client may have unacknowledged towards us (Receive Maximum); more: DISCONNECT 0x93. MQTT 3.1.1 has no such bound:
-   * there reading waits while the engine does not own that many.
+   * QoS 1 and 2 messages that a client may have unacknowledged towards us (Receive Maximum); more: DISCONNECT 0x93. MQTT 3.1.1 has no such bound,
+   * and a client whose messages wait for room has a higher one: there reading waits while the engine does not own that many, or that
+   * many wait for their transformer.
    */
   readonly receiveMaximum: number
   /** QoS 1 and 2 messages that we have unacknowledged towards one client; the rest waits in the log. */
