@@ -70,7 +70,22 @@ describe('the id of an application', () => {
       reasonOf(await devices.create({ devEui: DEV_EUI, name: 'device', applicationId: '1' }, nobody)),
       'application_not_found',
     )
-    assert.equal(reasonOf(await applications.create(application(owner, 'other', '1'), nobody)), 'application_exists')
+    assert.equal(await applications.get('-1'), undefined)
+  })
+
+  it('leaves all digits to others where it is a UUID', async () => {
+    await using opened = await openTestRegistry()
+    const { applications, devices } = opened.registry
+    const owner = await organization(opened.registry, 'one')
+    const [other] = ['8e2a7b63-7e3c-4c5f-8b6f-1f7b2a9a3d22']
+    valueOf(await applications.create(application(owner, 'app', UUID), nobody))
+    valueOf(await applications.create(application(owner, 'other', other), nobody))
+    assert.deepEqual(valueOf(await applications.create(application(owner, 'asked for', '1'), nobody)), { id: '1' })
+    assert.deepEqual(valueOf(await applications.create(application(owner, 'given'), nobody)), { id: '2' })
+    valueOf(await devices.create({ devEui: DEV_EUI, name: 'device', applicationId: UUID }, nobody))
+    assert.equal((await devices.get(DEV_EUI))?.applicationId, UUID)
+    valueOf(await applications.remove('2', nobody))
+    assert.deepEqual(valueOf(await applications.create(application(owner, 'given later'), nobody)), { id: '3' })
   })
 
   it('may be asked for as digits, and those that the registry gives go on above it', async () => {

@@ -175,7 +175,7 @@ async function insertApplication(unit: Unit, fields: NewApplication): Promise<Re
     .insertInto('applications')
     .values({
       ...columnsOf(fields),
-      ...requested,
+      ...(requested.uuid === undefined ? requested : { id: await hiddenNumber(unit) }),
       uuid: requested.uuid ?? null,
       organization_id: organization.id,
       device_count: 0,
@@ -239,7 +239,19 @@ async function isNameTaken({ trx }: Unit, organizationId: number, name: string):
   return row !== undefined
 }
 
-/** Taken also by one whose devices are still being taken away, and by its row's number. */
+/**
+ * The number of the row of an application with a UUID, below 0: nobody sees it, so it must not take one away that may be asked for.
+ * Those that the registry gives go on above the greatest that there was, and are none of these.
+ */
+async function hiddenNumber({ trx }: Unit): Promise<number> {
+  const { id } = await trx
+    .selectFrom('applications')
+    .select((eb) => eb.fn.min<number | null>('id').as('id'))
+    .executeTakeFirstOrThrow()
+  return Math.min(id ?? 0, 0) - 1
+}
+
+/** Taken also by one whose devices are still being taken away. */
 async function isIdTaken({ trx }: Unit, requested: Partial<Pick<Row, 'id' | 'uuid'>>): Promise<boolean> {
   const { id = 0, uuid = '' } = requested
   const row = await trx

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Kysely, sql } from 'kysely'
-import { migrate, type Migration } from './migrations.ts'
+import { allMigrations, migrate, type Migration } from './migrations.ts'
 import type { Schema } from './schema.ts'
 import { RegistryFile } from './registry-file.ts'
 import { RegistryHealth } from './registry-health.ts'
@@ -87,5 +87,34 @@ test('steps that were done are not done again', async () => {
   await migrate(db, 0, steps)
   await migrate(db, 0, steps)
   assert.deepEqual(await tablesOf(db), ['schema_versions', 'first'])
+  await db.destroy()
+})
+
+test('the rows of applications with a UUID leave the numbers above 0, with their devices', async () => {
+  const db = open()
+  await migrate(
+    db,
+    0,
+    allMigrations.filter(({ version }) => version <= 2),
+  )
+  const statements = [
+    `insert into organizations values (1, 'one', 'one', 'one', 'one', 'one', 0, 2, null, 0, 0, null)`,
+    ...['null', `'7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11'`].flatMap((uuid, index) => [
+      `insert into applications values (${index + 1}, 1, 'app ${index}', '', '', '', '', '', '', '', 1, null, 0, 0, ${uuid})`,
+      `insert into devices values (null, '000000000000000${index}', ${index + 1}, 1,
+        'device', '', '', '', '', '{}', '{}', 0, null, null, null, 0, 0)`,
+    ]),
+  ]
+  for (const statement of statements) await sql.raw(statement).execute(db)
+  await migrate(db, 0)
+  const { rows } = await sql`select applications.id, uuid, dev_eui
+    from applications join devices on devices.application_id = applications.id order by dev_eui`.execute(db)
+  assert.deepEqual(
+    rows.map((row) => ({ ...(row as object) })),
+    [
+      { id: 1, uuid: null, dev_eui: '0000000000000000' },
+      { id: -2, uuid: '7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11', dev_eui: '0000000000000001' },
+    ],
+  )
   await db.destroy()
 })

@@ -145,7 +145,19 @@ const idsOfNetworkServers = [
   `create unique index organizations_external on organizations (external_id) where removed_at is null`,
 ]
 
-const allMigrations: readonly Migration[] = [
+/**
+ * The rows of applications with a UUID get numbers below 0, with their devices: those above are ids that may be asked for, and
+ * one that nobody can see would be taken.
+ */
+const hiddenNumbers = [
+  `pragma defer_foreign_keys = on`,
+  `update devices set application_id = -application_id
+    where application_id in (select id from applications where uuid is not null)`,
+  `update applications set id = -id where uuid is not null`,
+]
+
+/** All steps, in order. */
+export const allMigrations: readonly Migration[] = [
   {
     version: 1,
     async up(trx) {
@@ -158,6 +170,12 @@ const allMigrations: readonly Migration[] = [
     version: 2,
     async up(trx) {
       for (const statement of idsOfNetworkServers) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 3,
+    async up(trx) {
+      for (const statement of hiddenNumbers) await sql.raw(statement).execute(trx)
     },
   },
 ]
