@@ -136,6 +136,14 @@ export const definitions = {
     description:
       'Whether events that a network server publishes at QoS 0 are kept as well: then they stand in the history, and reach Sessions that were away.',
   }),
+  commandWordSeconds: integer({
+    name: 'FIELDGATE_COMMAND_WORD_SECONDS',
+    default: 21_600,
+    minimum: 10,
+    maximum: 82_800,
+    description:
+      'How long a network server may say nothing of a command that it has taken. Then the command is `unconfirmed`, and its sender is told. Longer than most devices take from one uplink to the next.',
+  }),
   networkServersFile: optionalPath({
     name: 'FIELDGATE_NETWORK_SERVERS_FILE',
     defaultText: 'none',

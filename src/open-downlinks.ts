@@ -8,6 +8,7 @@ import { createDownlinks } from './lorawan/downlinks.ts'
 import type { Downlinks } from './lorawan/downlinks.ts'
 import type { DurableState } from './lorawan/durable-state.ts'
 import { MqttNetworkServer } from './lorawan/mqtt-network-server.ts'
+import type { MqttNetworkServerOptions } from './lorawan/mqtt-network-server.ts'
 import type { NetworkServer } from './lorawan/network-server.ts'
 
 export interface DownlinksParts {
@@ -17,6 +18,10 @@ export interface DownlinksParts {
   readonly encoder: DownlinkEncoder
   /** Those of the settings; all other applications are served by clients of the broker. May still grow. */
   readonly networkServers: readonly NetworkServer[]
+  /** When the device was last heard of; undefined when that was long ago, or never. */
+  readonly heardAtMs: (devEui: string) => number | undefined
+  /** How long a network server may say nothing of a command that it has taken. */
+  readonly wordWaitMs: number
   readonly log: Log
 }
 
@@ -35,7 +40,12 @@ export function openDownlinks(parts: DownlinksParts): OpenedDownlinks {
   const sink = { ready: () => downlinks.ready() }
   const organizationOf = (applicationId: string) => registry.directory.organizationOf(applicationId)
   const hasOwn = ownNetworkServers(registry)
-  const mqtt = new MqttNetworkServer({ dispatcher: broker, sink, organizationOf, hasOwn, isServedElsewhere })
+  const naming: MqttNetworkServerOptions['naming'] = {
+    names: (applicationId) => downlinks.naming.names(applicationId),
+    countsFrames: (applicationId) => downlinks.naming.countsFrames(applicationId),
+  }
+  const options = { sink, organizationOf, hasOwn, isServedElsewhere, naming }
+  const mqtt = new MqttNetworkServer({ dispatcher: broker, ...options })
   const downlinks: Downlinks = createDownlinks({
     state,
     publisher: broker,
@@ -44,6 +54,9 @@ export function openDownlinks(parts: DownlinksParts): OpenedDownlinks {
     registry: commandRegistryOf(registry),
     encoder,
     clock: systemClock,
+    monotonicMs: () => performance.now(),
+    heardAtMs: parts.heardAtMs,
+    wordWaitMs: parts.wordWaitMs,
     log,
     defer: (run) => void setImmediate(run),
     after: (ms, run) => {

@@ -149,6 +149,8 @@ async function compose(
     },
     encoder: codecs,
     networkServers,
+    heardAtMs: (devEui) => sightings.heardAtMs(devEui),
+    wordWaitMs: settings.commandWordSeconds * 1_000,
     log: log.child({ room: 'lorawan' }),
   })
   const { downlinks } = opened

@@ -107,10 +107,10 @@ test('the rows of applications with a UUID leave the numbers above 0, with their
   ]
   for (const statement of statements) await sql.raw(statement).execute(db)
   await migrate(db, 0)
-  const { rows } = await sql`select applications.id, uuid, dev_eui
+  const { rows } = await sql<{ id: number; uuid: string | null; dev_eui: string }>`select applications.id, uuid, dev_eui
     from applications join devices on devices.application_id = applications.id order by dev_eui`.execute(db)
   assert.deepEqual(
-    rows.map((row) => ({ ...(row as object) })),
+    rows.map(({ id, uuid, dev_eui }) => ({ id, uuid, dev_eui })),
     [
       { id: 1, uuid: null, dev_eui: '0000000000000000' },
       { id: -2, uuid: '7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11', dev_eui: '0000000000000001' },

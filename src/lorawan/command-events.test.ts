@@ -13,7 +13,7 @@ const B = {
 
 describe('an event about a command', () => {
   it('of family B is matched by its queueItemId, and gets the sender’s id', async () => {
-    const downlinks = await sent(['first', 'second'])
+    const downlinks = await sentAtOnce(['first', 'second'])
     const queueItemId = queueItemIdOf('second')
     tell(downlinks, 'txack', { ...B, queueItemId, fCntDown: 41 })
     tell(downlinks, 'ack', { ...B, queueItemId: queueItemId.toUpperCase(), acknowledged: true, fCntDown: 41 })
@@ -22,14 +22,15 @@ describe('an event about a command', () => {
     assert.deepEqual(standing(downlinks), ['second acknowledged 41', 'first sent'])
   })
 
-  it('of family A is matched by order, then by frame counter', async () => {
+  it('of family A is about the one command that the network server has and has said nothing of, then by frame counter', async () => {
     const downlinks = await sent(['first', 'second', 'third'])
-    tell(downlinks, 'txack', { ...A, fCnt: 7 })
-    // Sent once more, for it is confirmed.
-    tell(downlinks, 'txack', { ...A, fCnt: 7 })
-    tell(downlinks, 'ack', { ...A, acknowledged: false, fCnt: 7 })
-    tell(downlinks, 'txack', { ...A, fCnt: 8 })
-    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 8 })
+    assert.deepEqual(standing(downlinks), ['second queued', 'third queued', 'first sent'])
+    await hear(downlinks, 'txack', { ...A, fCnt: 7 })
+    // Told twice, for its acknowledgement got lost.
+    await hear(downlinks, 'txack', { ...A, fCnt: 7 })
+    await hear(downlinks, 'ack', { ...A, acknowledged: false, fCnt: 7 })
+    await hear(downlinks, 'txack', { ...A, fCnt: 8 })
+    await hear(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 8 })
     assert.deepEqual(standing(downlinks), ['third sent', 'second acknowledged 8', 'first not_acknowledged 7'])
     assert.deepEqual(
       downlinks.published.map(({ payload }) => commandIdIn(payload)),
@@ -38,101 +39,74 @@ describe('an event about a command', () => {
   })
 
   it('of family A is right after a join, when counters begin again', async () => {
-    const downlinks = await sent(['first', 'second'], false)
-    tell(downlinks, 'txack', { ...A, fCnt: 0 })
-    tell(downlinks, 'txack', { ...A, fCnt: 0 })
-    assert.deepEqual(standing(downlinks), ['second sent 0', 'first sent 0'])
+    const downlinks = await sent(['first', 'second'])
+    await hear(downlinks, 'txack', { ...A, fCnt: 0 })
+    await hear(downlinks, 'join', { ...A, devAddr: '01020304' })
+    await hear(downlinks, 'txack', { ...A, fCnt: 0 })
+    await hear(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 0 })
+    assert.deepEqual(standing(downlinks), ['second acknowledged 0', 'first unconfirmed 0'])
     assert.deepEqual(
       downlinks.told('/event/txack').map(({ commandId }) => commandId),
       ['first', 'second'],
     )
+    const [told] = downlinks.told('/event/error')
+    assert.deepEqual([told?.['commandId'], told?.['code']], ['first', 'command_unconfirmed'])
   })
 
-  it('of family A that is k counters beyond the last is about the k-th command since, and those before it have no word', async () => {
-    const downlinks = await sent(['first', 'second', 'third', 'fourth', 'fifth'], false)
-    tell(downlinks, 'txack', { ...A, fCnt: 10 })
-    tell(downlinks, 'txack', { ...A, fCnt: 12 })
-    tell(downlinks, 'txack', { ...A, fCnt: 13 })
-    tell(downlinks, 'txack', { ...A, fCnt: 14 })
-    await send(downlinks, 'sixth', false)
-    await downlinks.settle()
-    tell(downlinks, 'txack', { ...A, fCnt: 16 })
-    assert.deepEqual(standing(downlinks), [
-      'sixth sent 16',
-      'fifth sent 14',
-      'fourth sent 13',
-      'third sent 12',
-      'second sent',
-      'first sent 10',
-    ])
-    assert.equal(tell(downlinks, 'txack', { ...A, fCnt: 17 }), false)
+  it('of family A is about none where it may be about more than one', async () => {
+    const downlinks = await sentAtOnce(['first', 'second', 'third'])
+    for (const fCnt of [10, 12, 13]) assert.equal(tell(downlinks, 'txack', { ...A, fCnt }), false)
+    assert.equal(tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 10 }), false)
+    assert.equal(tell(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too long', fCnt: 12 }), false)
+    assert.deepEqual(standing(downlinks), ['third sent', 'second sent', 'first sent'])
   })
 
-  it('of family A acknowledges the command whose counter it is, though nothing was told of that one before', async () => {
-    const downlinks = await sent(['first', 'second', 'third', 'fourth'])
-    tell(downlinks, 'txack', { ...A, fCnt: 7 })
-    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 7 })
-    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 9 })
-    // After its ack: they came in another order.
-    tell(downlinks, 'txack', { ...A, fCnt: 9 })
-    tell(downlinks, 'ack', { ...A, acknowledged: false, fCnt: 10 })
-    const expected = ['fourth not_acknowledged 10', 'third acknowledged 9', 'second sent', 'first acknowledged 7']
-    assert.deepEqual(standing(downlinks), expected)
+  it('of family A that acknowledges may come before the txack, or without it', async () => {
+    const downlinks = await sent(['first', 'second', 'third'])
+    await hear(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 9 })
+    await hear(downlinks, 'txack', { ...A, fCnt: 9 })
+    await hear(downlinks, 'ack', { ...A, acknowledged: false, fCnt: 11 })
+    assert.deepEqual(standing(downlinks), ['third sent', 'second not_acknowledged 11', 'first acknowledged 9'])
     const transmitted = downlinks.commands.list('1', DEVICE).filter(({ transmittedAtMs }) => transmittedAtMs > 0)
     assert.deepEqual(
       transmitted.map(({ content }) => content.id),
-      ['third', 'first'],
+      ['first'],
     )
   })
 
-  it('of family A is about the next command where other frames have taken more counters than there are commands', async () => {
-    const downlinks = await sent(['first', 'second', 'third'], false)
-    for (const fCnt of [10, 60, 61]) tell(downlinks, 'txack', { ...A, fCnt })
-    assert.deepEqual(standing(downlinks), ['third sent 61', 'second sent 60', 'first sent 10'])
-  })
-
-  it('of family A that comes twice is about the same command', async () => {
-    const downlinks = await sent(['first', 'second'])
-    for (const acknowledged of [true, true, false]) tell(downlinks, 'ack', { ...A, acknowledged, fCnt: 7 })
-    assert.deepEqual(standing(downlinks), ['second sent', 'first acknowledged 7'])
-  })
-
-  it('of family A is never about a command that was sent before one that is known to be', async () => {
-    const downlinks = await sent(['first'], false)
-    await send(downlinks, 'second', true)
-    await send(downlinks, 'third', false)
-    await downlinks.settle()
-    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 5 })
-    tell(downlinks, 'txack', { ...A, fCnt: 6 })
-    assert.deepEqual(standing(downlinks), ['third sent 6', 'second acknowledged 5', 'first sent'])
-  })
-
   it('of family A acknowledges no unconfirmed command, whatever the counters say', async () => {
-    const downlinks = await sent(['first', 'second'], false)
+    const downlinks = await sentAtOnce(['first', 'second'], false)
     await send(downlinks, 'third', true)
     await downlinks.settle()
-    tell(downlinks, 'txack', { ...A, fCnt: 1 })
     tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 2 })
-    assert.deepEqual(standing(downlinks), ['third acknowledged 2', 'second sent', 'first sent 1'])
+    // It went after those before it, so theirs are lower.
+    assert.equal(tell(downlinks, 'txack', { ...A, fCnt: 3 }), false)
+    assert.equal(tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 1 }), false)
+    assert.deepEqual(standing(downlinks), ['third acknowledged 2', 'second sent', 'first sent'])
   })
 
-  it('of family A fails the command whose counter it is, and counts from there', async () => {
-    const downlinks = await sent(['first', 'second', 'third', 'fourth'], false)
-    tell(downlinks, 'txack', { ...A, fCnt: 10 })
-    tell(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too long', fCnt: 12 })
-    tell(downlinks, 'txack', { ...A, fCnt: 13 })
-    assert.deepEqual(standing(downlinks), ['fourth sent 13', 'third failed 12', 'second sent', 'first sent 10'])
+  it('of family A that a gateway could not send is no fate: the network server keeps the command', async () => {
+    const downlinks = await sent(['first', 'second'], false)
+    const tooLate = { ...A, type: 'DOWNLINK_GATEWAY', error: 'TOO_LATE', fCnt: 4 }
+    assert.equal(tell(downlinks, 'error', tooLate), false)
+    await downlinks.settle()
+    assert.deepEqual(standing(downlinks), ['second queued', 'first sent'])
+    await hear(downlinks, 'txack', { ...A, fCnt: 5 })
+    assert.deepEqual(standing(downlinks), ['second sent', 'first sent 5'])
+    assert.equal(downlinks.numbers()['failed'], 0)
   })
 
-  it('of family A without a txack before it is about the first that was not acknowledged', async () => {
-    const downlinks = await sent(['first', 'second'])
-    tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 3 })
-    assert.deepEqual(standing(downlinks), ['second sent', 'first acknowledged 3'])
+  it('of family A by which a command is discarded is about the one that the network server has, whatever its counter', async () => {
+    const downlinks = await sent(['first', 'second', 'third'], false)
+    await hear(downlinks, 'txack', { ...A, fCnt: 10 })
+    await hear(downlinks, 'error', { ...A, type: 'DOWNLINK_CODEC', error: 'no such member', fCnt: 0 })
+    await hear(downlinks, 'txack', { ...A, fCnt: 13 })
+    assert.deepEqual(standing(downlinks), ['third sent 13', 'second failed 0', 'first sent 10'])
   })
 
   it('that the network server has discarded has failed, and is told in its event alone', async () => {
     const downlinks = await sent(['first', 'second', 'third'])
-    tell(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too\nlong\u202e', fCnt: 7 })
+    await hear(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too\nlong\u202e', fCnt: 7 })
     const context = { queue_item_id: queueItemIdOf('second') }
     tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'EXPIRED', description: 'has expired', context })
     const third = { queue_item_id: queueItemIdOf('third') }
@@ -235,7 +209,7 @@ describe('every other event', () => {
 
   it('of another kind is not looked at', async () => {
     const downlinks = await openTestDownlinks()
-    for (const kind of ['up', 'join', 'status', 'location', 'integration']) {
+    for (const kind of ['up', 'status', 'location', 'integration']) {
       assert.equal(downlinks.events.wants(topicOf(kind)), false, kind)
     }
   })
@@ -250,8 +224,19 @@ describe('every other event', () => {
   })
 })
 
+/** As by a network server that names none. */
 async function sent(ids: readonly string[], confirmed = true): Promise<TestDownlinks> {
   const downlinks = await openTestDownlinks()
+  downlinks.server.answer = { outcome: 'taken', holdsNext: true }
+  for (const id of ids) await send(downlinks, id, confirmed)
+  await downlinks.settle()
+  return downlinks
+}
+
+/** As by a network server that names commands, and takes one after the other. */
+async function sentAtOnce(ids: readonly string[], confirmed = true): Promise<TestDownlinks> {
+  const downlinks = await openTestDownlinks()
+  downlinks.server.answer = { outcome: 'taken' }
   for (const id of ids) await send(downlinks, id, confirmed)
   await downlinks.settle()
   return downlinks
@@ -261,6 +246,12 @@ async function send(downlinks: TestDownlinks, id: string, confirmed: boolean): P
   const target = { applicationId: '5', devEui: DEVICE }
   const answer = await downlinks.commands.submit(target, readCommand({ confirmed, fPort: 10, data: 'AQID', id }))
   assert.ok(answer.ok)
+}
+
+/** An event passes, and what follows from it happens. */
+async function hear(downlinks: TestDownlinks, kind: string, event: object): Promise<void> {
+  tell(downlinks, kind, event)
+  await downlinks.settle()
 }
 
 /** An event passes: false when it goes on as it is. */

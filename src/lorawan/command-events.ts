@@ -2,8 +2,11 @@
  * What network servers tell of commands: their txack, ack, error and log events are matched with the commands that they are
  * about, which come to their fates by them, and get the command's id as a further member on their way through.
  */
+import type { AwaitedWords } from './awaited-words.ts'
+import type { CommandNaming } from './command-naming.ts'
 import type { DownlinkItem } from './downlink-item.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
+import { itemOfAck, itemOfError, itemOfTxack } from './frame-counters.ts'
 
 /** An event of a device, as far as this file looks at it. */
 export interface CommandEvent {
@@ -15,24 +18,31 @@ export interface CommandEvent {
 export interface CommandEventsOptions {
   readonly queue: DownlinkQueue
   readonly clock: { now(): number }
+  /** Is told of each word about a command of a device. */
+  readonly words: Pick<AwaitedWords, 'spoke'>
+  /** Learns which network servers name commands. */
+  readonly naming: Pick<CommandNaming, 'saw'>
 }
 
 /** The largest event that is read, in bytes; real ones have some 500. A larger one passes as it is. */
 const MAXIMUM_EVENT_BYTES = 65_536
 /** Of a network server's sentence, in characters. */
 const MAXIMUM_REASON_LENGTH = 200
-/** Codes of log events (family B) and types of error events (family A) by which a command is over. */
+/**
+ * Codes of log events (family B) and types of error events (family A) by which a command is over. DOWNLINK_GATEWAY is none: a gateway
+ * could not send the frame, and the network server sends the command with the next one.
+ */
 const EXPIRED_CODES: ReadonlySet<unknown> = new Set(['EXPIRED'])
 const FAILED_CODES: ReadonlySet<unknown> = new Set([
   'DOWNLINK_PAYLOAD_SIZE',
   'DOWNLINK_FCNT',
   'F_CNT_DOWN',
   'DOWNLINK_CODEC',
-  'DOWNLINK_GATEWAY',
 ])
+const KEPT_CODE = 'DOWNLINK_GATEWAY'
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
-const TAILS = ['/event/txack', '/event/ack', '/event/error', '/event/log']
+const TAILS = ['/event/txack', '/event/ack', '/event/error', '/event/log', '/event/join']
 const OBJECT_START = /^\s*\{\s*/
 
 type Members = Readonly<Record<string, unknown>>
@@ -43,10 +53,14 @@ export class CommandEvents {
   transmitted = 0
   readonly #queue: DownlinkQueue
   readonly #clock: CommandEventsOptions['clock']
+  readonly #words: CommandEventsOptions['words']
+  readonly #naming: CommandEventsOptions['naming']
 
   constructor(options: CommandEventsOptions) {
     this.#queue = options.queue
     this.#clock = options.clock
+    this.#words = options.words
+    this.#naming = options.naming
   }
 
   /** True for the Topic Names of events that may be about a command; asked for each message, so it is cheap. */
@@ -65,6 +79,7 @@ export class CommandEvents {
     const members = membersOf(payload)
     if (members === undefined) return payload
     const item = this.#tell(devEui, kind, members)
+    this.#note(devEui, kind, members, item)
     if (item === undefined || Object.hasOwn(members, 'commandId')) return payload
     return withCommandId(payload, item.content.id)
   }
@@ -76,7 +91,7 @@ export class CommandEvents {
       case 'ack':
         return this.#answered(devEui, members)
       case 'error': {
-        const item = this.#itemOfError(devEui, members)
+        const item = FAILED_CODES.has(members['type']) ? itemOfError(this.#queue.left(devEui)) : undefined
         if (item !== undefined) this.#fail(item, members['type'], members['error'], frameCounter(members['fCnt']))
         return item
       }
@@ -90,7 +105,8 @@ export class CommandEvents {
   #transmitted(devEui: string, members: Members): DownlinkItem | undefined {
     const { queueItemId } = members
     const fCnt = frameCounter(queueItemId === undefined ? members['fCnt'] : members['fCntDown'])
-    const item = queueItemId === undefined ? this.#itemOfTxack(devEui, fCnt) : this.#named(devEui, queueItemId)
+    const item =
+      queueItemId === undefined ? itemOfTxack(this.#queue.left(devEui), fCnt) : this.#named(devEui, queueItemId)
     if (item === undefined) return undefined
     if (item.transmittedAtMs === 0) this.transmitted += 1
     this.#queue.transmitted(item, fCnt, this.#clock.now())
@@ -100,7 +116,8 @@ export class CommandEvents {
   #answered(devEui: string, members: Members): DownlinkItem | undefined {
     const { queueItemId, acknowledged } = members
     const fCnt = frameCounter(queueItemId === undefined ? members['fCnt'] : members['fCntDown'])
-    const item = queueItemId === undefined ? this.#itemOfAck(devEui, fCnt) : this.#named(devEui, queueItemId)
+    const item =
+      queueItemId === undefined ? itemOfAck(this.#queue.left(devEui), fCnt) : this.#named(devEui, queueItemId)
     // Family B leaves false out when it is told to.
     if (item !== undefined) this.#queue.answered(item, acknowledged === true, fCnt)
     return item
@@ -126,55 +143,19 @@ export class CommandEvents {
     return typeof queueItemId === 'string' ? this.#queue.find(devEui, queueItemId.toLowerCase()) : undefined
   }
 
-  /** Known by its counter: the last one again, confirmed and repeated, or acknowledged before this came. */
-  #itemOfTxack(devEui: string, fCnt: number | undefined): DownlinkItem | undefined {
-    if (fCnt === undefined) return undefined
-    const last = this.#queue.left(devEui).findLast(isCounted)
-    const isRepeated = last?.content.confirmed === true && last.state === 'sent'
-    if (last?.fCnt === fCnt && (isRepeated || last.transmittedAtMs === 0)) return last
-    return this.#itemAt(devEui, fCnt, () => true)
+  /** What the event tells beside the fate of a command: that there is a word, and whether commands are named in it. */
+  #note(devEui: string, kind: string, members: Members, item: DownlinkItem | undefined): void {
+    const isNamed = typeof members['queueItemId'] === 'string' || isMembers(members['deviceInfo'])
+    if (kind === 'join') {
+      if (!isNamed) this.#queue.joined(devEui)
+      return
+    }
+    const isSent = kind === 'txack' || kind === 'ack'
+    const [one] = this.#queue.left(devEui)
+    if (isSent && one !== undefined) this.#naming.saw(one.content.applicationId, isNamed)
+    const { type, code } = members
+    if (isSent || item !== undefined || type === KEPT_CODE || code === KEPT_CODE) this.#words.spoke(devEui, isSent)
   }
-
-  /** Known by its counter: the latest with it, for counters begin again with each join. The last of all may be told of twice. */
-  #itemOfAck(devEui: string, fCnt: number | undefined): DownlinkItem | undefined {
-    if (fCnt === undefined) return undefined
-    const left = this.#queue.left(devEui)
-    const last = left.findLast(isCounted)
-    const isIt = (item: DownlinkItem): boolean =>
-      item.fCnt === fCnt && item.content.confirmed && (item.state === 'sent' || item === last)
-    return left.findLast(isIt) ?? this.#itemAt(devEui, fCnt, ({ content }) => content.confirmed)
-  }
-
-  #itemOfError(devEui: string, { type, fCnt: counter }: Members): DownlinkItem | undefined {
-    if (!FAILED_CODES.has(type)) return undefined
-    const fCnt = frameCounter(counter)
-    const isIt = (item: DownlinkItem): boolean => fCnt !== undefined && item.fCnt === fCnt && item.state === 'sent'
-    return this.#queue.left(devEui).findLast(isIt) ?? this.#itemAt(devEui, fCnt, () => true)
-  }
-
-  /**
-   * Family A knows frame counters alone. A network server sends a device's commands in order, each with a counter of its own, so
-   * nothing is about a command before one whose counter is known, and what is k counters beyond is about the k-th command since:
-   * the words on those between were lost. Where more counters have gone by than there are commands, other frames have taken
-   * some, and after a join they begin again: then it is the first that it may be about.
-   */
-  #itemAt(devEui: string, fCnt: number | undefined, mayBe: (item: DownlinkItem) => boolean): DownlinkItem | undefined {
-    const left = this.#queue.left(devEui)
-    const last = left.findLastIndex(isCounted)
-    const since = left.slice(last + 1).filter(isOnItsWay)
-    const lastFCnt = left[last]?.fCnt
-    const beyond = fCnt === undefined || lastFCnt === undefined ? 0 : fCnt - lastFCnt
-    const counted = since[beyond - 1]
-    return counted !== undefined && mayBe(counted) ? counted : since.find(mayBe)
-  }
-}
-
-function isCounted({ fCnt }: DownlinkItem): boolean {
-  return fCnt !== undefined
-}
-
-function isOnItsWay({ state, transmittedAtMs }: DownlinkItem): boolean {
-  return state === 'sent' && transmittedAtMs === 0
 }
 
 function frameCounter(value: unknown): number | undefined {

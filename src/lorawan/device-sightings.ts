@@ -43,6 +43,8 @@ interface HeardDevice {
   readonly devEui: string
   /** What is not written yet. */
   waiting: DeviceSighting | undefined
+  /** When it was last heard of, as it was written last; 0 before the first write. */
+  writtenAtMs: number
   /** The write that it rests after; undefined while it waits for the next one. */
   restsAfter: Write | undefined
 }
@@ -95,12 +97,18 @@ export class DeviceSightings implements PublishObserver {
     this.#due.push(device)
   }
 
+  /** When the device was last heard of; undefined when that is more than a minute ago, or not known. */
+  heardAtMs(devEui: string): number | undefined {
+    const device = this.#devices.get(devEui)
+    return device && (device.waiting?.lastSeenAtMs ?? device.writtenAtMs)
+  }
+
   #heardFirst(devEui: string, state: DeviceState): void {
     if (this.#devices.size >= MAXIMUM_DEVICES) {
       this.#passedOver += 1
       return
     }
-    const device = { devEui, waiting: { devEui, ...state }, restsAfter: undefined }
+    const device = { devEui, waiting: { devEui, ...state }, writtenAtMs: 0, restsAfter: undefined }
     this.#devices.set(devEui, device)
     this.#due.push(device)
     if (this.#devices.size >= MAXIMUM_DEVICES) void this.flush()
@@ -162,6 +170,7 @@ export class DeviceSightings implements PublishObserver {
     return due.map((device) => {
       const sighting = device.waiting as DeviceSighting
       device.waiting = undefined
+      device.writtenAtMs = sighting.lastSeenAtMs
       device.restsAfter = write
       return sighting
     })

@@ -29,6 +29,10 @@ export interface DownlinkHandOverOptions {
   readonly log: Log
   /** Runs the function in another turn of the event loop. */
   readonly defer: (run: () => void) => void
+  /** Calls after so many ms, unless the function that it returns is called before. */
+  readonly after: (ms: number, run: () => void) => () => void
+  /** The device's next command waits for the word on one that its network server has; `offer` is called when it has come. */
+  readonly isHeld: (devEui: string) => boolean
 }
 
 /** Devices of one application that are to be offered again. */
@@ -63,8 +67,10 @@ export class DownlinkHandOver {
   readonly #clock: DownlinkHandOverOptions['clock']
   readonly #log: Log
   readonly #defer: DownlinkHandOverOptions['defer']
+  readonly #after: DownlinkHandOverOptions['after']
+  readonly #isHeld: DownlinkHandOverOptions['isHeld']
   readonly #lanes = new Map<string, Lane>()
-  /** Devices with an item on offer. */
+  /** Devices with an item on offer, or whose next one follows a little later. */
   readonly #busy = new Set<string>()
   readonly #offeredOf = new Map<string, number>()
   /** Disabled devices, with their applications: their commands wait, and hold up nobody else's. */
@@ -83,6 +89,8 @@ export class DownlinkHandOver {
     this.#clock = options.clock
     this.#log = options.log
     this.#defer = options.defer
+    this.#after = options.after
+    this.#isHeld = options.isHeld
     this.#retriedAtMs = options.clock.elapsedMs()
   }
 
@@ -142,7 +150,7 @@ export class DownlinkHandOver {
   }
 
   #offerNext(devEui: string, applicationId: string): void {
-    if (this.#isClosed || this.#busy.has(devEui)) return
+    if (this.#isClosed || this.#busy.has(devEui) || this.#isHeld(devEui)) return
     const item = this.#queue.next(devEui)
     if (item === undefined) return
     const { organizationId } = item.content
@@ -195,11 +203,21 @@ export class DownlinkHandOver {
     else this.#offeredOf.set(organizationId, offered)
   }
 
-  /** The item has left the queue; the device's next one goes at once. */
+  /** The item has left the queue; the device's next one goes as soon as its network server keeps them in order. */
   #settle(answer: HandOver, item: DownlinkItem): void {
+    const { devEui, applicationId } = item.content
     if (answer.outcome === 'refused') this.#queue.failed(item, { code: 'command_refused', reason: answer.reason })
-    else this.#queue.taken(item)
-    this.#offerNext(item.content.devEui, item.content.applicationId)
+    if (answer.outcome === 'taken') this.#queue.taken(item, answer.holdsNext)
+    const waitMs = answer.outcome === 'taken' ? (answer.nextAfterMs ?? 0) : 0
+    if (waitMs === 0) {
+      this.#offerNext(devEui, applicationId)
+      return
+    }
+    this.#busy.add(devEui)
+    this.#after(waitMs, () => {
+      this.#busy.delete(devEui)
+      this.#offerNext(devEui, applicationId)
+    })
   }
 
   #waitFor(answer: HandOver & { readonly outcome: 'away' }, item: DownlinkItem, generation: number): void {

@@ -7,16 +7,26 @@ import { createHash } from 'node:crypto'
 import type { StateChange } from '../broker/engine.ts'
 
 /**
- * Where a command stands. `queued`: it waits here. `sent`: its network server has it; it stays so for an unconfirmed command.
- * The others are final, but for what a network server says later: an acknowledgement of the device outweighs a failure.
+ * Where a command stands. `queued`: it waits here. `sent`: its network server has it; it stays so for an unconfirmed command that a
+ * gateway has sent. `unconfirmed`: the network server has said nothing of it for too long, and nobody knows. The others are final.
+ * What a network server says later counts nevertheless: an acknowledgement of the device outweighs a failure.
  */
-export type DownlinkState = 'queued' | 'sent' | 'acknowledged' | 'not_acknowledged' | 'failed' | 'expired' | 'cancelled'
+export type DownlinkState =
+  | 'queued'
+  | 'sent'
+  | 'acknowledged'
+  | 'not_acknowledged'
+  | 'unconfirmed'
+  | 'failed'
+  | 'expired'
+  | 'cancelled'
 
 const STATES: ReadonlySet<string> = new Set<DownlinkState>([
   'queued',
   'sent',
   'acknowledged',
   'not_acknowledged',
+  'unconfirmed',
   'failed',
   'expired',
   'cancelled',
@@ -96,6 +106,12 @@ export class DownlinkItem {
   transmittedAtMs = 0
   /** The downlink frame counter, once the network server has told it. */
   fCnt: number | undefined = undefined
+  /** The device's next command waits for the word on it: its network server names no commands, or does not tell whether it is there. */
+  holdsNext = false
+  /** No event is taken for the word on it any more, unless it names it. */
+  isGivenUp = false
+  /** The device has joined since: the counter may be another frame's by now. */
+  isOfFormerSession = false
   failure: DownlinkFailure | undefined = undefined
 
   constructor(content: DownlinkContent, sequence: number, createdAtMs: number) {
@@ -107,6 +123,13 @@ export class DownlinkItem {
 
   get key(): string {
     return `${QUEUE_PREFIX}${this.content.devEui}/${this.queueItemId}`
+  }
+
+  /** True when its network server has it, and has told nothing of it. */
+  get awaitsWord(): boolean {
+    return (
+      (this.state === 'sent' || this.state === 'unconfirmed') && this.transmittedAtMs === 0 && this.fCnt === undefined
+    )
   }
 
   /** True when another command with the same id is this one, sent again: it asks for the same bytes in the same way. */
@@ -129,6 +152,9 @@ export class DownlinkItem {
       leftAtMs: this.leftAtMs,
       transmittedAtMs: this.transmittedAtMs,
       fCnt: this.fCnt,
+      holdsNext: this.holdsNext,
+      isGivenUp: this.isGivenUp,
+      isOfFormerSession: this.isOfFormerSession,
       failure: this.failure,
     }
     return { key: this.key, value: Buffer.from(JSON.stringify(form)) }
@@ -160,6 +186,9 @@ export class DownlinkItem {
     item.leftAtMs = form.leftAtMs
     item.transmittedAtMs = form.transmittedAtMs
     item.fCnt = form.fCnt
+    item.holdsNext = form.holdsNext === true
+    item.isGivenUp = form.isGivenUp === true
+    item.isOfFormerSession = form.isOfFormerSession === true
     item.failure = form.failure
     return item
   }
@@ -174,5 +203,8 @@ interface ItemForm extends Omit<DownlinkContent, 'data'> {
   readonly leftAtMs: number
   readonly transmittedAtMs: number
   readonly fCnt: number | undefined
+  readonly holdsNext?: boolean
+  readonly isGivenUp?: boolean
+  readonly isOfFormerSession?: boolean
   readonly failure: DownlinkFailure | undefined
 }

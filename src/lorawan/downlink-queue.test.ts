@@ -425,7 +425,7 @@ describe('the bounds of the queue', () => {
     await downlinks.settle()
     downlinks.clock.ms += DOWNLINK_QUEUE_LIMITS.leftMs
     downlinks.tick()
-    assert.deepEqual(states(downlinks), ['a sent'])
+    assert.deepEqual(states(downlinks), ['a unconfirmed'])
     downlinks.clock.ms += 1
     downlinks.tick()
     await downlinks.settle()

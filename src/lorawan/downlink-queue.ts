@@ -23,8 +23,13 @@ export interface DownlinkQueueLimits {
   readonly leftPerOrganization: number
   /** Beyond it the organization that keeps the most loses its earliest. */
   readonly leftInAll: number
-  /** How long they are kept. An acknowledgement that comes later is not told apart from another's. */
+  /** How long they are kept. */
   readonly leftMs: number
+  /**
+   * How long a command is kept whose network server names none in its events and has said nothing of it: as long as it is known, its
+   * word is not taken for another's.
+   */
+  readonly unheardMs: number
 }
 
 export const DOWNLINK_QUEUE_LIMITS: DownlinkQueueLimits = {
@@ -36,6 +41,7 @@ export const DOWNLINK_QUEUE_LIMITS: DownlinkQueueLimits = {
   leftPerOrganization: 20_000,
   leftInAll: 100_000,
   leftMs: 24 * 3_600_000,
+  unheardMs: 30 * 24 * 3_600_000,
 }
 
 export interface DownlinkQueueOptions {
@@ -47,6 +53,8 @@ export interface DownlinkQueueOptions {
   readonly onWaiting: (item: DownlinkItem) => void
   /** Told when an item has come to another state than `queued`, once it is made. Must not throw. */
   readonly onFate: (item: DownlinkItem) => void
+  /** Told of items that a network server has: when it takes them, when it says that a gateway has sent them, and after a start. Must not throw. */
+  readonly onTaken: (item: DownlinkItem) => void
 }
 
 /** What became of the wish to cancel a command. `too late`: it waits no longer. `not stored`: it waits on. */
@@ -58,6 +66,10 @@ export type DownlinkCounts = Record<'accepted' | 'repeated' | Exclude<DownlinkSt
 const EXPIRED: DownlinkFailure = { code: 'command_expired', reason: 'expiresAt: came before the command could be sent' }
 const CANCELLED: DownlinkFailure = { code: 'command_cancelled', reason: 'the command was cancelled' }
 const REPLACED: DownlinkFailure = { code: 'command_replaced', reason: 'a later command with replace took its place' }
+const JOINED: DownlinkFailure = {
+  code: 'command_unconfirmed',
+  reason: 'the device has joined again, and the network server has not said whether it acknowledged the command',
+}
 const REMOVED: DownlinkFailure = { code: 'command_device_removed', reason: 'the device was removed' }
 
 export class DownlinkQueue {
@@ -67,6 +79,7 @@ export class DownlinkQueue {
     sent: 0,
     acknowledged: 0,
     not_acknowledged: 0,
+    unconfirmed: 0,
     failed: 0,
     expired: 0,
     cancelled: 0,
@@ -77,6 +90,7 @@ export class DownlinkQueue {
   readonly #limits: DownlinkQueueLimits
   readonly #onWaiting: DownlinkQueueOptions['onWaiting']
   readonly #onFate: DownlinkQueueOptions['onFate']
+  readonly #onTaken: DownlinkQueueOptions['onTaken']
   readonly #shelves = new DownlinkShelves()
   /** Items that expire, as long as they wait. */
   readonly #expiring = new Set<DownlinkItem>()
@@ -92,6 +106,7 @@ export class DownlinkQueue {
     this.#limits = options.limits ?? DOWNLINK_QUEUE_LIMITS
     this.#onWaiting = options.onWaiting
     this.#onFate = options.onFate
+    this.#onTaken = options.onTaken
   }
 
   /** How many items wait, and how many are kept after that. */
@@ -112,8 +127,12 @@ export class DownlinkQueue {
     items.sort((one, other) => one.leftAtMs - other.leftAtMs || one.sequence - other.sequence)
     for (const item of items) {
       this.#sequence = Math.max(this.#sequence, item.sequence)
-      if (item.state === 'queued') this.#wait(item)
-      else this.#shelves.addLeft(item)
+      if (item.state === 'queued') {
+        this.#wait(item)
+        continue
+      }
+      this.#shelves.addLeft(item)
+      this.#onTaken(item)
     }
     for (const { waiting } of this.#shelves.devices()) for (const item of waiting) this.#onWaiting(item)
   }
@@ -175,20 +194,44 @@ export class DownlinkQueue {
   }
 
   /** The network server has the item: it is never offered again. */
-  taken(item: DownlinkItem): void {
-    if (item.state === 'queued') this.#settle(item, 'sent', undefined)
+  taken(item: DownlinkItem, holdsNext = false): void {
+    if (item.state !== 'queued') return
+    item.holdsNext = holdsNext
+    this.#settle(item, 'sent', undefined)
+    this.#onTaken(item)
+  }
+
+  /** The network server has said nothing of the item for too long. */
+  unconfirmed(item: DownlinkItem, failure: DownlinkFailure): void {
+    if (item.state === 'sent') this.#settle(item, 'unconfirmed', failure)
+  }
+
+  /** No event is taken for the word on the item any more, unless it names it. */
+  giveUp(item: DownlinkItem): void {
+    item.isGivenUp = true
+    this.#write([item])
+  }
+
+  /** The device has joined: frame counters begin again, and what it has not acknowledged it won't any more. */
+  joined(devEui: string): void {
+    const before = this.left(devEui).filter(({ fCnt, isOfFormerSession }) => fCnt !== undefined && !isOfFormerSession)
+    for (const item of before) {
+      item.isOfFormerSession = true
+      if (item.content.confirmed) this.unconfirmed(item, JOINED)
+    }
+    this.#write(before)
   }
 
   /** The item will not come to the device, or not be known to have come. */
   failed(item: DownlinkItem, failure: DownlinkFailure, fCnt?: number): void {
-    if (item.state !== 'queued' && item.state !== 'sent') return
+    if (!isOpen(item)) return
     item.fCnt = fCnt ?? item.fCnt
     this.#settle(item, 'failed', failure)
   }
 
   /** The network server has let it expire. */
   expired(item: DownlinkItem, failure: DownlinkFailure): void {
-    if (item.state === 'queued' || item.state === 'sent') this.#settle(item, 'expired', failure)
+    if (isOpen(item)) this.#settle(item, 'expired', failure)
   }
 
   /** A gateway has sent it. */
@@ -196,7 +239,12 @@ export class DownlinkQueue {
     this.taken(item)
     item.fCnt = fCnt ?? item.fCnt
     item.transmittedAtMs = nowMs
+    if (item.state === 'unconfirmed') {
+      item.state = 'sent'
+      item.failure = undefined
+    }
     this.#write([item])
+    this.#onTaken(item)
   }
 
   /** The device has acknowledged it, or has not within its time. */
@@ -244,7 +292,10 @@ export class DownlinkQueue {
   tick(): void {
     const now = this.#clock.now()
     if (now >= this.#nextExpiryMs) this.#expire(now)
-    this.#forget([...this.#shelves.leftBefore(now - this.#limits.leftMs)])
+    const { leftMs, unheardMs } = this.#limits
+    const isOver = (item: DownlinkItem): boolean =>
+      !(item.holdsNext && item.awaitsWord && !item.isGivenUp) || item.leftAtMs < now - unheardMs
+    this.#forget([...this.#shelves.leftBefore(now - leftMs)].filter(isOver))
     if (this.#unwritten.size === 0) return
     const items = [...this.#unwritten]
     this.#unwritten.clear()
@@ -404,4 +455,9 @@ export class DownlinkQueue {
       for (const item of items) this.#unwritten.add(item)
     })
   }
+}
+
+/** It may come to a fate. */
+function isOpen({ state }: DownlinkItem): boolean {
+  return state === 'queued' || state === 'sent' || state === 'unconfirmed'
 }

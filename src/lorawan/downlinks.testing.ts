@@ -72,6 +72,9 @@ export class TestNetworkServer implements NetworkServer {
 /** The answer of a network server that is away. */
 export const AWAY: HandOver = { outcome: 'away', reason: 'it is away' }
 
+/** After so long a command is unconfirmed. */
+export const WORD_WAIT_MS = 3_600_000
+
 export const DEVICE = '0102030405060708'
 export const OTHER_DEVICE = '1112131415161718'
 
@@ -85,6 +88,8 @@ export interface TestDownlinks extends Downlinks {
   readonly clock: { ms: number; now(): number; elapsedMs(): number }
   /** Functions that wait for their time, the next one first. */
   readonly timers: { readonly ms: number; readonly run: () => void }[]
+  /** When devices were heard of. */
+  readonly heard: Map<string, number>
   /** Lets everything happen that needs no further time. */
   settle(): Promise<void>
   /** The payloads of what was published to the topics that end so. */
@@ -114,6 +119,7 @@ export async function openTestDownlinks(
     },
   }
   const published: OwnMessage[] = []
+  const heard = new Map<string, number>()
   const timers: { ms: number; run: () => void }[] = []
   const codecs = new Map<string, CommandCodec>()
   const place = { applicationId: '5', organizationId: '1', isDisabled: false }
@@ -137,6 +143,9 @@ export async function openTestDownlinks(
     },
     encoder: jsonEncoder,
     clock,
+    monotonicMs: () => clock.ms,
+    heardAtMs: (devEui) => heard.get(devEui),
+    wordWaitMs: WORD_WAIT_MS,
     log: silentLog,
     defer: setImmediate,
     after: (ms, run) => {
@@ -156,6 +165,7 @@ export async function openTestDownlinks(
     codecs,
     clock,
     timers,
+    heard,
     settle,
     told: (tail) =>
       published

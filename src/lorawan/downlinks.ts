@@ -1,9 +1,11 @@
 /** Everything about commands, put together: from the topics of commands to network servers, and back by their events. */
 import type { PublishConsumer, Publisher } from '../broker/consumer.ts'
 import type { Log } from '../broker/log.ts'
+import { AwaitedWords } from './awaited-words.ts'
 import { CommandAnswers } from './command-answers.ts'
 import { createCommandConsumer } from './command-consumer.ts'
 import { CommandEvents } from './command-events.ts'
+import { CommandNaming } from './command-naming.ts'
 import { CommandCodecs } from './command-registry.ts'
 import type { CommandRegistry, DownlinkEncoder } from './command-registry.ts'
 import { Commands } from './commands.ts'
@@ -24,6 +26,12 @@ export interface DownlinksOptions {
   readonly encoder: DownlinkEncoder
   /** The time of day, and for durations a clock that is never set. */
   readonly clock: { now(): number; elapsedMs(): number }
+  /** Milliseconds since some beginning, which no change of the clock's time moves. */
+  readonly monotonicMs: () => number
+  /** When the device was last heard of; undefined when that was long ago, or never. Only looked at for a change. */
+  readonly heardAtMs: (devEui: string) => number | undefined
+  /** How long a network server may say nothing of a command that it has taken. */
+  readonly wordWaitMs: number
   readonly log: Log
   /** Runs the function in another turn of the event loop. */
   readonly defer: (run: () => void) => void
@@ -39,6 +47,8 @@ export interface Downlinks {
   readonly consumers: readonly PublishConsumer[]
   /** To be told of network servers' events, for those are the answers to commands. */
   readonly events: Pick<CommandEvents, 'wants' | 'told'>
+  /** Which network servers name commands in their events. */
+  readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
   /** Numbers for the metrics; `CURRENT_DOWNLINK_NUMBERS` are a current state. */
   numbers(): Readonly<Record<string, number>>
   /** Refused commands as `command:code`. */
@@ -79,14 +89,28 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     onWaiting: (item) => handOver.offer(item),
     onFate: (item) => answers.fate(item),
+    onTaken: (item) => words.took(item),
   })
-  const handOver = new DownlinkHandOver({ ...options, queue })
+  const words: AwaitedWords = new AwaitedWords({
+    queue,
+    clock,
+    monotonicMs: options.monotonicMs,
+    heardAtMs: options.heardAtMs,
+    waitMs: options.wordWaitMs,
+    onFree: (devEui) => {
+      const next = queue.next(devEui)
+      if (next !== undefined) handOver.offer(next)
+    },
+  })
+  const handOver = new DownlinkHandOver({ ...options, queue, isHeld: (devEui) => words.holds(devEui) })
+  const naming = new CommandNaming()
   const commands = new Commands({ queue, handOver, places, registry, encoder, clock, log, after })
-  const events = new CommandEvents({ queue, clock })
+  const events = new CommandEvents({ queue, clock, words, naming })
   return {
     commands,
     consumers: [createCommandConsumer(commands, answers)],
     events,
+    naming,
     numbers: () => ({
       ...queue.counts,
       transmitted: events.transmitted,
@@ -99,6 +123,7 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
     ready: () => handOver.ready(),
     tick: () => {
       queue.tick()
+      words.tick()
       handOver.tick()
     },
     deviceRemoved: (devEui) => queue.forgetDevice(devEui),

@@ -3,9 +3,11 @@ import { describe, it } from 'node:test'
 import { createHarness } from '../../test/support/broker-harness.ts'
 import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderFilter } from '../broker/consumer.ts'
 import { MqttNetworkServer } from './mqtt-network-server.ts'
-import type { Downlink, NetworkServer } from './network-server.ts'
+import type { Downlink, HandOver, NetworkServer } from './network-server.ts'
 import { describeNetworkServer } from './network-server-contract.testing.ts'
 import type { FarSide, ReceivedDownlink, TestSink } from './network-server-contract.testing.ts'
+
+const UUID = '7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11'
 
 const DOWNLINK: Downlink = {
   id: '8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4d',
@@ -36,6 +38,12 @@ class TestDispatcher implements Dispatcher {
   }
 }
 
+/** Of application 5 no event was seen; 3 is ChirpStack v3's. */
+const naming = {
+  names: (applicationId: string) => applicationId === UUID,
+  countsFrames: (applicationId: string) => applicationId === '3',
+}
+
 const organizationOf = (applicationId: string): string => (applicationId === '5' ? '1' : '2')
 /** Organization 1 has a network server of its own, organization 2 has none. */
 const hasOwn = async (organizationId: string): Promise<boolean> => organizationId === '1'
@@ -44,7 +52,7 @@ function open(isServedElsewhere: (applicationId: string) => boolean = () => fals
   const dispatcher = new TestDispatcher()
   const ready: NetworkServer[] = []
   const sink = { ready: (networkServer: NetworkServer) => void ready.push(networkServer) }
-  const server = new MqttNetworkServer({ dispatcher, sink, organizationOf, hasOwn, isServedElsewhere })
+  const server = new MqttNetworkServer({ dispatcher, sink, organizationOf, hasOwn, isServedElsewhere, naming })
   return { dispatcher, ready, server }
 }
 
@@ -136,10 +144,36 @@ describe('a downlink to a network server on this broker', () => {
 
   it('of an application that is gone goes to nobody', async () => {
     const dispatcher = new TestDispatcher()
-    const options = { dispatcher, sink: { ready: () => {} }, hasOwn, isServedElsewhere: () => false }
+    const options = { dispatcher, sink: { ready: () => {} }, hasOwn, isServedElsewhere: () => false, naming }
     const server = new MqttNetworkServer({ ...options, organizationOf: () => undefined })
     assert.equal((await server.handOver(DOWNLINK)).outcome, 'away')
     assert.deepEqual(dispatcher.sent, [])
+  })
+})
+
+describe('the next downlink of a device', () => {
+  it('follows a little later where events name commands, for the network server handles them side by side', async () => {
+    assert.deepEqual(await taken({ ...DOWNLINK, applicationId: UUID }), { outcome: 'taken', nextAfterMs: 250 })
+  })
+
+  it('waits for the word on the one before it where they do not, or are not known to', async () => {
+    for (const applicationId of ['5', '3']) {
+      assert.deepEqual(await taken({ ...DOWNLINK, applicationId }), { outcome: 'taken', holdsNext: true })
+    }
+  })
+})
+
+describe('a downlink that ChirpStack v3 would drop without a word', () => {
+  it('is refused where the network server is one', async () => {
+    const { dispatcher, server } = open()
+    assert.deepEqual(await server.handOver({ ...DOWNLINK, applicationId: '3', fPort: 225 }), {
+      outcome: 'refused',
+      reason: 'fPort: 225 is above 224, the highest that ChirpStack v3 takes',
+    })
+    void server.handOver({ ...DOWNLINK, applicationId: '3', fPort: 224 })
+    void server.handOver({ ...DOWNLINK, applicationId: '5', fPort: 255 })
+    await turn()
+    assert.equal(dispatcher.sent.length, 2)
   })
 })
 
@@ -179,6 +213,7 @@ async function openFarSide(sink: TestSink): Promise<FarSide> {
     organizationOf,
     hasOwn: hasNone,
     isServedElsewhere: is999,
+    naming,
   })
   const received: ReceivedDownlink[] = []
   const waiting: ((downlink: ReceivedDownlink) => void)[] = []
@@ -229,4 +264,13 @@ async function takeAll(client: TestClient, take: (downlink: ReceivedDownlink) =>
 
 async function unused(): Promise<never> {
   assert.fail('this part of the contract is skipped')
+}
+
+/** The answer to one that the network server acknowledges. */
+async function taken(downlink: Downlink): Promise<HandOver> {
+  const { dispatcher, server } = open()
+  const answer = server.handOver(downlink)
+  await turn()
+  dispatcher.sent[0]?.watcher.acknowledged()
+  return answer
 }

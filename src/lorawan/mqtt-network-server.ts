@@ -3,6 +3,7 @@
  * and whatever else subscribes to commands by a service credential.
  */
 import type { Dispatcher, ReaderFilter, ReaderListener } from '../broker/consumer.ts'
+import type { CommandNaming } from './command-naming.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from './network-server.ts'
 import { downlinkMessage } from './network-servers/downlink-message.ts'
 import { commandTopic, parseTopicFilter } from './topics.ts'
@@ -15,9 +16,19 @@ export interface MqttNetworkServerOptions {
   readonly hasOwn: (organizationId: string) => Promise<boolean>
   /** True for applications whose downlinks another adapter takes. */
   readonly isServedElsewhere: (applicationId: string) => boolean
+  /** Which applications' network servers name commands in their events. */
+  readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
 }
 
-const TAKEN: HandOver = { outcome: 'taken' }
+/**
+ * ChirpStack v4 acknowledges a command when it has read it, and handles it in a task of its own. This is how long two of one device
+ * are apart, so that they keep their order.
+ */
+const NEXT_AFTER_MS = 250
+/** The highest that ChirpStack v3 takes; it drops what is above without a word. */
+const HIGHEST_FPORT_OF_V3 = 224
+
+const TAKEN = { outcome: 'taken' } as const
 const NO_READER: HandOver = { outcome: 'away', reason: 'no network server is connected that subscribes to the command' }
 const OWN_AWAY: HandOver = {
   outcome: 'away',
@@ -28,7 +39,8 @@ const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting dow
 const ABANDONED: HandOver = { outcome: 'away', reason: 'the network server’s Session ended before it acknowledged' }
 
 /**
- * The adapter. A downlink is taken when the network server has acknowledged its PUBLISH (at QoS 0: when it was written to its
+ * The adapter. A network server that names commands in its events gets those of a device one shortly after the other; one that does
+ * not gets one at a time, so that each word that it says is about the one. A downlink is taken when the network server has acknowledged its PUBLISH (at QoS 0: when it was written to its
  * connection). Of several one gets it: of the organization's own where it has any, for another would not know the device; of the
  * deployment's where it has none.
  */
@@ -39,6 +51,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   readonly #organizationOf: MqttNetworkServerOptions['organizationOf']
   readonly #hasOwn: MqttNetworkServerOptions['hasOwn']
   readonly #isServedElsewhere: MqttNetworkServerOptions['isServedElsewhere']
+  readonly #naming: MqttNetworkServerOptions['naming']
 
   #isClosed = false
 
@@ -48,6 +61,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     this.#organizationOf = options.organizationOf
     this.#hasOwn = options.hasOwn
     this.#isServedElsewhere = options.isServedElsewhere
+    this.#naming = options.naming
   }
 
   serves(applicationId: string): boolean {
@@ -56,8 +70,16 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
 
   async handOver(downlink: Downlink): Promise<HandOver> {
     if (this.#isClosed) return CLOSED
-    const organizationId = await this.#organizationOf(downlink.applicationId)
+    const { applicationId, fPort } = downlink
+    if (fPort > HIGHEST_FPORT_OF_V3 && this.#naming.countsFrames(applicationId)) return fPortRefused(fPort)
+    const organizationId = await this.#organizationOf(applicationId)
     if (organizationId === undefined) return NO_READER
+    const answer = await this.#offerToOne(downlink, organizationId)
+    if (answer.outcome !== 'taken') return answer
+    return this.#naming.names(applicationId) ? { ...TAKEN, nextAfterMs: NEXT_AFTER_MS } : { ...TAKEN, holdsNext: true }
+  }
+
+  async #offerToOne(downlink: Downlink, organizationId: string): Promise<HandOver> {
     const ofOwn = await this.#offer(downlink, ({ tenant }) => tenant === `organization:${organizationId}`)
     if (ofOwn !== NO_READER) return ofOwn
     return (await this.#hasOwn(organizationId)) ? OWN_AWAY : this.#offer(downlink)
@@ -82,6 +104,11 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   async close(): Promise<void> {
     this.#isClosed = true
   }
+}
+
+function fPortRefused(fPort: number): HandOver {
+  const reason = `fPort: ${fPort} is above ${HIGHEST_FPORT_OF_V3}, the highest that ChirpStack v3 takes`
+  return { outcome: 'refused', reason }
 }
 
 function isOfCommands(topicFilter: string): boolean {

@@ -187,7 +187,7 @@ export function describeNetworkServer({ name, open, skip = {} }: ContractSubject
           far.adapter.handOver(downlink({ expiresAtMs })),
           far.nextDownlink(),
         ])
-        assert.deepEqual(answer, { outcome: 'taken' })
+        assert.equal(answer.outcome, 'taken')
         const { devEui, confirmed, fPort, data } = received
         assert.deepEqual(
           { devEui, confirmed, fPort, data },
@@ -202,7 +202,7 @@ export function describeNetworkServer({ name, open, skip = {} }: ContractSubject
           far.adapter.handOver(downlink({ data: Buffer.alloc(0), fPort: 255, confirmed: false })),
           far.nextDownlink(),
         ])
-        assert.deepEqual(answer, { outcome: 'taken' })
+        assert.equal(answer.outcome, 'taken')
         assert.deepEqual([received.confirmed, received.fPort, received.data], [false, 255, ''])
       })
 

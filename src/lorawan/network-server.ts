@@ -21,8 +21,11 @@ export interface Downlink {
 
 /** What a network server said to a downlink. */
 export type HandOver =
-  /** It has the downlink: from here on it is not sent again. */
-  | { readonly outcome: 'taken' }
+  /**
+   * It has the downlink: from here on it is not sent again. `nextAfterMs`: the device's next one follows so much later, for the network
+   * server handles them side by side. `holdsNext`: it follows when the network server has told what became of this one.
+   */
+  | { readonly outcome: 'taken'; readonly nextAfterMs?: number; readonly holdsNext?: boolean }
   /** It can't be reached or has no room: the downlink stays queued and is offered again. */
   | { readonly outcome: 'away'; readonly reason: string }
   /** It has looked at the downlink and won't have it: the command has failed. */
