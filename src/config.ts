@@ -139,7 +139,7 @@ export const definitions = {
   commandWordSeconds: integer({
     name: 'FIELDGATE_COMMAND_WORD_SECONDS',
     default: 21_600,
-    minimum: 10,
+    minimum: 30,
     maximum: 82_800,
     description:
       'How long a network server may say nothing of a command that it has taken. Then the command is `unconfirmed`, and its sender is told. Longer than most devices take from one uplink to the next.',

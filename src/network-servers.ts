@@ -40,6 +40,8 @@ export interface NetworkServersParts {
   readonly publisher: Publisher
   /** The network server can be reached (again). */
   readonly ready: (networkServer: NetworkServer) => void
+  /** Whether the application's network server tells commands apart by frame counters alone. */
+  readonly countsFrames: (applicationId: string) => boolean
   readonly log: Log
 }
 
@@ -122,6 +124,7 @@ async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<Net
     ...common(opening),
     sink: opening.sinkOf(organizationId ?? null),
     mayServe: (applicationId) => own?.has(applicationId) ?? true,
+    countsFrames: opening.parts.countsFrames,
     openSocket: () => openBrokerSocket(entry.address),
   })
 }

@@ -171,6 +171,7 @@ async function compose(
     registry,
     publisher: uplinkPath,
     ready: () => downlinks.ready(),
+    countsFrames: (applicationId) => downlinks.naming.countsFrames(applicationId),
     log: log.child({ room: 'lorawan' }),
   })
   cleanups.push(() => ofSettings.close())

@@ -267,6 +267,25 @@ describeNetworkServer({
   skip: { expiry: 'its downlinks have no expiry' },
 })
 
+describe('ChirpStack v3 by HTTP', () => {
+  it('gets one command of a device at a time, for its events name none; v4 gets one after the other', async () => {
+    for (const [version, holdsNext] of [
+      ['v3', true],
+      ['v4', undefined],
+    ] as const) {
+      const far = await openFar(new TestSink(), chirpStack(version))
+      const { applicationId } = far
+      const downlink = { id: UUID, applicationId, devEui: ONE, confirmed: true, fPort: 7, data: Buffer.of(1) }
+      const [answer] = await Promise.all([
+        far.adapter.handOver({ ...downlink, expiresAtMs: undefined }),
+        far.nextDownlink(),
+      ])
+      assert.deepEqual([answer.outcome, 'holdsNext' in answer && answer.holdsNext], ['taken', holdsNext ?? false])
+      await far.close()
+    }
+  })
+})
+
 function reasonOf(body: Record<string, unknown>): unknown {
   return (body['details'] as readonly { readonly reason: string }[])[0]?.reason
 }

@@ -56,7 +56,7 @@ describe('a command of which the network server says nothing', () => {
     await pass(downlinks, 30_000)
     assert.deepEqual(standing(downlinks), ['b sent', 'a sent'])
     await uplink(downlinks)
-    await pass(downlinks, 19_000)
+    await pass(downlinks, 9_000)
     assert.deepEqual(standing(downlinks), ['b sent', 'a sent'])
     await pass(downlinks, 1_000)
     assert.deepEqual(standing(downlinks), ['b unconfirmed', 'a sent'])

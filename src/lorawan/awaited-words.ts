@@ -37,10 +37,10 @@ interface AwaitingDevice {
 }
 
 /**
- * After an uplink a downlink goes out within some seconds: 15 is the longest delay of a receive window (LoRaWAN L2 1.0.4 §5.8), and
- * then the gateway's word has its way to go.
+ * So long after an uplink a gateway's word on the downlink that goes with it is there: it says when it has taken it for the receive
+ * window, not after that.
  */
-const SILENCE_MS = 20_000
+const SILENCE_MS = 10_000
 /** An uplink counts for commands that were taken so long before it was noticed: the network server had them then. */
 const SETTLED_MS = 2_000
 /** A command that waits at a network server goes with the next uplink of its device. One can be missed. */

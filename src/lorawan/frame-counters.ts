@@ -5,20 +5,26 @@
 import type { DownlinkItem } from './downlink-item.ts'
 
 /**
- * The item of a `txack`: one that has the counter already, told twice; else the one command that has no counter yet. `left` are the
- * device's items in the order of their hand-over.
+ * The item of a `txack`: the one command that has no counter yet, or one that has this counter, told twice. `left` are the device's
+ * items in the order of their hand-over.
  */
 export function itemOfTxack(left: readonly DownlinkItem[], fCnt: number | undefined): DownlinkItem | undefined {
   if (fCnt === undefined) return undefined
-  return left.findLast((item) => isCountedAs(item, fCnt)) ?? onlyOne(uncounted(left, fCnt))
+  const known = left.findLast((item) => isCountedAs(item, fCnt))
+  const open = uncounted(left, fCnt)
+  if (known === undefined) return onlyOne(open)
+  // ChirpStack v3 takes a counter twice where an uplink of the device crosses a downlink.
+  return known.transmittedAtMs === 0 || open.length === 0 ? known : undefined
 }
 
 /** The item of an `ack`, which is never about an unconfirmed command. */
 export function itemOfAck(left: readonly DownlinkItem[], fCnt: number | undefined): DownlinkItem | undefined {
   if (fCnt === undefined) return undefined
-  const known = left.findLast((item) => isCountedAs(item, fCnt))
-  if (known !== undefined) return known.content.confirmed ? known : undefined
-  return onlyOne(uncounted(left, fCnt).filter(({ content }) => content.confirmed))
+  const known = left.findLast((item) => item.content.confirmed && isCountedAs(item, fCnt))
+  const open = uncounted(left, fCnt).filter(({ content }) => content.confirmed)
+  if (known === undefined) return onlyOne(open)
+  const isAwaited = known.state === 'sent' || known.state === 'unconfirmed'
+  return isAwaited || open.length === 0 ? known : undefined
 }
 
 /**

@@ -77,6 +77,7 @@ class TestBridge {
       { ...SETTINGS, ...settings },
       {
         sink,
+        countsFrames: (applicationId) => applicationId === '3',
         mayServe: (applicationId) => applicationId === '5' || applicationId === UUID,
         openSocket: async () => this.#watch(await openBrokerSocket({ host: '127.0.0.1', port, tls })),
         backoff: BACKOFF,
@@ -352,7 +353,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
       [true, false, false],
     )
     const topicName = new Promise((resolve) => neighbour.client.once('message', resolve))
-    assert.deepEqual(await test.bridge.handOver(downlink(UUID)), { outcome: 'taken' })
+    assert.deepEqual(await test.bridge.handOver(downlink(UUID)), { outcome: 'taken', holdsNext: true })
     assert.equal(await topicName, `application/77/device/${ONE}/command/down`)
     assert.equal(test.counters.eventsRefused, 1)
   })
@@ -380,7 +381,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
     })
     await neighbour.client.subscribeAsync('application/+/device/+/command/down', { qos: 1 })
     await sink.until('ready again', () => sink.readyCount === 2)
-    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken' })
+    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken', holdsNext: true })
   })
 
   it('says why the broker won’t have it, and tries again', async () => {
@@ -388,6 +389,18 @@ describe('a bridge', { timeout: 60_000 }, () => {
     const test = open()
     await mosquittoSays(test, /CONNACK 0x87/, 2)
     assert.equal((await test.bridge.handOver(downlink('5'))).outcome, 'away')
+  })
+
+  it('refuses what ChirpStack v3 would drop in silence, where its events are v3’s', async () => {
+    await start()
+    const test = open()
+    await sink.until('ready', () => sink.readyCount === 1)
+    const tooHigh = { ...downlink('3'), fPort: 225 }
+    assert.deepEqual(await test.bridge.handOver(tooHigh), {
+      outcome: 'refused',
+      reason: 'fPort: 225 is above 224, the highest that ChirpStack v3 takes',
+    })
+    assert.notEqual((await test.bridge.handOver({ ...tooHigh, applicationId: UUID })).outcome, 'refused')
   })
 
   it('needs no more rights at the broker than its page in docs/ gives it', async () => {
@@ -403,7 +416,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
     await sink.until('ready', () => sink.readyCount === 1)
     await neighbour.event('{"fCnt":1}')
     await test.untilAcknowledged(1)
-    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken' })
+    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken', holdsNext: true })
     assert.equal((await neighbour.nextDownlink()).devEui, ONE)
   })
 

@@ -12,7 +12,7 @@ import type { BackoffSettings } from './backoff.ts'
 import { BrokerConnection } from './broker-connection.ts'
 import { counted } from './counters.ts'
 import type { NetworkServerCounters } from './counters.ts'
-import { downlinkMessage } from './downlink-message.ts'
+import { downlinkMessage, silentlyDropped } from './downlink-message.ts'
 import { EventRefused } from './event-refused.ts'
 import type { NetworkServerLog } from './log.ts'
 import type { Timers } from './timers.ts'
@@ -37,6 +37,8 @@ export interface MqttBridgeParts {
   readonly sink: EventSink
   /** The applications whose devices this network server may speak for. */
   readonly mayServe: (applicationId: string) => boolean
+  /** Whether the application's network server tells commands apart by frame counters alone. */
+  readonly countsFrames: (applicationId: string) => boolean
   readonly openSocket: () => Promise<Duplex>
   readonly backoff: BackoffSettings
   readonly timers: Timers
@@ -90,6 +92,8 @@ export class MqttBridge implements NetworkServer {
   }
 
   async #offer(downlink: Downlink): Promise<HandOver> {
+    const refusal = this.#parts.countsFrames(downlink.applicationId) ? silentlyDropped(downlink) : undefined
+    if (refusal !== undefined) return refusal
     const connection = this.#connection
     if (connection === undefined) return { outcome: 'away', reason: NOT_CONNECTED }
     if (!connection.hasRoom) {
@@ -101,7 +105,8 @@ export class MqttBridge implements NetworkServer {
     try {
       const reasonCode = await connection.publish(topicName, downlinkMessage(downlink))
       if (reasonCode === ReasonCodes.noMatchingSubscribers) return this.#nobodyThere()
-      if (!isFailure(reasonCode)) return { outcome: 'taken' }
+      // The broker has it, and may keep it for a network server that is away: whether that has it too is told by its word alone.
+      if (!isFailure(reasonCode)) return { outcome: 'taken', holdsNext: true }
       const code = `0x${reasonCode.toString(16)}`
       // What the broker is short of passes; what it does not allow, or can't read, doesn't.
       const passes = reasonCode === ReasonCodes.quotaExceeded || reasonCode === ReasonCodes.unspecifiedError

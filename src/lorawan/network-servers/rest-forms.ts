@@ -10,6 +10,7 @@ export function chirpStackForm(version: 'v3' | 'v4'): RestForm {
       body: version === 'v3' ? bodyOfV3(downlink) : bodyOfV4(downlink),
     }),
     flushPath: queuePath,
+    namesNoCommand: version === 'v3',
   }
 }
 

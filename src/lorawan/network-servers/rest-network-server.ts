@@ -17,6 +17,8 @@ export interface RestForm {
   ): { readonly path: string; readonly body: unknown } | Promise<{ path: string; body: unknown }>
   /** The path whose DELETE empties a device's queue; absent where there is none. */
   readonly flushPath?: (devEui: string) => string
+  /** True where its events tell commands apart by frame counters alone: it gets one of a device at a time. */
+  readonly namesNoCommand?: boolean
 }
 
 export interface RestParts {
@@ -85,7 +87,8 @@ export class RestNetworkServer implements NetworkServer {
     if (status === 500 && !isThereAlready(answer) && this.#patience.isOver(downlink.devEui, downlink.id)) {
       return { outcome: 'refused', reason: sentenceOf(answer) }
     }
-    return handOverOf(answer)
+    const said = handOverOf(answer)
+    return said.outcome === 'taken' && this.#parts.form.namesNoCommand === true ? { ...said, holdsNext: true } : said
   }
 
   async #flush(path: string): Promise<void> {
