@@ -114,7 +114,7 @@ function openEntry(entry: NetworkServerEntry, opening: Opening): Promise<Network
 
 /** What every adapter gets. */
 function common({ parts, counters }: Opening) {
-  return { timers: systemTimers, backoff: RECONNECTING, counters, log: parts.log }
+  return { timers: systemTimers, monotonicMs: () => performance.now(), backoff: RECONNECTING, counters, log: parts.log }
 }
 
 async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<NetworkServer> {

@@ -27,6 +27,7 @@ test('a command is accepted with its id, and listed as it waits', async () => {
     confirmed: false,
     fPort: 10,
     data: 'AQID',
+    objectJSON: '',
     state: 'queued',
     createdAt: new Date(deployment.clock.now()).toISOString(),
     leftQueueAt: null,
@@ -63,7 +64,7 @@ test('jsonObject is the object as text, beside which data may be empty', async (
   const refused = await send(devEui, command)
   assert.deepEqual(
     [refused.statusCode, sentence(refused)],
-    [400, 'deviceQueueItem.jsonObject: the application has no codec configured'],
+    [400, 'deviceQueueItem.jsonObject: neither the application nor its network server has a codec for it; send data'],
   )
   assert.equal(sentence(await send(devEui, { ...command, jsonObject: '{' })), 'deviceQueueItem.jsonObject: is not JSON')
   const wrong = await send(devEui, { ...command, jsonObject: '5' })
@@ -133,7 +134,7 @@ test('all commands are cancelled at once', async () => {
   for (const id of ['a', 'b']) await send(devEui, { ...VALID, id })
   const url = `/api/devices/${devEui}/queue`
   const answer = await deployment.ask(await deployment.session('member'), { method: 'DELETE', url })
-  assert.deepEqual([answer.statusCode, answer.json()], [200, {}])
+  assert.deepEqual([answer.statusCode, answer.json()], [200, { cancelled: ['a', 'b'], sent: [] }])
   const { deviceQueueItems } = await list(devEui)
   assert.deepEqual(
     deviceQueueItems.map(({ state }) => state),

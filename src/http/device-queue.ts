@@ -100,7 +100,10 @@ const Item = Type.Object(
     devEUI: Type.String(),
     confirmed: Type.Boolean(),
     fPort: Type.Integer(),
-    data: Type.String({ description: 'Base64 of what is sent, after the codec.' }),
+    data: Type.String({ description: 'Base64 of what is sent, after the codec; "" where objectJSON is sent.' }),
+    objectJSON: Type.String({
+      description: 'The object that the network server’s codec makes bytes of, as JSON; "" where data is sent.',
+    }),
     priority: Type.Integer(),
     state: Type.String({
       description: 'queued, sent, acknowledged, not_acknowledged, failed, expired or cancelled.',
@@ -141,6 +144,18 @@ function listQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCo
   })
 }
 
+const FlushedCommands = Type.Object(
+  {
+    cancelled: Type.Array(Type.String(), { description: 'Ids of the commands that are cancelled.' }),
+    sent: Type.Array(Type.String(), {
+      description:
+        'Ids of the commands that the network server has and could not be asked to forget, or has sent without knowing yet ' +
+        'whether they arrived.',
+    }),
+  },
+  { description: 'What became of the commands' },
+)
+
 function flushQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
   app.route({
     method: 'DELETE',
@@ -149,16 +164,19 @@ function flushQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceC
     schema: {
       ...common,
       summary: 'Cancel all commands that wait for a device',
-      description: 'For members of its organization. What a network server has taken is sent, unless it can forget it.',
+      description:
+        'For members of its organization. What waits here is cancelled, and what waits at a network server that can be asked to ' +
+        'forget it (ChirpStack v4 by gRPC). The answer tells both from what could not be recalled.',
       params: Parameters,
-      response: responses(Empty),
+      response: responses(FlushedCommands),
     },
     handler: async (request) => {
       const devEui = devEuiOf('devEui', request.params.devEui)
       const device = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
       const { organizationId, applicationId } = device
-      if (!(await commands.flush(organizationId, { applicationId, devEui }))) throw notStored()
-      return {}
+      const flushed = await commands.flush(organizationId, { applicationId, devEui })
+      if (flushed === undefined) throw notStored()
+      return { cancelled: [...flushed.cancelled], sent: [...flushed.sent] }
     },
   })
 }
@@ -184,7 +202,7 @@ function cancelItem(app: HttpApp, registry: OwnershipRegistry, commands: DeviceC
         case 'unknown':
           throw objectNotFound()
         case 'too late':
-          throw new RequestRefused('failed_precondition', 'the command waits no longer', 'command_too_late')
+          throw new RequestRefused('failed_precondition', TOO_LATE, 'command_too_late')
         case 'not stored':
           throw notStored()
       }
@@ -192,13 +210,17 @@ function cancelItem(app: HttpApp, registry: OwnershipRegistry, commands: DeviceC
   })
 }
 
+const TOO_LATE =
+  'the command waits here no longer: its network server has it, or its fate is known; one single command can’t be recalled'
+
 function itemOf({ content, ...item }: DownlinkItem) {
   return {
     id: content.id,
     devEUI: content.devEui,
     confirmed: content.confirmed,
     fPort: content.fPort,
-    data: content.data.toString('base64'),
+    data: content.data?.toString('base64') ?? '',
+    objectJSON: content.object === undefined ? '' : JSON.stringify(content.object),
     priority: content.priority,
     state: item.state,
     createdAt: timestamp(item.createdAtMs),

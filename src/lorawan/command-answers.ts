@@ -73,7 +73,12 @@ export class CommandAnswers {
 
   /** Publishes the error event of a command that was accepted and will not reach its device. One for each, so it needs no bound. */
   fate({ content, failure }: DownlinkItem): void {
-    if (failure === undefined || UNTOLD.has(failure.code)) return
+    if (failure !== undefined && !UNTOLD.has(failure.code)) this.discarded({ content, failure })
+  }
+
+  /** Publishes that of a command whose network server has told of it in an event that did not name the command. */
+  discarded({ content, failure }: Pick<DownlinkItem, 'content' | 'failure'>): void {
+    if (failure === undefined) return
     const { id, applicationId, devEui } = content
     const member = failure.code === 'command_expired' ? 'expiresAt' : ''
     const about = { commandId: id, code: failure.code, member, message: failure.reason }

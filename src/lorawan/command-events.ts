@@ -7,6 +7,7 @@ import type { CommandNaming } from './command-naming.ts'
 import type { DownlinkItem } from './downlink-item.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
 import { itemOfAck, itemOfError, itemOfTxack } from './frame-counters.ts'
+import { UnclaimedEvents } from './unclaimed-events.ts'
 
 /** An event of a device, as far as this file looks at it. */
 export interface CommandEvent {
@@ -22,10 +23,16 @@ export interface CommandEventsOptions {
   readonly words: Pick<AwaitedWords, 'spoke'>
   /** Learns which network servers name commands. */
   readonly naming: Pick<CommandNaming, 'saw'>
+  /** Resolves when the id of the device's command on offer is known, or can't be waited for; undefined when none will come. */
+  readonly idComes: (devEui: string) => Promise<void> | undefined
+  /** Told of a command whose failure an event has told that went on without its id. */
+  readonly onDiscarded: (item: DownlinkItem) => void
 }
 
 /** The largest event that is read, in bytes; real ones have some 500. A larger one passes as it is. */
 const MAXIMUM_EVENT_BYTES = 65_536
+/** Of an id that a network server gives; ChirpStack's are UUIDs. */
+const MAXIMUM_ID_LENGTH = 64
 /** Of a network server's sentence, in characters. */
 const MAXIMUM_REASON_LENGTH = 200
 /**
@@ -55,12 +62,17 @@ export class CommandEvents {
   readonly #clock: CommandEventsOptions['clock']
   readonly #words: CommandEventsOptions['words']
   readonly #naming: CommandEventsOptions['naming']
+  readonly #idComes: CommandEventsOptions['idComes']
+  readonly #onDiscarded: CommandEventsOptions['onDiscarded']
+  readonly #unclaimed = new UnclaimedEvents()
 
   constructor(options: CommandEventsOptions) {
     this.#queue = options.queue
     this.#clock = options.clock
     this.#words = options.words
     this.#naming = options.naming
+    this.#idComes = options.idComes
+    this.#onDiscarded = options.onDiscarded
   }
 
   /** True for the Topic Names of events that may be about a command; asked for each message, so it is cheap. */
@@ -68,6 +80,33 @@ export class CommandEvents {
     // `up`, which nearly all are, is told apart by one character.
     if (topicName.endsWith('p')) return false
     return TAILS.some((tail) => topicName.endsWith(tail))
+  }
+
+  /**
+   * Undefined when `told` can be asked at once. Else it resolves when it can: the event names a downlink by an id that the network
+   * server may just be giving to a command.
+   */
+  named({ devEui, payload }: CommandEvent): Promise<void> | undefined {
+    if (payload.length > MAXIMUM_EVENT_BYTES) return undefined
+    const coming = this.#idComes(devEui)
+    if (coming === undefined) return undefined
+    const id = idIn(membersOf(payload) ?? {})
+    return id === undefined || this.#queue.findNamed(devEui, id) !== undefined ? undefined : coming
+  }
+
+  /** Ids of downlinks that events of the item's device have named, and that no command is known to be; the earliest first. */
+  unclaimedIds({ content: { organizationId, devEui } }: DownlinkItem): readonly string[] {
+    return this.#unclaimed.ids(organizationId, devEui)
+  }
+
+  /** A network server that gives ids has answered the offer: what events have said of the id that the item has got is the item's. */
+  answered(item: DownlinkItem): void {
+    const { organizationId, devEui } = item.content
+    const id = item.networkServerItemId
+    const events = id === undefined ? [] : this.#unclaimed.claim(organizationId, devEui, id)
+    for (const { kind, payload } of events) this.#tell(devEui, kind, membersOf(payload) ?? {})
+    if (events.length > 0) this.#onDiscarded(item)
+    if (!this.#queue.isInDoubt(devEui)) this.#unclaimed.forget(devEui)
   }
 
   /**
@@ -80,8 +119,16 @@ export class CommandEvents {
     if (members === undefined) return payload
     const item = this.#tell(devEui, kind, members)
     this.#note(devEui, kind, members, item)
+    if (item === undefined) this.#keep({ devEui, kind, payload }, idIn(members))
     if (item === undefined || Object.hasOwn(members, 'commandId')) return payload
     return withCommandId(payload, item.content.id)
+  }
+
+  /** Keeps an event of a downlink that may be a command of which that is not known yet. */
+  #keep(event: CommandEvent, id: string | undefined): void {
+    const organizationId = this.#queue.organizationOf(event.devEui)
+    if (id === undefined || organizationId === undefined || !this.#queue.isInDoubt(event.devEui)) return
+    this.#unclaimed.keep(organizationId, id, event)
   }
 
   #tell(devEui: string, kind: string, members: Members): DownlinkItem | undefined {
@@ -140,7 +187,7 @@ export class CommandEvents {
 
   /** Family B names the command. */
   #named(devEui: string, queueItemId: unknown): DownlinkItem | undefined {
-    return typeof queueItemId === 'string' ? this.#queue.find(devEui, queueItemId.toLowerCase()) : undefined
+    return typeof queueItemId === 'string' ? this.#queue.findNamed(devEui, queueItemId.toLowerCase()) : undefined
   }
 
   /** What the event tells beside the fate of a command: that there is a word, and whether commands are named in it. */
@@ -156,6 +203,12 @@ export class CommandEvents {
     const { type, code } = members
     if (isSent || item !== undefined || type === KEPT_CODE || code === KEPT_CODE) this.#words.spoke(devEui, isSent)
   }
+}
+
+/** The id by which an event of family B names a downlink, in lower case. */
+function idIn({ queueItemId, context }: Members): string | undefined {
+  const id = queueItemId ?? (isMembers(context) ? context['queue_item_id'] : undefined)
+  return typeof id === 'string' && id.length <= MAXIMUM_ID_LENGTH ? id.toLowerCase() : undefined
 }
 
 function frameCounter(value: unknown): number | undefined {

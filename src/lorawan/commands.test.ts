@@ -87,7 +87,7 @@ describe('an object', () => {
     const decision = refusalIn(await publish(downlinks, { confirmed: true, fPort: 1, object: { led: { 1: 1 } } }))
     assert.deepEqual(
       [decision.code, decision.reason],
-      ['command_codec_missing', 'object: the application has no codec configured'],
+      ['command_codec_missing', 'object: neither the application nor its network server has a codec for it; send data'],
     )
     await downlinks.settle()
     assert.equal(downlinks.told('/event/error')[0]?.['type'], 'DOWNLINK_CODEC')
@@ -101,7 +101,7 @@ describe('an object', () => {
     await publish(downlinks, { ...VALID, object: { led: true } })
     await downlinks.settle()
     assert.deepEqual(
-      downlinks.server.offered.map(({ data }) => data.toString('latin1')),
+      downlinks.server.offered.map(({ data }) => data?.toString('latin1')),
       ['\u0001\u0002\u0003', '{"led":true}'],
     )
   })

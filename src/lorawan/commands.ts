@@ -10,7 +10,7 @@ import { dataLengthFault, objectFault } from './command.ts'
 import type { Command, CommandFault, CommandResult } from './command.ts'
 import type { CommandCodec, CommandRegistry, DownlinkEncoder } from './command-registry.ts'
 import type { DevicePlaces, DownlinkHandOver } from './downlink-hand-over.ts'
-import type { DownlinkItem, DownlinkState, EnqueueFault } from './downlink-item.ts'
+import type { DownlinkContent, DownlinkItem, DownlinkState, EnqueueFault } from './downlink-item.ts'
 import type { Cancellation, DownlinkQueue } from './downlink-queue.ts'
 
 /** The device that a command is for, as its sender named it. */
@@ -44,6 +44,14 @@ export interface CommandRefused {
 
 export type CommandAnswer = CommandAccepted | CommandRefused
 
+/** What became of a device's commands when its queue was emptied: their ids. */
+export interface Flushed {
+  /** The earliest first. */
+  readonly cancelled: readonly string[]
+  /** The network server has them, and can't or won't forget them: they may have been sent, or will be. */
+  readonly sent: readonly string[]
+}
+
 export interface CommandsOptions {
   readonly queue: DownlinkQueue
   readonly handOver: DownlinkHandOver
@@ -55,6 +63,9 @@ export interface CommandsOptions {
   /** Calls after so many ms, unless the function that it returns is called before. */
   readonly after: (ms: number, run: () => void) => () => void
 }
+
+/** What a command is to send: bytes, or an object for the network server's codec. */
+type Payload = Pick<DownlinkContent, 'data' | 'object'>
 
 /** A command that the durable queue owns. */
 interface Queued {
@@ -112,11 +123,13 @@ export class Commands {
     return this.#options.queue.cancel(organizationId, devEui, id)
   }
 
-  /** Cancels all that wait, also at a network server that can. False when that could not be stored. */
-  async flush(organizationId: string, { applicationId, devEui }: CommandTarget): Promise<boolean> {
-    const isStored = await this.#options.queue.flush(organizationId, devEui)
-    if (isStored) await this.#options.handOver.flush(applicationId, devEui)
-    return isStored
+  /** Cancels all that wait, also at a network server that can. Undefined when that could not be stored. */
+  async flush(organizationId: string, { applicationId, devEui }: CommandTarget): Promise<Flushed | undefined> {
+    const { queue, handOver } = this.#options
+    const cancelled = await queue.flush(organizationId, devEui)
+    if (cancelled === undefined) return undefined
+    const recalled = await handOver.flush(applicationId, devEui)
+    return { cancelled: [...recalled, ...cancelled], sent: queue.away(organizationId, devEui) }
   }
 
   /** Commands of one device get into its queue in the order in which they came, though one may need its codec and the next not. */
@@ -149,22 +162,27 @@ export class Commands {
     if (place.isDisabled) {
       return refused(id, ReasonCodes.notAuthorized, 'command_device_disabled', 'the device is disabled')
     }
-    const data = await this.#dataOf(applicationId, devEui, command)
-    if (!Buffer.isBuffer(data)) return data
-    return this.#enqueue(command, data, { applicationId, devEui, organizationId: place.organizationId })
+    const payload = await this.#payloadOf(applicationId, devEui, command)
+    if ('ok' in payload) return payload
+    return this.#enqueue(command, payload, { applicationId, devEui, organizationId: place.organizationId })
   }
 
-  /** The bytes that are to be sent: where a codec is configured, those that it makes of the object. */
-  async #dataOf(applicationId: string, devEui: string, command: Command): Promise<Buffer | CommandRefused> {
+  /**
+   * What is to be sent: where a codec is configured, the bytes that it makes of the object; else the object itself, where the network
+   * server has a codec for it.
+   */
+  async #payloadOf(applicationId: string, devEui: string, command: Command): Promise<Payload | CommandRefused> {
     const { object, data, id } = command
-    if (object === undefined) return data ?? Buffer.alloc(0)
+    if (object === undefined) return { data: data ?? Buffer.alloc(0) }
     const configured = (await this.#options.registry.codecOf(applicationId)) ?? { codec: '', encoderScript: '' }
-    const fault = objectFault(object, configured.codec)
+    const { codec } = configured
+    const goesOn = codec === '' && this.#options.handOver.takesObjects(applicationId)
+    const fault = goesOn ? undefined : objectFault(object, codec)
     if (fault !== undefined) return refusedFor({ ...fault, id })
-    if (configured.codec !== '') return this.#encode(configured, { ...command, object }, applicationId, devEui)
-    if (data !== undefined) return data
-    const message = 'object: the application has no codec configured'
-    return refused(id, ReasonCodes.payloadFormatInvalid, 'command_codec_missing', message, 'object')
+    if (codec === '' && data !== undefined) return { data }
+    if (goesOn) return { data, object }
+    if (codec === '') return noCodec(id)
+    return this.#encode(configured, { ...command, object }, applicationId, devEui)
   }
 
   async #encode(
@@ -172,8 +190,8 @@ export class Commands {
     { object, fPort, id }: Command & { readonly object: NonNullable<Command['object']> },
     applicationId: string,
     devEui: string,
-  ): Promise<Buffer | CommandRefused> {
-    if (codec === '') return Buffer.alloc(0)
+  ): Promise<Payload | CommandRefused> {
+    if (codec === '') return { data: Buffer.alloc(0) }
     const { registry, encoder } = this.#options
     const variables = codec === 'CUSTOM_JS' ? await registry.variablesOf(devEui) : {}
     const encoding = { applicationId, codec, script: encoderScript, fPort, object, variables }
@@ -183,16 +201,16 @@ export class Commands {
       return refused(id, ReasonCodes.payloadFormatInvalid, 'command_codec_failed', message, 'object')
     }
     const fault = dataLengthFault(encoded.data)
-    return fault === undefined ? encoded.data : refusedFor({ ...fault, id })
+    return fault === undefined ? { data: encoded.data } : refusedFor({ ...fault, id })
   }
 
   async #enqueue(
     { id, confirmed, fPort, priority, expiresAtMs, replace }: Command,
-    data: Buffer,
+    payload: Payload,
     whose: CommandTarget & { readonly organizationId: string },
   ): Promise<CommandRefused | Queued> {
     const { queue, handOver } = this.#options
-    const content = { id: id ?? randomUUID(), confirmed, fPort, data, priority, expiresAtMs, replaces: replace }
+    const content = { id: id ?? randomUUID(), confirmed, fPort, ...payload, priority, expiresAtMs, replaces: replace }
     const enqueued = await queue.enqueue({ ...content, ...whose })
     if (!enqueued.ok) {
       const { code, reason } = enqueued
@@ -224,6 +242,11 @@ export class Commands {
     this.refusals.set(key, (this.refusals.get(key) ?? 0) + 1)
     this.#options.log.warn({ devEui, commandId: id, code }, 'command.refused')
   }
+}
+
+function noCodec(id: string | undefined): CommandRefused {
+  const message = 'object: neither the application nor its network server has a codec for it; send data'
+  return refused(id, ReasonCodes.payloadFormatInvalid, 'command_codec_missing', message, 'object')
 }
 
 /** The answer to a command that could not be read. */

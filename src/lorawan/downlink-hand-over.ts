@@ -5,7 +5,7 @@
 import type { Log } from '../broker/log.ts'
 import type { DownlinkItem } from './downlink-item.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
-import type { HandOver, NetworkServer } from './network-server.ts'
+import type { Downlink, HandOver, NetworkServer } from './network-server.ts'
 
 /** Where a device belongs now. */
 export interface DevicePlace {
@@ -24,8 +24,8 @@ export interface DownlinkHandOverOptions {
   /** Who takes the downlinks of the application's devices; undefined when nobody does. */
   readonly serverOf: (applicationId: string) => NetworkServer | undefined
   readonly places: DevicePlaces
-  /** For durations: a clock that is never set. */
-  readonly clock: { elapsedMs(): number }
+  /** Milliseconds since some beginning, which no change of the clock's time moves. */
+  readonly monotonicMs: () => number
   readonly log: Log
   /** Runs the function in another turn of the event loop. */
   readonly defer: (run: () => void) => void
@@ -33,13 +33,19 @@ export interface DownlinkHandOverOptions {
   readonly after: (ms: number, run: () => void) => () => void
   /** The device's next command waits for the word on one that its network server has; `offer` is called when it has come. */
   readonly isHeld: (devEui: string) => boolean
+  /** Ids that events of the item's device have named, and that are of no command that is known; the earliest first. */
+  readonly unclaimedIds: (item: DownlinkItem) => readonly string[]
+  /** Told when an offer to a network server that gives ids has ended. */
+  readonly onAnswered: (item: DownlinkItem) => void
 }
 
 /** Devices of one application that are to be offered again. */
 interface Lane {
   readonly organizationId: string
   readonly waiting: Set<string>
-  /** Offers that found the network server away, in the generation. */
+  /** Devices whose offers found the network server away, in the generation: they wait for the next one. */
+  readonly missed: Set<string>
+  /** How many of them found it away for all devices. */
   misses: number
   generation: number
 }
@@ -55,6 +61,8 @@ const OFFERS_PER_TURN = 200
 const MISSES_PER_LANE = 8
 /** What waits is offered again without a call, for a call may be missed. */
 const RETRY_MS = 10_000
+/** How long an event waits for the id of the command that is on offer; its device's other events wait behind it. */
+const NAMING_MS = 2_000
 
 const AWAY_UNSERVED: HandOver = { outcome: 'away', reason: 'no network server serves the application' }
 const AWAY_DISABLED = { outcome: 'away', reason: 'the device is disabled' } as const
@@ -64,11 +72,13 @@ export class DownlinkHandOver {
   readonly #queue: DownlinkQueue
   readonly #serverOf: DownlinkHandOverOptions['serverOf']
   readonly #places: DevicePlaces
-  readonly #clock: DownlinkHandOverOptions['clock']
+  readonly #monotonicMs: DownlinkHandOverOptions['monotonicMs']
   readonly #log: Log
   readonly #defer: DownlinkHandOverOptions['defer']
   readonly #after: DownlinkHandOverOptions['after']
   readonly #isHeld: DownlinkHandOverOptions['isHeld']
+  readonly #unclaimedIds: DownlinkHandOverOptions['unclaimedIds']
+  readonly #onAnswered: DownlinkHandOverOptions['onAnswered']
   readonly #lanes = new Map<string, Lane>()
   /** Devices with an item on offer, or whose next one follows a little later. */
   readonly #busy = new Set<string>()
@@ -76,6 +86,8 @@ export class DownlinkHandOver {
   /** Disabled devices, with their applications: their commands wait, and hold up nobody else's. */
   readonly #disabled = new Map<string, string>()
   readonly #awaited = new Map<DownlinkItem, () => void>()
+  /** By DevEUI: what is on offer to a network server that gives ids. */
+  readonly #naming = new Map<string, PromiseWithResolvers<void>>()
   /** Grows with each call of a network server: what found it away before is worth another try. */
   #generation = 0
   #isSweeping = false
@@ -86,17 +98,21 @@ export class DownlinkHandOver {
     this.#queue = options.queue
     this.#serverOf = options.serverOf
     this.#places = options.places
-    this.#clock = options.clock
+    this.#monotonicMs = options.monotonicMs
     this.#log = options.log
     this.#defer = options.defer
     this.#after = options.after
     this.#isHeld = options.isHeld
-    this.#retriedAtMs = options.clock.elapsedMs()
+    this.#unclaimedIds = options.unclaimedIds
+    this.#onAnswered = options.onAnswered
+    this.#retriedAtMs = options.monotonicMs()
   }
 
   /** An item has come to wait: it is offered, unless others are before it or its network server is known to be away. */
   offer({ content: { devEui, applicationId } }: DownlinkItem): void {
     const lane = this.#lanes.get(applicationId)
+    if (lane !== undefined) this.#renew(lane)
+    if (lane?.missed.has(devEui) === true) return
     if (lane !== undefined && this.#isBlocked(lane)) lane.waiting.add(devEui)
     else this.#offerNext(devEui, applicationId)
   }
@@ -109,7 +125,7 @@ export class DownlinkHandOver {
 
   /** To be called every second or so. */
   tick(): void {
-    const now = this.#clock.elapsedMs()
+    const now = this.#monotonicMs()
     if (now - this.#retriedAtMs < RETRY_MS) return
     this.#retriedAtMs = now
     const disabled = [...this.#disabled]
@@ -118,14 +134,40 @@ export class DownlinkHandOver {
     this.ready()
   }
 
-  /** Asks the application's network server to forget what it has for the device; a failure is logged. */
-  async flush(applicationId: string, devEui: string): Promise<void> {
+  /**
+   * Asks the application's network server to forget what it has for the device, and cancels what it has forgotten; gives the ids of
+   * those commands. A failure is logged.
+   */
+  async flush(applicationId: string, devEui: string): Promise<readonly string[]> {
     const networkServer = this.#serverOf(applicationId)
     try {
-      await networkServer?.flush?.(devEui)
+      const recalledIds = (await networkServer?.flush?.(devEui)) ?? []
+      return this.#queue.recalled(devEui, recalledIds, false)
     } catch (error) {
       this.#log.warn({ devEui, networkServer: networkServer?.name, error }, 'command.flush_failed')
+      return []
     }
+  }
+
+  /** Whether the application's network server takes objects in the place of bytes. */
+  takesObjects(applicationId: string): boolean {
+    return this.#serverOf(applicationId)?.takesObjects === true
+  }
+
+  /**
+   * Resolves when it is known what id the device's command on offer has got, or after 2 s; undefined when no network server that
+   * gives ids is being asked.
+   */
+  naming(devEui: string): Promise<void> | undefined {
+    const naming = this.#naming.get(devEui)
+    if (naming === undefined) return undefined
+    return new Promise((resolve) => {
+      const stop = this.#after(NAMING_MS, resolve)
+      void naming.promise.then(() => {
+        stop()
+        resolve()
+      })
+    })
   }
 
   /**
@@ -166,6 +208,7 @@ export class DownlinkHandOver {
       this.#release(item)
       if (answer.outcome === 'away') this.#waitFor(answer, item, generation)
       else this.#settle(answer, item)
+      if (this.#naming.has(devEui)) this.#endNaming(item)
       this.#awaited.get(item)?.()
       this.#awaited.delete(item)
       this.#goOn(applicationId)
@@ -183,15 +226,23 @@ export class DownlinkHandOver {
       if (place.isDisabled) return AWAY_DISABLED
       const networkServer = this.#serverOf(place.applicationId)
       if (networkServer === undefined) return AWAY_UNSERVED
-      if (content.replaces) await networkServer.flush?.(content.devEui)
-      const { devEui, confirmed, fPort, data, expiresAtMs } = content
-      const { applicationId } = place
-      const downlink = { id: item.queueItemId, applicationId, devEui, confirmed, fPort, data, expiresAtMs }
-      return await networkServer.handOver(downlink)
+      if (networkServer.givesIds === true) this.#naming.set(content.devEui, Promise.withResolvers())
+      else if (content.replaces) await networkServer.flush?.(content.devEui)
+      return await networkServer.handOver(this.#downlinkOf(item, place.applicationId))
     } catch (error) {
       this.#log.error({ devEui: content.devEui, error }, 'command.hand_over_failed')
       return { outcome: 'away', reason: 'the hand-over failed' }
     }
+  }
+
+  #downlinkOf(item: DownlinkItem, applicationId: string): Downlink {
+    const { queueItemId: id, inDoubtSinceMs, content } = item
+    const { devEui, confirmed, fPort, data, object, expiresAtMs, replaces } = content
+    const downlink = { id, applicationId, devEui, confirmed, fPort, data, object, expiresAtMs, replaces }
+    if (inDoubtSinceMs === undefined) return downlink
+    const forMs = this.#monotonicMs() - inDoubtSinceMs
+    const doubt = { forMs, otherIds: this.#queue.otherIds(item), unclaimedIds: this.#unclaimedIds(item) }
+    return { ...downlink, doubt }
   }
 
   #release(item: DownlinkItem): void {
@@ -203,11 +254,23 @@ export class DownlinkHandOver {
     else this.#offeredOf.set(organizationId, offered)
   }
 
+  /** What came of the item while its network server was being asked finds the item now. */
+  #endNaming(item: DownlinkItem): void {
+    const { devEui } = item.content
+    const naming = this.#naming.get(devEui)
+    this.#naming.delete(devEui)
+    this.#onAnswered(item)
+    naming?.resolve()
+  }
+
   /** The item has left the queue; the device's next one goes as soon as its network server keeps them in order. */
-  #settle(answer: HandOver, item: DownlinkItem): void {
+  #settle(answer: Exclude<HandOver, { readonly outcome: 'away' }>, item: DownlinkItem): void {
     const { devEui, applicationId } = item.content
     if (answer.outcome === 'refused') this.#queue.failed(item, { code: 'command_refused', reason: answer.reason })
-    if (answer.outcome === 'taken') this.#queue.taken(item, answer.holdsNext)
+    else {
+      this.#queue.recalled(devEui, answer.recalledIds ?? [], true)
+      this.#queue.taken(item, answer)
+    }
     const waitMs = answer.outcome === 'taken' ? (answer.nextAfterMs ?? 0) : 0
     if (waitMs === 0) {
       this.#offerNext(devEui, applicationId)
@@ -223,25 +286,39 @@ export class DownlinkHandOver {
   #waitFor(answer: HandOver & { readonly outcome: 'away' }, item: DownlinkItem, generation: number): void {
     const { devEui, applicationId, organizationId, id: commandId } = item.content
     this.#log.debug({ devEui, commandId, reason: answer.reason }, 'command.waits')
+    if (answer.isInDoubt === true) item.inDoubtSinceMs = this.#monotonicMs()
     if (answer === AWAY_DISABLED) {
       this.#disabled.set(devEui, applicationId)
       return
     }
     const lane = this.#lane(applicationId, organizationId)
-    lane.waiting.add(devEui)
-    if (lane.generation !== generation) {
-      lane.generation = generation
-      lane.misses = 0
+    // A network server has called meanwhile: it is worth another try.
+    if (generation !== this.#generation) {
+      lane.waiting.add(devEui)
+      return
     }
-    lane.misses += 1
+    this.#renew(lane)
+    lane.missed.add(devEui)
+    if (answer.isOfDevice !== true) lane.misses += 1
+  }
+
+  /** Those that have missed in an earlier generation wait to be offered again. */
+  #renew(lane: Lane): void {
+    if (lane.generation === this.#generation) return
+    for (const devEui of lane.missed) lane.waiting.add(devEui)
+    lane.missed.clear()
+    lane.misses = 0
+    lane.generation = this.#generation
   }
 
   /** A place has become free, or a network server has called meanwhile: others may go. */
   #goOn(applicationId: string): void {
     const lane = this.#lanes.get(applicationId)
-    if (lane === undefined || this.#isBlocked(lane)) return
+    if (lane === undefined) return
+    this.#renew(lane)
+    if (this.#isBlocked(lane)) return
     if (lane.waiting.size > 0) this.#sweepSoon()
-    else this.#lanes.delete(applicationId)
+    else if (lane.missed.size === 0) this.#lanes.delete(applicationId)
   }
 
   #sweepSoon(): void {
@@ -258,6 +335,7 @@ export class DownlinkHandOver {
     // A copy: lanes change their places on the way.
     const lanes = Array.from(this.#lanes)
     for (const [applicationId, lane] of lanes) {
+      this.#renew(lane)
       if (this.#isBlocked(lane) || this.#isFull(lane.organizationId)) continue
       if (offers >= OFFERS_PER_TURN) {
         isMore = true
@@ -265,7 +343,7 @@ export class DownlinkHandOver {
       }
       const [devEui] = lane.waiting
       if (devEui === undefined) {
-        this.#lanes.delete(applicationId)
+        if (lane.missed.size === 0) this.#lanes.delete(applicationId)
         continue
       }
       lane.waiting.delete(devEui)
@@ -280,7 +358,7 @@ export class DownlinkHandOver {
   }
 
   #isBlocked(lane: Lane): boolean {
-    return lane.generation === this.#generation && lane.misses >= MISSES_PER_LANE
+    return lane.misses >= MISSES_PER_LANE
   }
 
   #isFull(organizationId: string): boolean {
@@ -290,7 +368,7 @@ export class DownlinkHandOver {
   #lane(applicationId: string, organizationId: string): Lane {
     let lane = this.#lanes.get(applicationId)
     if (lane === undefined) {
-      lane = { organizationId, waiting: new Set(), misses: 0, generation: this.#generation }
+      lane = { organizationId, waiting: new Set(), missed: new Set(), misses: 0, generation: this.#generation }
       this.#lanes.set(applicationId, lane)
     }
     return lane

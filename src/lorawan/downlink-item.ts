@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type { StateChange } from '../broker/engine.ts'
+import type { CommandObject } from './command.ts'
 
 /**
  * Where a command stands. `queued`: it waits here. `sent`: its network server has it; it stays so for an unconfirmed command that a
@@ -42,7 +43,9 @@ export interface DownlinkContent {
   readonly devEui: string
   readonly confirmed: boolean
   readonly fPort: number
-  readonly data: Buffer
+  /** What is sent; undefined where the network server's codec makes it of `object`. */
+  readonly data: Buffer | undefined
+  readonly object?: CommandObject | undefined
   readonly priority: number
   readonly expiresAtMs: number | undefined
   /** The network server is to forget what it has for the device before it gets this one. */
@@ -98,6 +101,10 @@ export class DownlinkItem {
   isForgotten = false
   /** True while a network server is looking at it: it can't be cancelled then. */
   isOffered = false
+  /** The id that the network server gave it, where it gives ids; lower case. */
+  networkServerItemId: string | undefined = undefined
+  /** Since when the network server may have it without our knowing, in ms of a monotonic clock. */
+  inDoubtSinceMs: number | undefined = undefined
   /** Settles with the answer to its sender, while the durable state is being asked. */
   accepted: Promise<Enqueued> | undefined = undefined
   /** When it left the queue, for whichever reason; 0 while it waits. */
@@ -134,8 +141,10 @@ export class DownlinkItem {
 
   /** True when another command with the same id is this one, sent again: it asks for the same bytes in the same way. */
   isSameAs(other: DownlinkContent): boolean {
-    const { confirmed, fPort, data } = this.content
-    return confirmed === other.confirmed && fPort === other.fPort && data.equals(other.data)
+    const { confirmed, fPort, data, object } = this.content
+    if (confirmed !== other.confirmed || fPort !== other.fPort) return false
+    if (data !== undefined && other.data !== undefined) return data.equals(other.data)
+    return data === other.data && JSON.stringify(object) === JSON.stringify(other.object)
   }
 
   /** The item as it is now, for the durable state. */
@@ -145,7 +154,7 @@ export class DownlinkItem {
     const form = {
       v: FORM_VERSION,
       ...content,
-      data: data.toString('base64'),
+      data: data?.toString('base64'),
       sequence: this.sequence,
       createdAtMs: this.createdAtMs,
       state: this.state,
@@ -155,6 +164,7 @@ export class DownlinkItem {
       holdsNext: this.holdsNext,
       isGivenUp: this.isGivenUp,
       isOfFormerSession: this.isOfFormerSession,
+      networkServerItemId: this.networkServerItemId,
       failure: this.failure,
     }
     return { key: this.key, value: Buffer.from(JSON.stringify(form)) }
@@ -165,9 +175,10 @@ export class DownlinkItem {
     const form = JSON.parse(value.toString()) as ItemForm
     assert(form.v === FORM_VERSION, 'an item of the downlink queue is of another version')
     assert(typeof form.id === 'string' && typeof form.devEui === 'string', 'an item has an id and a device')
-    assert(typeof form.data === 'string' && STATES.has(form.state), 'an item has data and a state')
+    assert(STATES.has(form.state), 'an item has a state')
+    assert(typeof form.data === 'string' || typeof form.object === 'object', 'an item has data or an object')
     const { id, organizationId, applicationId, devEui, confirmed, fPort, priority, expiresAtMs, replaces } = form
-    const data = Buffer.from(form.data, 'base64')
+    const data = form.data === undefined ? undefined : Buffer.from(form.data, 'base64')
     const content = {
       id,
       organizationId,
@@ -176,6 +187,7 @@ export class DownlinkItem {
       confirmed,
       fPort,
       data,
+      ...(form.object === undefined ? {} : { object: form.object }),
       priority,
       expiresAtMs,
       replaces,
@@ -189,6 +201,7 @@ export class DownlinkItem {
     item.holdsNext = form.holdsNext === true
     item.isGivenUp = form.isGivenUp === true
     item.isOfFormerSession = form.isOfFormerSession === true
+    item.networkServerItemId = form.networkServerItemId
     item.failure = form.failure
     return item
   }
@@ -196,7 +209,7 @@ export class DownlinkItem {
 
 interface ItemForm extends Omit<DownlinkContent, 'data'> {
   readonly v: number
-  readonly data: string
+  readonly data: string | undefined
   readonly sequence: number
   readonly createdAtMs: number
   readonly state: DownlinkState
@@ -206,5 +219,6 @@ interface ItemForm extends Omit<DownlinkContent, 'data'> {
   readonly holdsNext?: boolean
   readonly isGivenUp?: boolean
   readonly isOfFormerSession?: boolean
+  readonly networkServerItemId: string | undefined
   readonly failure: DownlinkFailure | undefined
 }

@@ -312,7 +312,7 @@ describe('cancelling', () => {
     await downlinks.settle()
     downlinks.state.isFailing = true
     assert.equal(await downlinks.commands.cancel('1', DEVICE, 'a'), 'not stored')
-    assert.equal(await downlinks.commands.flush('1', { applicationId: '5', devEui: DEVICE }), false)
+    assert.equal(await downlinks.commands.flush('1', { applicationId: '5', devEui: DEVICE }), undefined)
     assert.deepEqual(states(downlinks), ['a queued', 'b queued'])
   })
 
@@ -321,7 +321,8 @@ describe('cancelling', () => {
     downlinks.server.answer = AWAY
     for (const id of ['a', 'b']) await send(downlinks, { id })
     await downlinks.settle()
-    assert.equal(await downlinks.commands.flush('1', { applicationId: '5', devEui: DEVICE }), true)
+    const flushed = await downlinks.commands.flush('1', { applicationId: '5', devEui: DEVICE })
+    assert.deepEqual(flushed, { cancelled: ['a', 'b'], sent: [] })
     assert.deepEqual(states(downlinks), ['b cancelled', 'a cancelled'])
     assert.deepEqual(downlinks.server.flushed, [DEVICE])
   })

@@ -6,6 +6,7 @@ import type { Log } from '../broker/log.ts'
 import type { DurableState } from './durable-state.ts'
 import { DownlinkItem, QUEUE_PREFIX, queueItemIdOf } from './downlink-item.ts'
 import type { DownlinkContent, DownlinkFailure, DownlinkState, Enqueued } from './downlink-item.ts'
+import type { HandOver } from './network-server.ts'
 import { DownlinkShelves } from './downlink-shelves.ts'
 
 /** The bounds of the queue. */
@@ -47,6 +48,8 @@ export const DOWNLINK_QUEUE_LIMITS: DownlinkQueueLimits = {
 export interface DownlinkQueueOptions {
   readonly state: DurableState
   readonly clock: { now(): number }
+  /** Milliseconds since some beginning, which no change of the clock's time moves. */
+  readonly monotonicMs: () => number
   readonly log: Log
   readonly limits?: DownlinkQueueLimits
   /** Told when an item is there to be offered. Must not throw. */
@@ -56,6 +59,9 @@ export interface DownlinkQueueOptions {
   /** Told of items that a network server has: when it takes them, when it says that a gateway has sent them, and after a start. Must not throw. */
   readonly onTaken: (item: DownlinkItem) => void
 }
+
+/** What a network server that has a command says of it. */
+type Taken = Pick<Extract<HandOver, { readonly outcome: 'taken' }>, 'holdsNext' | 'networkServerItemId'>
 
 /** What became of the wish to cancel a command. `too late`: it waits no longer. `not stored`: it waits on. */
 export type Cancellation = 'cancelled' | 'unknown' | 'too late' | 'not stored'
@@ -86,6 +92,7 @@ export class DownlinkQueue {
   }
   readonly #state: DurableState
   readonly #clock: DownlinkQueueOptions['clock']
+  readonly #monotonicMs: DownlinkQueueOptions['monotonicMs']
   readonly #log: Log
   readonly #limits: DownlinkQueueLimits
   readonly #onWaiting: DownlinkQueueOptions['onWaiting']
@@ -102,6 +109,7 @@ export class DownlinkQueue {
   constructor(options: DownlinkQueueOptions) {
     this.#state = options.state
     this.#clock = options.clock
+    this.#monotonicMs = options.monotonicMs
     this.#log = options.log
     this.#limits = options.limits ?? DOWNLINK_QUEUE_LIMITS
     this.#onWaiting = options.onWaiting
@@ -128,6 +136,8 @@ export class DownlinkQueue {
     for (const item of items) {
       this.#sequence = Math.max(this.#sequence, item.sequence)
       if (item.state === 'queued') {
+        // It may have been on offer when the process ended.
+        item.inDoubtSinceMs = this.#monotonicMs()
         this.#wait(item)
         continue
       }
@@ -174,10 +184,21 @@ export class DownlinkQueue {
     return (await this.#cancelAll([item])) ? 'cancelled' : 'not stored'
   }
 
-  /** Cancels all commands that wait for the device. False when that could not be stored; then they wait on. */
-  async flush(organizationId: string, devEui: string): Promise<boolean> {
-    if (this.#shelves.device(devEui)?.organizationId !== organizationId) return true
-    return this.#cancelAll(this.#cancellable(devEui))
+  /**
+   * Cancels all commands that wait for the device; gives their ids. Undefined when that could not be stored; then they wait
+   * on.
+   */
+  async flush(organizationId: string, devEui: string): Promise<readonly string[] | undefined> {
+    if (this.#shelves.device(devEui)?.organizationId !== organizationId) return []
+    const items = this.#cancellable(devEui)
+    return (await this.#cancelAll(items)) ? items.map(({ content }) => content.id) : undefined
+  }
+
+  /** The ids of the device's commands that its network server has, or is being offered, and that are not known to be sent. */
+  away(organizationId: string, devEui: string): readonly string[] {
+    const shelf = this.#shelves.device(devEui)
+    if (shelf?.organizationId !== organizationId) return []
+    return [...shelf.left, ...shelf.waiting].filter(isAway).map(({ content }) => content.id)
   }
 
   /** The item that is to be offered next for the device; expired ones have their fate first. */
@@ -193,12 +214,16 @@ export class DownlinkQueue {
     return undefined
   }
 
-  /** The network server has the item: it is never offered again. */
-  taken(item: DownlinkItem, holdsNext = false): void {
-    if (item.state !== 'queued') return
-    item.holdsNext = holdsNext
-    this.#settle(item, 'sent', undefined)
-    this.#onTaken(item)
+  /** The network server has the item, under an id of its own where it gives ids: it is never offered again. */
+  taken(item: DownlinkItem, { holdsNext = false, networkServerItemId }: Partial<Taken> = {}): void {
+    const isNamed = networkServerItemId !== undefined && item.networkServerItemId === undefined && !item.isForgotten
+    if (isNamed) this.#shelves.name(item, networkServerItemId)
+    item.inDoubtSinceMs = undefined
+    if (item.state === 'queued') {
+      item.holdsNext = holdsNext
+      this.#settle(item, 'sent', undefined)
+      this.#onTaken(item)
+    } else if (isNamed) this.#write([item])
   }
 
   /** The network server has said nothing of the item for too long. */
@@ -222,6 +247,31 @@ export class DownlinkQueue {
     this.#write(before)
   }
 
+  /** The network server has forgotten what it had under these ids: that is cancelled, or replaced. Gives the senders' ids of it. */
+  recalled(devEui: string, networkServerItemIds: readonly string[], isReplaced: boolean): readonly string[] {
+    const ids: string[] = []
+    for (const networkServerItemId of networkServerItemIds) {
+      const item = this.#shelves.findNamed(devEui, networkServerItemId)
+      if (item === undefined || !isOpen(item)) continue
+      this.#settle(item, 'cancelled', isReplaced ? REPLACED : CANCELLED)
+      ids.push(item.content.id)
+    }
+    return ids
+  }
+
+  /** The network server's ids of the device's commands, without that of the item. */
+  otherIds(item: DownlinkItem): ReadonlySet<string> {
+    const ids = new Set(this.#shelves.device(item.content.devEui)?.named.keys())
+    if (item.networkServerItemId !== undefined) ids.delete(item.networkServerItemId)
+    return ids
+  }
+
+  /** Whether a command of the device waits that its network server may have without our knowing. */
+  isInDoubt(devEui: string): boolean {
+    const waiting = this.#shelves.device(devEui)?.waiting ?? []
+    return waiting.some(({ inDoubtSinceMs, isOffered }) => inDoubtSinceMs !== undefined || isOffered)
+  }
+
   /** The item will not come to the device, or not be known to have come. */
   failed(item: DownlinkItem, failure: DownlinkFailure, fCnt?: number): void {
     if (!isOpen(item)) return
@@ -237,6 +287,8 @@ export class DownlinkQueue {
   /** A gateway has sent it. */
   transmitted(item: DownlinkItem, fCnt: number | undefined, nowMs: number): void {
     this.taken(item)
+    // It had gone when its network server was asked to forget it.
+    if (item.state === 'cancelled' && item.networkServerItemId !== undefined) this.#settle(item, 'sent', undefined)
     item.fCnt = fCnt ?? item.fCnt
     item.transmittedAtMs = nowMs
     if (item.state === 'unconfirmed') {
@@ -257,6 +309,11 @@ export class DownlinkQueue {
     this.#settle(item, state, undefined)
   }
 
+  /** Whose the device's commands are; undefined when there are none. */
+  organizationOf(devEui: string): string | undefined {
+    return this.#shelves.device(devEui)?.organizationId
+  }
+
   /** Whether there is any command of the device: an event of one without is about none. */
   knows(devEui: string): boolean {
     return this.#shelves.device(devEui) !== undefined
@@ -264,6 +321,11 @@ export class DownlinkQueue {
 
   find(devEui: string, queueItemId: string): DownlinkItem | undefined {
     return this.#shelves.find(devEui, queueItemId)
+  }
+
+  /** The command by an id that an event names: the network server's own, else the one that it was given. */
+  findNamed(devEui: string, id: string): DownlinkItem | undefined {
+    return this.#shelves.findNamed(devEui, id) ?? this.#shelves.find(devEui, id)
   }
 
   /** The items of the device that have left the queue, the earliest first. */
@@ -460,4 +522,9 @@ export class DownlinkQueue {
 /** It may come to a fate. */
 function isOpen({ state }: DownlinkItem): boolean {
   return state === 'queued' || state === 'sent' || state === 'unconfirmed'
+}
+
+function isAway({ state, isOffered, transmittedAtMs, content }: DownlinkItem): boolean {
+  if (state === 'queued') return isOffered
+  return state === 'unconfirmed' || (state === 'sent' && (content.confirmed || transmittedAtMs === 0))
 }

@@ -9,6 +9,8 @@ export interface DeviceShelf {
   readonly waiting: DownlinkItem[]
   /** In the order in which they left the queue. */
   readonly left: DownlinkItem[]
+  /** By the network server's id, those that have one. */
+  readonly named: Map<string, DownlinkItem>
 }
 
 interface OrganizationShelf {
@@ -41,6 +43,17 @@ export class DownlinkShelves {
     return shelf?.waiting.find(isIt) ?? shelf?.left.find(isIt)
   }
 
+  /** The device's item to which its network server gave the id. */
+  findNamed(devEui: string, networkServerItemId: string): DownlinkItem | undefined {
+    return this.#devices.get(devEui)?.named.get(networkServerItemId)
+  }
+
+  /** The item has an id of its network server; no other item of the device has it. */
+  name(item: DownlinkItem, networkServerItemId: string): void {
+    item.networkServerItemId = networkServerItemId
+    this.#devices.get(item.content.devEui)?.named.set(networkServerItemId, item)
+  }
+
   addWaiting(item: DownlinkItem): void {
     const { devEui, organizationId, priority } = item.content
     const { waiting } = this.#deviceShelf(devEui, organizationId)
@@ -66,7 +79,9 @@ export class DownlinkShelves {
 
   addLeft(item: DownlinkItem): void {
     const { devEui, organizationId } = item.content
-    this.#deviceShelf(devEui, organizationId).left.push(item)
+    const { left, named } = this.#deviceShelf(devEui, organizationId)
+    left.push(item)
+    if (item.networkServerItemId !== undefined) named.set(item.networkServerItemId, item)
     this.#organizationShelf(organizationId).left.add(item)
     this.left += 1
   }
@@ -77,6 +92,7 @@ export class DownlinkShelves {
     const place = shelf?.left.indexOf(item) ?? -1
     if (shelf === undefined || place < 0) return
     shelf.left.splice(place, 1)
+    if (item.networkServerItemId !== undefined) shelf.named.delete(item.networkServerItemId)
     this.#organizationShelf(organizationId).left.delete(item)
     this.left -= 1
     this.#tidy(shelf)
@@ -107,7 +123,7 @@ export class DownlinkShelves {
   #deviceShelf(devEui: string, organizationId: string): DeviceShelf {
     let shelf = this.#devices.get(devEui)
     if (shelf === undefined) {
-      shelf = { devEui, organizationId, waiting: [], left: [] }
+      shelf = { devEui, organizationId, waiting: [], left: [], named: new Map() }
       this.#devices.set(devEui, shelf)
     }
     return shelf

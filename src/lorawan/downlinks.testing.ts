@@ -47,6 +47,10 @@ export class TestNetworkServer implements NetworkServer {
   readonly judges: boolean
   readonly offered: Downlink[] = []
   readonly flushed: string[] = []
+  /** What it says that it has forgotten. */
+  recalled: readonly string[] = []
+  givesIds = false
+  takesObjects = false
   answer: HandOver | ((downlink: Downlink) => HandOver | Promise<HandOver>) = { outcome: 'taken' }
 
   constructor(judges = false) {
@@ -62,8 +66,9 @@ export class TestNetworkServer implements NetworkServer {
     return typeof this.answer === 'function' ? this.answer(downlink) : this.answer
   }
 
-  async flush(devEui: string): Promise<void> {
+  async flush(devEui: string): Promise<readonly string[]> {
     this.flushed.push(devEui)
+    return this.recalled
   }
 
   async close(): Promise<void> {}

@@ -24,8 +24,7 @@ export interface DownlinksOptions {
   readonly places: DevicePlaces
   readonly registry: CommandRegistry
   readonly encoder: DownlinkEncoder
-  /** The time of day, and for durations a clock that is never set. */
-  readonly clock: { now(): number; elapsedMs(): number }
+  readonly clock: { now(): number }
   /** Milliseconds since some beginning, which no change of the clock's time moves. */
   readonly monotonicMs: () => number
   /** When the device was last heard of; undefined when that was long ago, or never. Only looked at for a change. */
@@ -46,7 +45,7 @@ export interface Downlinks {
   /** Of the topics of commands. */
   readonly consumers: readonly PublishConsumer[]
   /** To be told of network servers' events, for those are the answers to commands. */
-  readonly events: Pick<CommandEvents, 'wants' | 'told'>
+  readonly events: Pick<CommandEvents, 'wants' | 'named' | 'told'>
   /** Which network servers name commands in their events. */
   readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
   /** Numbers for the metrics; `CURRENT_DOWNLINK_NUMBERS` are a current state. */
@@ -85,6 +84,7 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
   const queue: DownlinkQueue = new DownlinkQueue({
     state,
     clock,
+    monotonicMs: options.monotonicMs,
     log,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     onWaiting: (item) => handOver.offer(item),
@@ -102,10 +102,23 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
       if (next !== undefined) handOver.offer(next)
     },
   })
-  const handOver = new DownlinkHandOver({ ...options, queue, isHeld: (devEui) => words.holds(devEui) })
+  const handOver: DownlinkHandOver = new DownlinkHandOver({
+    ...options,
+    queue,
+    isHeld: (devEui) => words.holds(devEui),
+    unclaimedIds: (item) => events.unclaimedIds(item),
+    onAnswered: (item) => events.answered(item),
+  })
   const naming = new CommandNaming()
   const commands = new Commands({ queue, handOver, places, registry, encoder, clock, log, after })
-  const events = new CommandEvents({ queue, clock, words, naming })
+  const events: CommandEvents = new CommandEvents({
+    queue,
+    clock,
+    words,
+    naming,
+    idComes: (devEui) => handOver.naming(devEui),
+    onDiscarded: (item) => answers.discarded(item),
+  })
   return {
     commands,
     consumers: [createCommandConsumer(commands, answers)],

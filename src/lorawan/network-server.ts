@@ -3,7 +3,9 @@
  * `EventSink` and takes commands out through `NetworkServer`; one contract suite holds for all.
  */
 
-/** A validated downlink, ready to be sent: a command after its codec. */
+import type { CommandObject } from './command.ts'
+
+/** A validated downlink, ready to be sent: a command after its codec, where that is ours. */
 export interface Downlink {
   /** By which network servers know the command: a UUID in lower case, the same each time that it is offered. */
   readonly id: string
@@ -13,10 +15,26 @@ export interface Downlink {
   readonly confirmed: boolean
   /** 1 to 255. */
   readonly fPort: number
-  /** The payload in plaintext. */
-  readonly data: Buffer
+  /** The payload in plaintext; undefined where `object` takes its place. */
+  readonly data: Buffer | undefined
+  /** For the network server's own codec; only where it `takesObjects`. */
+  readonly object?: CommandObject | undefined
   /** ms since 1970; undefined when it does not expire. */
   readonly expiresAtMs: number | undefined
+  /** True: what the network server has for the device and has not sent yet is to be forgotten first. */
+  readonly replaces?: boolean
+  /** Set where the end of an earlier offer is not known. */
+  readonly doubt?: DownlinkDoubt | undefined
+}
+
+/** An earlier offer of a downlink may have been taken, without an answer that we know: the network server may have it. */
+export interface DownlinkDoubt {
+  /** How long ago the end of an offer got lost, in ms. */
+  readonly forMs: number
+  /** The network server's ids of the device's other commands. */
+  readonly otherIds: ReadonlySet<string>
+  /** Ids that events of the device have named since, and that are of no command that is known; the earliest first. */
+  readonly unclaimedIds: readonly string[]
 }
 
 /** What a network server said to a downlink. */
@@ -24,10 +42,21 @@ export type HandOver =
   /**
    * It has the downlink: from here on it is not sent again. `nextAfterMs`: the device's next one follows so much later, for the network
    * server handles them side by side. `holdsNext`: it follows when the network server has told what became of this one.
+   * `networkServerItemId` is the id that it gave the downlink, by which its events name it; `recalledIds` are those of earlier ones
+   * that it has forgotten for a downlink that `replaces`.
    */
-  | { readonly outcome: 'taken'; readonly nextAfterMs?: number; readonly holdsNext?: boolean }
-  /** It can't be reached or has no room: the downlink stays queued and is offered again. */
-  | { readonly outcome: 'away'; readonly reason: string }
+  | {
+      readonly outcome: 'taken'
+      readonly nextAfterMs?: number
+      readonly holdsNext?: boolean
+      readonly networkServerItemId?: string | undefined
+      readonly recalledIds?: readonly string[]
+    }
+  /**
+   * It can't be reached or has no room: the downlink stays queued and is offered again. `isInDoubt`: it may have the downlink
+   * nevertheless. `isOfDevice`: other devices' downlinks may be taken.
+   */
+  | { readonly outcome: 'away'; readonly reason: string; readonly isInDoubt?: boolean; readonly isOfDevice?: boolean }
   /** It has looked at the downlink and won't have it: the command has failed. */
   | { readonly outcome: 'refused'; readonly reason: string }
 
@@ -36,12 +65,22 @@ export interface NetworkServer {
   readonly name: string
   /** True when it looks at a downlink before it takes it: then the sender of a command waits a while for its word. */
   readonly judges?: boolean
+  /**
+   * True when it gives each downlink an id of its own, looks for a downlink in doubt before it takes it once more, and forgets
+   * earlier ones by itself for a downlink that `replaces`.
+   */
+  readonly givesIds?: boolean
+  /** True when it has codecs of its own, and takes an object in the place of bytes. */
+  readonly takesObjects?: boolean
   /** True when downlinks of the application go to this network server. */
   serves(applicationId: string): boolean
   /** Offers a downlink. Downlinks of one device are offered one after the other, in order. Never rejects. */
   handOver(downlink: Downlink): Promise<HandOver>
-  /** Asks it to forget what it has not sent to the device yet; absent where a network server has no such call. */
-  flush?(devEui: string): Promise<void>
+  /**
+   * Asks it to forget what it has not sent to the device yet; absent where a network server has no such call. Resolves with the ids
+   * of what it has forgotten, as far as it gives ids; rejects when it can't be asked.
+   */
+  flush?(devEui: string): Promise<readonly string[]>
   close(): Promise<void>
 }
 

@@ -28,6 +28,7 @@ interface Decoding {
   readonly refuse: () => void
 }
 
+let naming: PromiseWithResolvers<void> | undefined
 let path: UplinkPath
 /** What has gone on and what was published by the path itself, in this order. */
 let seen: string[]
@@ -38,6 +39,7 @@ let logged: string[]
 let publish: (message: OwnMessage) => Promise<void>
 
 beforeEach(() => {
+  naming = undefined
   seen = []
   decodings = []
   looks = []
@@ -60,6 +62,7 @@ beforeEach(() => {
     codecs: { decodeUplink },
     commandEvents: {
       wants: (topicName) => topicName.endsWith('/event/txack'),
+      named: () => naming?.promise,
       told: ({ devEui, kind, payload }) => Buffer.from(`${devEui} ${kind} ${payload.toString()}`),
     },
     publisher: { publish: (message) => publish(message) },
@@ -150,6 +153,32 @@ async function decodeAll(): Promise<void> {
     await turn()
   }
 }
+
+describe('an event about a command that is being handed over', () => {
+  it('waits for the command’s id, and what comes of its device behind it', async () => {
+    codecs.set('5', { ...SCRIPTED, codec: '' })
+    await known()
+    naming = Promise.withResolvers()
+    send('sent', { kind: 'txack' })
+    send('{"n":1}')
+    send('answered', { kind: 'ack' })
+    send('of another', { devEui: TWO })
+    ticks(5)
+    assert.deepEqual(seen, ['of another'])
+    assert.equal(path.numbers().held, 3)
+    naming.resolve()
+    await turn()
+    assert.deepEqual(seen, ['of another', `${ONE} txack sent`, '{"n":1}', 'answered'])
+    assert.equal(path.numbers().held, 0)
+  })
+
+  it('goes on as it came when the service closes', async () => {
+    naming = Promise.withResolvers()
+    send('sent', { kind: 'txack' })
+    path.close()
+    assert.deepEqual(seen, ['sent'])
+  })
+})
 
 describe('an uplink', () => {
   it('goes on with its object, decoded by the application’s script with the device’s variables', async () => {

@@ -1,12 +1,13 @@
 /**
  * Uplinks on their way from a network server to their readers: each is held back until its object has been added, and behind
- * it what else comes of its device. Other devices' events pass. Where there is no room to wait, the connection waits that brought it. An
- * uplink is never lost to its codec: where that fails, it goes on without `object`, and an error event behind it tells why.
+ * it what else comes of its device. So is an event about a command that is just being handed over, until the command's id is known.
+ * Other devices' events pass. Where there is no room to wait, the connection waits that brought it. An uplink is never lost to its codec:
+ * where that fails, it goes on without `object`, and an error event behind it tells why.
  */
 import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../broker/consumer.ts'
 import type { Log } from '../broker/log.ts'
 import type { Codecs } from './codecs/codecs.ts'
-import type { CommandEvents } from './command-events.ts'
+import type { CommandEvent, CommandEvents } from './command-events.ts'
 import { addObject, withoutObject } from './codecs/uplink-object.ts'
 import type { UplinkWithObject } from './codecs/uplink-object.ts'
 import { DecodingLanes } from './decoding-lanes.ts'
@@ -37,7 +38,7 @@ export interface UplinkPathParts {
   readonly registry: UplinkRegistry
   readonly codecs: Pick<Codecs, 'decodeUplink'>
   /** Is told of the events that may be about commands, and has them go on with the command's id. */
-  readonly commandEvents: Pick<CommandEvents, 'wants' | 'told'>
+  readonly commandEvents: Pick<CommandEvents, 'wants' | 'named' | 'told'>
   /** Where error events go, and events that network servers bring in by other ways than as clients of the broker. */
   readonly publisher: Publisher
   readonly clock: { now(): number }
@@ -55,6 +56,8 @@ interface Held {
   readonly goOn: (payload: Buffer) => void
   /** How many ticks there had been when it came. */
   readonly tick: number
+  /** True for an event that waits for the id of its command, and for nothing else. */
+  readonly awaitsName: boolean
   /** How it goes on, once that is known; a sentence where it does without `object`. */
   outcome: UplinkWithObject | string | undefined
 }
@@ -136,14 +139,17 @@ export class UplinkPath implements PublishTransformer, Publisher {
       return undefined
     }
     const { applicationId, devEui, eventKind } = topic
-    const payload = this.#commandEvents.wants(topicName)
-      ? this.#commandEvents.told({ devEui, kind: eventKind, payload: received })
-      : received
+    const event = { devEui, kind: eventKind, payload: received }
+    const isOfCommand = this.#commandEvents.wants(topicName)
+    const naming = isOfCommand ? this.#commandEvents.named(event) : undefined
+    const payload = isOfCommand && naming === undefined ? this.#commandEvents.told(event) : received
     const codec = this.#codecs.known(applicationId)
     const { organizationId = '', decoderScript = '' } = codec ?? {}
     const size: HeldSize = { applicationId, organizationId, payloadBytes: payload.length, decoderScript }
-    const held: Held = { topic, payload, size, message, goOn, tick: this.#ticks, outcome: undefined }
-    if (eventKind !== 'up' || codec?.codec === '') held.outcome = { payload, error: undefined }
+    const awaitsName = naming !== undefined
+    const held: Held = { topic, payload, size, message, goOn, tick: this.#ticks, awaitsName, outcome: undefined }
+    if (naming !== undefined) void naming.then(() => this.#settleNamed(held, event))
+    else if (eventKind !== 'up' || codec?.codec === '') held.outcome = { payload, error: undefined }
     else if (message.isShared && this.#bounds.isTooSlow(size, message.room)) held.outcome = this.#refused(OFTEN_LATE)
     if (held.outcome !== undefined && !this.#devices.has(devEui)) {
       this.#goOn(held)
@@ -191,7 +197,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
       const { held, resolve } = waiter
       if (this.#ticks - held.tick <= MAXIMUM_TICKS || !held.message.isShared) continue
       this.#waiters.delete(waiter)
-      if (held.outcome === undefined) held.outcome = this.#refused(BUSY)
+      if (held.outcome === undefined && !held.awaitsName) held.outcome = this.#refused(BUSY)
       this.#passUp(held)
       resolve()
     }
@@ -243,10 +249,11 @@ export class UplinkPath implements PublishTransformer, Publisher {
     const queue = this.#devices.get(devEui)
     if (queue === undefined) this.#devices.set(devEui, [held])
     else queue.push(held)
-    if (held.outcome === undefined) {
+    if (held.outcome !== undefined) this.#release(devEui)
+    else if (!held.awaitsName) {
       this.#decoding.add(held)
       this.#lanes.push(applicationId, held)
-    } else this.#release(devEui)
+    }
   }
 
   /** Once for all that goes on in this turn. */
@@ -279,7 +286,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     const { devEui } = held.topic
     held.outcome ??= { payload: held.payload, error: undefined }
     for (const before of this.#devices.get(devEui) ?? []) {
-      before.outcome ??= this.#isClosed ? { payload: before.payload, error: undefined } : BUSY
+      before.outcome ??= this.#isClosed || before.awaitsName ? { payload: before.payload, error: undefined } : BUSY
     }
     this.#release(devEui)
     this.#goOn(held)
@@ -325,6 +332,11 @@ export class UplinkPath implements PublishTransformer, Publisher {
     if (held.outcome !== undefined) return
     if (error !== undefined) this.#numbers.failed += 1
     else if (payload !== held.payload) this.#numbers.decoded += 1
+  }
+
+  /** The id of the command that the event may be about is known, or no more waited for. */
+  #settleNamed(held: Held, event: CommandEvent): void {
+    this.#settle(held, { payload: this.#commandEvents.told(event), error: undefined })
   }
 
   /** The first word counts: what has gone on can't be changed any more. */

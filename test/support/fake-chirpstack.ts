@@ -1,11 +1,18 @@
-/** ChirpStack v4 for tests: a gRPC server made of its published definitions. */
+/**
+ * ChirpStack v4 for tests: a gRPC server made of its published definitions. It answers as version 4.19 was seen to: it makes ids of its
+ * own, keeps a queue for each device, takes nearly everything into it, and has INTERNAL for many things.
+ */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import grpc from '@grpc/grpc-js'
 import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js'
 import applicationService from '@chirpstack/chirpstack-api/api/application_grpc_pb.js'
 import applicationPb from '@chirpstack/chirpstack-api/api/application_pb.js'
 import deviceService from '@chirpstack/chirpstack-api/api/device_grpc_pb.js'
 import devicePb from '@chirpstack/chirpstack-api/api/device_pb.js'
+import profileService from '@chirpstack/chirpstack-api/api/device_profile_grpc_pb.js'
+import profilePb from '@chirpstack/chirpstack-api/api/device_profile_pb.js'
+import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js'
 import tenantService from '@chirpstack/chirpstack-api/api/tenant_grpc_pb.js'
 import tenantPb from '@chirpstack/chirpstack-api/api/tenant_pb.js'
 import { within } from './bounded-wait.ts'
@@ -25,6 +32,11 @@ export interface FakeDevice {
   tags?: Record<string, string>
 }
 
+interface Fault {
+  readonly code: number
+  readonly details: string
+}
+
 type Handler<Query, Answer> = (call: ServerUnaryCall<Query, Answer>, answer: sendUnaryData<Answer>) => void
 
 /** ChirpStack, as far as it is asked for here. */
@@ -35,9 +47,18 @@ export class FakeChirpStack {
   /** Application to DevEUI to device. */
   readonly devices = new Map<string, Map<string, FakeDevice>>([[APPLICATION, new Map()]])
   readonly enqueued: ReceivedDownlink[] = []
+  /** By DevEUI; what a test takes out has been sent. */
+  readonly queues = new Map<string, devicePb.DeviceQueueItem[]>()
   readonly flushed: string[] = []
   readonly calls: string[] = []
-  fault: { code: number; details: string } | undefined
+  /** The answer to every call. */
+  fault: Fault | undefined
+  /** The answers to single calls: `enqueue`, `queue`, `device` ... */
+  readonly faults = new Map<string, Fault>()
+  /** Calls that are carried out, and whose answers never come. */
+  readonly unanswered = new Set<string>()
+  /** False: its devices have a profile without a codec. */
+  hasCodec = true
   port = 0
   #server: grpc.Server | undefined
   #wake: () => void = () => {}
@@ -47,14 +68,15 @@ export class FakeChirpStack {
     server.addService(tenantService.TenantServiceService, { list: this.#guarded('tenants', this.#tenants()) })
     server.addService(applicationService.ApplicationServiceService, {
       list: this.#guarded('applications', this.#applications()),
+      get: this.#guarded('application', this.#application()),
     })
+    server.addService(profileService.DeviceProfileServiceService, { get: this.#guarded('profile', this.#profile()) })
     server.addService(deviceService.DeviceServiceService, {
       list: this.#guarded('devices', this.#devices()),
       enqueue: this.#guarded('enqueue', this.#enqueue()),
-      flushQueue: this.#guarded('flush', (call: ServerUnaryCall<devicePb.FlushDeviceQueueRequest, unknown>, answer) => {
-        this.flushed.push(call.request.getDevEui())
-        answer({ code: grpc.status.NOT_FOUND, details: 'no answer is needed here' })
-      }),
+      getQueue: this.#guarded('queue', this.#getQueue()),
+      flushQueue: this.#guarded('flush', this.#flushQueue()),
+      get: this.#guarded('device', this.#device()),
     })
     if (this.port === 0) this.port = await freePort()
     const { promise, resolve, reject } = Promise.withResolvers<number>()
@@ -86,7 +108,11 @@ export class FakeChirpStack {
       this.calls.push(name)
       if (call.metadata.get('authorization')[0] !== `Bearer ${API_KEY}`) {
         answer({ code: grpc.status.UNAUTHENTICATED, details: 'authentication failed' })
-      } else if (this.fault !== undefined) answer(this.fault)
+        return
+      }
+      const fault = this.fault ?? this.faults.get(name)
+      if (fault !== undefined) answer(fault)
+      else if (this.unanswered.has(name)) handler(call, () => {})
       else handler(call, answer)
     }
   }
@@ -135,17 +161,65 @@ export class FakeChirpStack {
     }
   }
 
+  #application(): Handler<applicationPb.GetApplicationRequest, applicationPb.GetApplicationResponse> {
+    return ({ request }, answer) => {
+      const isThere = [...this.applications.values()].some((all) => all.has(request.getId()))
+      if (isThere) answer(null, new applicationPb.GetApplicationResponse())
+      else answer(notFound(request.getId()))
+    }
+  }
+
+  #profile(): Handler<profilePb.GetDeviceProfileRequest, profilePb.GetDeviceProfileResponse> {
+    return (_, answer) => {
+      const profile = new profilePb.DeviceProfile()
+      profile.setPayloadCodecRuntime(this.hasCodec ? profilePb.CodecRuntime.JS : profilePb.CodecRuntime.NONE)
+      const response = new profilePb.GetDeviceProfileResponse()
+      response.setDeviceProfile(profile)
+      answer(null, response)
+    }
+  }
+
+  #device(): Handler<devicePb.GetDeviceRequest, devicePb.GetDeviceResponse> {
+    return ({ request }, answer) => {
+      const isThere = [...this.devices.values()].some((all) => all.has(request.getDevEui()))
+      if (!isThere) {
+        answer(notFound(request.getDevEui()))
+        return
+      }
+      const one = new devicePb.Device()
+      one.setDeviceProfileId(APPLICATION)
+      const response = new devicePb.GetDeviceResponse()
+      response.setDevice(one)
+      answer(null, response)
+    }
+  }
+
   #enqueue(): Handler<devicePb.EnqueueDeviceQueueItemRequest, devicePb.EnqueueDeviceQueueItemResponse> {
     return ({ request }, answer) => {
       const item = request.getQueueItem()
       assert.ok(item !== undefined)
+      const devEui = item.getDevEui()
+      if (![...this.devices.values()].some((all) => all.has(devEui))) {
+        answer({ code: grpc.status.INTERNAL, details: NO_DEVICE })
+        return
+      }
+      if (item.getFPort() === 0 || item.getFPort() === 256) {
+        answer({ code: grpc.status.INVALID_ARGUMENT, details: 'Validation error: FPort must be between 1 - 255' })
+        return
+      }
+      const queue = this.queues.get(devEui) ?? []
+      const kept = request.getFlushQueue() ? queue.filter((one) => one.getIsPending()) : queue
+      item.setId(randomUUID())
+      this.queues.set(devEui, [...kept, item])
       const expiry = item.getExpiresAt()?.toDate().getTime()
+      const object = item.getObject()?.toJavaScript()
       this.enqueued.push({
         id: item.getId(),
-        devEui: item.getDevEui(),
+        devEui,
         confirmed: item.getConfirmed(),
         fPort: item.getFPort(),
         data: item.getData_asB64(),
+        ...(object === undefined ? {} : { object }),
         ...(expiry === undefined ? {} : { expiresAtMs: expiry }),
       })
       this.#wake()
@@ -154,6 +228,31 @@ export class FakeChirpStack {
       answer(null, response)
     }
   }
+
+  #getQueue(): Handler<devicePb.GetDeviceQueueItemsRequest, devicePb.GetDeviceQueueItemsResponse> {
+    return ({ request }, answer) => {
+      const response = new devicePb.GetDeviceQueueItemsResponse()
+      const queue = this.queues.get(request.getDevEui()) ?? []
+      response.setTotalCount(queue.length)
+      response.setResultList(queue)
+      answer(null, response)
+    }
+  }
+
+  #flushQueue(): Handler<devicePb.FlushDeviceQueueRequest, emptyPb.Empty> {
+    return ({ request }, answer) => {
+      this.flushed.push(request.getDevEui())
+      this.queues.delete(request.getDevEui())
+      answer(null, new emptyPb.Empty())
+    }
+  }
+}
+
+const NO_DEVICE =
+  'insert or update on table "device_queue_item" violates foreign key constraint "device_queue_item_dev_eui_fkey"'
+
+function notFound(id: string): Fault {
+  return { code: grpc.status.NOT_FOUND, details: `Object does not exist (id: ${id})` }
 }
 
 function pageOf<Item>(all: readonly Item[], page: { getLimit(): number; getOffset(): number }): readonly Item[] {

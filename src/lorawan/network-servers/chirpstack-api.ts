@@ -5,8 +5,12 @@ import applicationService from '@chirpstack/chirpstack-api/api/application_grpc_
 import application from '@chirpstack/chirpstack-api/api/application_pb.js'
 import deviceService from '@chirpstack/chirpstack-api/api/device_grpc_pb.js'
 import device from '@chirpstack/chirpstack-api/api/device_pb.js'
+import profileService from '@chirpstack/chirpstack-api/api/device_profile_grpc_pb.js'
+import profile from '@chirpstack/chirpstack-api/api/device_profile_pb.js'
 import tenantService from '@chirpstack/chirpstack-api/api/tenant_grpc_pb.js'
 import tenant from '@chirpstack/chirpstack-api/api/tenant_pb.js'
+import protobufStruct from 'google-protobuf/google/protobuf/struct_pb.js'
+import type { JavaScriptValue } from 'google-protobuf/google/protobuf/struct_pb.js'
 import protobufTimestamp from 'google-protobuf/google/protobuf/timestamp_pb.js'
 import type { Downlink } from '../network-server.ts'
 
@@ -39,6 +43,19 @@ export interface ChirpStackDevice {
   readonly tags: Readonly<Record<string, string>>
 }
 
+/** What stands in a device's queue: it has not been sent, or its acknowledgement is still to come. */
+export interface ChirpStackQueueItem {
+  /** ChirpStack's own, lower case. */
+  readonly id: string
+  readonly confirmed: boolean
+  readonly fPort: number
+  readonly data: Buffer
+  /** ms since 1970; undefined when it does not expire. */
+  readonly expiresAtMs: number | undefined
+  /** True for one that was sent and waits for its acknowledgement. */
+  readonly isPending: boolean
+}
+
 /** How long one call may take. */
 const CALL_MS = 15_000
 /** Items of one page: a page of devices has some 200 KB. */
@@ -58,6 +75,7 @@ export class ChirpStackApi {
   readonly #tenants: tenantService.TenantServiceClient
   readonly #applications: applicationService.ApplicationServiceClient
   readonly #devices: deviceService.DeviceServiceClient
+  readonly #profiles: profileService.DeviceProfileServiceClient
   readonly #metadata = new grpc.Metadata()
   readonly #running = new Set<ClientUnaryCall>()
 
@@ -76,6 +94,7 @@ export class ChirpStackApi {
     this.#tenants = new tenantService.TenantServiceClient(target, credentials, options)
     this.#applications = new applicationService.ApplicationServiceClient(target, credentials, options)
     this.#devices = new deviceService.DeviceServiceClient(target, credentials, options)
+    this.#profiles = new profileService.DeviceProfileServiceClient(target, credentials, options)
     this.#metadata.set('authorization', `Bearer ${apiKey}`)
   }
 
@@ -126,14 +145,20 @@ export class ChirpStackApi {
     }
   }
 
-  /** Puts a downlink into its device's queue, under the command's id. */
-  async enqueue({ id, devEui, confirmed, fPort, data, expiresAtMs }: Downlink): Promise<void> {
+  /**
+   * Puts a downlink into its device's queue; gives the id that ChirpStack has made for it. One that `replaces` empties the queue first,
+   * of all that has not been sent.
+   */
+  async enqueue(downlink: Downlink): Promise<string> {
+    const { devEui, confirmed, fPort, data, object, expiresAtMs, replaces } = downlink
     const item = new device.DeviceQueueItem()
-    item.setId(id)
     item.setDevEui(devEui)
     item.setConfirmed(confirmed)
     item.setFPort(fPort)
-    item.setData(data)
+    if (data !== undefined) item.setData(data)
+    if (object !== undefined) {
+      item.setObject(protobufStruct.Struct.fromJavaScript(object as Record<string, JavaScriptValue>))
+    }
     if (expiresAtMs !== undefined) {
       const expiry = new protobufTimestamp.Timestamp()
       expiry.setSeconds(Math.floor(expiresAtMs / 1000))
@@ -142,10 +167,50 @@ export class ChirpStackApi {
     }
     const query = new device.EnqueueDeviceQueueItemRequest()
     query.setQueueItem(item)
-    await this.#call(this.#devices.enqueue.bind(this.#devices), query)
+    query.setFlushQueue(replaces === true)
+    return (await this.#call(this.#devices.enqueue.bind(this.#devices), query)).getId().toLowerCase()
   }
 
-  /** Empties the queue of a device. */
+  /** What is in the queue of a device, the earliest first; nothing for a device that is not there. */
+  async queue(devEui: string): Promise<readonly ChirpStackQueueItem[]> {
+    const query = new device.GetDeviceQueueItemsRequest()
+    query.setDevEui(devEui)
+    const answer = await this.#call(this.#devices.getQueue.bind(this.#devices), query)
+    return answer.getResultList().map((item) => ({
+      id: item.getId().toLowerCase(),
+      confirmed: item.getConfirmed(),
+      fPort: item.getFPort(),
+      data: Buffer.from(item.getData_asU8()),
+      expiresAtMs: millisecondsOf(item.getExpiresAt()),
+      isPending: item.getIsPending(),
+    }))
+  }
+
+  /** The id of the device's profile. Rejects with NOT_FOUND for a device that is not there. */
+  async profileOf(devEui: string): Promise<string> {
+    const query = new device.GetDeviceRequest()
+    query.setDevEui(devEui)
+    const answer = await this.#call(this.#devices.get.bind(this.#devices), query)
+    return answer.getDevice()?.getDeviceProfileId() ?? ''
+  }
+
+  /** Whether devices of the profile have a codec. */
+  async hasCodec(profileId: string): Promise<boolean> {
+    const query = new profile.GetDeviceProfileRequest()
+    query.setId(profileId)
+    const answer = await this.#call(this.#profiles.get.bind(this.#profiles), query)
+    const runtime = answer.getDeviceProfile()?.getPayloadCodecRuntime() ?? profile.CodecRuntime.NONE
+    return runtime !== profile.CodecRuntime.NONE
+  }
+
+  /** Rejects when the API key may not see the application. */
+  async seeApplication(applicationId: string): Promise<void> {
+    const query = new application.GetApplicationRequest()
+    query.setId(applicationId)
+    await this.#call(this.#applications.get.bind(this.#applications), query)
+  }
+
+  /** Empties the queue of a device, also of what was sent and waits for its acknowledgement. */
   async flushQueue(devEui: string): Promise<void> {
     const query = new device.FlushDeviceQueueRequest()
     query.setDevEui(devEui)
@@ -162,7 +227,7 @@ export class ChirpStackApi {
   /** Calls that have no answer yet reject. */
   close(): void {
     for (const call of this.#running) call.cancel()
-    for (const client of [this.#tenants, this.#applications, this.#devices]) client.close()
+    for (const client of [this.#tenants, this.#applications, this.#devices, this.#profiles]) client.close()
   }
 
   #call<Query, Answer>(call: Call<Query, Answer>, query: Query): Promise<Answer> {
@@ -176,4 +241,9 @@ export class ChirpStackApi {
     this.#running.add(running)
     return promise
   }
+}
+
+/** Undefined where there is none. ChirpStack keeps microseconds; ours are whole milliseconds. */
+function millisecondsOf(time: protobufTimestamp.Timestamp | undefined): number | undefined {
+  return time === undefined ? undefined : time.getSeconds() * 1000 + Math.round(time.getNanos() / 1_000_000)
 }

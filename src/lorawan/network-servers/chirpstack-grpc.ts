@@ -1,15 +1,15 @@
 /** ChirpStack v4 by its gRPC API: downlinks with an answer to each, and its tenants, applications and devices in the registry. */
-import grpc from '@grpc/grpc-js'
 import type { Downlink, EventSink, HandOver, NetworkServer } from '../network-server.ts'
 import type { BackoffSettings } from './backoff.ts'
 import { Backoff } from './backoff.ts'
 import type { ChirpStackApi } from './chirpstack-api.ts'
+import { ChirpStackDownlinks } from './chirpstack-downlinks.ts'
 import type { ChirpStackSync } from './chirpstack-sync.ts'
 import { counted } from './counters.ts'
 import type { NetworkServerCounters } from './counters.ts'
+import { faultOf } from './grpc-fault.ts'
 import type { NetworkServerLog } from './log.ts'
 import { Offering } from './offering.ts'
-import { Patience } from './patience.ts'
 import type { Timers } from './timers.ts'
 
 export interface ChirpStackGrpcParts {
@@ -19,28 +19,15 @@ export interface ChirpStackGrpcParts {
   readonly syncIntervalMs: number
   readonly sink: EventSink
   readonly timers: Timers
+  /** Milliseconds since some beginning, which no change of the clock's time moves. */
+  readonly monotonicMs: () => number
   readonly backoff: BackoffSettings
   readonly counters: NetworkServerCounters
   readonly log: NetworkServerLog
 }
 
-const { status } = grpc
-
-/** What says something about this moment or about the settings, not about the downlink. */
-const PASSING: ReadonlySet<number> = new Set([
-  status.UNAVAILABLE,
-  status.DEADLINE_EXCEEDED,
-  status.RESOURCE_EXHAUSTED,
-  status.CANCELLED,
-  status.ABORTED,
-  status.UNAUTHENTICATED,
-  status.PERMISSION_DENIED,
-])
-
-const THERE_ALREADY: ReadonlySet<number> = new Set([status.ALREADY_EXISTS])
-
-/** What may be either. */
-const INTERNAL: ReadonlySet<number> = new Set([status.INTERNAL, status.UNKNOWN, status.DATA_LOSS])
+const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting down' }
+const PAUSING: HandOver = { outcome: 'away', reason: 'it could not be asked a moment ago, and is asked again soon' }
 
 /** How long an attempt to reach ChirpStack lasts, before the next one begins. */
 const REACHING_MS = 60_000
@@ -48,9 +35,11 @@ const REACHING_MS = 60_000
 export class ChirpStackGrpc implements NetworkServer {
   readonly name: string
   readonly judges = true
+  readonly givesIds = true
+  readonly takesObjects = true
   readonly #parts: ChirpStackGrpcParts
+  readonly #downlinks: ChirpStackDownlinks
   readonly #offering: Offering
-  readonly #patience = new Patience()
   readonly #syncBackoff: Backoff
   #cancelSync: () => void = () => {}
   #syncing: Promise<void>
@@ -60,6 +49,7 @@ export class ChirpStackGrpc implements NetworkServer {
   constructor(name: string, parts: ChirpStackGrpcParts) {
     this.name = name
     this.#parts = parts
+    this.#downlinks = new ChirpStackDownlinks({ api: parts.api, monotonicMs: parts.monotonicMs })
     this.#offering = new Offering(this, parts.sink, parts.timers, parts.backoff)
     this.#syncBackoff = new Backoff(parts.backoff)
     this.#syncing = this.#synchronise()
@@ -71,14 +61,16 @@ export class ChirpStackGrpc implements NetworkServer {
   }
 
   async handOver(downlink: Downlink): Promise<HandOver> {
-    const answer = await this.#offer(downlink)
-    if (answer.outcome === 'away') this.#offering.failed()
+    // One that is away is asked again after a while, however often it is offered something meanwhile.
+    if (this.#isClosed || this.#offering.isPausing) return this.#isClosed ? CLOSED : PAUSING
+    const answer = await this.#downlinks.offer(downlink)
+    if (answer.outcome === 'away') this.#offering.failed(answer.isOfDevice === true)
     else this.#offering.succeeded()
     return counted(this.#parts.counters, answer)
   }
 
-  flush(devEui: string): Promise<void> {
-    return this.#parts.api.flushQueue(devEui)
+  flush(devEui: string): Promise<readonly string[]> {
+    return this.#downlinks.flush(devEui)
   }
 
   /** Ends the synchronisation at its next step. */
@@ -89,21 +81,6 @@ export class ChirpStackGrpc implements NetworkServer {
     this.#parts.sync.stop()
     this.#parts.api.close()
     await this.#syncing
-  }
-
-  async #offer(downlink: Downlink): Promise<HandOver> {
-    if (this.#isClosed) return { outcome: 'away', reason: 'the service is shutting down' }
-    try {
-      await this.#parts.api.enqueue(downlink)
-      return { outcome: 'taken' }
-    } catch (error) {
-      const { code, reason } = faultOf(error)
-      // An earlier try whose answer was lost: queue items are kept by the id that was sent along.
-      if (THERE_ALREADY.has(code) || /duplicate key/i.test(reason)) return { outcome: 'taken' }
-      if (!INTERNAL.has(code)) return { outcome: PASSING.has(code) ? 'away' : 'refused', reason }
-      const isOver = this.#patience.isOver(downlink.devEui, downlink.id)
-      return { outcome: isOver ? 'refused' : 'away', reason }
-    }
   }
 
   async #tellWhenReachable(): Promise<void> {
@@ -140,15 +117,5 @@ export class ChirpStackGrpc implements NetworkServer {
     this.#cancelSync = timers.after(waitMs, () => {
       this.#syncing = this.#synchronise()
     })
-  }
-}
-
-function faultOf(error: unknown): { readonly code: number; readonly reason: string } {
-  if (!(error instanceof Error)) return { code: status.UNKNOWN, reason: 'unknown error' }
-  const { code, details } = error as Error & { readonly code?: unknown; readonly details?: unknown }
-  const text = typeof details === 'string' && details !== '' ? details : error.message
-  return {
-    code: typeof code === 'number' ? code : status.UNKNOWN,
-    reason: text.replaceAll(/[^ -~]/g, ' ').slice(0, 300),
   }
 }

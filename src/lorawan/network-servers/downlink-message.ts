@@ -9,13 +9,13 @@ const HIGHEST_FPORT_OF_V3 = 224
  * v3 ignores members that it does not know, and takes `devEui` for its `devEUI`. With the id in it no two payloads are alike:
  * v3 drops one that equals another of the last 100 ms.
  */
-export function downlinkMessage({ id, devEui, confirmed, fPort, data, expiresAtMs }: Downlink): Buffer {
+export function downlinkMessage({ id, devEui, confirmed, fPort, data, object, expiresAtMs }: Downlink): Buffer {
   const message = {
     devEui,
     id,
     confirmed,
     fPort,
-    data: data.toString('base64'),
+    ...(data === undefined ? { object } : { data: data.toString('base64') }),
     ...(expiresAtMs === undefined ? {} : { expiresAt: new Date(expiresAtMs).toISOString() }),
   }
   return Buffer.from(JSON.stringify(message))

@@ -10,6 +10,7 @@ export class Offering {
   readonly #timers: Timers
   readonly #backoff: Backoff
   #cancel: (() => void) | undefined = undefined
+  #isPausing = false
   #isClosed = false
 
   constructor(networkServer: NetworkServer, sink: EventSink, timers: Timers, backoff: BackoffSettings) {
@@ -19,16 +20,23 @@ export class Offering {
     this.#backoff = new Backoff(backoff)
   }
 
+  /** True from a failure that was not of one device alone until `ready` is told. */
+  get isPausing(): boolean {
+    return this.#isPausing
+  }
+
   /** A downlink was taken or refused: the network server is there. */
   succeeded(): void {
     this.#backoff.reset()
   }
 
   /** A downlink could not be taken: `ready` is told after a while, once for all that failed meanwhile. */
-  failed(): void {
+  failed(isOfDevice = false): void {
+    if (!isOfDevice) this.#isPausing = !this.#isClosed
     if (this.#cancel !== undefined || this.#isClosed) return
     this.#cancel = this.#timers.after(this.#backoff.next(), () => {
       this.#cancel = undefined
+      this.#isPausing = false
       this.#sink.ready(this.#networkServer)
     })
   }

@@ -19,12 +19,17 @@ function queuePath(devEui: string): string {
 }
 
 function bodyOfV3({ devEui, confirmed, fPort, data }: Downlink): unknown {
-  return { deviceQueueItem: { devEUI: devEui, confirmed, fPort, data: data.toString('base64') } }
+  return { deviceQueueItem: { devEUI: devEui, confirmed, fPort, data: base64Of(data) } }
 }
 
 function bodyOfV4({ id, confirmed, fPort, data, expiresAtMs }: Downlink): unknown {
   const expiry = expiresAtMs === undefined ? {} : { expiresAt: new Date(expiresAtMs).toISOString() }
-  return { queueItem: { id, confirmed, fPort, data: data.toString('base64'), ...expiry } }
+  return { queueItem: { id, confirmed, fPort, data: base64Of(data), ...expiry } }
+}
+
+/** Bytes alone: objects are not taken by these forms. */
+function base64Of(data: Buffer = Buffer.alloc(0)): string {
+  return data.toString('base64')
 }
 
 /** Marks the correlation id by which The Things Stack tells of a downlink's fate. */
@@ -47,7 +52,7 @@ export function theThingsStackForm({ applicationId, webhookId, deviceIdOf }: The
         `/devices/${deviceId}/down/push`
       const downlink = {
         f_port: fPort,
-        frm_payload: data.toString('base64'),
+        frm_payload: base64Of(data),
         confirmed,
         priority: 'NORMAL',
         correlation_ids: [CORRELATION_PREFIX + id],

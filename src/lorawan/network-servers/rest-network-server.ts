@@ -27,10 +27,15 @@ export interface RestParts {
   readonly client: HttpClient
   readonly form: RestForm
   readonly timers: Timers
+  /** Milliseconds since some beginning, which no change of the clock's time moves. */
+  readonly monotonicMs: () => number
   readonly backoff: BackoffSettings
   readonly counters: NetworkServerCounters
   readonly log: NetworkServerLog
 }
+
+/** How long internal errors of the network server are not the downlink's fault; outages of its database last minutes. */
+const PATIENT_MS = 600_000
 
 /** Statuses that say something about this moment or about the settings, not about the downlink. */
 const PASSING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
@@ -38,10 +43,10 @@ const PASSING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
 export class RestNetworkServer implements NetworkServer {
   readonly name: string
   readonly judges = true
-  readonly flush?: (devEui: string) => Promise<void>
+  readonly flush?: (devEui: string) => Promise<readonly string[]>
   readonly #parts: RestParts
   readonly #offering: Offering
-  readonly #patience = new Patience()
+  readonly #patience = new Patience(PATIENT_MS)
   #isClosed = false
 
   constructor(name: string, parts: RestParts) {
@@ -84,16 +89,21 @@ export class RestNetworkServer implements NetworkServer {
     }
     const { status } = answer
     // 501 and 502 to 504 are said by what stands in front of it, or before it has looked.
-    if (status === 500 && !isThereAlready(answer) && this.#patience.isOver(downlink.devEui, downlink.id)) {
+    const { devEui, id } = downlink
+    const isInternal = status === 500 && !isThereAlready(answer)
+    if (!isInternal) this.#patience.reset(devEui)
+    else if (this.#patience.isOver(devEui, id, this.#parts.monotonicMs())) {
       return { outcome: 'refused', reason: sentenceOf(answer) }
     }
     const said = handOverOf(answer)
     return said.outcome === 'taken' && this.#parts.form.namesNoCommand === true ? { ...said, holdsNext: true } : said
   }
 
-  async #flush(path: string): Promise<void> {
+  async #flush(path: string): Promise<readonly string[]> {
     const answer = await this.#parts.client.send('DELETE', path)
     if (answer.status >= 300) throw new Error(`the network server answered ${sentenceOf(answer)}`)
+    // It does not say what it has forgotten.
+    return []
   }
 }
 
