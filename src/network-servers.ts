@@ -35,6 +35,8 @@ const DEVICE_ID_VARIABLE = 'theThingsStackDeviceId'
 
 export interface NetworkServersParts {
   readonly entries: readonly NetworkServerEntry[]
+  /** Where they are put when they are open, the first that serves an application before others. */
+  readonly networkServers: NetworkServer[]
   readonly registry: Registry
   /** Of a broker that has started. */
   readonly publisher: Publisher
@@ -46,10 +48,13 @@ export interface NetworkServersParts {
 }
 
 export interface OpenedNetworkServers {
-  readonly networkServers: readonly NetworkServer[]
   /** Takes the events that network servers post. */
   readonly webhooks: WebhookReceiver
   readonly counters: NetworkServerCounters
+  /** Opens one more, behind the others. */
+  open(entry: NetworkServerEntry): Promise<void>
+  /** Closes the one of this name; what waits for it goes elsewhere. */
+  shut(name: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -69,7 +74,7 @@ function readText(file: string): string {
 
 /** Opens them all; each connects by itself and goes on trying. */
 export async function openNetworkServers(parts: NetworkServersParts): Promise<OpenedNetworkServers> {
-  const { registry, publisher, ready, entries } = parts
+  const { registry, publisher, ready, entries, networkServers } = parts
   const counters = createCounters()
   const applications = new OrganizationApplications(registry.directory)
   const unsubscribe = registry.changes.subscribe((change) => applications.changed(change))
@@ -78,10 +83,19 @@ export async function openNetworkServers(parts: NetworkServersParts): Promise<Op
     new DeviceEventSink({ placeOf, publisher, ready, counters }, organizationId ?? undefined)
   const deviceIds = new TheThingsStackDeviceIds()
   const opening: Opening = { parts, counters, applications, sinkOf, deviceIds }
-  const networkServers: NetworkServer[] = []
-  for (const entry of entries) networkServers.push(await openEntry(entry, opening))
+  const open = async (entry: NetworkServerEntry): Promise<void> => {
+    networkServers.push(await openEntry(entry, opening))
+  }
+  for (const entry of entries) await open(entry)
   return {
-    networkServers,
+    open,
+    async shut(name) {
+      const place = networkServers.findIndex((networkServer) => networkServer.name === name)
+      const [networkServer] = place < 0 ? [] : networkServers.splice(place, 1)
+      if (networkServer === undefined) return
+      await networkServer.close()
+      ready(networkServer)
+    },
     webhooks: new WebhookReceiver({ placeOf, sinkOf, deviceIds }),
     counters,
     async close() {

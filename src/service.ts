@@ -43,6 +43,7 @@ import { openStatus } from './open-status.ts'
 import { openUplinkPath } from './open-uplink-path.ts'
 import type { NetworkServer } from './lorawan/network-server.ts'
 import type { NetworkServerEntry } from './lorawan/network-servers/settings.ts'
+import { createNetworkServerSetups, setUpEntries } from './network-server-setups.ts'
 import { openNetworkServers, readNetworkServersFile } from './network-servers.ts'
 import { listening, StartFailure } from './start-failure.ts'
 import { createTelemetry } from './telemetry.ts'
@@ -166,8 +167,10 @@ async function compose(
   await broker.start()
   cleanups.push(() => broker.close())
   cleanups.push(() => uplinks.close())
+  const setUp = await setUpEntries(registry, entries, log.child({ room: 'lorawan' }))
   const ofSettings = await openNetworkServers({
-    entries,
+    entries: [...entries, ...setUp],
+    networkServers,
     registry,
     publisher: uplinkPath,
     ready: () => downlinks.ready(),
@@ -175,7 +178,6 @@ async function compose(
     log: log.child({ room: 'lorawan' }),
   })
   cleanups.push(() => ofSettings.close())
-  networkServers.push(...ofSettings.networkServers)
   await downlinks.load()
   cleanups.push(() => opened.close())
   const openedStatus = openStatus({ settings, dataDirectory: directory.path, registry, broker })
@@ -215,6 +217,7 @@ async function compose(
     brokerViews: openBrokerViews(broker, policy, randomBytes(6).toString('hex')),
     status,
     commands: downlinks.commands,
+    networkServers: createNetworkServerSetups({ registry, ofFile: entries, running: ofSettings }),
     networkServerEvents: ofSettings.webhooks,
     codecs,
     history: new EventHistory(new History(engine)),

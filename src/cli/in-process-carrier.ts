@@ -3,6 +3,7 @@ import { createHttpServer } from '../http/server.ts'
 import { systemClock } from '../identity/clock.ts'
 import type { Registry } from '../identity/registry.ts'
 import { createLog } from '../log.ts'
+import { createNetworkServerSetups } from '../network-server-setups.ts'
 import type { Carrier } from './api-client.ts'
 
 /** Carries requests to the routes in this process, where no service runs: nothing listens, and no connection is live. */
@@ -16,6 +17,7 @@ export async function createInProcessCarrier(registry: Registry, settings: Setti
       brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
       brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
     },
+    networkServers: createNetworkServerSetups({ registry, ofFile: [], running: undefined }),
     deployment: {
       mqtts: () => ({ host: settings.publicHost, port: settings.mqttsPort }),
       certificateAuthority: undefined,

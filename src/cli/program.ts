@@ -8,6 +8,7 @@ import { addDataCommands } from './data-commands.ts'
 import { addDeviceCommands } from './device-commands.ts'
 import { addImportCommand } from './import-command.ts'
 import { addKeyCommands } from './key-commands.ts'
+import { addNetworkServerCommands } from './network-server-commands.ts'
 import { addOrganizationCommands } from './organization-commands.ts'
 import { addServiceCredentialCommands } from './service-credential-commands.ts'
 import { addSettingsCommand } from './settings-command.ts'
@@ -70,6 +71,7 @@ Examples:
   addImportCommand(program, terminal)
   addTokenCommands(program, terminal)
   addServiceCredentialCommands(program, terminal)
+  addNetworkServerCommands(program, terminal)
   addKeyCommands(program, terminal)
   addSettingsCommand(program, terminal)
   return program

@@ -40,6 +40,7 @@ export interface RouteCase {
 }
 
 const ACTOR = { userId: null }
+const NETWORK_SERVER = { networkServer: { name: 'main', url: 'http://chirpstack:8080', apiKey: 'a key' } }
 
 const EVERYBODY: PeopleStatus = [200, 200, 200, 200, 200]
 const MEMBERS: PeopleStatus = [404, 200, 200, 200, 200]
@@ -557,6 +558,34 @@ const OPERATION: readonly RouteCase[] = [
       payload: { end_device_ids: { device_id: 'meter', dev_eui: devEui }, uplink_message: {} },
     }),
     people: NO_PERSON,
+  },
+  {
+    method: 'GET',
+    url: '/api/network-servers',
+    credential: 'session',
+    request: () => ({ url: '/api/network-servers' }),
+    people: GLOBAL_ADMINS,
+  },
+  {
+    method: 'POST',
+    url: '/api/network-servers',
+    credential: 'session',
+    request: () => ({ url: '/api/network-servers', payload: NETWORK_SERVER }),
+    people: GLOBAL_ADMINS,
+  },
+  {
+    method: 'POST',
+    url: '/api/network-servers/try',
+    credential: 'session',
+    request: () => ({ url: '/api/network-servers/try', payload: NETWORK_SERVER }),
+    people: GLOBAL_ADMINS,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/network-servers/:name',
+    credential: 'session',
+    request: () => ({ url: '/api/network-servers/main' }),
+    people: GLOBAL_ADMINS,
   },
   {
     method: 'GET',

@@ -8,6 +8,7 @@ import type { Result } from '../identity/result.ts'
 import { TestBrokerViews, testStatus } from './broker-views.testing.ts'
 import { openTestCommands } from './commands.testing.ts'
 import { openTestCodecs } from '../lorawan/codecs/codecs.testing.ts'
+import type { NetworkServerSetups, NetworkServerTrial } from './network-servers.ts'
 import { createHttpServer, type HttpServerOptions } from './server.ts'
 import { TestEvents } from './stored-events.testing.ts'
 
@@ -53,6 +54,21 @@ export interface TestDeployment {
 const ACTOR = { userId: null }
 const START_MS = Date.UTC(2026, 0, 15, 12)
 
+/** Network servers that work, whatever is said of them. */
+const testNetworkServers: NetworkServerSetups = {
+  list: async () => [
+    { name: 'main', kind: 'chirpstack-grpc', url: 'http://chirpstack:8080', isOfFile: false, createdAtMs: START_MS },
+  ],
+  tryOut: async () => ({ ok: true, value: WORKS }),
+  add: async () => ({ ok: true, value: { trial: WORKS, isAdded: true } }),
+  remove: async () => ({ ok: true, value: undefined }),
+}
+const WORKS: NetworkServerTrial = {
+  outcome: 'works',
+  answer: 'It works.',
+  tenants: [{ id: '52f14cd4-c6f1-4fbd-8f87-4025e1d49242', name: 'Valley', applications: 2 }],
+}
+
 /** Opens a deployment in memory. */
 export async function openTestDeployment(overrides: Partial<HttpServerOptions> = {}): Promise<TestDeployment> {
   let nowMs = START_MS
@@ -93,6 +109,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
         yield Buffer.from('the backup')
       },
     },
+    networkServers: testNetworkServers,
     networkServerEvents: { receive: async () => ({ outcome: 'owned' }) },
     settings: {
       baseUrl: 'https://localhost:8443',

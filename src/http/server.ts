@@ -36,6 +36,7 @@ import { addRefusalRoutes } from './refusals.ts'
 import { addSecurityHeaders, type SecurityHeaderSettings } from './security-headers.ts'
 import { addSecondFactorRoutes } from './second-factor.ts'
 import { addNetworkServerEventRoutes, type NetworkServerEvents } from './network-server-events.ts'
+import { addNetworkServerRoutes, type NetworkServerSetups } from './network-servers.ts'
 import { addServiceCredentialRoutes } from './service-credentials.ts'
 import { addStatusRoute, type ServiceStatus } from './status.ts'
 import { addUserRoutes } from './users.ts'
@@ -71,6 +72,8 @@ export interface HttpServerOptions {
   readonly history?: StoredEvents
   /** Without it there is no route of backups. */
   readonly backups?: Backups
+  /** Without it there are no routes of network servers. */
+  readonly networkServers?: NetworkServerSetups
   /** Without it network servers can't post events. */
   readonly networkServerEvents?: NetworkServerEvents
   /** Metrics of all rooms; served at /metrics. */
@@ -162,6 +165,7 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   }
   if (status !== undefined) addStatusRoute(app, status)
   addServiceCredentialRoutes(app, registry)
+  if (options.networkServers !== undefined) addNetworkServerRoutes(app, options.networkServers)
   if (options.networkServerEvents !== undefined) await addNetworkServerEventRoutes(app, options.networkServerEvents)
   addConsoleSessionRoutes(app, registry)
   addDeploymentRoutes(app, deployment, settings)

@@ -156,6 +156,11 @@ const hiddenNumbers = [
   `update applications set id = -id where uuid is not null`,
 ]
 
+/** Network servers that were set up here; the settings have their API keys. */
+const setUpNetworkServers = [
+  `create table network_servers (name text primary key, settings text not null, created_at bigint not null)`,
+]
+
 /** All steps, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -176,6 +181,12 @@ export const allMigrations: readonly Migration[] = [
     version: 3,
     async up(trx) {
       for (const statement of hiddenNumbers) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 4,
+    async up(trx) {
+      for (const statement of setUpNetworkServers) await sql.raw(statement).execute(trx)
     },
   },
 ]

@@ -10,6 +10,7 @@ import { createDevices, type Devices } from './devices.ts'
 import { createDirectory, type Directory } from './directory.ts'
 import { createMembers, type Members } from './members.ts'
 import { migrate, RegistryError } from './migrations.ts'
+import { createNetworkServers, type NetworkServers } from './network-servers.ts'
 import { createOrganizations, type Organizations } from './organizations.ts'
 import { createPasswordHasher, type PasswordHasher } from './password-hasher.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
@@ -56,6 +57,7 @@ export interface Registry {
   readonly applications: Applications
   readonly devices: Devices
   readonly serviceCredentials: ServiceCredentials
+  readonly networkServers: NetworkServers
   readonly passwords: Passwords
   readonly secondFactor: SecondFactor
   readonly tokens: Tokens
@@ -116,6 +118,7 @@ async function openWith(options: RegistryOptions, health: RegistryHealth): Promi
     applications: createApplications(store, removal),
     devices: createDevices(store, changes, removal),
     serviceCredentials: createServiceCredentials(store),
+    networkServers: createNetworkServers(store),
     passwords: createPasswords(store, hasher),
     secondFactor: createSecondFactor(store),
     tokens,

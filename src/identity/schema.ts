@@ -14,11 +14,18 @@ export interface Schema {
   readonly devices: DevicesTable
   readonly device_search: DeviceSearchTable
   readonly service_credentials: ServiceCredentialsTable
+  readonly network_servers: NetworkServersTable
   readonly broker_tokens: BrokerTokensTable
   readonly signing_keys: SigningKeysTable
   readonly second_factors: SecondFactorsTable
   readonly recovery_codes: RecoveryCodesTable
   readonly audit_entries: AuditEntriesTable
+}
+
+interface NetworkServersTable {
+  readonly name: string
+  readonly settings: string
+  readonly created_at: number
 }
 
 interface SchemaVersionsTable {

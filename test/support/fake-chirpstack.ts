@@ -19,8 +19,9 @@ import { within } from './bounded-wait.ts'
 import { freePort } from './free-port.ts'
 import type { ReceivedDownlink } from '../../src/lorawan/network-server-contract.testing.ts'
 import { ChirpStackApi } from '../../src/lorawan/network-servers/chirpstack-api.ts'
+import type { ChirpStackAddress } from '../../src/lorawan/network-servers/chirpstack-api.ts'
 
-const API_KEY = 'an API key'
+const API_KEY = 'an-API-key'
 /** What there is at first: one tenant with one application, without devices. */
 export const TENANT = '52f14cd4-c6f1-4fbd-8f87-4025e1d49242'
 export const APPLICATION = '7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11'
@@ -107,7 +108,7 @@ export class FakeChirpStack {
     return (call, answer) => {
       this.calls.push(name)
       if (call.metadata.get('authorization')[0] !== `Bearer ${API_KEY}`) {
-        answer({ code: grpc.status.UNAUTHENTICATED, details: 'authentication failed' })
+        answer({ code: grpc.status.UNAUTHENTICATED, details: 'InvalidToken' })
         return
       }
       const fault = this.fault ?? this.faults.get(name)
@@ -259,7 +260,12 @@ function pageOf<Item>(all: readonly Item[], page: { getLimit(): number; getOffse
   return all.slice(page.getOffset(), page.getOffset() + page.getLimit())
 }
 
+/** Where it is, with its API key. */
+export function addressOf(chirpStack: FakeChirpStack): ChirpStackAddress {
+  return { target: `127.0.0.1:${chirpStack.port}`, apiKey: API_KEY, tls: undefined }
+}
+
 /** A client of it. */
 export function apiOf(chirpStack: FakeChirpStack, apiKey = API_KEY): ChirpStackApi {
-  return new ChirpStackApi({ target: `127.0.0.1:${chirpStack.port}`, apiKey, tls: undefined })
+  return new ChirpStackApi({ ...addressOf(chirpStack), apiKey })
 }

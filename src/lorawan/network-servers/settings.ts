@@ -96,6 +96,26 @@ export function readNetworkServers(text: string, readFile: ReadFile): NetworkSer
   return faults.length === 0 ? { ok: true, entries } : { ok: false, faults }
 }
 
+/**
+ * Reads one ChirpStack v4 that is reached by gRPC, as somebody has described it from afar: `caCertificate` has the PEM that `caFile` would
+ * name, and no file is read. Faults begin with the member.
+ */
+export function readChirpStack(
+  settings: Readonly<Record<string, unknown>>,
+):
+  | { readonly ok: true; readonly entry: ChirpStackGrpcEntry }
+  | { readonly ok: false; readonly faults: readonly string[] } {
+  const faults: string[] = []
+  const reader = new MemberReader({ kind: 'chirpstack-grpc', ...settings }, 'networkServer', refuseFile, faults)
+  const entry = readEntry(reader)
+  if (entry.kind !== 'chirpstack-grpc') reader.fault('kind', 'must be "chirpstack-grpc"')
+  return faults.length === 0 && entry.kind === 'chirpstack-grpc' ? { ok: true, entry } : { ok: false, faults }
+}
+
+function refuseFile(): never {
+  throw new Error('no file is read')
+}
+
 function readEntry(reader: MemberReader): NetworkServerEntry {
   const name = reader.text('name', NAME, '1 to 40 lower-case letters, digits and hyphens')
   if (name === 'mqtt') reader.fault('name', '"mqtt" names the network servers that are clients of this broker')
@@ -179,7 +199,7 @@ function readTemplate(
 function readChirpStackGrpc(reader: MemberReader, name: string): ChirpStackGrpcEntry {
   const url = reader.url('url', ['http:', 'https:'])
   if (url.pathname !== '/') reader.fault('url', 'must have no path')
-  const ca = readCa(reader, url)
+  const ca = readCa(reader, url) ?? readCaCertificate(reader, url)
   const isTls = url.protocol === 'https:'
   const port = url.port === '' ? (isTls ? '443' : '80') : url.port
   return {
@@ -237,6 +257,13 @@ function readTarget(reader: MemberReader, headersOf: (apiKey: string) => Record<
 function readCa(reader: MemberReader, url: URL): string | undefined {
   const ca = reader.optionalPemFile('caFile')
   if (ca !== undefined && url.protocol !== 'https:') reader.fault('url', 'must begin with https:// for caFile')
+  return ca
+}
+
+function readCaCertificate(reader: MemberReader, url: URL): string | undefined {
+  const rule = 'a certificate in PEM, of at most 65536 characters'
+  const ca = reader.optionalText('caCertificate', /^[^\0]{0,60000}-----BEGIN CERTIFICATE-----[^\0]{1,65000}$/, rule)
+  if (ca !== undefined && url.protocol !== 'https:') reader.fault('url', 'must begin with https:// for caCertificate')
   return ca
 }
 
