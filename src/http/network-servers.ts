@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import type { Actor, Result } from '../identity/result.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, RequestRefused } from './errors.ts'
-import { Empty, listOf, responses, TimestampOrNull, timestamp } from './fields.ts'
+import { Empty, listOf, PagingQuery, pageOf, responses, TimestampOrNull, timestamp } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin } from './ownership.ts'
@@ -113,12 +113,15 @@ function listNetworkServers(app: HttpApp, setups: NetworkServerSetups): void {
       ...common,
       summary: 'List network servers',
       description: 'For global admins. Those that the service reaches itself; API keys are never told.',
+      querystring: Type.Object(PagingQuery),
       response: responses(listOf(Item, 'Network servers')),
     },
     handler: async (request) => {
       demandGlobalAdmin(viewerOf(request))
-      const all = await setups.list()
-      return { totalCount: String(all.length), result: all.map(itemOf) }
+      const { limit, offset, search = '' } = pageOf(request.query)
+      // There are a hundred at most.
+      const found = (await setups.list()).filter(({ name }) => name.includes(search.toLowerCase()))
+      return { totalCount: String(found.length), result: found.slice(offset, offset + limit).map(itemOf) }
     },
   })
 }
@@ -169,7 +172,7 @@ function addNetworkServer(app: HttpApp, setups: NetworkServerSetups): void {
       demandGlobalAdmin(viewer)
       const { trial, isAdded } = accepted(await setups.add(settingsOf(request.body), viewer))
       if (!isAdded) {
-        throw new RequestRefused('failed_precondition', trial.answer, `network_server_${trial.outcome}`)
+        throw new RequestRefused('failed_precondition', trial.answer, 'network_server_not_reached')
       }
       return { name: request.body.networkServer.name, trial: written(trial) }
     },

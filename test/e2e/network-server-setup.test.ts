@@ -99,6 +99,8 @@ describe('a ChirpStack that is set up', { timeout: 90_000 }, () => {
     const listed = await fieldgate(folder, 'network-server', 'list', '--json')
     assert.match(listed.out, /"name":"main","kind":"chirpstack-grpc","url":"http:/)
     assert.ok(!`${listed.out}${service.logText()}`.includes(addressOf(chirpStack).apiKey))
+    const other = await ask('GET', '/api/network-servers?search=other')
+    assert.deepEqual(other.body, { totalCount: '0', result: [] })
     assert.equal((await fieldgate(folder, 'network-server', 'remove', 'main')).code, 0)
     const gone = await fieldgate(folder, 'network-server', 'remove', 'main')
     assert.match(gone.error, /object does not exist/)

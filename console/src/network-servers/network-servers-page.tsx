@@ -10,6 +10,7 @@ import { Icon } from '../shell/icons.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 import { Page } from '../shell/page.tsx'
 import { When } from '../shell/when.tsx'
+import { ChirpStackSection } from './chirpstack-section.tsx'
 import { CredentialDialog, CREDENTIALS_PATH } from './credential-dialog.tsx'
 
 interface Credential {
@@ -86,6 +87,7 @@ export function NetworkServersPage(): ReactElement {
           />
         }
       />
+      {isGlobalAdmin ? <ChirpStackSection /> : null}
       <CredentialDialog state={creating} />
       <RemoveDialog state={removing} verb="Revoke" changes={[CREDENTIALS_PATH]}>
         The network server that uses it is disconnected at once: its devices’ events stop, and commands wait until one

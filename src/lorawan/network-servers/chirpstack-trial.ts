@@ -144,11 +144,20 @@ function tryConnection({ target, tls }: ChirpStackAddress): Promise<ChirpStackTr
 }
 
 function failed(isConnected: boolean, target: string, reason: string): ChirpStackTrial {
-  const shown = reason.replaceAll(/[^ -~]+/g, ' ').slice(0, 200)
-  if (!isConnected)
+  // OpenSSL says where in its sources it was, before and after what it has to say.
+  const said = /SSL routines:[^:]*:([^:]+)/.exec(reason)?.[1] ?? reason
+  const shown = said.replaceAll(/[^ -~]+/g, ' ').slice(0, 200)
+  if (!isConnected) {
     return no('unreachable', `Nothing answers at ${target} (${shown}). Check the address, the port and firewalls.`)
-  const advice = 'Check that the address is that of its certificate, and name the certificate authority that signed it.'
-  return no('tls_failed', `TLS with ${target} fails (${shown}). ${advice}`)
+  }
+  return no('tls_failed', `TLS with ${target} fails (${shown}). ${adviceOn(shown)}`)
+}
+
+function adviceOn(said: string): string {
+  if (/wrong version number|packet length too long/.test(said))
+    return 'It speaks clear text: take http:// in the address.'
+  if (/no application protocol/.test(said)) return 'It has no HTTP/2, which gRPC needs: that is not ChirpStack’s API.'
+  return 'Check that the address is that of its certificate, and name the certificate authority that signed it.'
 }
 
 function count(number: number, noun: string): string {
