@@ -29,6 +29,8 @@ interface ResourceTableProps<Item> {
   readonly searchLabel: string
   /** Searches that are offered. */
   readonly shortcuts?: readonly { readonly label: string; readonly value: string }[]
+  /** What the list is of, where a page has more than one. */
+  readonly label?: string
   /** Beside the search. */
   readonly filters?: ReactNode
   /** Asked anew that often, where things change by themselves. */
@@ -40,6 +42,7 @@ const PAGE_SIZE = 25
 /** The list; `path` may be invalidated as a key when something in it has changed. */
 export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactElement {
   const { path, query, columns, keyOf, actions, empty, searchLabel, shortcuts = [], filters, refreshMs } = props
+  const { label = 'List' } = props
   const [typed, setTyped] = useState('')
   const [search] = useDebouncedValue(typed.trim(), 250)
   const [page, setPage] = useState(1)
@@ -71,7 +74,7 @@ export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactEleme
       </Group>
       {shortcuts.length === 0 ? null : (
         <Group gap={6}>
-          {shortcuts.map(({ label, value }) => (
+          {shortcuts.map(({ label: shortcut, value }) => (
             <Button
               key={value}
               size="compact-sm"
@@ -81,7 +84,7 @@ export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactEleme
               aria-pressed={typed === value}
               onClick={() => look(typed === value ? '' : value)}
             >
-              {label}
+              {shortcut}
             </Button>
           ))}
         </Group>
@@ -91,7 +94,7 @@ export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactEleme
         {list.isLoading ? <Skeleton h={240} m="lg" /> : null}
         {list.data !== undefined && items.length === 0 ? empty : null}
         {items.length === 0 ? null : (
-          <ScrollArea type="auto" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': 'List' }}>
+          <ScrollArea type="auto" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
             <Table miw={{ base: 0, sm: 600 }} verticalSpacing="sm" horizontalSpacing="lg">
               <Table.Thead>
                 <Table.Tr>

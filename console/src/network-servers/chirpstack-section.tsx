@@ -48,6 +48,7 @@ export function ChirpStackSection(): ReactElement {
       </Group>
       <ResourceTable<NetworkServer>
         path={NETWORK_SERVERS_PATH}
+        label="ChirpStack v4 by gRPC"
         searchLabel="Search by name"
         keyOf={({ name }) => name}
         columns={[
