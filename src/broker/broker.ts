@@ -163,8 +163,8 @@ export class Broker implements Publisher, Dispatcher {
     const throttled = this.#throttled
     this.#throttled = new Set()
     for (const connection of throttled) connection.unthrottle()
-    for (const waiting of this.#waiting) waiting.tick()
     this.#followClock()
+    for (const waiting of this.#waiting) waiting.tick()
     this.deadlines.advance(this.clock.steady())
     void this.store?.checkpoint()
   }
