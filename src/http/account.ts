@@ -3,36 +3,43 @@ import { Type } from 'typebox'
 import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, invalidArgument, objectNotFound, RequestRefused } from './errors.ts'
-import { Empty, responses, timestamp, Timestamp } from './fields.ts'
+import { Empty, id, responses, timestamp, Timestamp } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
-import { PasswordInput } from './login.ts'
+import { NewPassword, PasswordInput } from './login.ts'
 import { SESSION_SECURITY } from './openapi.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** The parts of the registry that the own account needs. */
 export type AccountRegistry = Pick<Registry, 'passwords' | 'secondFactor' | 'tokens' | 'users' | 'members'>
 
 const Profile = Type.Object(
   {
-    user: Type.Object({
-      id: Type.String(),
-      username: Type.String(),
-      email: Type.String(),
-      isAdmin: Type.Boolean(),
-      isActive: Type.Boolean(),
-      createdAt: Timestamp,
-    }),
-    organizations: Type.Array(
-      Type.Object({
-        organizationID: Type.String(),
-        organizationName: Type.String(),
+    user: Type.Object(
+      {
+        id: id('User id.'),
+        username: Type.String(),
+        email: Type.String(),
         isAdmin: Type.Boolean(),
-        isDeviceAdmin: Type.Boolean(),
-        isGatewayAdmin: Type.Boolean(),
-      }),
+        isActive: Type.Boolean(),
+        createdAt: Timestamp,
+      },
+      { [NAME]: 'ProfileUser' },
+    ),
+    organizations: Type.Array(
+      Type.Object(
+        {
+          organizationID: id('Organization id.'),
+          organizationName: Type.String(),
+          isAdmin: Type.Boolean(),
+          isDeviceAdmin: Type.Boolean(),
+          isGatewayAdmin: Type.Boolean(),
+        },
+        { [NAME]: 'ProfileOrganization' },
+      ),
     ),
     is2faEnabled: Type.Boolean(),
   },
-  { description: 'The signed-in person.' },
+  { description: 'The signed-in person.', [NAME]: 'Profile' },
 )
 
 /** Bounds the profile of somebody in very many organizations; the list of organizations is paged. */
@@ -52,6 +59,7 @@ function getProfile(app: HttpApp, registry: AccountRegistry): void {
     config: { credential: 'session' },
     schema: {
       tags: ['Login'],
+      operationId: 'getProfile',
       summary: 'Who am I',
       description: 'The signed-in person, with the roles in its organizations (at most 1,000 of them).',
       security: SESSION_SECURITY,
@@ -94,10 +102,11 @@ function changePassword(app: HttpApp, registry: AccountRegistry): void {
     config: { credential: 'session' },
     schema: {
       tags: ['Login'],
+      operationId: 'changeOwnPassword',
       summary: 'Change my password',
       description: 'Needs the old password. Ends every session, this one included.',
       security: SESSION_SECURITY,
-      body: Type.Object({ oldPassword: PasswordInput, password: PasswordInput }),
+      body: Type.Object({ oldPassword: PasswordInput, password: NewPassword }),
       response: responses(Empty),
     },
     handler: async (request) => {
@@ -115,6 +124,7 @@ function signOutEverywhere(app: HttpApp, registry: AccountRegistry): void {
     config: { credential: 'session' },
     schema: {
       tags: ['Login'],
+      operationId: 'signOutEverywhere',
       summary: 'End all my sessions',
       description: 'Voids every session JWT issued until now, this one included. Broker-access tokens stay.',
       security: SESSION_SECURITY,

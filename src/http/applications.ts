@@ -5,18 +5,23 @@ import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, invalidArgument } from './errors.ts'
 import {
+  A_LINE,
+  A_NAME,
+  A_PARAGRAPH,
   applicationId,
   applicationIdInBody,
   Empty,
   givenId,
+  id,
   idInBody,
   idText,
   listOf,
   optionalId,
-  PagingQuery,
   pageOf,
+  PagingQuery,
+  PayloadCodecSchema,
   responses,
-  text,
+  ruledText,
   timestamp,
   Timestamp,
   written,
@@ -24,41 +29,55 @@ import {
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { applicationFor, demandGlobalAdmin, demandIn, type OwnershipRegistry } from './ownership.ts'
-import { RULE } from './validate.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** The parts of the registry that applications need. */
 export type ApplicationRegistry = OwnershipRegistry & Pick<Registry, 'applications'>
 
-const ApplicationItem = Type.Object(
+const Members = {
+  id: applicationId('Application id.'),
+  name: Type.String({ examples: ['meters'] }),
+  description: Type.String(),
+  organizationID: id('Organization id.'),
+  serviceProfileID: Type.String(),
+  serviceProfileName: Type.String(),
+}
+const ApplicationItem = Type.Object(Members, { description: 'Application', [NAME]: 'Application' })
+const ApplicationDetails = Type.Object(
   {
-    id: Type.String(),
-    name: Type.String(),
-    description: Type.String(),
-    organizationID: Type.String(),
-    serviceProfileID: Type.String(),
-    serviceProfileName: Type.String(),
+    application: Type.Object(
+      {
+        ...Members,
+        payloadCodec: PayloadCodecSchema,
+        payloadEncoderScript: Type.String(),
+        payloadDecoderScript: Type.String(),
+      },
+      { [NAME]: 'ApplicationFields' },
+    ),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
   },
-  { description: 'Application' },
+  { description: 'An application by itself', [NAME]: 'ApplicationDetails' },
 )
 
 /** Bounds a tenant's script; the codec's sandbox has its own. */
 const SCRIPT_LENGTH = 64 * 1024
 
 const Writable = {
-  description: Type.Optional(text(1000, 'For people.')),
-  serviceProfileID: Type.Optional(text(64, 'Service profile of the network server.')),
-  serviceProfileName: Type.Optional(text(100, 'Name of the service profile.')),
-  payloadCodec: Type.Optional(
-    Type.Union([Type.Literal(''), Type.Literal('CAYENNE_LPP'), Type.Literal('CUSTOM_JS')], {
-      description: 'How payloads become objects and back.',
-      [RULE]: 'must be "", "CAYENNE_LPP" or "CUSTOM_JS"',
-    }),
-  ),
-  payloadEncoderScript: Type.Optional(text(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.')),
-  payloadDecoderScript: Type.Optional(text(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.')),
+  description: Type.Optional(ruledText(1000, 'For people.', A_PARAGRAPH)),
+  serviceProfileID: Type.Optional(ruledText(64, 'Service profile of the network server.', A_LINE)),
+  serviceProfileName: Type.Optional(ruledText(100, 'Name of the service profile.', A_LINE)),
+  payloadCodec: Type.Optional(PayloadCodecSchema),
+  payloadEncoderScript: Type.Optional(ruledText(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.', A_PARAGRAPH)),
+  payloadDecoderScript: Type.Optional(ruledText(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.', A_PARAGRAPH)),
 }
 
-const Name = text(100, 'Name, unique within the organization.')
+const CreatedApplication = Type.Object(
+  { id: applicationId('The id of the application.') },
+  { description: 'Created', [NAME]: 'CreatedApplication' },
+)
+
+const Name = ruledText(100, 'Name, unique within the organization.', A_NAME)
 
 const Parameters = Type.Object({ id: applicationId('Application id.') })
 
@@ -81,12 +100,13 @@ function listApplications(app: HttpApp, registry: ApplicationRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'listApplications',
       summary: 'List applications',
       description:
         'The applications of the organization, sorted by name; without organizationID those of all of the caller’s ' +
         'organizations.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
-      response: responses(listOf(ApplicationItem, 'Applications')),
+      response: responses(listOf(ApplicationItem, 'ApplicationList')),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -105,19 +125,25 @@ function createApplication(app: HttpApp, registry: ApplicationRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'createApplication',
       summary: 'Create an application',
       description:
         'For admins of the organization. A global admin may ask for an id, as a network server with ids of its own needs ' +
         'it: a UUID in lower case, or digits up to 999999999. Nobody else may, for the events of an application go by its id.',
       body: Type.Object({
-        application: Type.Object({
-          id: Type.Optional(applicationIdInBody('The id that it is to have, for global admins: see the description.')),
-          name: Name,
-          organizationID: idInBody('Organization id.'),
-          ...Writable,
-        }),
+        application: Type.Object(
+          {
+            id: Type.Optional(
+              applicationIdInBody('The id that it is to have, for global admins: see the description.'),
+            ),
+            name: Name,
+            organizationID: idInBody('Organization id.'),
+            ...Writable,
+          },
+          { [NAME]: 'NewApplication' },
+        ),
       }),
-      response: responses(Type.Object({ id: Type.String() })),
+      response: responses(CreatedApplication),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -148,21 +174,11 @@ function getApplication(app: HttpApp, registry: ApplicationRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'getApplication',
       summary: 'Get an application',
       description: 'For members of its organization.',
       params: Parameters,
-      response: responses(
-        Type.Object({
-          application: Type.Object({
-            ...ApplicationItem.properties,
-            payloadCodec: Type.String(),
-            payloadEncoderScript: Type.String(),
-            payloadDecoderScript: Type.String(),
-          }),
-          createdAt: Timestamp,
-          updatedAt: Timestamp,
-        }),
-      ),
+      response: responses(ApplicationDetails),
     },
     handler: async (request) => {
       const application = await applicationFor(registry, viewerOf(request), request.params.id, 'application.read')
@@ -187,16 +203,20 @@ function changeApplication(app: HttpApp, registry: ApplicationRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'updateApplication',
       summary: 'Change an application',
       description:
         'For admins of its organization. Members that are left out stay. It stays with its organization for life.',
       params: Parameters,
       body: Type.Object({
-        application: Type.Object({
-          name: Type.Optional(Name),
-          organizationID: Type.Optional(idInBody('Organization id; must be the present one.')),
-          ...Writable,
-        }),
+        application: Type.Object(
+          {
+            name: Type.Optional(Name),
+            organizationID: Type.Optional(idInBody('Organization id; must be the present one.')),
+            ...Writable,
+          },
+          { [NAME]: 'ApplicationChanges' },
+        ),
       }),
       response: responses(Empty),
     },
@@ -220,6 +240,7 @@ function deleteApplication(app: HttpApp, registry: ApplicationRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'deleteApplication',
       summary: 'Delete an application',
       description: 'For admins of its organization. Takes its devices along and ends what subscriptions to it deliver.',
       params: Parameters,

@@ -34,16 +34,16 @@ export function addBackupRoute(app: HttpApp, registry: BackupRegistry, backups: 
     handlerTimeout: BACKUP_TIMEOUT_MS,
     schema: {
       tags: ['Operation'],
+      operationId: 'makeBackup',
       summary: 'Make a backup',
       description:
         'Everything that the deployment holds, as one stream, for `fieldgate restore`. For global admins on the machine of the ' +
         'service alone, for the keys that tokens are signed with are in it: use `fieldgate backup`. One at a time.',
       security: SESSION_SECURITY,
-      produces: [OCTETS],
       response: {
         200: {
           description: 'The backup.',
-          content: { [OCTETS]: { schema: Type.Unsafe<Readable>({ type: 'string' }) } },
+          content: { [OCTETS]: { schema: Type.Unsafe<Readable>({ type: 'string', format: 'binary' }) } },
         },
         '4xx': ErrorBodySchema,
         '5xx': ErrorBodySchema,

@@ -8,11 +8,13 @@ import { accepted, objectNotFound } from './errors.ts'
 import {
   Empty,
   givenId,
+  id,
+  Listener,
   listOf,
   opaqueId,
   optionalId,
-  PagingQuery,
   pageOf,
+  PagingQuery,
   responses,
   timestamp,
   Timestamp,
@@ -25,15 +27,16 @@ import { SESSION_SECURITY } from './openapi.ts'
 import { roleIn } from './ownership.ts'
 import { demand, mayDo } from './permissions.ts'
 import { RefusalOfClient, refusalOfClient } from './refusals.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** Connections that the status of a token names. */
 const MAXIMUM_CONNECTIONS = 20
 
 const TokenItem = Type.Object(
   {
-    id: Type.String(),
-    userID: Type.String(),
-    organizationID: Type.String(),
+    id: opaqueId('Token id.'),
+    userID: id('User id.'),
+    organizationID: id('Organization id.'),
     issuedAt: Timestamp,
     expiresAt: Timestamp,
     lastUsedAt: TimestampOrNull,
@@ -42,25 +45,28 @@ const TokenItem = Type.Object(
       description: 'What was refused lately to a client with it, if anything was.',
     }),
   },
-  { description: 'Broker-access token; the JWT itself is not kept.' },
+  { description: 'Broker-access token; the JWT itself is not kept.', [NAME]: 'IssuedBrokerToken' },
 )
 
 const TokenStatus = Type.Object(
   {
     connections: Type.Array(
-      Type.Object({
-        id: Type.String(),
-        clientID: Type.String(),
-        address: Type.String(),
-        listener: Type.String({ description: 'tls, websocket or tcp.' }),
-        openedAt: Timestamp,
-      }),
+      Type.Object(
+        {
+          id: opaqueId('Connection id.'),
+          clientID: Type.String(),
+          address: Type.String(),
+          listener: Listener,
+          openedAt: Timestamp,
+        },
+        { [NAME]: 'TokenConnection' },
+      ),
       { description: `At most ${MAXIMUM_CONNECTIONS}, the newest first.` },
     ),
     connectionCount: Type.Integer(),
     lastRefusal: Type.Union([RefusalOfClient, Type.Null()]),
   },
-  { description: 'What clients with the token do' },
+  { description: 'What clients with the token do', [NAME]: 'BrokerTokenStatus' },
 )
 
 /** Registers the routes of broker-access tokens. */
@@ -80,12 +86,13 @@ function listTokens(app: HttpApp, registry: BrokerAccessRegistry, views: BrokerV
     config,
     schema: {
       ...common,
+      operationId: 'listBrokerTokens',
       summary: 'List broker-access tokens',
       description:
         'Those that are neither expired nor revoked, newest first. Without organizationID the caller’s own; with it the ' +
         'caller’s own in that organization, and for its admins everybody’s.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
-      response: responses(listOf(TokenItem, 'Broker-access tokens')),
+      response: responses(listOf(TokenItem, 'BrokerTokenList')),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -113,6 +120,7 @@ function revokeToken(app: HttpApp, registry: BrokerAccessRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'revokeBrokerToken',
       summary: 'Revoke a broker-access token',
       description: 'One’s own, or as an admin of its organization anybody’s. Ends its connections at once.',
       params: Type.Object({ id: opaqueId('Token id.') }),
@@ -134,6 +142,7 @@ function tokenStatus(app: HttpApp, registry: BrokerAccessRegistry, views: Broker
     config,
     schema: {
       ...common,
+      operationId: 'getBrokerTokenStatus',
       summary: 'Who is connected with a token, and why not',
       description:
         'Of one’s own token, or as an admin of its organization of anybody’s: the clients that are connected with it, and ' +
@@ -150,8 +159,8 @@ function tokenStatus(app: HttpApp, registry: BrokerAccessRegistry, views: Broker
       const refusal = lastRefusals(views.refusals({ organizationId, userId })).get(tokenId)
       return {
         connectionCount,
-        connections: withToken.slice(0, MAXIMUM_CONNECTIONS).map(({ id, facts }) => ({
-          id,
+        connections: withToken.slice(0, MAXIMUM_CONNECTIONS).map(({ id: connectionId, facts }) => ({
+          id: connectionId,
           clientID: facts.clientId,
           address: facts.peer.address,
           listener: facts.peer.listener,

@@ -2,13 +2,15 @@
 import { Type, type Static } from 'typebox'
 import type { Application } from '../identity/applications.ts'
 import type { Clock } from '../identity/clock.ts'
+import { BASE64_PATTERN, decodeBase64 } from '../lorawan/base64.ts'
 import type { CodecFault, Codecs, Decoded, DecodeRequest, Encoded } from '../lorawan/codecs/codecs.ts'
 import { viewerOf } from './authenticate.ts'
 import { invalidArgument } from './errors.ts'
-import { applicationId, responses, text } from './fields.ts'
+import { applicationId, choice, PayloadCodecSchema, responses, ruledText, text } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { applicationFor, type OwnershipRegistry } from './ownership.ts'
+import { DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 /** The codecs, as far as they are tried. */
@@ -17,15 +19,14 @@ export type CodecTrials = Pick<Codecs, 'decodeUplink' | 'decodeDownlink' | 'enco
 /** Bytes of a sample, far beyond what a frame carries. */
 const MAXIMUM_SAMPLE_BYTES = 1024
 
+/** Pairs of hexadecimal digits. */
+const HEX_PATTERN = '^(?:[0-9a-fA-F]{2})*$'
+const HEX = new RegExp(HEX_PATTERN)
+
 const SCRIPT_LENGTH = 64 * 1024
 
 const Sample = Type.Object({
-  payloadCodec: Type.Optional(
-    Type.Union([Type.Literal(''), Type.Literal('CAYENNE_LPP'), Type.Literal('CUSTOM_JS')], {
-      description: 'The application’s own when not given.',
-      [RULE]: 'must be "", "CAYENNE_LPP" or "CUSTOM_JS"',
-    }),
-  ),
+  payloadCodec: Type.Optional(PayloadCodecSchema),
   payloadDecoderScript: Type.Optional(text(SCRIPT_LENGTH, 'The application’s own when not given.')),
   payloadEncoderScript: Type.Optional(text(SCRIPT_LENGTH, 'The application’s own when not given.')),
   fPort: Type.Optional(
@@ -36,10 +37,12 @@ const Sample = Type.Object({
       [RULE]: 'must be an integer from 1 to 255',
     }),
   ),
-  data: Type.Optional(text(2 * MAXIMUM_SAMPLE_BYTES, 'Bytes to decode, in base64.')),
-  hex: Type.Optional(text(2 * MAXIMUM_SAMPLE_BYTES, 'Bytes to decode, in hexadecimal digits.')),
+  data: Type.Optional(ruledText(2 * MAXIMUM_SAMPLE_BYTES, 'Bytes to decode, in base64.', { pattern: BASE64_PATTERN })),
+  hex: Type.Optional(
+    ruledText(2 * MAXIMUM_SAMPLE_BYTES, 'Bytes to decode, in hexadecimal digits.', { pattern: HEX_PATTERN }),
+  ),
   direction: Type.Optional(
-    Type.Union([Type.Literal('up'), Type.Literal('down')], {
+    choice(['up', 'down'], {
       description: 'Whose bytes they are: an uplink’s, as when not given, or a downlink’s (decodeDownlink).',
       [RULE]: 'must be "up" or "down"',
     }),
@@ -49,6 +52,11 @@ const Sample = Type.Object({
     Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 1000 }), {
       description: 'Variables of the device, for scripts.',
       [RULE]: 'must be an object of strings',
+      [DOCUMENTED]: {
+        type: 'object',
+        propertyNames: { type: 'string', maxLength: 100 },
+        additionalProperties: { type: 'string', maxLength: 1000 },
+      },
     }),
   ),
 })
@@ -58,12 +66,15 @@ const Outcome = {
   console: Type.Array(Type.String(), { description: 'What the script wrote to its console.' }),
   error: Type.Union(
     [
-      Type.Object({
-        code: Type.String({ description: 'UPLINK_CODEC or DOWNLINK_CODEC, as in the error event.' }),
-        reason: Type.String({ description: 'Stable code, see docs/errors.md.' }),
-        message: Type.String(),
-        line: Type.Union([Type.Integer(), Type.Null()], { description: 'Line of the script; null when unknown.' }),
-      }),
+      Type.Object(
+        {
+          code: choice(['UPLINK_CODEC', 'DOWNLINK_CODEC'], { description: 'As in the error event.' }),
+          reason: Type.String({ description: 'Stable code, see docs/errors.md.' }),
+          message: Type.String(),
+          line: Type.Union([Type.Integer(), Type.Null()], { description: 'Line of the script; null when unknown.' }),
+        },
+        { description: 'Why a codec failed', [NAME]: 'CodecFault' },
+      ),
       Type.Null(),
     ],
     { description: 'Why it failed; null when it did not.' },
@@ -71,19 +82,28 @@ const Outcome = {
   durationMs: Type.Number({ description: 'How long the script ran, loading included.' }),
 }
 
-const Answer = Type.Object({
-  decoded: Type.Optional(
-    Type.Object({ object: Type.Unsafe<unknown>({ description: 'null when it failed.' }), ...Outcome }),
-  ),
-  encoded: Type.Optional(
-    Type.Object({
-      data: Type.String({ description: 'Base64; "" when it failed.' }),
-      hex: Type.String(),
-      fPort: Type.Union([Type.Integer(), Type.Null()], { description: 'Where the script chose one.' }),
-      ...Outcome,
-    }),
-  ),
-})
+const Answer = Type.Object(
+  {
+    decoded: Type.Optional(
+      Type.Object(
+        { object: Type.Unsafe<unknown>({ description: 'null when it failed.' }), ...Outcome },
+        { [NAME]: 'DecodedSample' },
+      ),
+    ),
+    encoded: Type.Optional(
+      Type.Object(
+        {
+          data: Type.String({ contentEncoding: 'base64', description: '"" when it failed.' }),
+          hex: Type.String(),
+          fPort: Type.Union([Type.Integer(), Type.Null()], { description: 'Where the script chose one.' }),
+          ...Outcome,
+        },
+        { [NAME]: 'EncodedSample' },
+      ),
+    ),
+  },
+  { [NAME]: 'CodecTestResult' },
+)
 
 /** Registers the route. */
 export function addCodecTestRoute(app: HttpApp, registry: OwnershipRegistry, codecs: CodecTrials, clock: Clock): void {
@@ -93,6 +113,7 @@ export function addCodecTestRoute(app: HttpApp, registry: OwnershipRegistry, cod
     config: { credential: 'session' },
     schema: {
       tags: ['Applications'],
+      operationId: 'testCodec',
       summary: 'Try a codec',
       description:
         'For admins of its organization. Decodes data or hex, encodes object, or both, by the application’s codec or by ' +
@@ -144,13 +165,12 @@ async function tried(
 function bytesOf({ data, hex }: Static<typeof Sample>): Buffer | undefined {
   if (data !== undefined && hex !== undefined) throw invalidArgument('hex: is given, and data as well')
   if (hex !== undefined) {
-    if (!/^(?:[0-9a-f]{2})*$/i.test(hex)) throw invalidArgument('hex: must be pairs of hexadecimal digits')
+    if (!HEX.test(hex)) throw invalidArgument('hex: must be pairs of hexadecimal digits')
     return Buffer.from(hex, 'hex')
   }
   if (data === undefined) return undefined
-  const bytes = Buffer.from(data, 'base64')
-  const canonical = bytes.toString('base64')
-  if (data !== canonical && data !== canonical.replace(/=+$/, '')) throw invalidArgument('data: must be base64')
+  const bytes = decodeBase64(data)
+  if (bytes === undefined) throw invalidArgument('data: must be base64')
   return bytes
 }
 

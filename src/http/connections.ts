@@ -13,13 +13,17 @@ import {
 } from './broker-views.ts'
 import { objectNotFound } from './errors.ts'
 import {
+  choice,
+  digits,
   Empty,
   givenId,
+  idOrNothing,
+  Listener,
   listOf,
   opaqueId,
   optionalId,
-  PagingQuery,
   pageOf,
+  PagingQuery,
   responses,
   timestamp,
   Timestamp,
@@ -29,6 +33,7 @@ import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin, demandIn, type OwnershipRegistry, roleIn } from './ownership.ts'
 import { mayDo } from './permissions.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** The parts of the registry that connections need. */
 export type ConnectionRegistry = OwnershipRegistry & NamesRegistry & Pick<Registry, 'audit'>
@@ -36,16 +41,16 @@ export type ConnectionRegistry = OwnershipRegistry & NamesRegistry & Pick<Regist
 /** Topic Filters that a list names of each connection; a Session may have a thousand of a kilobyte each. */
 const MAXIMUM_TOPIC_FILTERS = 50
 
-const Count = Type.String({ description: 'A number, as a string of digits.' })
+const Count = digits('A number, as a string of digits.')
 const Rate = Type.Number({ description: 'A second, on average over the last five to ten.' })
 
 const ConnectionItem = Type.Object(
   {
-    id: Type.String(),
+    id: opaqueId('Connection id.'),
     clientID: Type.String({ description: 'Client Identifier.' }),
-    organizationID: Type.String({ description: '"" for a network server of the whole deployment.' }),
+    organizationID: idOrNothing('"" for a network server of the whole deployment.'),
     organizationName: Type.String(),
-    userID: Type.String({ description: '"" for a network server.' }),
+    userID: idOrNothing('"" for a network server.'),
     userName: Type.String(),
     serviceCredentialID: Type.String({ description: '"" for a user.' }),
     serviceCredentialName: Type.String(),
@@ -53,8 +58,8 @@ const ConnectionItem = Type.Object(
       description: 'The broker-access token that the connection lives by; "" for a network server.',
     }),
     address: Type.String(),
-    listener: Type.String({ description: 'tls, websocket or tcp.' }),
-    protocolVersion: Type.String({ description: '3.1.1 or 5.0.' }),
+    listener: Listener,
+    protocolVersion: choice(['3.1.1', '5.0'], { description: 'Of MQTT.', [NAME]: 'ProtocolVersion' }),
     openedAt: Timestamp,
     keepAliveSeconds: Type.Integer({ description: '0: the client may be silent.' }),
     topicFilters: Type.Array(Type.String(), { description: `At most ${MAXIMUM_TOPIC_FILTERS} of them.` }),
@@ -68,7 +73,7 @@ const ConnectionItem = Type.Object(
     bytesInPerSecond: Rate,
     bytesOutPerSecond: Rate,
   },
-  { description: 'Connection; "in" is what the client sent.' },
+  { description: 'Connection; "in" is what the client sent.', [NAME]: 'Connection' },
 )
 
 /** Registers the routes of live connections. */
@@ -87,13 +92,14 @@ function listConnections(app: HttpApp, registry: ConnectionRegistry, views: Brok
     config,
     schema: {
       ...common,
+      operationId: 'listConnections',
       summary: 'List live connections',
       description:
         'MQTT clients that are connected now, newest first. Those of an organization, for its admins; without ' +
         'organizationID all, for global admins. `search` looks into Client Identifiers, addresses, Topic Filters and the ' +
         'names of users and service credentials.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
-      response: responses(listOf(ConnectionItem, 'Connections')),
+      response: responses(listOf(ConnectionItem, 'ConnectionList')),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -124,6 +130,7 @@ function endConnection(app: HttpApp, registry: ConnectionRegistry, views: Broker
     config,
     schema: {
       ...common,
+      operationId: 'endConnection',
       summary: 'End a live connection',
       description:
         'For admins of its organization. MQTT 5 clients are told by Reason Code 0x98. The client may connect again: to keep ' +
@@ -176,7 +183,7 @@ function itemOf({ id, holder, facts }: LiveConnection, names: HolderNames) {
     tokenID: holder.tokenId ?? '',
     address: facts.peer.address,
     listener: facts.peer.listener,
-    protocolVersion: facts.protocolVersion === 4 ? '3.1.1' : '5.0',
+    protocolVersion: facts.protocolVersion === 4 ? ('3.1.1' as const) : ('5.0' as const),
     openedAt: timestamp(facts.openedAtMs),
     keepAliveSeconds: facts.keepAliveSeconds,
     topicFilters: topicFilters.slice(0, MAXIMUM_TOPIC_FILTERS),

@@ -11,6 +11,7 @@ import { RequestRefused } from './errors.ts'
 import { Empty, responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
+import { DEMANDED, NAME } from './schema-keywords.ts'
 
 /** The parts of the registry that the console's session needs. */
 export type ConsoleSessionRegistry = Pick<Registry, 'tokens'>
@@ -41,6 +42,7 @@ function keepSession(app: HttpApp): void {
     config: { credential: 'session' },
     schema: {
       ...common,
+      operationId: 'keepConsoleSession',
       summary: 'Keep my session in this browser',
       description:
         'For the console: puts the session token of the request into a cookie that scripts can’t read, so that a reload ' +
@@ -55,6 +57,11 @@ function keepSession(app: HttpApp): void {
   })
 }
 
+const KeptSession = Type.Object(
+  { jwt: Type.String({ description: 'Session JWT, or "".' }) },
+  { description: 'The session of the cookie', [NAME]: 'KeptSession' },
+)
+
 function resumeSession(app: HttpApp, registry: ConsoleSessionRegistry): void {
   app.route({
     method: 'GET',
@@ -62,13 +69,14 @@ function resumeSession(app: HttpApp, registry: ConsoleSessionRegistry): void {
     config: { credential: 'none' },
     schema: {
       ...common,
+      operationId: 'resumeConsoleSession',
       summary: 'Get my session back',
       description:
         'For the console: answers the session token of the cookie, or "" where there is none that is good. Needs the header ' +
         'Fieldgate-Console, which no page of another origin can send.',
       security: [],
       headers: OwnHeader,
-      response: responses(Type.Object({ jwt: Type.String({ description: 'Session JWT, or "".' }) })),
+      response: responses(KeptSession),
     },
     handler: async (request, reply) => {
       demandOwnHeader(request.headers)
@@ -88,6 +96,7 @@ function forgetSession(app: HttpApp): void {
     config: { credential: 'none' },
     schema: {
       ...common,
+      operationId: 'forgetConsoleSession',
       summary: 'Forget my session in this browser',
       description:
         'For the console: removes the cookie. The token itself lives on until it ends, or is ended everywhere.',
@@ -106,7 +115,13 @@ function forgetSession(app: HttpApp): void {
 const EXPIRED = `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`
 
 const OwnHeader = Type.Object({
-  [OWN_HEADER]: Type.Optional(Type.String({ description: 'Any text: it shows that the console itself is asking.' })),
+  [OWN_HEADER]: Type.Optional(
+    Type.String({
+      description: 'Any text: it shows that the console itself is asking.',
+      examples: ['1'],
+      [DEMANDED]: true,
+    }),
+  ),
 })
 
 function demandOwnHeader(headers: IncomingHttpHeaders): void {

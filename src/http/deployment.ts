@@ -1,10 +1,11 @@
 /** What a client must know of this deployment to connect: where the broker listens, how long tokens live, whom to trust. */
 import { Type } from 'typebox'
 import { objectNotFound } from './errors.ts'
-import { responses } from './fields.ts'
+import { responses, textAnswer } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import type { BrokerTokenSettings } from './mosquitto-auth.ts'
 import { SESSION_SECURITY } from './openapi.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** What the service knows of itself once it listens. */
 export interface DeploymentView {
@@ -24,7 +25,7 @@ const Deployment = Type.Object(
       description: 'Whether clients must be given the certificate of /api/internal/ca.pem.',
     }),
   },
-  { description: 'Deployment' },
+  { description: 'Deployment', [NAME]: 'Deployment' },
 )
 
 /** Where to connect, and the certificate authority to trust. */
@@ -42,6 +43,7 @@ function getDeployment(app: HttpApp, view: DeploymentView, settings: BrokerToken
     config: { credential: 'session' },
     schema: {
       ...common,
+      operationId: 'getDeployment',
       summary: 'Where to connect',
       description:
         'The broker’s address, the bounds on the life of tokens, and whether the service is its own authority.',
@@ -68,13 +70,13 @@ function getAuthority(app: HttpApp, view: DeploymentView): void {
     config: { credential: 'none' },
     schema: {
       ...common,
+      operationId: 'getCertificateAuthority',
       summary: 'The certificate authority to trust',
       description:
         'The certificate of the authority that the service made for itself, in PEM; 404 where the deployment configured a ' +
         'certificate of another one. It is public: it proves others, and opens nothing.',
       security: [],
-      produces: ['application/x-pem-file'],
-      response: responses(Type.String()),
+      response: textAnswer('application/x-pem-file', 'The certificate in PEM.'),
     },
     handler: async (_request, reply) => {
       if (view.certificateAuthority === undefined) throw objectNotFound()

@@ -1,22 +1,47 @@
 /** What a device looks like in bodies and answers; shared by the routes of devices and their import. */
 import { Type, type Static } from 'typebox'
+import { entriesMaximum, entryKeyMaximum, entryValueMaximum } from '../identity/device-rows.ts'
 import type { Device, DeviceFields } from '../identity/devices.ts'
-import { applicationIdInBody, flag, idText, text, timestamp, Timestamp, TimestampOrNull } from './fields.ts'
+import {
+  A_LINE,
+  A_NAME,
+  A_PARAGRAPH,
+  applicationId,
+  applicationIdInBody,
+  DevEui,
+  flag,
+  id,
+  idText,
+  ruledText,
+  timestamp,
+  Timestamp,
+  TimestampOrNull,
+} from './fields.ts'
+import { DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 const Pairs = (description: string) =>
   Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 1000 }), {
     description,
+    examples: [{ floor: '1' }],
     [RULE]: 'must be an object of strings',
+    [DOCUMENTED]: {
+      type: 'object',
+      maxProperties: entriesMaximum,
+      propertyNames: { type: 'string', minLength: 1, maxLength: entryKeyMaximum, ...A_LINE },
+      additionalProperties: { type: 'string', maxLength: entryValueMaximum, ...A_PARAGRAPH },
+    },
   })
+
+const WrittenPairs = Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } })
 
 /** Members of a device that a body may set, beyond its DevEUI. */
 export const WritableDevice = {
-  name: Type.Optional(text(100, 'Name; the DevEUI when not given.')),
+  name: Type.Optional(ruledText(100, 'Name; the DevEUI when not given.', A_NAME)),
   applicationID: Type.Optional(applicationIdInBody('Application id.')),
-  description: Type.Optional(text(1000, 'For people.')),
-  deviceProfileID: Type.Optional(text(64, 'Device profile of the network server.')),
-  deviceProfileName: Type.Optional(text(100, 'Name of the device profile.')),
+  description: Type.Optional(ruledText(1000, 'For people.', A_PARAGRAPH)),
+  deviceProfileID: Type.Optional(ruledText(64, 'Device profile of the network server.', A_LINE)),
+  deviceProfileName: Type.Optional(ruledText(100, 'Name of the device profile.', A_LINE)),
   tags: Type.Optional(Pairs('Labels; they go out with every event.')),
   variables: Type.Optional(Pairs('Values for the codec; they stay inside.')),
   isDisabled: Type.Optional(flag('Events and commands of a disabled device are refused.')),
@@ -41,46 +66,38 @@ export function deviceChanges(given: GivenDevice): Partial<DeviceFields> {
   }
 }
 
-/** A device in a list. */
-export const DeviceItem = Type.Object(
-  {
-    devEUI: Type.String(),
-    name: Type.String(),
-    applicationID: Type.String(),
-    organizationID: Type.String(),
-    description: Type.String(),
-    deviceProfileID: Type.String(),
-    deviceProfileName: Type.String(),
-    isDisabled: Type.Boolean(),
-    deviceStatusBatteryLevel: Type.Union([Type.Number(), Type.Null()], { description: 'Percent; null when unknown.' }),
-    deviceStatusMargin: Type.Union([Type.Number(), Type.Null()], { description: 'dB; null when unknown.' }),
-    lastSeenAt: TimestampOrNull,
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  },
-  { description: 'Device' },
-)
-
-/** A device by itself. */
-export const DeviceDetail = Type.Object({
-  device: Type.Object({
-    devEUI: Type.String(),
-    name: Type.String(),
-    applicationID: Type.String(),
-    description: Type.String(),
-    deviceProfileID: Type.String(),
-    deviceProfileName: Type.String(),
-    tags: Type.Record(Type.String(), Type.String()),
-    variables: Type.Record(Type.String(), Type.String()),
-    isDisabled: Type.Boolean(),
-  }),
-  organizationID: Type.String(),
-  deviceStatusBatteryLevel: Type.Union([Type.Number(), Type.Null()]),
-  deviceStatusMargin: Type.Union([Type.Number(), Type.Null()]),
+const Status = {
+  deviceStatusBatteryLevel: Type.Union([Type.Number(), Type.Null()], { description: 'Percent; null when unknown.' }),
+  deviceStatusMargin: Type.Union([Type.Number(), Type.Null()], { description: 'dB; null when unknown.' }),
   lastSeenAt: TimestampOrNull,
   createdAt: Timestamp,
   updatedAt: Timestamp,
-})
+}
+const Members = {
+  devEUI: DevEui,
+  name: Type.String({ examples: ['Meter 1'] }),
+  applicationID: applicationId('Application id.'),
+  description: Type.String(),
+  deviceProfileID: Type.String(),
+  deviceProfileName: Type.String(),
+  isDisabled: Type.Boolean(),
+}
+
+/** A device in a list. */
+export const DeviceItem = Type.Object(
+  { ...Members, organizationID: id('Organization id.'), ...Status },
+  { description: 'Device', [NAME]: 'Device' },
+)
+
+/** A device by itself. */
+export const DeviceDetail = Type.Object(
+  {
+    device: Type.Object({ ...Members, tags: WrittenPairs, variables: WrittenPairs }, { [NAME]: 'DeviceFields' }),
+    organizationID: id('Organization id.'),
+    ...Status,
+  },
+  { description: 'A device by itself', [NAME]: 'DeviceDetails' },
+)
 
 /** A device as a list writes it. */
 export function deviceItem(device: Device): Static<typeof DeviceItem> {

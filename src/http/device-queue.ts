@@ -1,14 +1,27 @@
 /** The downlink queue of a device: commands by HTTP, judged and answered in the same words as those by MQTT. */
 import { Type } from 'typebox'
-import { readCommand } from '../lorawan/command.ts'
+import { DATA_PATTERN } from '../lorawan/base64.ts'
+import { COMMAND_ID_PATTERN, readCommand } from '../lorawan/command.ts'
 import type { CommandRefused, Commands } from '../lorawan/commands.ts'
-import type { DownlinkItem } from '../lorawan/downlink-item.ts'
+import { DOWNLINK_STATES, type DownlinkItem } from '../lorawan/downlink-item.ts'
 import { viewerOf } from './authenticate.ts'
 import { invalidArgument, objectNotFound, RequestRefused } from './errors.ts'
-import { devEuiOf, DevEuiInput, Empty, responses, timestamp, Timestamp, TimestampOrNull } from './fields.ts'
+import {
+  choice,
+  DevEui,
+  DevEuiInput,
+  devEuiOf,
+  digits,
+  Empty,
+  responses,
+  timestamp,
+  Timestamp,
+  TimestampOrNull,
+} from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { deviceFor, type OwnershipRegistry } from './ownership.ts'
+import { NAME } from './schema-keywords.ts'
 import { compileValidator } from './validate.ts'
 
 /** The commands of the deployment, as far as this interface needs them. */
@@ -36,13 +49,29 @@ const GivenItem = Type.Object(
   {
     confirmed: Type.Boolean({ description: 'True: sent as confirmed data down.' }),
     fPort: Type.Integer({ minimum: 1, maximum: 255 }),
-    data: Type.Optional(Type.String({ description: 'Base64 of at most 242 bytes, in plaintext.' })),
-    jsonObject: Type.Optional(
-      Type.String({ description: 'A JSON object for the application’s codec, as text; it wins over data.' }),
+    data: Type.Optional(
+      Type.String({
+        description:
+          'Base64 of at most 242 bytes, in plaintext. It may be left out where object or jsonObject is given.',
+        pattern: DATA_PATTERN,
+        examples: ['AQID'],
+      }),
     ),
-    object: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'The same, as an object.' })),
+    jsonObject: Type.Optional(
+      Type.String({
+        description: 'A JSON object for the application’s codec, as text; it wins over data.',
+        contentMediaType: 'application/json',
+      }),
+    ),
+    object: Type.Optional(
+      Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'The same, as an object.' }),
+    ),
     id: Type.Optional(
-      Type.String({ description: '1 to 64 visible ASCII characters. The same id twice is one command.' }),
+      Type.String({
+        pattern: COMMAND_ID_PATTERN,
+        description: '1 to 64 visible ASCII characters. The same id twice is one command.',
+        examples: ['valve-7'],
+      }),
     ),
     expiresAt: Type.Optional(Timestamp),
     priority: Type.Optional(
@@ -50,20 +79,22 @@ const GivenItem = Type.Object(
     ),
     replace: Type.Optional(Type.Boolean({ description: 'True: what waits for the device is cancelled.' })),
   },
-  { description: 'A command' },
+  { description: 'A command', [NAME]: 'NewCommand' },
 )
 const GivenBody = Type.Object({ deviceQueueItem: GivenItem })
 const CheckedBody = Type.Object({
   deviceQueueItem: Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object' }),
 })
 
+const State = choice(DOWNLINK_STATES, { description: 'Where the command stands.', [NAME]: 'CommandState' })
+
 const Accepted = Type.Object(
   {
     id: Type.String({ description: 'The command’s id, carried into the events about it.' }),
-    state: Type.String(),
+    state: State,
     repeated: Type.Boolean({ description: 'True when the same command was there already.' }),
   },
-  { description: 'The queue owns the command.' },
+  { description: 'The queue owns the command.', [NAME]: 'AcceptedCommand' },
 )
 
 function enqueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
@@ -73,6 +104,7 @@ function enqueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceComm
     config,
     schema: {
       ...common,
+      operationId: 'sendCommand',
       summary: 'Send a command to a device',
       description:
         'For members of its organization. The answer comes when the command is stored durably; its fate is told by events and ' +
@@ -97,17 +129,18 @@ function enqueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceComm
 const Item = Type.Object(
   {
     id: Type.String(),
-    devEUI: Type.String(),
+    devEUI: DevEui,
     confirmed: Type.Boolean(),
-    fPort: Type.Integer(),
-    data: Type.String({ description: 'Base64 of what is sent, after the codec; "" where objectJSON is sent.' }),
+    fPort: Type.Integer({ minimum: 1, maximum: 255 }),
+    data: Type.String({
+      contentEncoding: 'base64',
+      description: 'Base64 of what is sent, after the codec; "" where objectJSON is sent.',
+    }),
     objectJSON: Type.String({
       description: 'The object that the network server’s codec makes bytes of, as JSON; "" where data is sent.',
     }),
     priority: Type.Integer(),
-    state: Type.String({
-      description: 'queued, sent, acknowledged, not_acknowledged, failed, expired or cancelled.',
-    }),
+    state: State,
     createdAt: Timestamp,
     expiresAt: TimestampOrNull,
     leftQueueAt: TimestampOrNull,
@@ -116,7 +149,12 @@ const Item = Type.Object(
     code: Type.String({ description: 'Why it failed, stable: see docs/errors.md; "" where it has not.' }),
     error: Type.String({ description: 'The same in a sentence.' }),
   },
-  { description: 'A command and where it stands' },
+  { description: 'A command and where it stands', [NAME]: 'Command' },
+)
+
+const CommandList = Type.Object(
+  { totalCount: digits('How many commands there are.'), deviceQueueItems: Type.Array(Item) },
+  { description: 'Commands', [NAME]: 'CommandList' },
 )
 
 function listQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
@@ -126,14 +164,13 @@ function listQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCo
     config,
     schema: {
       ...common,
+      operationId: 'listCommands',
       summary: 'List the commands of a device',
       description:
         'For members of its organization. Those that wait in the order of sending, then those that have left the queue within ' +
         'a day, the latest first; at most 200 in all.',
       params: Parameters,
-      response: responses(
-        Type.Object({ totalCount: Type.String(), deviceQueueItems: Type.Array(Item) }, { description: 'Commands' }),
-      ),
+      response: responses(CommandList),
     },
     handler: async (request) => {
       const devEui = devEuiOf('devEui', request.params.devEui)
@@ -163,6 +200,7 @@ function flushQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceC
     config,
     schema: {
       ...common,
+      operationId: 'cancelCommands',
       summary: 'Cancel all commands that wait for a device',
       description:
         'For members of its organization. What waits here is cancelled, and what waits at a network server that can be asked to ' +
@@ -188,6 +226,7 @@ function cancelItem(app: HttpApp, registry: OwnershipRegistry, commands: DeviceC
     config,
     schema: {
       ...common,
+      operationId: 'cancelCommand',
       summary: 'Cancel a command',
       description: 'For members of its organization; as long as it waits.',
       params: ItemParameters,

@@ -10,24 +10,27 @@ import {
   type GivenDevice,
   WritableDevice,
 } from './device-fields.ts'
-import { accepted, invalidArgument, objectNotFound } from './errors.ts'
+import { accepted, objectNotFound } from './errors.ts'
 import {
-  devEuiOf,
+  applicationIdInBody,
+  DevEui,
   DevEuiInput,
+  devEuiOf,
   Empty,
   givenId,
   idText,
   listOf,
   optionalApplicationId,
   optionalId,
-  PagingQuery,
   pageOf,
+  PagingQuery,
   responses,
   written,
 } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { applicationFor, demandIn, deviceFor, type OwnershipRegistry } from './ownership.ts'
+import { NAME } from './schema-keywords.ts'
 
 const Parameters = Type.Object({ devEui: DevEuiInput })
 
@@ -40,6 +43,8 @@ export function addDeviceRoutes(app: HttpApp, registry: OwnershipRegistry): void
   deleteDevice(app, registry)
 }
 
+const CreatedDevice = Type.Object({ devEUI: DevEui }, { description: 'Created', [NAME]: 'CreatedDevice' })
+
 const config = { credential: 'session' } as const
 const common = { tags: ['Devices'], security: SESSION_SECURITY }
 
@@ -50,6 +55,7 @@ function listDevices(app: HttpApp, registry: OwnershipRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'listDevices',
       summary: 'List devices',
       description:
         'The devices of an application, of an organization, or (with neither) of all of the caller’s organizations, sorted ' +
@@ -59,7 +65,7 @@ function listDevices(app: HttpApp, registry: OwnershipRegistry): void {
         applicationID: optionalApplicationId('Application id.'),
         organizationID: optionalId('Organization id.'),
       }),
-      response: responses(listOf(DeviceItem, 'Devices')),
+      response: responses(listOf(DeviceItem, 'DeviceList')),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -84,17 +90,22 @@ function createDevice(app: HttpApp, registry: OwnershipRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'createDevice',
       summary: 'Create a device',
       description:
         'For device admins and admins of the organization. A DevEUI belongs to one device in the whole deployment.',
-      body: Type.Object({ device: Type.Object({ devEUI: DevEuiInput, ...WritableDevice }) }),
-      response: responses(Type.Object({ devEUI: Type.String() })),
+      body: Type.Object({
+        device: Type.Object(
+          { devEUI: DevEuiInput, ...WritableDevice, applicationID: applicationIdInBody('Application id.') },
+          { [NAME]: 'NewDevice' },
+        ),
+      }),
+      response: responses(CreatedDevice),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
       const { device } = request.body
       const devEui = devEuiOf('device.devEUI', device.devEUI)
-      if (device.applicationID === undefined) throw invalidArgument('device.applicationID: is missing')
       const { id: applicationId } = await applicationFor(registry, viewer, idText(device.applicationID), 'device.write')
       const name = device.name === undefined || device.name === '' ? devEui : device.name
       const created = accepted(
@@ -112,6 +123,7 @@ function getDevice(app: HttpApp, registry: OwnershipRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'getDevice',
       summary: 'Get a device',
       description: 'For members of its organization.',
       params: Parameters,
@@ -131,12 +143,13 @@ function changeDevice(app: HttpApp, registry: OwnershipRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'updateDevice',
       summary: 'Change a device',
       description:
         'For device admins and admins of the organization. Members that are left out stay; tags and variables are replaced ' +
         'as a whole. A device may move to another application of its organization.',
       params: Parameters,
-      body: Type.Object({ device: Type.Object(WritableDevice) }),
+      body: Type.Object({ device: Type.Object(WritableDevice, { [NAME]: 'DeviceChanges' }) }),
       response: responses(Empty),
     },
     handler: async (request) => {
@@ -157,6 +170,7 @@ function deleteDevice(app: HttpApp, registry: OwnershipRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'deleteDevice',
       summary: 'Delete a device',
       description: 'For device admins and admins of the organization. Its events and commands end at once.',
       params: Parameters,

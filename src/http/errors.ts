@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox'
 import { isDamage, isWithoutRoom } from '../identity/registry-health.ts'
+import { NAME } from './schema-keywords.ts'
 import type { RefusalCode as RegistryRefusalCode, Result } from '../identity/result.ts'
 
 /** What a refusal says in general; each is one gRPC code and one HTTP status. */
@@ -27,13 +28,27 @@ const STATUS_OF: Readonly<Record<RefusalCode, { readonly code: number; readonly 
 export const ErrorBodySchema = Type.Object(
   {
     error: Type.String({ description: 'The same sentence as `message`.' }),
-    code: Type.Integer({ description: 'gRPC status code.' }),
+    code: Type.Integer({ minimum: 1, maximum: 16, description: 'gRPC status code.' }),
     message: Type.String({ description: 'What was refused and why, for a person.' }),
     details: Type.Array(
-      Type.Object({ reason: Type.String({ description: 'Stable code of the reason, see docs/errors.md.' }) }),
+      Type.Object(
+        { reason: Type.String({ description: 'Stable code of the reason, see docs/errors.md.' }) },
+        { description: 'The reason in one word', [NAME]: 'ErrorDetail' },
+      ),
     ),
   },
-  { description: 'Error' },
+  {
+    description: 'Error',
+    examples: [
+      {
+        error: 'object does not exist',
+        code: 5,
+        message: 'object does not exist',
+        details: [{ reason: 'object_not_found' }],
+      },
+    ],
+    [NAME]: 'Error',
+  },
 )
 
 interface ErrorBody {

@@ -8,10 +8,11 @@ import { type EventHistory, type EventPage, type EventQuery, STORED_EVENT_KINDS 
 import { type AuthenticationRegistry, type Caller, callerOf } from './authenticate.ts'
 import { ErrorBodySchema, invalidArgument, objectNotFound, RequestRefused } from './errors.ts'
 import { textOfEvents } from './event-text.ts'
-import { applicationId, devEuiOf, DevEuiInput, Timestamp } from './fields.ts'
+import { applicationId, choice, DevEui, DevEuiInput, devEuiOf, Timestamp } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_OR_BROKER_SECURITY } from './openapi.ts'
 import { demandIn, type OwnershipRegistry } from './ownership.ts'
+import { ALSO_ACCEPTS, DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 /** The parts of the registry that history needs. */
@@ -45,24 +46,31 @@ const STREAM_TIMEOUT_MS = 3_600_000
 const NDJSON = 'application/x-ndjson'
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i
 
+const Kind = choice(STORED_EVENT_KINDS, { description: 'The kind of event.', [NAME]: 'EventKind' })
+
 const EventItem = Type.Object(
   {
     id: Type.String({ description: 'The same as the User Property event-id of MQTT 5.' }),
     time: Timestamp,
-    applicationID: Type.String(),
-    devEUI: Type.String(),
-    kind: Type.String(),
+    applicationID: applicationId('Application id.'),
+    devEUI: DevEui,
+    kind: Kind,
     qos: Type.Integer({ minimum: 0, maximum: 2 }),
     event: Type.Optional(Type.Unknown({ description: 'What was published, where that is JSON.' })),
-    payload: Type.Optional(Type.String({ description: 'Base64 of what was published, where that is no JSON.' })),
+    payload: Type.Optional(
+      Type.String({ contentEncoding: 'base64', description: 'Base64 of what was published, where that is no JSON.' }),
+    ),
   },
-  { description: 'A stored event; it has either event or payload.' },
+  { description: 'A stored event; it has either event or payload.', [NAME]: 'StoredEvent' },
 )
 
-const EventList = Type.Object({
-  result: Type.Array(EventItem),
-  nextCursor: Type.String({ description: 'after of the next page; "" when there is nothing behind this one.' }),
-})
+const EventList = Type.Object(
+  {
+    result: Type.Array(EventItem),
+    nextCursor: Type.String({ description: 'after of the next page; "" when there is nothing behind this one.' }),
+  },
+  { [NAME]: 'StoredEventList' },
+)
 
 /** Written as text already: the schemas are for the reference. */
 type Answer = Readable | string
@@ -79,7 +87,15 @@ const Answers = {
   '5xx': ErrorBodySchema,
 }
 
-const time = (description: string) => Type.Optional(Type.String({ maxLength: 64, description }))
+const time = (description: string) =>
+  Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description,
+      examples: ['2026-01-31T08:00:00Z'],
+      [DOCUMENTED]: { type: 'string', format: 'date-time' },
+    }),
+  )
 const limitRule = `must be an integer from 1 to ${MAXIMUM_LIMIT}`
 const kindRule = `must be one or more of ${STORED_EVENT_KINDS.join(', ')}`
 
@@ -88,8 +104,9 @@ const Query = Type.Object({
   to: time('RFC 3339; events that the service took before.'),
   kind: Type.Optional(
     Type.Union([Type.String({ maxLength: 200 }), Type.Array(Type.String({ maxLength: 200 }), { maxItems: 32 })], {
-      description: `Only these kinds, given repeatedly or with commas: ${STORED_EVENT_KINDS.join(', ')}.`,
+      description: 'Only these kinds, given repeatedly or with commas.',
       [RULE]: kindRule,
+      [DOCUMENTED]: { type: 'array', maxItems: 32, items: Kind, [ALSO_ACCEPTS]: ['string'] },
     }),
   ),
   after: Type.Optional(
@@ -108,7 +125,7 @@ const Query = Type.Object({
     }),
   ),
   order: Type.Optional(
-    Type.Union([Type.Literal('newest'), Type.Literal('oldest')], {
+    choice(['newest', 'oldest'], {
       description: 'Which come first; the newest when not given.',
       [RULE]: 'must be newest or oldest',
     }),
@@ -143,6 +160,7 @@ export function addHistoryRoutes(app: HttpApp, registry: HistoryRegistry, histor
     handlerTimeout: STREAM_TIMEOUT_MS,
     schema: {
       ...common,
+      operationId: 'listApplicationEvents',
       summary: 'Stored events of an application',
       description: `The events of all devices of the application. ${rest}`,
       params: Type.Object({ id: applicationId('Application id.') }),
@@ -160,6 +178,7 @@ export function addHistoryRoutes(app: HttpApp, registry: HistoryRegistry, histor
     handlerTimeout: STREAM_TIMEOUT_MS,
     schema: {
       ...common,
+      operationId: 'listDeviceEvents',
       summary: 'Stored events of a device',
       description: `The events of the device within its present application. ${rest}`,
       params: Type.Object({ devEui: DevEuiInput }),

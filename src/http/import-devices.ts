@@ -9,11 +9,12 @@ import type { Viewer } from '../identity/result.ts'
 import { viewerOf } from './authenticate.ts'
 import { deviceChanges, type GivenDevice, WritableDevice } from './device-fields.ts'
 import { invalidArgument, RequestRefused } from './errors.ts'
-import { givenId, idText, optionalApplicationId, responses } from './fields.ts'
+import { digits, givenId, idText, optionalApplicationId, responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { csvRows, type ImportRow, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { applicationFor, type OwnershipRegistry, roleIn } from './ownership.ts'
+import { NAME } from './schema-keywords.ts'
 import { compileValidator, faultSentence, RULE } from './validate.ts'
 
 /** Of one import. Beyond it the import stops. */
@@ -38,20 +39,18 @@ const Report = Type.Object(
     dryRun: Type.Boolean(),
     isComplete: Type.Boolean({ description: 'False when the import stopped before the end of the upload.' }),
     stopped: Type.String({ description: 'Why it stopped; "" when it did not.' }),
-    totalCount: Type.String({ description: 'Rows that were read.' }),
-    createdCount: Type.String({ description: 'Devices that were created, or with dryRun would be.' }),
-    refusedCount: Type.String({ description: 'Rows that were refused.' }),
+    totalCount: digits('Rows that were read.'),
+    createdCount: digits('Devices that were created, or with dryRun would be.'),
+    refusedCount: digits('Rows that were refused.'),
     errors: Type.Array(
-      Type.Object({
-        line: Type.Integer(),
-        devEUI: Type.String(),
-        message: Type.String(),
-        reason: Type.String(),
-      }),
+      Type.Object(
+        { line: Type.Integer(), devEUI: Type.String(), message: Type.String(), reason: Type.String() },
+        { description: 'A refused row', [NAME]: 'RefusedRow' },
+      ),
       { description: `The first ${MAXIMUM_REPORTED_ROWS} refused rows.` },
     ),
   },
-  { description: 'Report of an import' },
+  { description: 'Report of an import', [NAME]: 'ImportReport' },
 )
 
 interface Refusal {
@@ -90,6 +89,7 @@ export async function addImportRoute(
       validatorCompiler: skipBody,
       schema: {
         tags: ['Devices'],
+        operationId: 'importDevices',
         summary: 'Import devices',
         description:
           'CSV (text/csv) with a header line, or JSON lines (application/x-ndjson). Columns: devEUI, name, description, ' +

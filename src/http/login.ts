@@ -1,23 +1,36 @@
 /** Endpoint 1 of the specification: logging in, in two steps where the second factor is on. */
 import { Type } from 'typebox'
 import type { Registry } from '../identity/registry.ts'
+import { passwordMaximum, passwordMinimum } from '../identity/users.ts'
 import { accepted, objectNotFound, RequestRefused } from './errors.ts'
-import { responses, text } from './fields.ts'
+import { A_LINE, responses, ruledText, text } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
+import { DEMANDED, NAME } from './schema-keywords.ts'
 
 /** The parts of the registry that logging in needs. */
 export type LoginRegistry = Pick<Registry, 'passwords' | 'secondFactor' | 'tokens'>
 
 const LoginResult = Type.Object(
   {
-    jwt: Type.String({ description: 'Session JWT; with is2faRequired, a JWT for login-2fa alone that lives 600 s.' }),
+    jwt: Type.String({
+      description: 'Session JWT; with is2faRequired, a JWT for login-2fa alone that lives 600 s.',
+      examples: ['eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl'],
+    }),
     is2faRequired: Type.Boolean({ description: 'Whether a second factor is required.' }),
   },
-  { description: 'Login result' },
+  { description: 'Login result', [NAME]: 'LoginResult' },
 )
+
 /** A password in a body. None is longer; the bound keeps megabytes out of the hash. */
 export const PasswordInput = text(1024, 'Password.')
+
+/** A password that is to be somebody's from now on. */
+export const NewPassword = ruledText(1024, 'New password.', {
+  ...A_LINE,
+  minLength: passwordMinimum,
+  maxLength: passwordMaximum,
+})
 
 /** Endpoint 1 of the specification, and the second step of a login. */
 export function addLoginRoutes(app: HttpApp, registry: LoginRegistry): void {
@@ -32,12 +45,16 @@ function login(app: HttpApp, registry: LoginRegistry): void {
     config: { credential: 'none' },
     schema: {
       tags: ['Login'],
+      operationId: 'login',
       summary: 'Log in',
       description:
         'Answers a session JWT. An unknown user, a wrong password and an inactive user answer alike. Too many tries of ' +
         'one account or from one address answer 429 with Retry-After.',
       security: [],
-      body: Type.Object({ username: text(320, 'User name.'), password: PasswordInput }),
+      body: Type.Object(
+        { username: text(320, 'User name.'), password: PasswordInput },
+        { examples: [{ username: 'demo@example.org', password: 'correct horse battery staple' }] },
+      ),
       response: responses(LoginResult),
     },
     handler: async (request) => {
@@ -60,6 +77,7 @@ function loginSecondStep(app: HttpApp, registry: LoginRegistry): void {
     config: { credential: 'secondFactorStep' },
     schema: {
       tags: ['Login'],
+      operationId: 'loginSecondStep',
       summary: 'Log in: the second step',
       description:
         'Takes the JWT of the first step and, in Grpc-Metadata-X-OTP, a code of the authenticator or a recovery code. ' +
@@ -79,7 +97,9 @@ function loginSecondStep(app: HttpApp, registry: LoginRegistry): void {
 
 /** The header that carries a one-time code. */
 export const OtpHeader = Type.Object({
-  'grpc-metadata-x-otp': Type.Optional(Type.String({ description: 'One-time code, or a recovery code.' })),
+  'Grpc-Metadata-X-OTP': Type.Optional(
+    Type.String({ description: 'One-time code, or a recovery code.', examples: ['123456'], [DEMANDED]: true }),
+  ),
 })
 
 /** The one-time code of a request; refuses when it is missing or too long to be one. */

@@ -22,6 +22,7 @@ import {
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandIn, type OwnershipRegistry } from './ownership.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** The parts of the registry that members need. */
 export type MemberRegistry = OwnershipRegistry & Pick<Registry, 'users'>
@@ -34,18 +35,19 @@ const Roles = {
   isGatewayAdmin: Type.Optional(flag('Manages gateways.')),
 }
 
-const MemberItem = Type.Object(
-  {
-    userID: Type.String(),
-    username: Type.String(),
-    email: Type.String(),
-    isAdmin: Type.Boolean(),
-    isDeviceAdmin: Type.Boolean(),
-    isGatewayAdmin: Type.Boolean(),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  },
-  { description: 'Member' },
+const Members = {
+  userID: id('User id.'),
+  username: Type.String(),
+  email: Type.String(),
+  isAdmin: Type.Boolean(),
+  isDeviceAdmin: Type.Boolean(),
+  isGatewayAdmin: Type.Boolean(),
+}
+const Times = { createdAt: Timestamp, updatedAt: Timestamp }
+const MemberItem = Type.Object({ ...Members, ...Times }, { description: 'Member', [NAME]: 'Member' })
+const MemberDetails = Type.Object(
+  { organizationUser: Type.Object(Members, { [NAME]: 'MemberFields' }), ...Times },
+  { description: 'A member by itself', [NAME]: 'MemberDetails' },
 )
 
 const OrganizationParameters = Type.Object({ id: id('Organization id.') })
@@ -70,11 +72,12 @@ function listMembers(app: HttpApp, registry: MemberRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'listMembers',
       summary: 'List members',
       description: 'For members of the organization. Sorted by user name.',
       params: OrganizationParameters,
       querystring: Type.Object(PagingQuery),
-      response: responses(listOf(MemberItem, 'Members')),
+      response: responses(listOf(MemberItem, 'MemberList')),
     },
     handler: async (request) => {
       await demandIn(registry, viewerOf(request), request.params.id, 'member.read')
@@ -90,17 +93,21 @@ function addMember(app: HttpApp, registry: MemberRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'addMember',
       summary: 'Add a member',
       description:
         'For admins of the organization. They name the user by email; by userID only a global admin may, for ids can be ' +
         'counted through.',
       params: OrganizationParameters,
       body: Type.Object({
-        organizationUser: Type.Object({
-          userID: Type.Optional(idInBody('User id; for global admins.')),
-          email: Type.Optional(text(320, 'User name.')),
-          ...Roles,
-        }),
+        organizationUser: Type.Object(
+          {
+            userID: Type.Optional(idInBody('User id; for global admins.')),
+            email: Type.Optional(text(320, 'User name.')),
+            ...Roles,
+          },
+          { [NAME]: 'NewMember' },
+        ),
       }),
       response: responses(Empty),
     },
@@ -126,16 +133,11 @@ function getMember(app: HttpApp, registry: MemberRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'getMember',
       summary: 'Get a member',
       description: 'For members of the organization.',
       params: MemberParameters,
-      response: responses(
-        Type.Object({
-          organizationUser: Type.Omit(MemberItem, ['createdAt', 'updatedAt']),
-          createdAt: Timestamp,
-          updatedAt: Timestamp,
-        }),
-      ),
+      response: responses(MemberDetails),
     },
     handler: async (request) => {
       await demandIn(registry, viewerOf(request), request.params.id, 'member.read')
@@ -154,10 +156,11 @@ function changeMember(app: HttpApp, registry: MemberRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'updateMember',
       summary: 'Change a member’s roles',
       description: 'For admins of the organization. Roles that are left out stay.',
       params: MemberParameters,
-      body: Type.Object({ organizationUser: Type.Object(Roles) }),
+      body: Type.Object({ organizationUser: Type.Object(Roles, { [NAME]: 'MemberChanges' }) }),
       response: responses(Empty),
     },
     handler: async (request) => {
@@ -185,6 +188,7 @@ function removeMember(app: HttpApp, registry: MemberRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'removeMember',
       summary: 'Remove a member',
       description: 'For admins of the organization. Ends the person’s broker connections for the organization at once.',
       params: MemberParameters,

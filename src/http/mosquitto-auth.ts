@@ -16,6 +16,7 @@ import {
 import type { HttpApp } from './http-app.ts'
 import { SESSION_OR_BROKER_SECURITY, SESSION_SECURITY } from './openapi.ts'
 import { demandIn, type OwnershipRegistry } from './ownership.ts'
+import { ALSO_ACCEPTS, DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 /** The parts of the registry that these endpoints need. */
@@ -30,8 +31,20 @@ export interface BrokerTokenSettings {
 const Ttl = Type.Optional(
   Type.Union([Type.String({ maxLength: 64 }), Type.Number()], {
     description: 'Life of the token in seconds: a string of digits or a number. Nothing, "" and "0" mean the default.',
+    examples: ['86400'],
     [RULE]: 'must be a string of digits',
+    [DOCUMENTED]: { type: 'string', pattern: '^[0-9]{0,15}$', [ALSO_ACCEPTS]: ['integer'] },
   }),
+)
+
+const BrokerToken = Type.Object(
+  {
+    jwtMqttAuth: Type.String({
+      description: 'JWT, used as MQTT user name.',
+      examples: ['eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl'],
+    }),
+  },
+  { description: 'Broker-access token', [NAME]: 'BrokerToken' },
 )
 
 /** Endpoint 4: a session becomes a broker-access token. */
@@ -46,13 +59,14 @@ export function addBrokerAccessRoute(
     config: { credential: 'session' },
     schema: {
       tags: ['Broker access'],
+      operationId: 'createBrokerToken',
       summary: 'Get a broker-access token',
       description:
         `The token is the MQTT user name; the MQTT password is the word default. It lives ${settings.brokerTokenDefaultTtlSeconds} ` +
         `seconds unless ttlInSeconds says otherwise, and at most ${settings.brokerTokenMaximumTtlSeconds}.`,
       security: SESSION_SECURITY,
       body: Type.Object({ organizationId: idInBody('Organization id.'), ttlInSeconds: Ttl }),
-      response: responses(Type.Object({ jwtMqttAuth: Type.String({ description: 'JWT, used as MQTT user name.' }) })),
+      response: responses(BrokerToken),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -100,7 +114,16 @@ export function addTopicRoutes(app: HttpApp, registry: BrokerAccessRegistry): vo
 
 const config = { credential: 'sessionOrBrokerAccess' } as const
 const common = { tags: ['Broker access'], security: SESSION_OR_BROKER_SECURITY }
-const Sentence = Type.String({ description: 'A sentence that ends with the topic in single quotes.' })
+const Sentence = Type.String({
+  description: 'A sentence that ends with the topic in single quotes.',
+  pattern: "'[^']+'$",
+  examples: ["Topic for subscribing to application 1: 'application/1/device/+/event/+'"],
+})
+const OneTopic = Type.Object({ topic: Sentence }, { description: 'A topic', [NAME]: 'Topic' })
+const EventTopics = Type.Object(
+  { topic: Type.Array(Sentence, { minItems: 8, maxItems: 8 }) },
+  { description: 'Topics of a device’s events', [NAME]: 'EventTopics' },
+)
 
 function applicationEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
   app.route({
@@ -109,13 +132,14 @@ function applicationEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'getApplicationEventTopic',
       summary: 'Topic of all events of an application',
       description: 'One topic that covers all events of all devices of the application.',
       querystring: Type.Object({
         applicationId: applicationIdField('Application id.'),
         organizationId: OrganizationQuery,
       }),
-      response: responses(Type.Object({ topic: Sentence })),
+      response: responses(OneTopic),
     },
     handler: async (request) => {
       const { applicationId, organizationId } = request.query
@@ -135,11 +159,12 @@ function deviceEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'getDeviceEventTopics',
       summary: 'Topics of a device’s events',
       description:
         'Eight topics: one for each kind of event, in the order up, join, ack, error, status, location, txack, and one for all.',
       querystring: DeviceQuery,
-      response: responses(Type.Object({ topic: Type.Array(Sentence) })),
+      response: responses(EventTopics),
     },
     handler: async (request) => {
       const { applicationId, devEui } = await deviceOf(registry, request.caller, request.query)
@@ -160,10 +185,11 @@ function sendCommand(app: HttpApp, registry: BrokerAccessRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'getCommandTopic',
       summary: 'Topic of commands to a device',
       description: 'The topic to which downlink commands for the device are published.',
       querystring: DeviceQuery,
-      response: responses(Type.Object({ topic: Sentence })),
+      response: responses(OneTopic),
     },
     handler: async (request) => {
       const { applicationId, devEui } = await deviceOf(registry, request.caller, request.query)

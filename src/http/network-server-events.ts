@@ -32,7 +32,11 @@ export async function addNetworkServerEventRoutes(app: HttpApp, events: NetworkS
 const common = {
   tags: ['Network servers'],
   security: SERVICE_CREDENTIAL_SECURITY,
-  body: Type.Unsafe<Buffer | undefined>({ type: 'object', description: 'The event, as the network server has it.' }),
+  body: Type.Unsafe<Buffer | undefined>({
+    type: 'object',
+    additionalProperties: true,
+    description: 'The event, as the network server has it.',
+  }),
   response: responses(Empty),
 }
 const route = {
@@ -52,16 +56,16 @@ function chirpStackEvents(scope: HttpApp, events: NetworkServerEvents): void {
     validatorCompiler: skipBody,
     schema: {
       ...common,
+      operationId: 'postChirpStackEvent',
       summary: 'Take an event of ChirpStack',
       description:
         'For the HTTP integration of ChirpStack v3 and v4, JSON. 200 when the event is owned: then it reaches its ' +
         'subscribers. The device must be one of the credential’s organization; its application is the one that it has here.',
-      querystring: Type.Object({ event: Type.Optional(text(20, 'The kind of event; ChirpStack adds it.')) }),
+      querystring: Type.Object({ event: text(20, 'The kind of event; ChirpStack adds it.') }),
     },
     handler: async (request) => {
       const { organizationId } = networkServerOf(request)
       const { event } = request.query
-      if (event === undefined) throw invalidArgument('event: is missing')
       const body = request.body ?? Buffer.alloc(0)
       return answered(await events.receive({ source: 'chirpstack', organizationId, event, body }))
     },
@@ -75,6 +79,7 @@ function theThingsStackEvents(scope: HttpApp, events: NetworkServerEvents): void
     validatorCompiler: skipBody,
     schema: {
       ...common,
+      operationId: 'postTheThingsStackEvent',
       summary: 'Take an event of The Things Stack',
       description:
         'For its webhooks, JSON, of all kinds of message. They become events of the shape that ChirpStack v4 has. 200 when ' +

@@ -1,14 +1,17 @@
 /** The OpenAPI 3.1 document, generated from the routes' schemas, and a page to browse it that asks nobody else for anything. */
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { HttpApp } from './http-app.ts'
 import { Type } from 'typebox'
+import { ErrorBodySchema } from './errors.ts'
+import { responses } from './fields.ts'
+import type { HttpApp } from './http-app.ts'
+import { withComponents } from './openapi-components.ts'
 
 /** Names of the security schemes that routes refer to. */
-export const SESSION_SECURITY = [{ session: [] }, { authorization: [] }]
+export const SESSION_SECURITY = [{ bearer: [] }, { grpcMetadata: [] }]
 
 /** For the topic endpoints, which take a broker-access token as well. */
-export const SESSION_OR_BROKER_SECURITY = [{ session: [] }, { authorization: [] }, { brokerAccess: [] }]
+export const SESSION_OR_BROKER_SECURITY = [{ bearer: [] }, { brokerAccess: [] }, { grpcMetadata: [] }]
 
 /** For network servers that post events. */
 export const SERVICE_CREDENTIAL_SECURITY = [{ serviceCredential: [] }]
@@ -20,7 +23,20 @@ const REFERENCE_CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-const HEADER_SCHEME = { type: 'apiKey', in: 'header', name: 'Grpc-Metadata-Authorization' } as const
+const BEARER = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } as const
+
+const errorContent = { 'application/json': { schema: ErrorBodySchema } }
+const ERROR_RESPONSES = {
+  ClientError: {
+    description:
+      'The request was refused; `details[0].reason` says why. With 429, and where it helps, Retry-After names the seconds to wait.',
+    content: errorContent,
+  },
+  ServerError: {
+    description: 'The service could not do it now. Where it is known, Retry-After names the seconds to wait.',
+    content: errorContent,
+  },
+}
 
 /** Registers the generator; before any route, or it would miss them. */
 export async function registerOpenApi(app: HttpApp, baseUrl: string): Promise<void> {
@@ -36,18 +52,30 @@ export async function registerOpenApi(app: HttpApp, baseUrl: string): Promise<vo
           'Credentials and topics for device events and downlink commands over MQTT, and the administration of ' +
           'organizations, users, applications and devices. Every error has the same body; `code` is a gRPC status ' +
           'code, `details[0].reason` a stable reason.',
+        contact: { name: 'The operator of this deployment', url: baseUrl },
+        license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
       },
-      servers: [{ url: baseUrl }],
+      servers: [{ url: baseUrl, description: 'This deployment' }],
       tags: TAGS.map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
-          session: { ...HEADER_SCHEME, description: '`Bearer <session JWT>`' },
-          brokerAccess: { ...HEADER_SCHEME, description: '`Bearer <broker-access JWT>`' },
+          // The first one is what most generators send: by it the word Bearer is theirs to write.
+          bearer: { ...BEARER, description: 'The session JWT that `login` answers.' },
+          brokerAccess: { ...BEARER, description: 'The broker-access JWT that `createBrokerToken` answers.' },
+          grpcMetadata: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'Grpc-Metadata-Authorization',
+            description:
+              'The same as `bearer` and `brokerAccess`, in the header of this API family. Its value is the word `Bearer`, a ' +
+              'space and the JWT. It is looked at first.',
+          },
           serviceCredential: { type: 'http', scheme: 'basic', description: 'A service credential.' },
-          authorization: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The same, plain.' },
         },
       },
     },
+    transformObject: (document) =>
+      'openapiObject' in document ? withComponents(document.openapiObject, ERROR_RESPONSES) : document.swaggerObject,
   })
 }
 
@@ -78,12 +106,13 @@ export async function serveOpenApi(app: HttpApp): Promise<void> {
     config: { credential: 'none' },
     schema: {
       tags: ['Operation'],
+      operationId: 'getOpenApiDocument',
       summary: 'The OpenAPI 3.1 document of this interface',
       description: 'Generated from the schemas that requests are checked with.',
       security: [],
-      response: {
-        200: Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'OpenAPI document' }),
-      },
+      response: responses(
+        Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'OpenAPI document' }),
+      ),
     },
     handler: async () => app.swagger(),
   })

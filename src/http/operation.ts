@@ -5,10 +5,24 @@ import type { AuditEntry } from '../identity/audit.ts'
 import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { RequestRefused } from './errors.ts'
-import { givenId, listOf, optionalId, PagingQuery, pageOf, responses, timestamp, Timestamp, written } from './fields.ts'
+import {
+  digits,
+  givenId,
+  idOrNothing,
+  listOf,
+  optionalId,
+  pageOf,
+  PagingQuery,
+  responses,
+  textAnswer,
+  timestamp,
+  Timestamp,
+  written,
+} from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin, demandIn, type OwnershipRegistry } from './ownership.ts'
+import { NAME } from './schema-keywords.ts'
 import { addSigningKeyRoutes, type SigningKeyRegistry } from './signing-keys.ts'
 
 /** The parts of the registry that operation needs. */
@@ -32,7 +46,8 @@ export function addOperationRoutes(
   addAuditRoute(app, registry)
 }
 
-const Health = Type.Object({ live: Type.Boolean(), ready: Type.Boolean() })
+const Readiness = Type.Object({ live: Type.Boolean(), ready: Type.Boolean() }, { [NAME]: 'Readiness' })
+const Liveness = Type.Object({ live: Type.Boolean() }, { [NAME]: 'Liveness' })
 
 function addHealthRoutes(app: HttpApp, broker: BrokerView | undefined): void {
   readiness(app, broker)
@@ -48,10 +63,11 @@ function readiness(app: HttpApp, broker: BrokerView | undefined): void {
     config: { credential: 'none' },
     schema: {
       ...common,
+      operationId: 'getReadiness',
       summary: 'Is the service ready',
       description:
         'Readiness: 503 with a reason while the broker can’t take or write messages, or the service shuts down.',
-      response: responses(Health),
+      response: responses(Readiness),
     },
     handler: async () => {
       const { ready, reason } = broker?.health() ?? { ready: true, reason: '' }
@@ -68,9 +84,10 @@ function liveness(app: HttpApp): void {
     config: { credential: 'none' },
     schema: {
       ...common,
+      operationId: 'getLiveness',
       summary: 'Is the process alive',
       description: 'Liveness: answers as long as the process serves requests at all.',
-      response: responses(Type.Object({ live: Type.Boolean() })),
+      response: responses(Liveness),
     },
     handler: async () => ({ live: true }),
   })
@@ -83,13 +100,13 @@ function addMetricsRoute(app: HttpApp, metrics: MetricsRegistry): void {
     config: { credential: 'sessionOrLoopback' },
     schema: {
       tags: ['Operation'],
+      operationId: 'getMetrics',
       summary: 'Metrics in the format of Prometheus',
       description:
         'For global admins, and without a credential for peers on the loopback interface (a request that a proxy ' +
         'forwarded does not count as one).',
-      security: SESSION_SECURITY,
-      produces: ['text/plain'],
-      response: responses(Type.String()),
+      security: [...SESSION_SECURITY, {}],
+      response: textAnswer('text/plain', 'Lines of the text format of Prometheus.'),
     },
     handler: async (request, reply) => {
       if (request.caller?.kind !== 'loopback') demandGlobalAdmin(viewerOf(request))
@@ -100,15 +117,15 @@ function addMetricsRoute(app: HttpApp, metrics: MetricsRegistry): void {
 
 const EntryItem = Type.Object(
   {
-    id: Type.String(),
+    id: digits('Entry id.'),
     at: Timestamp,
-    actorUserID: Type.String({ description: '"" for the service itself or its command line.' }),
+    actorUserID: idOrNothing('"" for the service itself or its command line.'),
     action: Type.String(),
     subject: Type.String(),
-    organizationID: Type.String({ description: '"" where it concerns no organization.' }),
+    organizationID: idOrNothing('"" where it concerns no organization.'),
     detail: Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object', additionalProperties: true }),
   },
-  { description: 'Audit entry' },
+  { description: 'Audit entry', [NAME]: 'AuditEntry' },
 )
 
 function addAuditRoute(app: HttpApp, registry: OperationRegistry): void {
@@ -118,13 +135,14 @@ function addAuditRoute(app: HttpApp, registry: OperationRegistry): void {
     config: { credential: 'session' },
     schema: {
       tags: ['Operation'],
+      operationId: 'listAuditEntries',
       summary: 'List what was done',
       description:
         'Newest first. What was done to an organization, for its admins; without organizationID everything, for global ' +
         'admins.',
       security: SESSION_SECURITY,
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
-      response: responses(listOf(EntryItem, 'Audit entries')),
+      response: responses(listOf(EntryItem, 'AuditEntryList')),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)

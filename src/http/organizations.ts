@@ -1,18 +1,20 @@
 /** Endpoint 2 of the specification, and the administration of organizations. */
 import { Type } from 'typebox'
-import type { Organization } from '../identity/organizations.ts'
+import { nameMaximum, type Organization, ORGANIZATION_NAME_PATTERN } from '../identity/organizations.ts'
 import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, permissionDenied } from './errors.ts'
 import {
+  A_NAME,
+  Created,
   Empty,
   flag,
   id,
   listOf,
-  PagingQuery,
   pageOf,
+  PagingQuery,
   responses,
-  text,
+  ruledText,
   timestamp,
   Timestamp,
   written,
@@ -20,24 +22,30 @@ import {
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin, demandIn, organizationFor, type OwnershipRegistry } from './ownership.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** The parts of the registry that organizations need. */
 export type OrganizationRegistry = OwnershipRegistry & Pick<Registry, 'organizations'>
 
-const OrganizationItem = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    displayName: Type.String(),
-    canHaveGateways: Type.Boolean(),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  },
-  { description: 'Organization' },
+const Members = {
+  id: id('Organization id.'),
+  name: Type.String({ examples: ['acme'] }),
+  displayName: Type.String({ examples: ['Acme Metering'] }),
+  canHaveGateways: Type.Boolean(),
+}
+const Times = { createdAt: Timestamp, updatedAt: Timestamp }
+const OrganizationItem = Type.Object({ ...Members, ...Times }, { description: 'Organization', [NAME]: 'Organization' })
+const OrganizationDetails = Type.Object(
+  { organization: Type.Object(Members, { [NAME]: 'OrganizationFields' }), ...Times },
+  { description: 'An organization by itself', [NAME]: 'OrganizationDetails' },
 )
 
-const Name = text(100, 'Letters, digits, _ and -; unique in the deployment.')
-const DisplayName = text(200, 'Name for people.')
+const Name = ruledText(100, 'Letters, digits, _ and -; unique in the deployment.', {
+  minLength: 1,
+  maxLength: nameMaximum,
+  pattern: ORGANIZATION_NAME_PATTERN,
+})
+const DisplayName = ruledText(200, 'Name for people.', { ...A_NAME, maxLength: nameMaximum })
 const CanHaveGateways = flag('Whether the organization may have gateways of its own.')
 
 const Parameters = Type.Object({ id: id('Organization id.') })
@@ -61,10 +69,11 @@ function listOrganizations(app: HttpApp, registry: OrganizationRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'listOrganizations',
       summary: 'List my organizations',
       description: 'The organizations that the caller is a member of (a global admin: all), sorted by displayName.',
       querystring: Type.Object(PagingQuery),
-      response: responses(listOf(OrganizationItem, 'Organizations')),
+      response: responses(listOf(OrganizationItem, 'OrganizationList')),
     },
     handler: async (request) =>
       written(await registry.organizations.list(viewerOf(request), pageOf(request.query)), itemOf),
@@ -78,16 +87,20 @@ function createOrganization(app: HttpApp, registry: OrganizationRegistry): void 
     config,
     schema: {
       ...common,
+      operationId: 'createOrganization',
       summary: 'Create an organization',
       description: 'For global admins.',
       body: Type.Object({
-        organization: Type.Object({
-          name: Name,
-          displayName: Type.Optional(DisplayName),
-          canHaveGateways: Type.Optional(CanHaveGateways),
-        }),
+        organization: Type.Object(
+          {
+            name: Name,
+            displayName: Type.Optional(DisplayName),
+            canHaveGateways: Type.Optional(CanHaveGateways),
+          },
+          { [NAME]: 'NewOrganization' },
+        ),
       }),
-      response: responses(Type.Object({ id: Type.String() })),
+      response: responses(Created),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -110,16 +123,11 @@ function getOrganization(app: HttpApp, registry: OrganizationRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'getOrganization',
       summary: 'Get an organization',
       description: 'For its members.',
       params: Parameters,
-      response: responses(
-        Type.Object({
-          organization: Type.Omit(OrganizationItem, ['createdAt', 'updatedAt']),
-          createdAt: Timestamp,
-          updatedAt: Timestamp,
-        }),
-      ),
+      response: responses(OrganizationDetails),
     },
     handler: async (request) => {
       const organization = await organizationFor(registry, viewerOf(request), request.params.id, 'organization.read')
@@ -136,16 +144,20 @@ function changeOrganization(app: HttpApp, registry: OrganizationRegistry): void 
     config,
     schema: {
       ...common,
+      operationId: 'updateOrganization',
       summary: 'Change an organization',
       description:
         'Members that are left out stay. Its admins may change displayName; name and canHaveGateways are a global admin’s.',
       params: Parameters,
       body: Type.Object({
-        organization: Type.Object({
-          name: Type.Optional(Name),
-          displayName: Type.Optional(DisplayName),
-          canHaveGateways: Type.Optional(CanHaveGateways),
-        }),
+        organization: Type.Object(
+          {
+            name: Type.Optional(Name),
+            displayName: Type.Optional(DisplayName),
+            canHaveGateways: Type.Optional(CanHaveGateways),
+          },
+          { [NAME]: 'OrganizationChanges' },
+        ),
       }),
       response: responses(Empty),
     },
@@ -177,6 +189,7 @@ function deleteOrganization(app: HttpApp, registry: OrganizationRegistry): void 
     config,
     schema: {
       ...common,
+      operationId: 'deleteOrganization',
       summary: 'Delete an organization',
       description:
         'For global admins. Takes its applications, devices, broker-access tokens and service credentials along, and ends ' +

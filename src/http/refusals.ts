@@ -10,18 +10,34 @@ import {
   type NamesRegistry,
   textMatcher,
 } from './broker-views.ts'
-import { givenId, listOf, optionalId, PagingQuery, pageOf, responses, timestamp, Timestamp, written } from './fields.ts'
+import {
+  choice,
+  givenId,
+  idOrNothing,
+  listOf,
+  optionalId,
+  pageOf,
+  PagingQuery,
+  responses,
+  timestamp,
+  Timestamp,
+  written,
+} from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { type OwnershipRegistry, roleIn } from './ownership.ts'
 import { demand, mayDo } from './permissions.ts'
+import { NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 /** The parts of the registry that refusals need. */
 export type RefusalRegistry = OwnershipRegistry & NamesRegistry
 
 const WHAT = {
-  kind: Type.String({ description: 'connect, subscribe, publish or will.' }),
+  kind: choice(['connect', 'subscribe', 'publish', 'will'], {
+    description: 'What was refused.',
+    [NAME]: 'RefusalKind',
+  }),
   code: Type.String({ description: 'Stable code, see docs/errors.md.' }),
   message: Type.String({
     description: 'The sentence that the client was told, where the protocol has a place for it.',
@@ -35,22 +51,23 @@ const WHAT = {
 }
 
 /** A refusal without saying whose. */
-export const RefusalOfClient = Type.Object(WHAT, { description: 'Refusal' })
+export const RefusalOfClient = Type.Object(WHAT, {
+  description: 'Refusal, without saying whose',
+  [NAME]: 'ClientRefusal',
+})
 
 const RefusalItem = Type.Object(
   {
     ...WHAT,
-    organizationID: Type.String({
-      description: '"" where nobody has proved who they are, or for the whole deployment.',
-    }),
+    organizationID: idOrNothing('"" where nobody has proved who they are, or for the whole deployment.'),
     organizationName: Type.String(),
-    userID: Type.String(),
+    userID: idOrNothing('"" for a network server, and where nobody has proved who they are.'),
     userName: Type.String(),
     serviceCredentialID: Type.String(),
     serviceCredentialName: Type.String(),
     tokenID: Type.String({ description: 'Also of a token that has expired or was revoked, where it is one of ours.' }),
   },
-  { description: 'Refusal' },
+  { description: 'Refusal', [NAME]: 'Refusal' },
 )
 
 const TokenIdQuery = Type.Optional(
@@ -69,6 +86,7 @@ export function addRefusalRoutes(app: HttpApp, registry: RefusalRegistry, views:
     config: { credential: 'session' },
     schema: {
       tags: ['Operation'],
+      operationId: 'listRefusals',
       summary: 'List what the broker refused',
       description:
         'The newest refusals since the service started, some 200 of each organization: of connections, subscriptions, ' +
@@ -81,7 +99,7 @@ export function addRefusalRoutes(app: HttpApp, registry: RefusalRegistry, views:
         organizationID: optionalId('Organization id.'),
         tokenID: TokenIdQuery,
       }),
-      response: responses(listOf(RefusalItem, 'Refusals')),
+      response: responses(listOf(RefusalItem, 'RefusalList')),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)

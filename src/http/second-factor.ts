@@ -7,6 +7,7 @@ import { Empty, flag, responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { OtpHeader, otpOf } from './login.ts'
 import { SESSION_SECURITY } from './openapi.ts'
+import { DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 /** The part of the registry that the second factor needs. */
@@ -21,11 +22,20 @@ const QrCodeSize = Type.Optional(
   }),
 )
 
-const TotpConfiguration = Type.Object({
-  url: Type.String({ description: 'otpauth URL.' }),
-  secret: Type.String({ description: 'Base32.' }),
-  recoveryCode: Type.Array(Type.String(), { description: 'Ten codes, each good once. Told only here.' }),
-  qrCode: Type.String({ description: 'PNG in base64.' }),
+const TotpConfiguration = Type.Object(
+  {
+    url: Type.String({ description: 'otpauth URL.' }),
+    secret: Type.String({ description: 'Base32.' }),
+    recoveryCode: Type.Array(Type.String(), { description: 'Ten codes, each good once. Told only here.' }),
+    qrCode: Type.String({ contentEncoding: 'base64', description: 'PNG in base64.' }),
+  },
+  { [NAME]: 'TotpConfiguration' },
+)
+
+const MustBeTrue = Type.Boolean({
+  description: 'Must be true.',
+  [RULE]: 'must be true or false',
+  [DOCUMENTED]: { type: 'boolean', enum: [true] },
 })
 
 /** Registers the routes of the second factor. */
@@ -47,9 +57,10 @@ function getTotpStatus(app: HttpApp, registry: SecondFactorRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'getTotpStatus',
       summary: 'Is my second factor on',
       description: 'Whether a login needs a one-time code.',
-      response: responses(Type.Object({ enabled: flag('Whether it is on.') })),
+      response: responses(Type.Object({ enabled: flag('Whether it is on.') }, { [NAME]: 'TotpStatus' })),
     },
     handler: async (request) => registry.secondFactor.status(viewerOf(request).userId),
   })
@@ -62,6 +73,7 @@ function configureTotp(app: HttpApp, registry: SecondFactorRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'configureTotp',
       summary: 'Set up an authenticator',
       description: 'Makes a new secret and recovery codes. It takes effect by totp-enable.',
       body: Type.Object({ qrCodeSize: QrCodeSize }),
@@ -82,6 +94,7 @@ function enableTotp(app: HttpApp, registry: SecondFactorRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'enableTotp',
       summary: 'Turn my second factor on',
       description: 'Needs a code of the authenticator in Grpc-Metadata-X-OTP.',
       headers: OtpHeader,
@@ -102,6 +115,7 @@ function disableTotp(app: HttpApp, registry: SecondFactorRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'disableTotp',
       summary: 'Turn my second factor off',
       description: 'Needs a code of the authenticator or a recovery code in Grpc-Metadata-X-OTP.',
       headers: OtpHeader,
@@ -122,13 +136,14 @@ function renewRecoveryCodes(app: HttpApp, registry: SecondFactorRegistry): void 
     config,
     schema: {
       ...common,
+      operationId: 'renewRecoveryCodes',
       summary: 'Make new recovery codes',
       description:
         'Codes are kept as hashes and can’t be shown again, so `regenerate` must be true. Needs a code in ' +
         'Grpc-Metadata-X-OTP; the old codes are void.',
       headers: OtpHeader,
-      body: Type.Object({ regenerate: flag('Must be true.') }),
-      response: responses(Type.Object({ recoveryCode: Type.Array(Type.String()) })),
+      body: Type.Object({ regenerate: MustBeTrue }),
+      response: responses(Type.Object({ recoveryCode: Type.Array(Type.String()) }, { [NAME]: 'RecoveryCodes' })),
     },
     handler: async (request) => {
       const { userId } = viewerOf(request)

@@ -6,17 +6,19 @@ import type { ServiceCredential } from '../identity/service-credentials.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, invalidArgument, objectNotFound } from './errors.ts'
 import {
+  A_NAME,
   Empty,
   givenId,
   idInBody,
+  idOrNothing,
   idText,
   listOf,
   opaqueId,
   optionalId,
-  PagingQuery,
   pageOf,
+  PagingQuery,
   responses,
-  text,
+  ruledText,
   timestamp,
   Timestamp,
   written,
@@ -25,6 +27,7 @@ import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin, demandIn, type OwnershipRegistry, roleIn } from './ownership.ts'
 import { mayDo } from './permissions.ts'
+import { ALSO_ACCEPTS, DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 /** The parts of the registry that service credentials need. */
@@ -32,13 +35,22 @@ export type ServiceCredentialRegistry = OwnershipRegistry & Pick<Registry, 'serv
 
 const CredentialItem = Type.Object(
   {
-    id: Type.String(),
+    id: opaqueId('Service credential id.'),
     name: Type.String(),
     userName: Type.String({ description: 'MQTT user name.' }),
-    organizationID: Type.String({ description: '"" for the whole deployment.' }),
+    organizationID: idOrNothing('"" for the whole deployment.'),
     createdAt: Timestamp,
   },
-  { description: 'Service credential' },
+  { description: 'Service credential', [NAME]: 'ServiceCredential' },
+)
+
+const IssuedCredential = Type.Object(
+  {
+    id: opaqueId('Service credential id.'),
+    userName: Type.String({ description: 'MQTT user name.' }),
+    password: Type.String({ description: 'Told only here.' }),
+  },
+  { description: 'A service credential with its password', [NAME]: 'IssuedServiceCredential' },
 )
 
 const EveryOrganization = Type.Literal('')
@@ -60,12 +72,13 @@ function listCredentials(app: HttpApp, registry: ServiceCredentialRegistry): voi
     config,
     schema: {
       ...common,
+      operationId: 'listServiceCredentials',
       summary: 'List service credentials',
       description:
         'Those of an organization, for its admins; without organizationID all of the deployment, for global admins. ' +
         'Passwords are never told again.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
-      response: responses(listOf(CredentialItem, 'Service credentials')),
+      response: responses(listOf(CredentialItem, 'ServiceCredentialList')),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -85,20 +98,25 @@ function issueCredential(app: HttpApp, registry: ServiceCredentialRegistry): voi
     config,
     schema: {
       ...common,
+      operationId: 'createServiceCredential',
       summary: 'Issue a service credential',
       description:
         'For an organization, by its admins; with organizationID "" for the whole deployment, by global admins. The ' +
         'password is told here and never again.',
       body: Type.Object({
-        serviceCredential: Type.Object({
-          name: text(100, 'Name for people.'),
-          organizationID: Type.Union([EveryOrganization, idInBody('Organization id.')], {
-            description: 'Organization id, or "" for the whole deployment.',
-            [RULE]: 'must be a string of digits, or "" for the whole deployment',
-          }),
-        }),
+        serviceCredential: Type.Object(
+          {
+            name: ruledText(100, 'Name for people.', A_NAME),
+            organizationID: Type.Union([EveryOrganization, idInBody('Organization id.')], {
+              description: 'Organization id, or "" for the whole deployment.',
+              [RULE]: 'must be a string of digits, or "" for the whole deployment',
+              [DOCUMENTED]: { type: 'string', pattern: '^[0-9]{0,19}$', [ALSO_ACCEPTS]: ['integer'] },
+            }),
+          },
+          { [NAME]: 'NewServiceCredential' },
+        ),
       }),
-      response: responses(Type.Object({ id: Type.String(), userName: Type.String(), password: Type.String() })),
+      response: responses(IssuedCredential),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -120,6 +138,7 @@ function revokeCredential(app: HttpApp, registry: ServiceCredentialRegistry): vo
     config,
     schema: {
       ...common,
+      operationId: 'revokeServiceCredential',
       summary: 'Revoke a service credential',
       description: 'For admins of its organization. Ends its connections at once.',
       params: Type.Object({ id: opaqueId('Service credential id.') }),

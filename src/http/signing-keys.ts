@@ -7,6 +7,7 @@ import { responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin } from './ownership.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** The part of the registry that signing keys need. */
 export type SigningKeyRegistry = Pick<Registry, 'signingKeys'>
@@ -17,27 +18,35 @@ export function addSigningKeyRoutes(app: HttpApp, registry: SigningKeyRegistry):
   rotation(app, registry)
 }
 
+const Key = Type.Object(
+  {
+    kty: Type.String(),
+    crv: Type.String(),
+    x: Type.String(),
+    y: Type.String(),
+    kid: Type.String(),
+    alg: Type.String(),
+    use: Type.String(),
+  },
+  { description: 'A JSON Web Key (RFC 7517 §4)', [NAME]: 'PublicKey' },
+)
+const Keys = Type.Object(
+  { keys: Type.Array(Key) },
+  { description: 'A JSON Web Key Set (RFC 7517 §5)', [NAME]: 'PublicKeySet' },
+)
+
 function publicKeys(app: HttpApp, registry: SigningKeyRegistry): void {
-  const Keys = Type.Object({
-    keys: Type.Array(
-      Type.Object({
-        kty: Type.String(),
-        crv: Type.String(),
-        x: Type.String(),
-        y: Type.String(),
-        kid: Type.String(),
-        alg: Type.String(),
-        use: Type.String(),
-      }),
-    ),
-  })
-  for (const url of ['/api/internal/jwks', '/.well-known/jwks.json']) {
+  for (const [url, operationId] of [
+    ['/api/internal/jwks', 'getPublicKeys'],
+    ['/.well-known/jwks.json', 'getWellKnownPublicKeys'],
+  ] as const) {
     app.route({
       method: 'GET',
       url,
       config: { credential: 'none' },
       schema: {
         tags: ['Operation'],
+        operationId,
         summary: 'Public keys of the tokens',
         description: 'A JSON Web Key Set (RFC 7517).',
         security: [],
@@ -59,6 +68,11 @@ function publicKeys(app: HttpApp, registry: SigningKeyRegistry): void {
   }
 }
 
+const RotatedKey = Type.Object(
+  { kid: Type.String({ description: 'The new key’s id.' }) },
+  { description: 'The key that signs from now on', [NAME]: 'RotatedKey' },
+)
+
 function rotation(app: HttpApp, registry: SigningKeyRegistry): void {
   app.route({
     method: 'POST',
@@ -66,12 +80,13 @@ function rotation(app: HttpApp, registry: SigningKeyRegistry): void {
     config: { credential: 'session' },
     schema: {
       tags: ['Operation'],
+      operationId: 'rotateSigningKey',
       summary: 'Sign with a new key',
       description:
         'For global admins. Tokens that were issued before stay good: the older key is among the public keys until the ' +
         'last token that it signed has expired. To end tokens, revoke them. At most 100 keys are kept.',
       security: SESSION_SECURITY,
-      response: responses(Type.Object({ kid: Type.String({ description: 'The new key’s id.' }) })),
+      response: responses(RotatedKey),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)

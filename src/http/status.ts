@@ -1,9 +1,10 @@
 /** How the service is, at a glance: for everybody whether it is well, for global admins the numbers behind it. */
 import { Type } from 'typebox'
 import { viewerOf } from './authenticate.ts'
-import { responses, timestamp, Timestamp, TimestampOrNull } from './fields.ts'
+import { choice, digits, responses, timestamp, Timestamp, TimestampOrNull } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** One thing that the service needs. */
 export interface PartHealth {
@@ -51,7 +52,7 @@ export interface ServiceStatus {
   numbers(): Promise<ServiceNumbers>
 }
 
-const Size = Type.String({ description: 'A number, as a string of digits.' })
+const Size = digits('A number, as a string of digits.')
 
 const Load = Type.Object(
   {
@@ -63,17 +64,20 @@ const Load = Type.Object(
     connections: Type.Integer(),
     eventLoopDelayMs: Type.Number({ description: 'How late the event loop was at most.' }),
   },
-  { description: 'Of the seconds before' },
+  { description: 'Of the seconds before', [NAME]: 'LoadSample' },
 )
 
 const Numbers = Type.Object(
   {
     parts: Type.Array(
-      Type.Object({
-        name: Type.String({ description: 'broker, messages, registry or disk.' }),
-        isWell: Type.Boolean(),
-        reason: Type.String(),
-      }),
+      Type.Object(
+        {
+          name: choice(['broker', 'messages', 'registry', 'disk'], { [NAME]: 'ServicePart' }),
+          isWell: Type.Boolean(),
+          reason: Type.String(),
+        },
+        { description: 'How one part of the service is', [NAME]: 'PartHealth' },
+      ),
     ),
     connections: Type.Integer(),
     sessions: Type.Integer({ description: 'Awake and asleep.' }),
@@ -90,7 +94,7 @@ const Numbers = Type.Object(
     memoryBytes: Size,
     load: Type.Array(Load, { description: 'The last minutes, oldest first.' }),
   },
-  { description: 'For global admins' },
+  { description: 'For global admins', [NAME]: 'ServiceNumbers' },
 )
 
 const Status = Type.Object(
@@ -101,7 +105,7 @@ const Status = Type.Object(
     uptimeSeconds: Type.Integer(),
     numbers: Type.Union([Numbers, Type.Null()], { description: 'null for others than global admins.' }),
   },
-  { description: 'Status' },
+  { description: 'Status', [NAME]: 'Status' },
 )
 
 /** Registers the status. */
@@ -112,6 +116,7 @@ export function addStatusRoute(app: HttpApp, status: ServiceStatus): void {
     config: { credential: 'session' },
     schema: {
       tags: ['Operation'],
+      operationId: 'getStatus',
       summary: 'How is the service',
       description:
         'Whether it is well, its version and since when it runs; for global admins also the health of each part, throughput, ' +

@@ -1,60 +1,68 @@
 /** The administration of users, for global admins; everybody may read the own entry and change the own password. */
 import { Type } from 'typebox'
 import type { Registry } from '../identity/registry.ts'
-import type { User } from '../identity/users.ts'
+import { emailMaximum, type User } from '../identity/users.ts'
 import { changeOwnPassword } from './account.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, objectNotFound } from './errors.ts'
 import {
+  A_PARAGRAPH,
+  A_TRIMMED_LINE,
+  Created,
   Empty,
   flag,
   id,
   idInBody,
   idText,
   listOf,
-  PagingQuery,
   pageOf,
+  PagingQuery,
   responses,
-  text,
+  ruledText,
   timestamp,
   Timestamp,
   written,
 } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
-import { PasswordInput } from './login.ts'
+import { NewPassword, PasswordInput } from './login.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin } from './ownership.ts'
+import { NAME } from './schema-keywords.ts'
 
 /** The parts of the registry that users need. */
 export type UserRegistry = Pick<Registry, 'users' | 'passwords' | 'secondFactor'>
 
-const UserItem = Type.Object(
-  {
-    id: Type.String(),
-    username: Type.String(),
-    email: Type.String(),
-    isAdmin: Type.Boolean(),
-    isActive: Type.Boolean(),
-    note: Type.String(),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  },
-  { description: 'User' },
+const Members = {
+  id: id('User id.'),
+  username: Type.String(),
+  email: Type.String(),
+  isAdmin: Type.Boolean(),
+  isActive: Type.Boolean(),
+  note: Type.String(),
+}
+const Times = { createdAt: Timestamp, updatedAt: Timestamp }
+const UserItem = Type.Object({ ...Members, ...Times }, { description: 'User', [NAME]: 'User' })
+const UserDetails = Type.Object(
+  { user: Type.Object(Members, { [NAME]: 'UserFields' }), ...Times },
+  { description: 'A user by itself', [NAME]: 'UserDetails' },
 )
 
-const Email = text(320, 'User name, unique in any case.')
+const Email = ruledText(320, 'User name, unique in any case.', { ...A_TRIMMED_LINE, maxLength: emailMaximum })
 const Writable = {
   isAdmin: Type.Optional(flag('Global admin: sees and may do everything.')),
   isActive: Type.Optional(flag('Only active users can log in; true when not given.')),
-  note: Type.Optional(text(1000, 'For admins.')),
+  note: Type.Optional(ruledText(1000, 'For admins.', A_PARAGRAPH)),
 }
 
-const Membership = Type.Object({
-  organizationID: idInBody('Organization id.'),
-  isAdmin: Type.Optional(flag('Admin of the organization.')),
-  isDeviceAdmin: Type.Optional(flag('Device admin of the organization.')),
-  isGatewayAdmin: Type.Optional(flag('Gateway admin of the organization.')),
-})
+const Membership = Type.Object(
+  {
+    organizationID: idInBody('Organization id.'),
+    isAdmin: Type.Optional(flag('Admin of the organization.')),
+    isDeviceAdmin: Type.Optional(flag('Device admin of the organization.')),
+    isGatewayAdmin: Type.Optional(flag('Gateway admin of the organization.')),
+  },
+  { [NAME]: 'NewMembership' },
+)
 
 const Parameters = Type.Object({ id: id('User id.') })
 
@@ -79,10 +87,11 @@ function listUsers(app: HttpApp, registry: UserRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'listUsers',
       summary: 'List users',
       description: 'For global admins. Sorted by user name.',
       querystring: Type.Object(PagingQuery),
-      response: responses(listOf(UserItem, 'Users')),
+      response: responses(listOf(UserItem, 'UserList')),
     },
     handler: async (request) => {
       demandGlobalAdmin(viewerOf(request))
@@ -98,14 +107,15 @@ function createUser(app: HttpApp, registry: UserRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'createUser',
       summary: 'Create a user',
       description: 'For global admins.',
       body: Type.Object({
-        user: Type.Object({ email: Email, ...Writable }),
-        password: PasswordInput,
+        user: Type.Object({ email: Email, ...Writable }, { [NAME]: 'NewUser' }),
+        password: NewPassword,
         organizations: Type.Optional(Type.Array(Membership, { maxItems: 1000 })),
       }),
-      response: responses(Type.Object({ id: Type.String() })),
+      response: responses(Created),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -136,16 +146,11 @@ function getUser(app: HttpApp, registry: UserRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'getUser',
       summary: 'Get a user',
       description: 'For global admins, and for the user itself.',
       params: Parameters,
-      response: responses(
-        Type.Object({
-          user: Type.Omit(UserItem, ['createdAt', 'updatedAt']),
-          createdAt: Timestamp,
-          updatedAt: Timestamp,
-        }),
-      ),
+      response: responses(UserDetails),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
@@ -165,12 +170,15 @@ function changeUser(app: HttpApp, registry: UserRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'updateUser',
       summary: 'Change a user',
       description:
         'For global admins. Members that are left out stay. Deactivating ends sessions and connections at once. The last ' +
         'active global admin can’t be deactivated or demoted.',
       params: Parameters,
-      body: Type.Object({ user: Type.Object({ email: Type.Optional(Email), ...Writable }) }),
+      body: Type.Object({
+        user: Type.Object({ email: Type.Optional(Email), ...Writable }, { [NAME]: 'UserChanges' }),
+      }),
       response: responses(Empty),
     },
     handler: async (request) => {
@@ -196,6 +204,7 @@ function deleteUser(app: HttpApp, registry: UserRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'deleteUser',
       summary: 'Delete a user',
       description: 'For global admins. Takes memberships and tokens along, and ends sessions and connections at once.',
       params: Parameters,
@@ -217,11 +226,12 @@ function setPassword(app: HttpApp, registry: UserRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'setPassword',
       summary: 'Set a password',
       description:
         'A global admin sets anybody’s; for the own one everybody needs oldPassword. Ends the user’s sessions.',
       params: Parameters,
-      body: Type.Object({ password: PasswordInput, oldPassword: Type.Optional(PasswordInput) }),
+      body: Type.Object({ password: NewPassword, oldPassword: Type.Optional(PasswordInput) }),
       response: responses(Empty),
     },
     handler: async (request) => {
@@ -245,6 +255,7 @@ function resetSecondFactor(app: HttpApp, registry: UserRegistry): void {
     config,
     schema: {
       ...common,
+      operationId: 'resetSecondFactor',
       summary: 'Turn a user’s second factor off',
       description: 'For global admins, when somebody lost authenticator and recovery codes.',
       params: Parameters,

@@ -15,10 +15,12 @@ export interface PlacedDeviceRow extends DeviceRow {
 
 const nameMaximum = 100
 const descriptionMaximum = 1000
-/** Bounds of tags and of variables: with them a device takes at most some 40 KB, and usually none. */
-const entriesMaximum = 32
-const entryKeyMaximum = 100
-const entryValueMaximum = 1000
+/** How many tags a device may have, and how many variables: with these bounds it takes at most some 40 KB, and usually none. */
+export const entriesMaximum = 32
+/** Of a tag's or a variable's name, in characters. */
+export const entryKeyMaximum = 100
+/** Of a tag's or a variable's value, in characters. */
+export const entryValueMaximum = 1000
 
 /** The device that the row holds. */
 export function deviceOf(row: PlacedDeviceRow): Device {

@@ -1,3 +1,8 @@
+/** What is read as a DevEUI, as an expression of JSON Schema: in any case, and with an optional `0x` in front. */
+export const DEV_EUI_PATTERN = '^(?:0[xX])?[0-9a-fA-F]{16}$'
+
+const DEV_EUI = new RegExp(DEV_EUI_PATTERN)
+
 /**
  * The one spelling of a DevEUI: 16 hexadecimal digits in lower case. Takes any case and an optional `0x` in front;
  * `undefined` when the text is no DevEUI.
@@ -5,5 +10,5 @@
 export function parseDevEui(text: string): string | undefined {
   // The length first: a hostile megabyte must not reach the expression.
   if (text.length !== 16 && text.length !== 18) return undefined
-  return /^(?:0[xX])?([0-9a-fA-F]{16})$/.exec(text)?.[1]?.toLowerCase()
+  return DEV_EUI.test(text) ? text.slice(-16).toLowerCase() : undefined
 }

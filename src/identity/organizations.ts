@@ -60,7 +60,13 @@ export interface Organizations {
   list(viewer: Viewer, page: Page): Promise<Listed<Organization>>
 }
 
-const nameMaximum = 100
+/** Of a name and of a displayName, in characters. */
+export const nameMaximum = 100
+
+/** What a name is made of, as an expression of JSON Schema. */
+export const ORGANIZATION_NAME_PATTERN = '^[A-Za-z0-9_-]+$'
+
+const NAME = new RegExp(ORGANIZATION_NAME_PATTERN)
 
 /** The organizations of a store. */
 export function createOrganizations(store: Store, removal: DeviceRemoval): Organizations {
@@ -254,7 +260,7 @@ async function isNameTaken({ trx }: Unit, name: string): Promise<boolean> {
 }
 
 function refuseFields(fields: OrganizationFields): Refusal | undefined {
-  if (!isLine(fields.name, 1, nameMaximum) || !/^[\w-]+$/.test(fields.name)) {
+  if (!isLine(fields.name, 1, nameMaximum) || !NAME.test(fields.name)) {
     const rule = `name must have 1 to ${nameMaximum} letters (a to z), digits, "_" or "-"`
     return refuse('invalid_argument', 'invalid_name', rule)
   }

@@ -3,6 +3,26 @@ import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 /** The most of a search text that is looked for: nothing that is searched is longer. */
 const searchMaximum = 300
 
+/** Control characters and line separators, as they stand in a class of an expression. */
+const NOT_IN_LINE = String.raw`\u0000-\u001f\u007f-\u009f\u2028\u2029`
+
+/** The characters that `isLine` takes, as an expression of JSON Schema (ECMA-262). */
+export const LINE_PATTERN = `^[^${NOT_IN_LINE}]*$`
+
+/** The texts that `isName` takes, but for their length. The byte order mark is white space in ECMA-262, and not in all other dialects. */
+export const NAME_PATTERN = String.raw`^[^${NOT_IN_LINE}]*[^\s\ufeff${NOT_IN_LINE}][^${NOT_IN_LINE}]*$`
+
+/** The texts that `isTrimmedLine` takes, but for their length. */
+export const TRIMMED_LINE_PATTERN = String.raw`^[^\s\ufeff${NOT_IN_LINE}](?:[^${NOT_IN_LINE}]*[^\s\ufeff${NOT_IN_LINE}])?$`
+
+/** The characters that `isParagraph` takes. */
+export const PARAGRAPH_PATTERN = String.raw`^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$`
+
+const LINE = new RegExp(LINE_PATTERN, 'u')
+const NAME = new RegExp(NAME_PATTERN, 'u')
+const TRIMMED_LINE = new RegExp(TRIMMED_LINE_PATTERN, 'u')
+const PARAGRAPH = new RegExp(PARAGRAPH_PATTERN, 'u')
+
 /** The text without differences of case and of Unicode's compatibility forms. */
 export function foldText(text: string): string {
   return text.normalize('NFKC').toLowerCase()
@@ -13,17 +33,22 @@ export function foldText(text: string): string {
  * separators, no half surrogate pairs.
  */
 export function isLine(value: unknown, minimum: number, maximum: number): value is string {
-  return isText(value, minimum, maximum) && !/[\p{Cc}\u2028\u2029]/u.test(value)
+  return isText(value, minimum, maximum) && LINE.test(value)
 }
 
 /** A name of a thing, for people: a line of 1 to so many characters that shows something. */
 export function isName(value: unknown, maximum: number): value is string {
-  return isLine(value, 1, maximum) && value.trim() !== ''
+  return isText(value, 1, maximum) && NAME.test(value)
+}
+
+/** A line of 1 to so many characters, without white space at either end. */
+export function isTrimmedLine(value: unknown, maximum: number): value is string {
+  return isText(value, 1, maximum) && TRIMMED_LINE.test(value)
 }
 
 /** As `isLine`, but with line breaks and tabs. */
 export function isParagraph(value: unknown, maximum: number): value is string {
-  return isText(value, 0, maximum) && !/(?![\t\n\r])\p{Cc}/u.test(value)
+  return isText(value, 0, maximum) && PARAGRAPH.test(value)
 }
 
 function isText(value: unknown, minimum: number, maximum: number): value is string {

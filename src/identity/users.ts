@@ -16,7 +16,7 @@ import {
 } from './result.ts'
 import type { Schema } from './schema.ts'
 import type { Store, Unit } from './store.ts'
-import { contains, foldText, isLine, isParagraph, parseId, parseSearch } from './text-rules.ts'
+import { contains, foldText, isLine, isParagraph, isTrimmedLine, parseId, parseSearch } from './text-rules.ts'
 
 /** Somebody who can log in. */
 export interface User {
@@ -64,10 +64,12 @@ export interface Users {
   setPassword(id: string, password: string, actor: Actor): Promise<Result<void>>
 }
 
-const emailMaximum = 100
-const passwordMinimum = 8
-/** Long enough for any passphrase, short enough that hashing hostile input costs what any other costs. */
-const passwordMaximum = 128
+/** Of a user name, in characters. */
+export const emailMaximum = 100
+/** Of a password, in characters. */
+export const passwordMinimum = 8
+/** Of a password, in characters: long enough for any passphrase, short enough that hashing hostile input costs what any other costs. */
+export const passwordMaximum = 128
 const noteMaximum = 10_000
 /** Names that one call looks up: as many as a page has items. */
 const emailsMaximum = 1000
@@ -294,7 +296,7 @@ async function isLastAdmin({ trx }: Unit, id: number): Promise<boolean> {
 }
 
 function refuseFields(fields: UserFields): Refusal | undefined {
-  if (!isLine(fields.email, 1, emailMaximum) || fields.email !== fields.email.trim()) {
+  if (!isTrimmedLine(fields.email, emailMaximum)) {
     return refuse('invalid_argument', 'invalid_email', `email must have 1 to ${emailMaximum} characters on one line`)
   }
   if (!isParagraph(fields.note, noteMaximum)) {

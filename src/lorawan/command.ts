@@ -3,6 +3,8 @@
  * things to be converted: `"confirmed": "true"` is not true, and an fPort of 300 is not 44.
  */
 
+import { decodeBase64, MAXIMUM_DATA_BYTES } from './base64.ts'
+
 /** A command that can be put into a device's downlink queue. */
 export interface Command {
   readonly confirmed: boolean
@@ -65,9 +67,6 @@ export type CommandResult = { readonly ok: true; readonly command: Command } | C
  */
 export const MAXIMUM_COMMAND_BYTES = 65_536
 
-/** The most application data of one LoRaWAN frame at the best data rate, in bytes (RP002 §2, N). */
-const MAXIMUM_DATA_BYTES = 242
-
 const MAXIMUM_FPORT = 255
 const MAXIMUM_CHANNEL = 255
 /** Either side of 0: more levels than anybody sorts commands into. */
@@ -75,8 +74,9 @@ const MAXIMUM_PRIORITY = 1_000
 
 const NOT_A_TIME = 'is not a time by RFC 3339'
 const CHANNEL = /^(?:0|[1-9]\d{0,2})$/
-/** Goes into topics' payloads, logs, keys and paths as it is: no space, no control character. */
-const ID = /^[!-~]{1,64}$/
+/** A command's id, as an expression of JSON Schema. It goes into topics' payloads, logs, keys and paths as it is: no space, no control character. */
+export const COMMAND_ID_PATTERN = '^[!-~]{1,64}$'
+const ID = new RegExp(COMMAND_ID_PATTERN)
 const DEV_EUI = /^[0-9a-f]{16}$/i
 /** RFC 3339 with seconds and an offset; the fraction is optional. */
 const TIME = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
@@ -263,14 +263,6 @@ function textFault(
   if (value === undefined) return undefined
   if (typeof value !== 'string') return wrongType(member, 'a string', value)
   return shape.test(value) ? undefined : fault(member, code, text)
-}
-
-/** RFC 4648 §4: the standard alphabet, padding complete or left out, no stray bits in the last character. */
-function decodeBase64(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, 'base64')
-  // Node skips what is not base64 and takes the URL alphabet too; what was skipped or replaced doesn't come back.
-  const canonical = bytes.toString('base64')
-  return text === canonical || text === canonical.replace(/=+$/, '') ? bytes : undefined
 }
 
 function wrongType(member: string, wanted: string, value: unknown): CommandFault {

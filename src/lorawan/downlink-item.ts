@@ -12,17 +12,10 @@ import type { CommandObject } from './command.ts'
  * gateway has sent. `unconfirmed`: the network server has said nothing of it for too long, and nobody knows. The others are final.
  * What a network server says later counts nevertheless: an acknowledgement of the device outweighs a failure.
  */
-export type DownlinkState =
-  | 'queued'
-  | 'sent'
-  | 'acknowledged'
-  | 'not_acknowledged'
-  | 'unconfirmed'
-  | 'failed'
-  | 'expired'
-  | 'cancelled'
+export type DownlinkState = (typeof DOWNLINK_STATES)[number]
 
-const STATES: ReadonlySet<string> = new Set<DownlinkState>([
+/** All of them. */
+export const DOWNLINK_STATES = [
   'queued',
   'sent',
   'acknowledged',
@@ -31,7 +24,9 @@ const STATES: ReadonlySet<string> = new Set<DownlinkState>([
   'failed',
   'expired',
   'cancelled',
-])
+] as const
+
+const STATES: ReadonlySet<string> = new Set(DOWNLINK_STATES)
 
 /** What a command says: all that is told of it to a network server, and whose it is. Does not change. */
 export interface DownlinkContent {
