@@ -7,11 +7,14 @@ import { responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { withComponents } from './openapi-components.ts'
 
-/** Names of the security schemes that routes refer to. */
-export const SESSION_SECURITY = [{ bearer: [] }, { grpcMetadata: [] }]
+/**
+ * Names of the security schemes that routes refer to. The header of the API family is told in words alone: some generators send what they
+ * are given by all schemes of a route, and by one of an own header they would send it without the word Bearer.
+ */
+export const SESSION_SECURITY = [{ bearer: [] }]
 
 /** For the topic endpoints, which take a broker-access token as well. */
-export const SESSION_OR_BROKER_SECURITY = [{ bearer: [] }, { brokerAccess: [] }, { grpcMetadata: [] }]
+export const SESSION_OR_BROKER_SECURITY = [{ bearer: [] }, { brokerAccess: [] }]
 
 /** For network servers that post events. */
 export const SERVICE_CREDENTIAL_SECURITY = [{ serviceCredential: [] }]
@@ -24,6 +27,9 @@ const REFERENCE_CONTENT_SECURITY_POLICY =
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const BEARER = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } as const
+
+const OTHER_HEADER =
+  'The header `Grpc-Metadata-Authorization` takes it as well, with the same value (`Bearer`, a space, the JWT), and is looked at first.'
 
 const errorContent = { 'application/json': { schema: ErrorBodySchema } }
 const ERROR_RESPONSES = {
@@ -59,16 +65,10 @@ export async function registerOpenApi(app: HttpApp, baseUrl: string): Promise<vo
       tags: TAGS.map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
-          // The first one is what most generators send: by it the word Bearer is theirs to write.
-          bearer: { ...BEARER, description: 'The session JWT that `login` answers.' },
-          brokerAccess: { ...BEARER, description: 'The broker-access JWT that `createBrokerToken` answers.' },
-          grpcMetadata: {
-            type: 'apiKey',
-            in: 'header',
-            name: 'Grpc-Metadata-Authorization',
-            description:
-              'The same as `bearer` and `brokerAccess`, in the header of this API family. Its value is the word `Bearer`, a ' +
-              'space and the JWT. It is looked at first.',
+          bearer: { ...BEARER, description: `The session JWT that \`login\` answers. ${OTHER_HEADER}` },
+          brokerAccess: {
+            ...BEARER,
+            description: `The broker-access JWT that \`createBrokerToken\` answers. ${OTHER_HEADER}`,
           },
           serviceCredential: { type: 'http', scheme: 'basic', description: 'A service credential.' },
         },

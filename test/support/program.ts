@@ -9,6 +9,8 @@ export interface ProgramOptions {
   /** The whole environment but PATH. */
   readonly environment?: Readonly<Record<string, string>>
   readonly input?: string
+  /** Where it runs; the folder of this process where it is not given. */
+  readonly folder?: string
 }
 
 export interface ProgramEnd {
@@ -31,7 +33,7 @@ export class Program {
     this.#name = `${command} ${args.join(' ')}`.slice(0, 80)
     const { PATH = '' } = process.env
     const env = { PATH, ...options.environment }
-    this.#child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+    this.#child = spawn(command, args, { env, cwd: options.folder, stdio: ['pipe', 'pipe', 'pipe'] })
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#stdout += text
       this.#notify()

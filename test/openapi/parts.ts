@@ -1,0 +1,80 @@
+/** What looks at the OpenAPI document from outside: linters and generators, installed on demand, apart from the service's packages. */
+import { createHash } from 'node:crypto'
+import { cp, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type ProgramOptions, Program } from '../support/program.ts'
+
+const PARTS = fileURLToPath(new URL('parts/', import.meta.url))
+
+/** Where what is installed on demand is kept between runs; `name` tells one kind and version from another. */
+export function cacheFolder(name: string): string {
+  const base = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
+  return join(base, 'fieldgate', name)
+}
+
+/** The folder whose `node_modules` has the packages of `parts/package-lock.json`. The first call of a lock file asks the npm registry. */
+export async function installParts(): Promise<string> {
+  const lock = await readFile(join(PARTS, 'package-lock.json'))
+  const folder = cacheFolder(`openapi-parts-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`)
+  await installOnce(folder, async (scratch) => {
+    for (const name of ['package.json', 'package-lock.json']) await cp(join(PARTS, name), join(scratch, name))
+    await ran('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { folder: scratch })
+  })
+  return folder
+}
+
+/** Makes a folder by `install`, in another place first: one that is there is whole. */
+export async function installOnce(folder: string, install: (scratch: string) => Promise<void>): Promise<void> {
+  if (await isThere(folder)) return
+  await mkdir(join(folder, '..'), { recursive: true })
+  const scratch = await mkdtemp(`${folder}.`)
+  try {
+    await install(scratch)
+    await rename(scratch, folder)
+  } catch (error) {
+    // Somebody else was faster.
+    if (!(await isThere(folder))) throw error
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+/** Whether there is a file or a folder. */
+export async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** How a program is run. */
+interface RunOptions {
+  readonly folder: string
+  readonly environment?: Readonly<Record<string, string>>
+  /** The longest that it may take, in milliseconds. */
+  readonly timeoutMs?: number
+}
+
+/** Runs a program in a folder, with this process's environment and more; answers its output, and throws with it where it fails. */
+export async function ran(command: string, args: readonly string[], options: RunOptions): Promise<string> {
+  const inherited = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  // Node's test runner talks to its children by this one.
+  const environment = { ...Object.fromEntries(inherited), NODE_TEST_CONTEXT: '', ...options.environment }
+  const how: ProgramOptions = { environment, folder: options.folder }
+  await using program = new Program(command, args, how)
+  const { code, stdout, stderr } = await program.ended(options.timeoutMs ?? 110_000)
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`)
+  return stdout + stderr
+}
+
+/** Runs one of the installed packages' programs, named by its file, on this Node. */
+export async function ranPart(
+  parts: string,
+  file: string,
+  args: readonly string[],
+  options: RunOptions,
+): Promise<string> {
+  return ran(process.execPath, [join(parts, 'node_modules', file), ...args], options)
+}
