@@ -37,7 +37,7 @@ const WrittenPairs = Type.Unsafe<Record<string, string>>({ type: 'object', addit
 
 /** Members of a device that a body may set, beyond its DevEUI. */
 export const WritableDevice = {
-  name: Type.Optional(ruledText(100, 'Name; the DevEUI when not given.', A_NAME)),
+  name: Type.Optional(ruledText(100, 'Name.', A_NAME)),
   applicationID: Type.Optional(applicationIdInBody('Application id.')),
   description: Type.Optional(ruledText(1000, 'For people.', A_PARAGRAPH)),
   deviceProfileID: Type.Optional(ruledText(64, 'Device profile of the network server.', A_LINE)),

@@ -21,7 +21,7 @@ import {
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { deviceFor, type OwnershipRegistry } from './ownership.ts'
-import { NAME } from './schema-keywords.ts'
+import { DOCUMENTED, NAME } from './schema-keywords.ts'
 import { compileValidator } from './validate.ts'
 
 /** The commands of the deployment, as far as this interface needs them. */
@@ -30,7 +30,11 @@ export type DeviceCommands = Pick<Commands, 'submit' | 'list' | 'cancel' | 'flus
 const Parameters = Type.Object({ devEui: DevEuiInput })
 const ItemParameters = Type.Object({
   devEui: DevEuiInput,
-  id: Type.String({ description: 'The command’s id: the sender’s, or the one that the service gave it.' }),
+  id: Type.String({
+    description: 'The command’s id: the sender’s, or the one that the service gave it.',
+    examples: ['valve-7'],
+    [DOCUMENTED]: { type: 'string', pattern: COMMAND_ID_PATTERN },
+  }),
 })
 
 /** Registers the routes of the downlink queue. */
@@ -73,7 +77,13 @@ const GivenItem = Type.Object(
         examples: ['valve-7'],
       }),
     ),
-    expiresAt: Type.Optional(Timestamp),
+    expiresAt: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'RFC 3339 with seconds and an offset. After it the command is not handed over any more.',
+        examples: ['2035-01-01T00:00:00Z'],
+      }),
+    ),
     priority: Type.Optional(
       Type.Integer({ minimum: -1000, maximum: 1000, description: 'Higher goes first; 0 when not given.' }),
     ),

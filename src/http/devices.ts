@@ -12,6 +12,7 @@ import {
 } from './device-fields.ts'
 import { accepted, objectNotFound } from './errors.ts'
 import {
+  A_NAME_OR_NOTHING,
   applicationIdInBody,
   DevEui,
   DevEuiInput,
@@ -25,6 +26,7 @@ import {
   pageOf,
   PagingQuery,
   responses,
+  ruledText,
   written,
 } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
@@ -96,7 +98,12 @@ function createDevice(app: HttpApp, registry: OwnershipRegistry): void {
         'For device admins and admins of the organization. A DevEUI belongs to one device in the whole deployment.',
       body: Type.Object({
         device: Type.Object(
-          { devEUI: DevEuiInput, ...WritableDevice, applicationID: applicationIdInBody('Application id.') },
+          {
+            devEUI: DevEuiInput,
+            ...WritableDevice,
+            name: Type.Optional(ruledText(100, 'Name; the DevEUI when not given.', A_NAME_OR_NOTHING)),
+            applicationID: applicationIdInBody('Application id.'),
+          },
           { [NAME]: 'NewDevice' },
         ),
       }),

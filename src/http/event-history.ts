@@ -12,7 +12,7 @@ import { applicationId, choice, DevEui, DevEuiInput, devEuiOf, Timestamp } from 
 import type { HttpApp } from './http-app.ts'
 import { SESSION_OR_BROKER_SECURITY } from './openapi.ts'
 import { demandIn, type OwnershipRegistry } from './ownership.ts'
-import { ALSO_ACCEPTS, DOCUMENTED, NAME } from './schema-keywords.ts'
+import { DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 /** The parts of the registry that history needs. */
@@ -106,7 +106,7 @@ const Query = Type.Object({
     Type.Union([Type.String({ maxLength: 200 }), Type.Array(Type.String({ maxLength: 200 }), { maxItems: 32 })], {
       description: 'Only these kinds, given repeatedly or with commas.',
       [RULE]: kindRule,
-      [DOCUMENTED]: { type: 'array', maxItems: 32, items: Kind, [ALSO_ACCEPTS]: ['string'] },
+      [DOCUMENTED]: { type: 'array', maxItems: 32, items: Kind },
     }),
   ),
   after: Type.Optional(

@@ -121,6 +121,9 @@ interface TextRule {
 /** The rule of `isName`. */
 export const A_NAME: TextRule = { minLength: 1, pattern: NAME_PATTERN }
 
+/** The same where nothing means that the service chooses one. */
+export const A_NAME_OR_NOTHING: TextRule = { pattern: `^$|${NAME_PATTERN}` }
+
 /** The rule of `isLine`. */
 export const A_LINE: TextRule = { pattern: LINE_PATTERN }
 

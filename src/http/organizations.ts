@@ -6,6 +6,7 @@ import { viewerOf } from './authenticate.ts'
 import { accepted, permissionDenied } from './errors.ts'
 import {
   A_NAME,
+  A_NAME_OR_NOTHING,
   Created,
   Empty,
   flag,
@@ -46,6 +47,10 @@ const Name = ruledText(100, 'Letters, digits, _ and -; unique in the deployment.
   pattern: ORGANIZATION_NAME_PATTERN,
 })
 const DisplayName = ruledText(200, 'Name for people.', { ...A_NAME, maxLength: nameMaximum })
+const FirstDisplayName = ruledText(200, 'Name for people; the name when not given.', {
+  ...A_NAME_OR_NOTHING,
+  maxLength: nameMaximum,
+})
 const CanHaveGateways = flag('Whether the organization may have gateways of its own.')
 
 const Parameters = Type.Object({ id: id('Organization id.') })
@@ -94,7 +99,7 @@ function createOrganization(app: HttpApp, registry: OrganizationRegistry): void 
         organization: Type.Object(
           {
             name: Name,
-            displayName: Type.Optional(DisplayName),
+            displayName: Type.Optional(FirstDisplayName),
             canHaveGateways: Type.Optional(CanHaveGateways),
           },
           { [NAME]: 'NewOrganization' },

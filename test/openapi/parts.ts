@@ -1,9 +1,9 @@
 /** What looks at the OpenAPI document from outside: linters and generators, installed on demand, apart from the service's packages. */
-import { createHash } from 'node:crypto'
-import { cp, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { npmParts } from '../support/npm-parts.ts'
 import { type ProgramOptions, Program } from '../support/program.ts'
 
 const PARTS = fileURLToPath(new URL('parts/', import.meta.url))
@@ -14,15 +14,9 @@ export function cacheFolder(name: string): string {
   return join(base, 'fieldgate', name)
 }
 
-/** The folder whose `node_modules` has the packages of `parts/package-lock.json`. The first call of a lock file asks the npm registry. */
-export async function installParts(): Promise<string> {
-  const lock = await readFile(join(PARTS, 'package-lock.json'))
-  const folder = cacheFolder(`openapi-parts-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`)
-  await installOnce(folder, async (scratch) => {
-    for (const name of ['package.json', 'package-lock.json']) await cp(join(PARTS, name), join(scratch, name))
-    await ran('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { folder: scratch })
-  })
-  return folder
+/** The folder whose `node_modules` has the packages of `parts/`. */
+export function installParts(): Promise<string> {
+  return npmParts(PARTS)
 }
 
 /** Makes a folder by `install`, in another place first: one that is there is whole. */
@@ -41,8 +35,7 @@ export async function installOnce(folder: string, install: (scratch: string) => 
   }
 }
 
-/** Whether there is a file or a folder. */
-export async function isThere(path: string): Promise<boolean> {
+async function isThere(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     () => false,
@@ -55,6 +48,8 @@ interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** The longest that it may take, in milliseconds. */
   readonly timeoutMs?: number
+  /** Exit codes that are no failure; 0 alone where they are not given. */
+  readonly acceptedCodes?: readonly number[]
 }
 
 /** Runs a program in a folder, with this process's environment and more; answers its output, and throws with it where it fails. */
@@ -65,7 +60,8 @@ export async function ran(command: string, args: readonly string[], options: Run
   const how: ProgramOptions = { environment, folder: options.folder }
   await using program = new Program(command, args, how)
   const { code, stdout, stderr } = await program.ended(options.timeoutMs ?? 110_000)
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`)
+  if (!(options.acceptedCodes ?? [0]).includes(code ?? -1))
+    throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`)
   return stdout + stderr
 }
 

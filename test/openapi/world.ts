@@ -32,7 +32,7 @@ export async function openWorld(how: 'in process' | 'as child' = 'in process'): 
   const service =
     how === 'in process'
       ? await startInProcess({ environment })
-      : await startAsProcess(await makeFolder(), { ...environment, FIELDGATE_LOG_LEVEL: 'warn' })
+      : await startAsProcess(join(folder, 'data'), { ...environment, FIELDGATE_LOG_LEVEL: 'warn' })
   const administration = new Administration(service)
   const organizationId = await administration.organization('acme')
   const member = await administration.person([{ organizationId }])

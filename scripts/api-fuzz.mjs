@@ -1,0 +1,13 @@
+// npm run api-fuzz -- [minutes] [seed]: installs and builds what is missing, then lets Schemathesis loose on the HTTP interface.
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
+
+ensureInstalled()
+ensureBuilt()
+const child = spawn(pinnedNode, [join(root, 'test', 'openapi', 'fuzz', 'main.ts'), ...process.argv.slice(2)], {
+  stdio: 'inherit',
+})
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => child.kill('SIGTERM'))
+child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)))

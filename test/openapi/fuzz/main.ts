@@ -1,0 +1,42 @@
+/**
+ * `npm run api-fuzz -- [minutes] [seed]`: Schemathesis makes requests out of the OpenAPI document that a running service
+ * serves, good ones and bad ones, one by one and in chains, and holds each answer against it. Five minutes unless told otherwise.
+ */
+import { ranFuzzer, type Turn } from './turn.ts'
+
+const [minutes = 5, seed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number)
+if (!(minutes > 0) || !Number.isInteger(seed)) {
+  console.error('Usage: npm run api-fuzz -- [minutes] [seed]')
+  process.exit(2)
+}
+
+/** The longest turn on one service: what a fuzzer has deleted is there again on the next. */
+const TURN_SECONDS = 300
+/** A shorter one does not come past the cases that every turn begins with. */
+const SHORTEST_TURN_SECONDS = 45
+
+const PEOPLE: readonly Turn['person'][] = ['admin', 'member', 'leaver']
+
+console.log(`Fuzzing the HTTP interface for ${minutes} minutes, seed ${seed} ...`)
+const untilMs = performance.now() + minutes * 60_000
+let cases = 0
+let failures = 0
+let turns = 0
+while (performance.now() < untilMs) {
+  const person = PEOPLE[turns % PEOPLE.length] ?? 'admin'
+  const leftSeconds = Math.ceil((untilMs - performance.now()) / 1000)
+  // A leaver has few routes, and a member hears 403 of many.
+  const share = person === 'admin' ? TURN_SECONDS : person === 'member' ? TURN_SECONDS / 2 : SHORTEST_TURN_SECONDS
+  const seconds = Math.max(SHORTEST_TURN_SECONDS, Math.min(share, leftSeconds))
+  const found = await ranFuzzer({ person, seconds, seed: seed + turns })
+  console.log(
+    `${person}, seed ${seed + turns}, ${seconds} s: ${found.cases} cases, ${found.accepted} accepted, ${found.failures} failed`,
+  )
+  if (found.failures > 0) console.log(found.report)
+  cases += found.cases
+  failures += found.failures
+  turns += 1
+}
+console.log(`seed ${seed}: ${cases} cases in ${turns} turns`)
+console.log(`${cases - failures} passed, ${failures} failed`)
+process.exitCode = failures === 0 ? 0 : 1

@@ -1,0 +1,21 @@
+/** The document with everything that the service accepts. */
+import { ALSO_ACCEPTS } from '../../../src/http/schema-keywords.ts'
+
+/**
+ * A copy in which what `x-also-accepts` names is a choice of the schema: what a client that was generated needs not know is no
+ * fault of the service's either.
+ */
+export function widened(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(widened)
+  if (typeof value !== 'object' || value === null) return value
+  const { [ALSO_ACCEPTS]: others, ...node } = Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, key === ALSO_ACCEPTS ? member : widened(member)]),
+  )
+  if (!Array.isArray(others)) return node
+  return { anyOf: [node, ...others.map((type: unknown) => TYPES[String(type)])] }
+}
+
+/** A larger number would have lost its last digits already in the client's JSON. */
+const TYPES: Readonly<Record<string, object>> = {
+  integer: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+}
