@@ -29,6 +29,10 @@ RULES = [
     (r"testCodec$", r"invalid_argument$", r"hex: is given, and data as well$"),
     (r"sendCommand$", r"command_expired$", r""),
     (r"sendCommand$", r"command_member_missing$", r"deviceQueueItem\.data: is missing, and (json)?[oO]bject as well$"),
+    # What an object must look like is its application's codec's to say.
+    (r"sendCommand$", r"command_(codec_missing|codec_failed|data_too_long)$", r""),
+    (r"sendCommand$", r"command_id_taken$", r""),
+    (r"sendCommand$", r"command_\w+$", r"deviceQueueItem\.(object|jsonObject)\b"),
     (r"sendCommand$", r"invalid_argument$", r"deviceQueueItem\.jsonObject: is not JSON$"),
     (r"list(Device|Application)Events$", r"invalid_argument$", r"from: must not be later than to$"),
     (r"list(Device|Application)Events$", r"invalid_argument$", r"after: must be the id of an event of this application"),
