@@ -21,7 +21,7 @@ import {
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { deviceFor, type OwnershipRegistry } from './ownership.ts'
-import { DOCUMENTED, NAME } from './schema-keywords.ts'
+import { ALSO_ACCEPTS, DOCUMENTED, NAME } from './schema-keywords.ts'
 import { compileValidator } from './validate.ts'
 
 /** The commands of the deployment, as far as this interface needs them. */
@@ -65,6 +65,7 @@ const GivenItem = Type.Object(
       Type.String({
         description: 'A JSON object for the application’s codec, as text; it wins over data.',
         contentMediaType: 'application/json',
+        [DOCUMENTED]: { type: 'string', contentMediaType: 'application/json', [ALSO_ACCEPTS]: ['object'] },
       }),
     ),
     object: Type.Optional(

@@ -41,7 +41,6 @@ const CHECKS = [
   'missing_required_header',
   'unsupported_method',
   'allow_header_conformance',
-  'use_after_free',
   'ensure_resource_availability',
   'ignored_auth',
   'valid_data_is_accepted',

@@ -17,5 +17,6 @@ export function widened(value: unknown): unknown {
 
 /** A larger number would have lost its last digits already in the client's JSON. */
 const TYPES: Readonly<Record<string, object>> = {
+  object: { type: 'object' },
   integer: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
 }
