@@ -4,6 +4,7 @@ import { OrganizationApplications } from './access/organization-applications.ts'
 import type { Publisher } from './broker/consumer.ts'
 import type { Registry } from './identity/registry.ts'
 import type { Log } from './log.ts'
+import type { CommandNaming } from './lorawan/command-naming.ts'
 import type { EventSink, NetworkServer } from './lorawan/network-server.ts'
 import { RECONNECTING } from './lorawan/network-servers/backoff.ts'
 import { openBrokerSocket } from './lorawan/network-servers/broker-socket.ts'
@@ -42,8 +43,8 @@ export interface NetworkServersParts {
   readonly publisher: Publisher
   /** The network server can be reached (again). */
   readonly ready: (networkServer: NetworkServer) => void
-  /** Whether the application's network server tells commands apart by frame counters alone. */
-  readonly countsFrames: (applicationId: string) => boolean
+  /** Which applications' network servers name commands in their events. */
+  readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
   readonly log: Log
 }
 
@@ -138,7 +139,7 @@ async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<Net
     ...common(opening),
     sink: opening.sinkOf(organizationId ?? null),
     mayServe: (applicationId) => own?.has(applicationId) ?? true,
-    countsFrames: opening.parts.countsFrames,
+    naming: opening.parts.naming,
     openSocket: () => openBrokerSocket(entry.address),
   })
 }

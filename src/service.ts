@@ -174,7 +174,7 @@ async function compose(
     registry,
     publisher: uplinkPath,
     ready: () => downlinks.ready(),
-    countsFrames: (applicationId) => downlinks.naming.countsFrames(applicationId),
+    naming: downlinks.naming,
     log: log.child({ room: 'lorawan' }),
   })
   cleanups.push(() => ofSettings.close())

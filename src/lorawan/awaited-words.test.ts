@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readCommand } from './command.ts'
-import { queueItemIdOf } from './downlink-item.ts'
+import { downlinkIdOf } from './downlink-item.ts'
 import { DEVICE, MemoryState, openTestDownlinks, OTHER_DEVICE, WORD_WAIT_MS } from './downlinks.testing.ts'
 import type { TestDownlinks } from './downlinks.testing.ts'
 
@@ -28,9 +28,9 @@ describe('a command of which the network server says nothing', () => {
   it('is what the network server says of it later', async () => {
     const downlinks = await sent(['a', 'b', 'c'], { confirmed: true })
     await pass(downlinks, WORD_WAIT_MS)
-    tell(downlinks, 'txack', { queueItemId: queueItemIdOf('a'), fCntDown: 3 })
-    tell(downlinks, 'ack', { queueItemId: queueItemIdOf('b'), acknowledged: true, fCntDown: 4 })
-    tell(downlinks, 'log', { level: 'ERROR', code: 'EXPIRED', context: { queue_item_id: queueItemIdOf('c') } })
+    tell(downlinks, 'txack', { queueItemId: downlinkIdOf(DEVICE, 'a'), fCntDown: 3 })
+    tell(downlinks, 'ack', { queueItemId: downlinkIdOf(DEVICE, 'b'), acknowledged: true, fCntDown: 4 })
+    tell(downlinks, 'log', { level: 'ERROR', code: 'EXPIRED', context: { queue_item_id: downlinkIdOf(DEVICE, 'c') } })
     assert.deepEqual(standing(downlinks), ['c expired', 'b acknowledged', 'a sent'])
     assert.deepEqual(downlinks.commands.list('1', DEVICE).at(-1)?.failure, undefined)
     // Of the first it was told that a gateway has sent it; whether the device has acknowledged it is awaited from then on.
@@ -41,7 +41,7 @@ describe('a command of which the network server says nothing', () => {
 
   it('stays as it is where a gateway has sent it, and no acknowledgement is asked for', async () => {
     const downlinks = await sent(['a'])
-    tell(downlinks, 'txack', { queueItemId: queueItemIdOf('a'), fCntDown: 3 })
+    tell(downlinks, 'txack', { queueItemId: downlinkIdOf(DEVICE, 'a'), fCntDown: 3 })
     await pass(downlinks, 2 * WORD_WAIT_MS)
     assert.deepEqual(standing(downlinks), ['a sent'])
   })
@@ -50,7 +50,7 @@ describe('a command of which the network server says nothing', () => {
     const downlinks = await sent(['a', 'b'])
     await uplink(downlinks)
     // The first goes out with an uplink; the second may have waited behind it.
-    tell(downlinks, 'txack', { queueItemId: queueItemIdOf('a'), fCntDown: 3 })
+    tell(downlinks, 'txack', { queueItemId: downlinkIdOf(DEVICE, 'a'), fCntDown: 3 })
     await pass(downlinks, 30_000)
     await uplink(downlinks)
     await pass(downlinks, 30_000)
@@ -65,7 +65,7 @@ describe('a command of which the network server says nothing', () => {
 
   it('may wait behind one that the device has not acknowledged yet', async () => {
     const downlinks = await sent(['a', 'b'], { confirmed: true })
-    tell(downlinks, 'txack', { queueItemId: queueItemIdOf('a'), fCntDown: 3 })
+    tell(downlinks, 'txack', { queueItemId: downlinkIdOf(DEVICE, 'a'), fCntDown: 3 })
     for (let uplinks = 0; uplinks < 4; uplinks += 1) {
       await uplink(downlinks)
       await pass(downlinks, 30_000)
@@ -117,7 +117,7 @@ describe('the next command, where the network server names none in its events', 
     assert.deepEqual(standing(downlinks), ['c sent', 'b cancelled', 'a sent'])
     assert.deepEqual(
       downlinks.server.offered.map(({ id }) => id),
-      ['a', 'c'].map(queueItemIdOf),
+      ['a', 'c'].map((id) => downlinkIdOf(DEVICE, id)),
     )
   })
 

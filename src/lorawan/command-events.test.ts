@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readCommand } from './command.ts'
-import { queueItemIdOf } from './downlink-item.ts'
+import { downlinkIdOf } from './downlink-item.ts'
 import { AWAY, DEVICE, openTestDownlinks } from './downlinks.testing.ts'
 import type { TestDownlinks } from './downlinks.testing.ts'
 
@@ -14,7 +14,7 @@ const B = {
 describe('an event about a command', () => {
   it('of family B is matched by its queueItemId, and gets the sender’s id', async () => {
     const downlinks = await sentAtOnce(['first', 'second'])
-    const queueItemId = queueItemIdOf('second')
+    const queueItemId = downlinkIdOf(DEVICE, 'second')
     tell(downlinks, 'txack', { ...B, queueItemId, fCntDown: 41 })
     tell(downlinks, 'ack', { ...B, queueItemId: queueItemId.toUpperCase(), acknowledged: true, fCntDown: 41 })
     assert.deepEqual(downlinks.told('/event/txack'), [{ commandId: 'second', ...B, queueItemId, fCntDown: 41 }])
@@ -118,9 +118,9 @@ describe('an event about a command', () => {
   it('that the network server has discarded has failed, and is told in its event alone', async () => {
     const downlinks = await sent(['first', 'second', 'third'])
     await hear(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too\nlong\u202e', fCnt: 7 })
-    const context = { queue_item_id: queueItemIdOf('second') }
+    const context = { queue_item_id: downlinkIdOf(DEVICE, 'second') }
     tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'EXPIRED', description: 'has expired', context })
-    const third = { queue_item_id: queueItemIdOf('third') }
+    const third = { queue_item_id: downlinkIdOf(DEVICE, 'third') }
     tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'F_CNT_DOWN', context: third })
     await downlinks.settle()
     assert.deepEqual(
@@ -142,7 +142,7 @@ describe('an event about a command', () => {
     downlinks.server.answer = AWAY
     for (const id of ['first', 'second']) await send(downlinks, id, true)
     await downlinks.settle()
-    const [first, second] = ['first', 'second'].map((id) => ({ queue_item_id: queueItemIdOf(id) }))
+    const [first, second] = ['first', 'second'].map((id) => ({ queue_item_id: downlinkIdOf(DEVICE, id) }))
     tell(downlinks, 'log', { ...B, level: 'INFO', code: 'UNKNOWN', context: first })
     assert.deepEqual(standing(downlinks), ['second queued', 'first sent'])
     tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'UNKNOWN', description: 'no path', context: first })
@@ -157,7 +157,7 @@ describe('an event about a command', () => {
 
   it('outweighs a failure when the device has acknowledged after all', async () => {
     const downlinks = await sent(['first'])
-    const queueItemId = queueItemIdOf('first')
+    const queueItemId = downlinkIdOf(DEVICE, 'first')
     const context = { queue_item_id: queueItemId }
     tell(downlinks, 'log', { ...B, level: 'ERROR', code: 'DOWNLINK_GATEWAY', context })
     tell(downlinks, 'ack', { ...B, queueItemId, acknowledged: true })
@@ -171,7 +171,7 @@ describe('an event about a command', () => {
     downlinks.server.answer = () => answer.promise
     await send(downlinks, 'first', true)
     await downlinks.settle()
-    tell(downlinks, 'txack', { ...B, queueItemId: queueItemIdOf('first'), fCntDown: 1 })
+    tell(downlinks, 'txack', { ...B, queueItemId: downlinkIdOf(DEVICE, 'first'), fCntDown: 1 })
     assert.deepEqual(standing(downlinks), ['first sent 1'])
     answer.resolve({ outcome: 'taken' })
     await downlinks.settle()
@@ -194,7 +194,7 @@ describe('every other event', () => {
     const other = '1112131415161718'
     const cases: readonly [string, string | object, string?][] = [
       ['txack', { ...A, fCnt: 1 }, other],
-      ['txack', { ...B, queueItemId: queueItemIdOf('nothing') }],
+      ['txack', { ...B, queueItemId: downlinkIdOf(DEVICE, 'nothing') }],
       ['txack', { ...B, queueItemId: 5 }],
       ['txack', A],
       ['ack', { ...A, acknowledged: true }],

@@ -236,7 +236,7 @@ export class DownlinkHandOver {
   }
 
   #downlinkOf(item: DownlinkItem, applicationId: string): Downlink {
-    const { queueItemId: id, inDoubtSinceMs, content } = item
+    const { downlinkId: id, inDoubtSinceMs, content } = item
     const { devEui, confirmed, fPort, data, object, expiresAtMs, replaces } = content
     const downlink = { id, applicationId, devEui, confirmed, fPort, data, object, expiresAtMs, replaces }
     if (inDoubtSinceMs === undefined) return downlink

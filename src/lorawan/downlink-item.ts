@@ -71,12 +71,24 @@ const NAMESPACE = Buffer.from('9f6a3f1c2f0f4f0aa6b3b9c4d7e81a52', 'hex')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /**
- * The UUID by which network servers know a command, for newer ones take nothing else: the id itself where it is one (in lower
- * case), else a UUID made of it (RFC 9562 §5.5, version 5). Two ids with one UUID name one command.
+ * The UUID that stands for a sender's id among the commands of one device: the id itself where it is one (in lower case), else a UUID
+ * made of it. Two ids with one UUID name one command.
  */
 export function queueItemIdOf(id: string): string {
-  if (UUID.test(id)) return id.toLowerCase()
-  const hash = createHash('sha1').update(NAMESPACE).update(id, 'latin1').digest().subarray(0, 16)
+  return UUID.test(id) ? id.toLowerCase() : uuidOf(id)
+}
+
+/**
+ * The UUID by which network servers know a command. It is made of the device as well: senders give one id to commands for many
+ * devices, and ChirpStack v4 drops a second command of one id without a word, whosever device it is for.
+ */
+export function downlinkIdOf(devEui: string, id: string): string {
+  return uuidOf(`${devEui}/${queueItemIdOf(id)}`)
+}
+
+/** A UUID of a text (RFC 9562 §5.5, version 5). */
+function uuidOf(text: string): string {
+  const hash = createHash('sha1').update(NAMESPACE).update(text, 'latin1').digest().subarray(0, 16)
   hash[6] = ((hash[6] as number) & 0x0f) | 0x50
   hash[8] = ((hash[8] as number) & 0x3f) | 0x80
   const hex = hash.toString('hex')
@@ -85,7 +97,10 @@ export function queueItemIdOf(id: string): string {
 
 export class DownlinkItem {
   readonly content: DownlinkContent
+  /** Among the commands of its device. */
   readonly queueItemId: string
+  /** By which network servers know it. */
+  readonly downlinkId: string
   /** Commands of one device and priority go in this order. */
   readonly sequence: number
   readonly createdAtMs: number
@@ -119,6 +134,7 @@ export class DownlinkItem {
   constructor(content: DownlinkContent, sequence: number, createdAtMs: number) {
     this.content = content
     this.queueItemId = queueItemIdOf(content.id)
+    this.downlinkId = downlinkIdOf(content.devEui, content.id)
     this.sequence = sequence
     this.createdAtMs = createdAtMs
   }

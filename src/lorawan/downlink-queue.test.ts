@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { queueItemIdOf } from './downlink-item.ts'
+import { downlinkIdOf } from './downlink-item.ts'
 import { DOWNLINK_QUEUE_LIMITS } from './downlink-queue.ts'
 import { AWAY, DEVICE, MemoryState, openTestDownlinks, OTHER_DEVICE, TestNetworkServer } from './downlinks.testing.ts'
 import type { TestDownlinks } from './downlinks.testing.ts'
@@ -18,7 +18,7 @@ describe('a command in the queue', () => {
     release()
     assert.deepEqual(await answer, { ok: true, id: 'a', state: 'queued', isRepeated: false })
     await downlinks.settle()
-    assert.equal(downlinks.server.offered[0]?.id, queueItemIdOf('a'))
+    assert.equal(downlinks.server.offered[0]?.id, downlinkIdOf(DEVICE, 'a'))
     assert.deepEqual(states(downlinks), ['a sent'])
   })
 
@@ -46,7 +46,7 @@ describe('a command in the queue', () => {
     await downlinks.settle()
     assert.deepEqual(
       downlinks.server.offered.map(({ id }) => id),
-      ['a', 'b', 'c'].map(queueItemIdOf),
+      ['a', 'b', 'c'].map((id) => downlinkIdOf(DEVICE, id)),
     )
   })
 
@@ -95,7 +95,7 @@ describe('a command in the queue', () => {
   it('has failed when the network server refuses it, and holds up no other', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = ({ id }) =>
-      id === queueItemIdOf('a') ? { outcome: 'refused', reason: 'fPort 225 is reserved' } : { outcome: 'taken' }
+      id === downlinkIdOf(DEVICE, 'a') ? { outcome: 'refused', reason: 'fPort 225 is reserved' } : { outcome: 'taken' }
     for (const id of ['a', 'b']) await send(downlinks, { id })
     await downlinks.settle()
     assert.deepEqual(states(downlinks), ['b sent', 'a failed'])
@@ -158,13 +158,16 @@ describe('the same id', () => {
     assert.equal(downlinks.server.offered.length, 4)
   })
 
-  it('is a UUID for network servers: itself, or always the same one made of it', () => {
+  it('is a UUID for network servers, another one for each device and always the same', () => {
     const uuid = '8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4d'
-    assert.equal(queueItemIdOf(uuid), uuid)
-    assert.equal(queueItemIdOf(uuid.toUpperCase()), uuid)
-    assert.match(queueItemIdOf('valve-7'), /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-    assert.equal(queueItemIdOf('valve-7'), '8bf41ea6-f9fd-5228-8364-4a85b963c2f0')
-    assert.notEqual(queueItemIdOf('valve-7'), queueItemIdOf('valve-8'))
+    const id = downlinkIdOf(DEVICE, 'valve-7')
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    assert.equal(downlinkIdOf(DEVICE, uuid), downlinkIdOf(DEVICE, uuid.toUpperCase()))
+    const all = ['valve-7', 'valve-8', uuid].flatMap((one) => [
+      downlinkIdOf(DEVICE, one),
+      downlinkIdOf(OTHER_DEVICE, one),
+    ])
+    assert.equal(new Set(all).size, 6)
   })
 })
 
@@ -183,7 +186,7 @@ describe('a restart', () => {
     await after.settle()
     assert.deepEqual(
       server.offered.map(({ id }) => id),
-      ['b', 'a'].map(queueItemIdOf),
+      ['b', 'a'].map((id) => downlinkIdOf(DEVICE, id)),
     )
     assert.deepEqual(states(after), ['a sent', 'b sent', 'taken sent'])
     const again = await send(after, { id: 'taken' })
@@ -223,7 +226,7 @@ describe('a restart', () => {
           }
           await downlinks.settle()
         }
-        assert.deepEqual([...taken].toSorted(), accepted.map(queueItemIdOf).toSorted())
+        assert.deepEqual([...taken].toSorted(), accepted.map((id) => downlinkIdOf(DEVICE, id)).toSorted())
         // In order: the queue's listing tells the latest first.
         assert.deepEqual(ids(downlinks), accepted.toReversed())
       },

@@ -319,8 +319,8 @@ export class DownlinkQueue {
     return this.#shelves.device(devEui) !== undefined
   }
 
-  find(devEui: string, queueItemId: string): DownlinkItem | undefined {
-    return this.#shelves.find(devEui, queueItemId)
+  find(devEui: string, id: string): DownlinkItem | undefined {
+    return this.#shelves.find(devEui, id)
   }
 
   /** The command by an id that an event names: the network server's own, else the one that it was given. */

@@ -37,9 +37,10 @@ export class DownlinkShelves {
     return this.#organizations.get(organizationId)?.waiting ?? 0
   }
 
-  find(devEui: string, queueItemId: string): DownlinkItem | undefined {
+  /** The device's item, by its id among the device's or by that which network servers know. */
+  find(devEui: string, id: string): DownlinkItem | undefined {
     const shelf = this.#devices.get(devEui)
-    const isIt = (item: DownlinkItem): boolean => item.queueItemId === queueItemId
+    const isIt = (item: DownlinkItem): boolean => item.queueItemId === id || item.downlinkId === id
     return shelf?.waiting.find(isIt) ?? shelf?.left.find(isIt)
   }
 

@@ -163,8 +163,19 @@ describe('the next downlink of a device', () => {
   })
 })
 
-describe('a downlink that ChirpStack v3 would drop without a word', () => {
-  it('is refused where the network server is one', async () => {
+describe('a downlink that a ChirpStack would not deliver, and not say so', () => {
+  it('is refused for a v4 where it has the fPort of relays', async () => {
+    const { dispatcher, server } = open()
+    assert.deepEqual(await server.handOver({ ...DOWNLINK, applicationId: UUID, fPort: 226 }), {
+      outcome: 'refused',
+      reason: 'fPort: 226 is for relays; ChirpStack v4 would send nothing else to the device any more',
+    })
+    for (const fPort of [225, 227, 255]) void server.handOver({ ...DOWNLINK, applicationId: UUID, fPort })
+    await turn()
+    assert.equal(dispatcher.sent.length, 3)
+  })
+
+  it('is refused for a v3 where its fPort is above 224', async () => {
     const { dispatcher, server } = open()
     assert.deepEqual(await server.handOver({ ...DOWNLINK, applicationId: '3', fPort: 225 }), {
       outcome: 'refused',

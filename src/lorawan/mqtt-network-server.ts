@@ -5,7 +5,7 @@
 import type { Dispatcher, ReaderFilter, ReaderListener } from '../broker/consumer.ts'
 import type { CommandNaming } from './command-naming.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from './network-server.ts'
-import { downlinkMessage, silentlyDropped } from './network-servers/downlink-message.ts'
+import { downlinkMessage, undeliverable } from './network-servers/downlink-message.ts'
 import { commandTopic, parseTopicFilter } from './topics.ts'
 
 export interface MqttNetworkServerOptions {
@@ -70,7 +70,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   async handOver(downlink: Downlink): Promise<HandOver> {
     if (this.#isClosed) return CLOSED
     const { applicationId } = downlink
-    const refusal = this.#naming.countsFrames(applicationId) ? silentlyDropped(downlink) : undefined
+    const refusal = undeliverable(downlink, this.#naming)
     if (refusal !== undefined) return refusal
     const organizationId = await this.#organizationOf(applicationId)
     if (organizationId === undefined) return NO_READER

@@ -1,8 +1,11 @@
 /** A downlink in the JSON that network servers take as the payload of a command message. */
+import type { CommandNaming } from '../command-naming.ts'
 import type { Downlink, HandOver } from '../network-server.ts'
 
-/** The highest that ChirpStack v3 takes by MQTT; it drops what is above without a word. */
+/** The highest fPort that ChirpStack v3 takes by MQTT; it drops what is above without a word. */
 const HIGHEST_FPORT_OF_V3 = 224
+/** Of LoRaWAN relays (TS011). ChirpStack v4 sends such a downlink with each uplink of the device again, and nothing behind it. */
+const RELAY_FPORT = 226
 
 /**
  * One form for both families: ChirpStack v4 wants `devEui`, takes `id` and `expiresAt`, and ignores what it does not know;
@@ -21,9 +24,22 @@ export function downlinkMessage({ id, devEui, confirmed, fPort, data, object, ex
   return Buffer.from(JSON.stringify(message))
 }
 
-/** The refusal of a downlink that a network server which counts frames (ChirpStack v3) would drop in silence; undefined where it takes it. */
-export function silentlyDropped({ fPort }: Downlink): HandOver | undefined {
-  if (fPort <= HIGHEST_FPORT_OF_V3) return undefined
-  const reason = `fPort: ${fPort} is above ${HIGHEST_FPORT_OF_V3}, the highest that ChirpStack v3 takes`
-  return { outcome: 'refused', reason }
+/**
+ * The refusal of a downlink that the application's network server would not deliver, and not say so; undefined for any other.
+ * `theirId` is the application's id there.
+ */
+export function undeliverable(
+  { fPort, applicationId }: Downlink,
+  naming: Pick<CommandNaming, 'names' | 'countsFrames'>,
+  theirId = applicationId,
+): HandOver | undefined {
+  if (naming.countsFrames(applicationId) && fPort > HIGHEST_FPORT_OF_V3) {
+    const reason = `fPort: ${fPort} is above ${HIGHEST_FPORT_OF_V3}, the highest that ChirpStack v3 takes`
+    return { outcome: 'refused', reason }
+  }
+  if (naming.names(applicationId, theirId) && fPort === RELAY_FPORT) {
+    const reason = `fPort: ${fPort} is for relays; ChirpStack v4 would send nothing else to the device any more`
+    return { outcome: 'refused', reason }
+  }
+  return undefined
 }

@@ -6,13 +6,14 @@
 import type { Duplex } from 'node:stream'
 import type { PublishPacket, ProtocolVersion } from '../../mqtt/packet.ts'
 import { isFailure, ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { CommandNaming } from '../command-naming.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from '../network-server.ts'
 import { Backoff } from './backoff.ts'
 import type { BackoffSettings } from './backoff.ts'
 import { BrokerConnection } from './broker-connection.ts'
 import { counted } from './counters.ts'
 import type { NetworkServerCounters } from './counters.ts'
-import { downlinkMessage, silentlyDropped } from './downlink-message.ts'
+import { downlinkMessage, undeliverable } from './downlink-message.ts'
 import { EventRefused } from './event-refused.ts'
 import type { NetworkServerLog } from './log.ts'
 import type { Timers } from './timers.ts'
@@ -37,8 +38,8 @@ export interface MqttBridgeParts {
   readonly sink: EventSink
   /** The applications whose devices this network server may speak for. */
   readonly mayServe: (applicationId: string) => boolean
-  /** Whether the application's network server tells commands apart by frame counters alone. */
-  readonly countsFrames: (applicationId: string) => boolean
+  /** Which applications' network servers name commands in their events. */
+  readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
   readonly openSocket: () => Promise<Duplex>
   readonly backoff: BackoffSettings
   readonly timers: Timers
@@ -92,7 +93,8 @@ export class MqttBridge implements NetworkServer {
   }
 
   async #offer(downlink: Downlink): Promise<HandOver> {
-    const refusal = this.#parts.countsFrames(downlink.applicationId) ? silentlyDropped(downlink) : undefined
+    const applicationId = this.#theirs?.get(downlink.applicationId) ?? downlink.applicationId
+    const refusal = undeliverable(downlink, this.#parts.naming, applicationId)
     if (refusal !== undefined) return refusal
     const connection = this.#connection
     if (connection === undefined) return { outcome: 'away', reason: NOT_CONNECTED }
@@ -100,7 +102,6 @@ export class MqttBridge implements NetworkServer {
       this.#isWanted = true
       return { outcome: 'away', reason: 'the MQTT broker has not acknowledged the downlinks before it' }
     }
-    const applicationId = this.#theirs?.get(downlink.applicationId) ?? downlink.applicationId
     const topicName = this.#settings.commandTopic.write({ applicationId, devEui: downlink.devEui })
     try {
       const reasonCode = await connection.publish(topicName, downlinkMessage(downlink))
