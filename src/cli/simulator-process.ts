@@ -13,8 +13,8 @@ const HEALTHY_MS = 60_000
 const STOP_TIMEOUT_MS = 5000
 /** Between two uplinks of a device: often enough that a command, which waits for one, is answered while somebody watches. */
 const INTERVAL = '5s'
-/** Most devices have joined before, so that events come at once; MQTT 5 says why an event was refused. */
-const DEVICES_IN_SERVICE = ['--resumed', '0.7', '--mqtt', '5']
+/** Most devices have joined before, so that events come at once; MQTT 5 says why an event was refused; each command is told its own fate. */
+const DEVICES_IN_SERVICE = ['--resumed', '0.7', '--mqtt', '5', '--carry-ids']
 /** The simulator's exit codes that starting it again would not help: options, credential, certificate, subscription. */
 const HOPELESS = new Set([2, 3, 4, 5])
 

@@ -121,10 +121,43 @@ describe('the next command, where the network server names none in its events', 
     )
   })
 
+  it('is cancelled by a flush, which tells what the network server has', async () => {
+    const downlinks = await sent(['a', 'b'], { answer: TAKEN_ALONE })
+    const target = { applicationId: '5', devEui: DEVICE }
+    assert.deepEqual(await downlinks.commands.flush('1', target), { cancelled: ['b'], sent: ['a'] })
+    await pass(downlinks, WORD_WAIT_MS)
+    assert.deepEqual(await downlinks.commands.flush('1', target), { cancelled: [], sent: ['a'] })
+  })
+
   it('goes when nothing was said of the one before it for too long', async () => {
     const downlinks = await sent(['a', 'b'], { answer: TAKEN_ALONE })
     await pass(downlinks, WORD_WAIT_MS)
     assert.deepEqual(standing(downlinks), ['b sent', 'a unconfirmed'])
+  })
+
+  it('goes after 5 s where the network server was never seen to tell of a command, and those behind it at once', async () => {
+    const downlinks = await sent(['a', 'b', 'c'], { answer: TAKEN_ALONE })
+    await pass(downlinks, 4_999)
+    assert.deepEqual(standing(downlinks), ['b queued', 'c queued', 'a sent'])
+    for (const id of ['x', 'y']) await send(downlinks, id, { devEui: OTHER_DEVICE })
+    await pass(downlinks, 1)
+    assert.deepEqual(standing(downlinks), ['c sent', 'b sent', 'a sent'])
+    await pass(downlinks, 5_000)
+    assert.equal(downlinks.server.offered.length, 5)
+    // Whom the first word is about nobody knows.
+    assert.equal(tell(downlinks, 'txack', { fCnt: 7 }), false)
+  })
+
+  it('is known to be told of after a restart, too', async () => {
+    const state = new MemoryState()
+    const before = await openTestDownlinks({ state })
+    before.server.answer = TAKEN_ALONE
+    for (const id of ['one', 'two', 'b', 'c']) await send(before, id)
+    await tellOfTwo(before)
+    before.close()
+    const downlinks = await openTestDownlinks({ state })
+    await pass(downlinks, 10_000)
+    assert.deepEqual(standing(downlinks), ['c queued', 'b sent', 'two sent', 'one sent'])
   })
 
   it('goes when the network server has discarded the one before it', async () => {
@@ -150,20 +183,21 @@ describe('the next command, where the network server names none in its events', 
   })
 
   it('is never told what became of one that nothing was said of, and the one after it is told its own again', async () => {
-    const downlinks = await sent(['lost', 'b', 'c'], { answer: TAKEN_ALONE })
+    const downlinks = await sent(['one', 'two', 'lost', 'b', 'c'], { answer: TAKEN_ALONE })
+    await tellOfTwo(downlinks)
     for (let uplinks = 0; uplinks < 2; uplinks += 1) {
       await uplink(downlinks)
       await pass(downlinks, 30_000)
     }
-    assert.deepEqual(standing(downlinks), ['c queued', 'b sent', 'lost unconfirmed'])
+    assert.deepEqual(standing(downlinks), ['c queued', 'b sent', 'lost unconfirmed', 'two sent', 'one sent'])
     // It may be about either.
     tell(downlinks, 'txack', { fCnt: 7 })
-    assert.deepEqual(downlinks.told('/event/txack'), [{ fCnt: 7 }])
+    assert.deepEqual(downlinks.told('/event/txack').at(-1), { fCnt: 7 })
     for (let uplinks = 0; uplinks < 2; uplinks += 1) {
       await uplink(downlinks)
       await pass(downlinks, 30_000)
     }
-    assert.deepEqual(standing(downlinks), ['c sent', 'b unconfirmed', 'lost unconfirmed'])
+    assert.deepEqual(standing(downlinks), ['c sent', 'b unconfirmed', 'lost unconfirmed', 'two sent', 'one sent'])
     tell(downlinks, 'txack', { fCnt: 8 })
     assert.deepEqual(downlinks.told('/event/txack').at(-1), { commandId: 'c', fCnt: 8 })
   })
@@ -251,6 +285,14 @@ function tell(downlinks: TestDownlinks, kind: string, event: object): boolean {
   const told = downlinks.events.told({ devEui: DEVICE, kind, payload })
   downlinks.published.push({ topicName: `application/5/device/${DEVICE}/event/${kind}`, payload: told, qos: 1 })
   return told !== payload
+}
+
+/** The network server is known to tell of commands then. */
+async function tellOfTwo(downlinks: TestDownlinks): Promise<void> {
+  for (const fCnt of [1, 2]) {
+    tell(downlinks, 'txack', { fCnt })
+    await downlinks.settle()
+  }
 }
 
 function standing(downlinks: TestDownlinks): string[] {

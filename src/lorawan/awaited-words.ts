@@ -12,6 +12,8 @@ export interface AwaitedWordsOptions {
   readonly monotonicMs: () => number
   /** When the device was last heard of; undefined when that was long ago, or never. Only looked at for a change. */
   readonly heardAtMs: (devEui: string) => number | undefined
+  /** Whether the application's network server was ever seen to tell what becomes of commands. */
+  readonly tells: (applicationId: string) => boolean
   /** How long a network server may say nothing of a command. */
   readonly waitMs: number
   /** Told when the device's next command needn't wait any longer. */
@@ -27,6 +29,8 @@ interface Awaited {
   silentUplinks: number
   /** A gateway has sent some command of the device since: the way of the words is open. */
   hasHeardOfOne: boolean
+  /** The device's next command waits no longer for it. */
+  isFree: boolean
 }
 
 interface AwaitingDevice {
@@ -45,6 +49,13 @@ const SILENCE_MS = 10_000
 const SETTLED_MS = 2_000
 /** A command that waits at a network server goes with the next uplink of its device. One can be missed. */
 const SILENT_UPLINKS = 2
+/**
+ * So long a network server is waited for that was never seen to tell of a command. There are some that never do; their devices'
+ * commands follow one another then.
+ */
+const FIRST_WORD_MS = 5_000
+/** Applications of such network servers that are remembered; all are waited for once more at the bound. */
+const MAXIMUM_SILENT = 10_000
 /** Commands of one tick, so that an outage is not told of in one turn of the event loop. */
 const FATES_PER_TICK = 200
 
@@ -52,6 +63,8 @@ const FATES_PER_TICK = 200
 export class AwaitedWords {
   readonly #options: AwaitedWordsOptions
   readonly #devices = new Map<string, AwaitingDevice>()
+  /** Applications whose network servers have not told of their first commands. */
+  readonly #silent = new Set<string>()
 
   constructor(options: AwaitedWordsOptions) {
     this.#options = options
@@ -64,7 +77,7 @@ export class AwaitedWords {
     const { devEui } = item.content
     // It may have been taken before a restart. The clock may have been moved meanwhile.
     const elapsedMs = Math.max(clock.now() - Math.max(item.leftAtMs, item.transmittedAtMs), 0)
-    const awaited = { item, sinceMs: monotonicMs() - elapsedMs, silentUplinks: 0, hasHeardOfOne: false }
+    const awaited = { item, sinceMs: monotonicMs() - elapsedMs, silentUplinks: 0, hasHeardOfOne: false, isFree: false }
     const device = this.#devices.get(devEui)
     if (device === undefined) {
       this.#devices.set(devEui, { commands: [awaited], heardAtMs: heardAtMs(devEui), uplinkAtMs: undefined })
@@ -75,7 +88,7 @@ export class AwaitedWords {
 
   /** The device's next command has to wait for the word on one before it. */
   holds(devEui: string): boolean {
-    return this.#devices.get(devEui)?.commands.some(({ item }) => holdsNext(item)) === true
+    return this.#devices.get(devEui)?.commands.some((awaited) => this.#holdsNext(awaited)) === true
   }
 
   /** A network server has said something of some command of the device. `isSent`: that a gateway has sent it. */
@@ -101,6 +114,7 @@ export class AwaitedWords {
         continue
       }
       this.#listen(devEui, device, nowMs)
+      this.#noteSilence(devEui, device, nowMs)
       const before = fates
       for (const awaited of device.commands) {
         if (fates >= FATES_PER_TICK) break
@@ -108,6 +122,24 @@ export class AwaitedWords {
       }
       if (fates > before) this.#freeUnlessHeld(devEui)
       if (fates >= FATES_PER_TICK) break
+    }
+  }
+
+  #holdsNext({ item }: Awaited): boolean {
+    const { applicationId } = item.content
+    return isHolding(item) && (this.#options.tells(applicationId) || !this.#silent.has(applicationId))
+  }
+
+  /** Waits no longer for a network server of which nobody knows whether it tells anything. */
+  #noteSilence(devEui: string, { commands }: AwaitingDevice, nowMs: number): void {
+    for (const awaited of commands) {
+      const { applicationId } = awaited.item.content
+      const isLate = !awaited.isFree && isHolding(awaited.item) && nowMs - awaited.sinceMs >= FIRST_WORD_MS
+      if (!isLate || this.#options.tells(applicationId)) continue
+      if (this.#silent.size >= MAXIMUM_SILENT) this.#silent.clear()
+      this.#silent.add(applicationId)
+      awaited.isFree = true
+      this.#freeUnlessHeld(devEui)
     }
   }
 
@@ -154,7 +186,8 @@ function notHeardOfFor(waitMs: number): DownlinkFailure {
   return { code, reason: `the network server has said nothing of the command for ${Math.round(waitMs / 1_000)} s` }
 }
 
-function holdsNext(item: DownlinkItem): boolean {
+/** Its device's next command waits for the word on it, where words come. */
+function isHolding(item: DownlinkItem): boolean {
   return item.holdsNext && item.state === 'sent' && item.awaitsWord && !item.isForgotten
 }
 

@@ -198,8 +198,7 @@ export class CommandEvents {
       return
     }
     const isSent = kind === 'txack' || kind === 'ack'
-    const [one] = this.#queue.left(devEui)
-    if (isSent && one !== undefined) this.#naming.saw(one.content.applicationId, isNamed)
+    if (isSent && item !== undefined) this.#naming.saw(item.content.applicationId, isNamed, item.downlinkId)
     const { type, code } = members
     if (isSent || item !== undefined || type === KEPT_CODE || code === KEPT_CODE) this.#words.spoke(devEui, isSent)
   }

@@ -91,11 +91,13 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
     onFate: (item) => answers.fate(item),
     onTaken: (item) => words.took(item),
   })
+  const naming = new CommandNaming({ state, log })
   const words: AwaitedWords = new AwaitedWords({
     queue,
     clock,
     monotonicMs: options.monotonicMs,
     heardAtMs: options.heardAtMs,
+    tells: (applicationId) => naming.tells(applicationId),
     waitMs: options.wordWaitMs,
     onFree: (devEui) => {
       const next = queue.next(devEui)
@@ -109,7 +111,6 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
     unclaimedIds: (item) => events.unclaimedIds(item),
     onAnswered: (item) => events.answered(item),
   })
-  const naming = new CommandNaming()
   const commands = new Commands({ queue, handOver, places, registry, encoder, clock, log, after })
   const events: CommandEvents = new CommandEvents({
     queue,
@@ -132,7 +133,10 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
       kept: queue.sizes.left,
     }),
     refusals: commands.refusals,
-    load: () => queue.load(),
+    load: async () => {
+      await naming.load()
+      await queue.load()
+    },
     ready: () => handOver.ready(),
     tick: () => {
       queue.tick()
@@ -143,6 +147,7 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
     applicationChanged: (applicationId) => codecs.forget(applicationId),
     applicationRemoved: (applicationId) => {
       codecs.forget(applicationId)
+      naming.forget(applicationId)
       queue.forgetApplication(applicationId)
     },
     close: () => handOver.close(),

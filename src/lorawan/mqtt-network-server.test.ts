@@ -153,12 +153,20 @@ describe('a downlink to a network server on this broker', () => {
 
 describe('the next downlink of a device', () => {
   it('follows a little later where events name commands, for the network server handles them side by side', async () => {
-    assert.deepEqual(await taken({ ...DOWNLINK, applicationId: UUID }), { outcome: 'taken', nextAfterMs: 250 })
+    assert.deepEqual(await taken({ ...DOWNLINK, applicationId: UUID }), {
+      outcome: 'taken',
+      nextAfterMs: 250,
+      holdsNext: false,
+    })
   })
 
   it('waits for the word on the one before it where they do not, or are not known to', async () => {
     for (const applicationId of ['5', '3']) {
-      assert.deepEqual(await taken({ ...DOWNLINK, applicationId }), { outcome: 'taken', holdsNext: true })
+      assert.deepEqual(await taken({ ...DOWNLINK, applicationId }), {
+        outcome: 'taken',
+        nextAfterMs: 250,
+        holdsNext: true,
+      })
     }
   })
 })

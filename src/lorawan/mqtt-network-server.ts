@@ -5,7 +5,7 @@
 import type { Dispatcher, ReaderFilter, ReaderListener } from '../broker/consumer.ts'
 import type { CommandNaming } from './command-naming.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from './network-server.ts'
-import { downlinkMessage, undeliverable } from './network-servers/downlink-message.ts'
+import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './network-servers/downlink-message.ts'
 import { commandTopic, parseTopicFilter } from './topics.ts'
 
 export interface MqttNetworkServerOptions {
@@ -19,13 +19,6 @@ export interface MqttNetworkServerOptions {
   /** Which applications' network servers name commands in their events. */
   readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
 }
-
-/**
- * ChirpStack v4 acknowledges a command when it has read it, and handles it in a task of its own. This is how long two of one device
- * are apart, so that they keep their order. Of 20 commands to each of 60 devices, on two CPUs with five times the work that they can
- * do, v4.19 had two in another order of 3 devices at 50 ms, and of none at 100 ms.
- */
-const NEXT_AFTER_MS = 250
 
 const TAKEN = { outcome: 'taken' } as const
 const NO_READER: HandOver = { outcome: 'away', reason: 'no network server is connected that subscribes to the command' }
@@ -76,7 +69,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     if (organizationId === undefined) return NO_READER
     const answer = await this.#offerToOne(downlink, organizationId)
     if (answer.outcome !== 'taken') return answer
-    return this.#naming.names(applicationId) ? { ...TAKEN, nextAfterMs: NEXT_AFTER_MS } : { ...TAKEN, holdsNext: true }
+    return { ...TAKEN, nextAfterMs: NEXT_AFTER_MS, holdsNext: !this.#naming.names(applicationId) }
   }
 
   async #offerToOne(downlink: Downlink, organizationId: string): Promise<HandOver> {

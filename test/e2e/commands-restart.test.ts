@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { after, before, it } from 'node:test'
 import type { IPublishPacket } from 'mqtt-packet'
+import { downlinkIdOf } from '../../src/lorawan/downlink-item.ts'
 import { Administration } from '../support/administration.ts'
 import type { ServiceCredential } from '../support/administration.ts'
 import { makeFolder, startAsProcess } from '../support/running-service.ts'
@@ -36,11 +37,15 @@ async function networkServer(service: RunningService, credential: ServiceCredent
   return client
 }
 
+/** By the id that a network server gets, what the sender calls the command. */
+const senderIds = new Map<string, string>()
+
 /** The next command; it is acknowledged by `acknowledge`. */
 async function nextCommand(client: WireClient): Promise<{ readonly packet: IPublishPacket; readonly id: string }> {
   const packet = await client.next()
   assert.equal(packet?.cmd, 'publish')
-  return { packet, id: (JSON.parse(String(packet.payload)) as { id: string }).id }
+  const { id } = JSON.parse(String(packet.payload)) as { id: string }
+  return { packet, id: senderIds.get(id) ?? id }
 }
 
 function acknowledge(client: WireClient, { messageId = 0 }: IPublishPacket): void {
@@ -54,12 +59,13 @@ async function queueOf(service: RunningService, devEui: string): Promise<readonl
 }
 
 async function send(service: RunningService, devEui: string, id: string): Promise<void> {
+  senderIds.set(downlinkIdOf(devEui, id), id)
   const deviceQueueItem = { confirmed: true, fPort: 10, data: 'AQID', id }
   const path = `/api/devices/${devEui}/queue`
   await service.http.must('POST', path, { token: service.adminSession, json: { deviceQueueItem } })
 }
 
-/** A UUID for each: a network server gets it as it is. */
+/** A UUID for each. */
 function idOf(number: number): string {
   return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 }

@@ -22,7 +22,7 @@ type Family = 'A' | 'B'
 
 /** The place of an id in the events of family A, which the simulator is told to write. */
 interface FateEvent {
-  readonly queueItemId?: string
+  readonly commandId?: string
   readonly acknowledged?: boolean
 }
 
@@ -188,7 +188,7 @@ for (const family of ['A', 'B'] as const) {
       for (const kind of ['txack', 'ack']) {
         const fates = (await town.events(kind, 2, valve)) as FateEvent[]
         assert.deepEqual(
-          fates.map(({ queueItemId }) => queueItemId),
+          fates.map(({ commandId }) => commandId),
           IDS,
           kind,
         )
@@ -210,7 +210,7 @@ for (const family of ['A', 'B'] as const) {
       await town.events('up', 1)
       await town.command(devEui, { id: IDS[0] })
       const [ack] = (await town.events('ack', 1)) as FateEvent[]
-      assert.deepEqual([ack?.acknowledged, ack?.queueItemId], [true, IDS[0]])
+      assert.deepEqual([ack?.acknowledged, ack?.commandId], [true, IDS[0]])
       assert.equal((await town.events('txack', 1)).length, 1)
       assert.ok(simulator.pid !== undefined)
     })
@@ -230,7 +230,7 @@ for (const family of ['A', 'B'] as const) {
       await town.events('ack', 2, valve)
       const fates = (await town.events('txack', 2, valve)) as FateEvent[]
       assert.deepEqual(
-        fates.map(({ queueItemId }) => queueItemId),
+        fates.map(({ commandId }) => commandId),
         IDS,
       )
       assert.ok(returned.pid !== undefined)
@@ -252,9 +252,9 @@ for (const family of ['A', 'B'] as const) {
       }
       await using returned = await town.simulator(family, settings)
       const [first, second] = (await town.events('ack', 2)) as FateEvent[]
-      assert.deepEqual([first?.queueItemId, second?.queueItemId], IDS)
+      assert.deepEqual([first?.commandId, second?.commandId], IDS)
       const sent = (await town.events('txack', 2)) as FateEvent[]
-      assert.equal(sent.filter(({ queueItemId }) => queueItemId === IDS[0]).length, 1)
+      assert.equal(sent.filter(({ commandId }) => commandId === IDS[0]).length, 1)
       assert.ok(returned.pid !== undefined)
     })
 
@@ -277,7 +277,7 @@ for (const family of ['A', 'B'] as const) {
       const [fault] = await town.events(kind, 1)
       assert.equal(fault?.[family === 'A' ? 'type' : 'code'], 'DOWNLINK_PAYLOAD_SIZE')
       const carrier = family === 'A' ? fault : (fault?.['context'] as Record<string, unknown>)
-      assert.equal(carrier?.[family === 'A' ? 'queueItemId' : 'queue_item_id'], IDS[0])
+      assert.equal(carrier?.[family === 'A' ? 'commandId' : 'queue_item_id'], IDS[0])
       assert.ok(simulator.pid !== undefined)
     })
   })

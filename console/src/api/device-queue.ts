@@ -8,7 +8,7 @@ export interface QueuedCommand {
   readonly fPort: number
   /** Base64 of what is sent. */
   readonly data: string
-  /** queued, sent, acknowledged, not_acknowledged, failed, expired or cancelled. */
+  /** queued, sent, acknowledged, not_acknowledged, unconfirmed, failed, expired or cancelled. */
   readonly state: string
   readonly createdAt: string
   readonly leftQueueAt: string | null

@@ -56,6 +56,7 @@ const STATES: Readonly<Record<string, readonly [word: string, color: MantineColo
   sent: ['sent', 'field'],
   acknowledged: ['acknowledged', 'field'],
   not_acknowledged: ['not acknowledged', 'red'],
+  unconfirmed: ['unconfirmed', 'orange'],
   failed: ['failed', 'red'],
   expired: ['expired', 'orange'],
   cancelled: ['cancelled', 'gray'],
@@ -129,6 +130,7 @@ function stepsOf(command: QueuedCommand): [at: string | null, text: string][] {
 const LAST_STEPS: Readonly<Record<string, string>> = {
   acknowledged: 'The device acknowledged it.',
   not_acknowledged: 'The device did not acknowledge it.',
+  unconfirmed: 'Nobody knows whether the device has it:',
   failed: 'It failed:',
   expired: 'It waited until it expired.',
   cancelled: 'It was cancelled before it was sent.',

@@ -2,6 +2,12 @@
 import type { CommandNaming } from '../command-naming.ts'
 import type { Downlink, HandOver } from '../network-server.ts'
 
+/**
+ * ChirpStack v4 acknowledges a command when it has read it, and handles it in a task of its own. This is how long two of one device
+ * are apart, so that they keep their order. Of 20 commands to each of 60 devices, on two CPUs with five times the work that they can
+ * do, v4.19 had two in another order of 3 devices at 50 ms, and of none at 100 ms.
+ */
+export const NEXT_AFTER_MS = 250
 /** The highest fPort that ChirpStack v3 takes by MQTT; it drops what is above without a word. */
 const HIGHEST_FPORT_OF_V3 = 224
 /** Of LoRaWAN relays (TS011). ChirpStack v4 sends such a downlink with each uplink of the device again, and nothing behind it. */

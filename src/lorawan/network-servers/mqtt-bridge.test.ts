@@ -353,7 +353,11 @@ describe('a bridge', { timeout: 60_000 }, () => {
       [true, false, false],
     )
     const topicName = new Promise((resolve) => neighbour.client.once('message', resolve))
-    assert.deepEqual(await test.bridge.handOver(downlink(UUID)), { outcome: 'taken', holdsNext: true })
+    assert.deepEqual(await test.bridge.handOver(downlink(UUID)), {
+      outcome: 'taken',
+      nextAfterMs: 250,
+      holdsNext: true,
+    })
     assert.equal(await topicName, `application/77/device/${ONE}/command/down`)
     assert.equal(test.counters.eventsRefused, 1)
   })
@@ -381,7 +385,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
     })
     await neighbour.client.subscribeAsync('application/+/device/+/command/down', { qos: 1 })
     await sink.until('ready again', () => sink.readyCount === 2)
-    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken', holdsNext: true })
+    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken', nextAfterMs: 250, holdsNext: true })
   })
 
   it('says why the broker won’t have it, and tries again', async () => {
@@ -420,7 +424,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
     await sink.until('ready', () => sink.readyCount === 1)
     await neighbour.event('{"fCnt":1}')
     await test.untilAcknowledged(1)
-    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken', holdsNext: true })
+    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken', nextAfterMs: 250, holdsNext: true })
     assert.equal((await neighbour.nextDownlink()).devEui, ONE)
   })
 

@@ -13,7 +13,7 @@ import type { BackoffSettings } from './backoff.ts'
 import { BrokerConnection } from './broker-connection.ts'
 import { counted } from './counters.ts'
 import type { NetworkServerCounters } from './counters.ts'
-import { downlinkMessage, undeliverable } from './downlink-message.ts'
+import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './downlink-message.ts'
 import { EventRefused } from './event-refused.ts'
 import type { NetworkServerLog } from './log.ts'
 import type { Timers } from './timers.ts'
@@ -107,7 +107,7 @@ export class MqttBridge implements NetworkServer {
       const reasonCode = await connection.publish(topicName, downlinkMessage(downlink))
       if (reasonCode === ReasonCodes.noMatchingSubscribers) return this.#nobodyThere()
       // The broker has it, and may keep it for a network server that is away: whether that has it too is told by its word alone.
-      if (!isFailure(reasonCode)) return { outcome: 'taken', holdsNext: true }
+      if (!isFailure(reasonCode)) return { outcome: 'taken', nextAfterMs: NEXT_AFTER_MS, holdsNext: true }
       const code = `0x${reasonCode.toString(16)}`
       // What the broker is short of passes; what it does not allow, or can't read, doesn't.
       const passes = reasonCode === ReasonCodes.quotaExceeded || reasonCode === ReasonCodes.unspecifiedError
