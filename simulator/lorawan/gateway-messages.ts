@@ -1,0 +1,179 @@
+/**
+ * What a gateway and ChirpStack say to each other, in Protocol Buffers. Version 3's messages are the members that version
+ * 4 calls "legacy": they have the same numbers.
+ */
+import gw from '@chirpstack/chirpstack-api/gw/gw_pb.js'
+
+/** Of ChirpStack. */
+export type GatewayProtocol = 'v3' | 'v4'
+
+/** How a frame was heard. */
+export interface Reception {
+  /** Hz. */
+  readonly frequency: number
+  /** Hz. */
+  readonly bandwidth: number
+  readonly spreadingFactor: number
+  /** dBm. */
+  readonly rssi: number
+  /** dB. */
+  readonly snr: number
+}
+
+export interface HeardFrame {
+  /** 16 lower-case hexadecimal digits. */
+  readonly gatewayId: string
+  readonly phyPayload: Buffer
+  readonly reception: Reception
+  /** 32 bits, unique for a while. */
+  readonly uplinkId: number
+  /** Comes back with the answer to this frame; at least 4 bytes. */
+  readonly context: Buffer
+}
+
+/** One way to send a downlink: a gateway uses the first that it can. */
+export interface DownlinkItem {
+  readonly phyPayload: Buffer
+  /** Hz. */
+  readonly frequency: number
+  readonly spreadingFactor: number
+  /** How long after the uplink with `context` it goes out; undefined for at once. */
+  readonly delayMs: number | undefined
+  readonly context: Buffer
+}
+
+export interface DownlinkCommand {
+  /** Comes back with the gateway's answer. */
+  readonly downlinkId: DownlinkId
+  readonly items: readonly DownlinkItem[]
+}
+
+/** A number in version 4, 16 bytes of a UUID in version 3. */
+type DownlinkId = number | Uint8Array
+
+/** What a gateway says of an item. */
+export type TxAckStatus = keyof typeof gw.TxAckStatus
+
+export interface GatewayCounts {
+  readonly received: number
+  readonly transmitted: number
+}
+
+/** A frame that the gateway has heard. */
+export function encodeUplinkEvent(protocol: GatewayProtocol, heard: HeardFrame): Uint8Array {
+  const event = new gw.UplinkFrame()
+  event.setPhyPayload(heard.phyPayload)
+  const { reception } = heard
+  const lora = new gw.LoraModulationInfo()
+  // Version 3 counts in kHz.
+  lora.setBandwidth(protocol === 'v3' ? reception.bandwidth / 1000 : reception.bandwidth)
+  lora.setSpreadingFactor(reception.spreadingFactor)
+  if (protocol === 'v3') {
+    lora.setCodeRateLegacy('4/5')
+    const txInfo = new gw.UplinkTxInfoLegacy()
+    txInfo.setFrequency(reception.frequency)
+    txInfo.setLoraModulationInfo(lora)
+    event.setTxInfoLegacy(txInfo)
+    event.setRxInfoLegacy(receptionOfVersion3(heard))
+  } else {
+    lora.setCodeRate(gw.CodeRate.CR_4_5)
+    const modulation = new gw.Modulation()
+    modulation.setLora(lora)
+    const txInfo = new gw.UplinkTxInfo()
+    txInfo.setFrequency(reception.frequency)
+    txInfo.setModulation(modulation)
+    event.setTxInfo(txInfo)
+    event.setRxInfo(receptionOfVersion4(heard))
+  }
+  return event.serializeBinary()
+}
+
+/** A downlink that the gateway has to send; throws for what is no such message. */
+export function decodeDownCommand(protocol: GatewayProtocol, bytes: Uint8Array): DownlinkCommand {
+  const frame = gw.DownlinkFrame.deserializeBinary(bytes)
+  const isVersion3 = protocol === 'v3'
+  return {
+    downlinkId: isVersion3 ? frame.getDownlinkIdLegacy_asU8() : frame.getDownlinkId(),
+    items: frame.getItemsList().map((item) => {
+      const txInfo = isVersion3 ? item.getTxInfoLegacy() : item.getTxInfo()
+      const lora =
+        txInfo instanceof gw.DownlinkTxInfoLegacy ? txInfo.getLoraModulationInfo() : txInfo?.getModulation()?.getLora()
+      const delay =
+        txInfo instanceof gw.DownlinkTxInfoLegacy
+          ? txInfo.getDelayTimingInfo()?.getDelay()
+          : txInfo?.getTiming()?.getDelay()?.getDelay()
+      return {
+        phyPayload: Buffer.from(item.getPhyPayload_asU8()),
+        frequency: txInfo?.getFrequency() ?? 0,
+        spreadingFactor: lora?.getSpreadingFactor() ?? 0,
+        delayMs: delay === undefined ? undefined : delay.getSeconds() * 1000 + Math.round(delay.getNanos() / 1e6),
+        context: Buffer.from(txInfo?.getContext_asU8() ?? []),
+      }
+    }),
+  }
+}
+
+/** What became of each item of a downlink, in the items' order. */
+export function encodeTxAck(
+  protocol: GatewayProtocol,
+  gatewayId: string,
+  downlinkId: DownlinkId,
+  statuses: readonly TxAckStatus[],
+): Uint8Array {
+  const ack = new gw.DownlinkTxAck()
+  if (protocol === 'v3') ack.setGatewayIdLegacy(Buffer.from(gatewayId, 'hex'))
+  else ack.setGatewayId(gatewayId)
+  if (typeof downlinkId === 'number') ack.setDownlinkId(downlinkId)
+  else ack.setDownlinkIdLegacy(downlinkId)
+  for (const status of statuses) {
+    const item = new gw.DownlinkTxAckItem()
+    item.setStatus(gw.TxAckStatus[status])
+    ack.addItems(item)
+  }
+  return ack.serializeBinary()
+}
+
+/** The regular sign of life of a gateway. */
+export function encodeStats(protocol: GatewayProtocol, gatewayId: string, counts: GatewayCounts): Uint8Array {
+  const stats = new gw.GatewayStats()
+  if (protocol === 'v3') stats.setGatewayIdLegacy(Buffer.from(gatewayId, 'hex'))
+  else stats.setGatewayId(gatewayId)
+  stats.setRxPacketsReceived(counts.received)
+  stats.setRxPacketsReceivedOk(counts.received)
+  stats.setTxPacketsReceived(counts.transmitted)
+  stats.setTxPacketsEmitted(counts.transmitted)
+  return stats.serializeBinary()
+}
+
+/** The retained state of a gateway's connection. */
+export function encodeConnState(protocol: GatewayProtocol, gatewayId: string, state: 'ONLINE' | 'OFFLINE'): Uint8Array {
+  const message = new gw.ConnState()
+  if (protocol === 'v3') message.setGatewayIdLegacy(Buffer.from(gatewayId, 'hex'))
+  else message.setGatewayId(gatewayId)
+  message.setState(gw.ConnState.State[state])
+  return message.serializeBinary()
+}
+
+function receptionOfVersion4({ gatewayId, uplinkId, context, reception }: HeardFrame): gw.UplinkRxInfo {
+  const rxInfo = new gw.UplinkRxInfo()
+  rxInfo.setGatewayId(gatewayId)
+  rxInfo.setUplinkId(uplinkId)
+  rxInfo.setRssi(reception.rssi)
+  rxInfo.setSnr(reception.snr)
+  rxInfo.setContext(context)
+  rxInfo.setCrcStatus(gw.CRCStatus.CRC_OK)
+  return rxInfo
+}
+
+function receptionOfVersion3({ gatewayId, uplinkId, context, reception }: HeardFrame): gw.UplinkRxInfoLegacy {
+  const rxInfo = new gw.UplinkRxInfoLegacy()
+  rxInfo.setGatewayId(Buffer.from(gatewayId, 'hex'))
+  const uuid = Buffer.alloc(16)
+  uuid.writeUInt32BE(uplinkId, 12)
+  rxInfo.setUplinkId(uuid)
+  rxInfo.setRssi(reception.rssi)
+  rxInfo.setLoraSnr(reception.snr)
+  rxInfo.setContext(context)
+  rxInfo.setCrcStatus(gw.CRCStatus.CRC_OK)
+  return rxInfo
+}

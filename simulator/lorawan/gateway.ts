@@ -1,0 +1,186 @@
+/** A LoRaWAN gateway of a ChirpStack: hands over what devices send, sends what ChirpStack wants, and tells of it. */
+import { randomInt } from 'node:crypto'
+import { connectAsync } from 'mqtt'
+import type { MqttClient } from 'mqtt'
+import { decodeDownCommand, encodeConnState, encodeStats, encodeTxAck, encodeUplinkEvent } from './gateway-messages.ts'
+import type { DownlinkCommand, DownlinkItem, GatewayProtocol, Reception } from './gateway-messages.ts'
+import { sendFirst } from './transmit-policy.ts'
+import type { TransmitPolicy } from './transmit-policy.ts'
+
+export interface GatewaySettings {
+  /** `mqtt://host:port` or `mqtts://host:port` of the broker that ChirpStack has its gateways at. */
+  readonly url: string
+  /** 16 lower-case hexadecimal digits. */
+  readonly gatewayId: string
+  readonly protocol: GatewayProtocol
+  /** What stands before `gateway/` in the topics: `eu868` for version 4's own setting, empty for version 3. */
+  readonly topicPrefix: string
+  readonly userName?: string | undefined
+  readonly password?: string | undefined
+  /** PEM; undefined for the system's certificate authorities. */
+  readonly certificateAuthority?: Buffer | undefined
+  /** What it says of downlinks; the first item is sent unless something else is said. */
+  readonly policy?: TransmitPolicy
+  /** A message that no command of ChirpStack is, or a connection that has gone. */
+  readonly onFault?: (fault: string) => void
+}
+
+/** Gets a downlink as soon as ChirpStack has given it to the gateway: nobody waits for the receive window. */
+export type Receiver = (item: DownlinkItem) => void
+
+/** Uplinks whose answer can still come. ChirpStack answers the latest of a device; older ones may go. */
+const MAXIMUM_OPEN_UPLINKS = 16_384
+/** Uplinks that the broker has not acknowledged; a gateway with more of them has lost its broker. */
+const MAXIMUM_UNACKNOWLEDGED = 10_000
+
+interface OpenUplink {
+  /** By the monotonic clock. */
+  readonly heardAtMs: number
+  readonly receiver: Receiver
+}
+
+/** Connects; rejects where the broker can't be reached or refuses. A connection that is lost later comes back by itself. */
+export async function connectGateway(settings: GatewaySettings): Promise<LorawanGateway> {
+  const { url, gatewayId, protocol, topicPrefix, certificateAuthority } = settings
+  const root = `${topicPrefix === '' ? '' : `${topicPrefix}/`}gateway/${gatewayId}`
+  const client = await connectAsync(
+    url,
+    {
+      clientId: `gateway-${gatewayId}-${randomInt(2 ** 32).toString(16)}`,
+      clean: true,
+      reconnectPeriod: 1000,
+      ...(settings.userName === undefined ? {} : { username: settings.userName }),
+      ...(settings.password === undefined ? {} : { password: settings.password }),
+      ...(certificateAuthority === undefined ? {} : { ca: certificateAuthority }),
+      will: {
+        topic: `${root}/state/conn`,
+        payload: Buffer.from(encodeConnState(protocol, gatewayId, 'OFFLINE')),
+        qos: 1,
+        retain: true,
+      },
+    },
+    false,
+  )
+  const gateway = new LorawanGateway(settings, root, client)
+  await gateway.start()
+  return gateway
+}
+
+/** Made by `connectGateway`. */
+export class LorawanGateway {
+  readonly gatewayId: string
+  /** May be changed at any time. */
+  policy: TransmitPolicy
+  readonly #settings: GatewaySettings
+  readonly #root: string
+  readonly #client: MqttClient
+  /** By the context that goes with the uplink. */
+  readonly #open = new Map<number, OpenUplink>()
+  readonly #listeners = new Set<Receiver>()
+  #uplinkId = randomInt(2 ** 31)
+  #unacknowledged = 0
+  #received = 0
+  #transmitted = 0
+
+  constructor(settings: GatewaySettings, root: string, client: MqttClient) {
+    this.gatewayId = settings.gatewayId
+    this.policy = settings.policy ?? sendFirst
+    this.#settings = settings
+    this.#root = root
+    this.#client = client
+  }
+
+  /** Subscribes to ChirpStack's commands and says that the gateway is there. */
+  async start(): Promise<void> {
+    const { onFault } = this.#settings
+    this.#client.on('message', (topicName, payload) => this.#onCommand(topicName, payload))
+    this.#client.on('error', (error) => onFault?.(error.message))
+    this.#client.on('close', () => onFault?.('the connection to the broker is closed'))
+    await this.#client.subscribeAsync(`${this.#root}/command/#`, { qos: 1 })
+    await this.#publish('state/conn', encodeConnState(this.#settings.protocol, this.gatewayId, 'ONLINE'), true)
+  }
+
+  /**
+   * Hands a frame over that a device has sent. Resolved when the broker has it. `receiver` gets the answers to this very
+   * frame, which may come first. Rejects where too many frames wait for the broker.
+   */
+  async transmit(phyPayload: Buffer, reception: Reception, receiver: Receiver): Promise<void> {
+    if (this.#unacknowledged >= MAXIMUM_UNACKNOWLEDGED) throw new Error('the broker has not acknowledged 10000 uplinks')
+    this.#uplinkId = (this.#uplinkId + 1) % 2 ** 32
+    const context = Buffer.alloc(4)
+    context.writeUInt32BE(this.#uplinkId)
+    this.#open.set(this.#uplinkId, { heardAtMs: performance.now(), receiver })
+    const [oldest] = this.#open.keys()
+    if (this.#open.size > MAXIMUM_OPEN_UPLINKS && oldest !== undefined) this.#open.delete(oldest)
+    this.#received += 1
+    this.#unacknowledged += 1
+    const { gatewayId } = this
+    const heard = { gatewayId, phyPayload, reception, uplinkId: this.#uplinkId, context }
+    try {
+      await this.#publish('event/up', encodeUplinkEvent(this.#settings.protocol, heard), false)
+    } finally {
+      this.#unacknowledged -= 1
+    }
+  }
+
+  /** Hears every downlink that is sent at once, as class C devices do. Gives back how to stop. */
+  listen(receiver: Receiver): () => void {
+    this.#listeners.add(receiver)
+    return () => this.#listeners.delete(receiver)
+  }
+
+  /** Tells ChirpStack that the gateway lives, with its counters. */
+  async sendStats(): Promise<void> {
+    const counts = { received: this.#received, transmitted: this.#transmitted }
+    await this.#publish('event/stats', encodeStats(this.#settings.protocol, this.gatewayId, counts), false)
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear()
+    this.#open.clear()
+    if (this.#client.connected) {
+      await this.#publish('state/conn', encodeConnState(this.#settings.protocol, this.gatewayId, 'OFFLINE'), true)
+    }
+    this.#client.removeAllListeners('close')
+    await this.#client.endAsync(!this.#client.connected)
+  }
+
+  #onCommand(topicName: string, payload: Buffer): void {
+    // The configuration of a gateway, and commands to its operating system, aren't for a gateway without a radio.
+    if (topicName !== `${this.#root}/command/down`) return
+    let command: DownlinkCommand
+    try {
+      command = decodeDownCommand(this.#settings.protocol, payload)
+    } catch (error) {
+      this.#settings.onFault?.(`a downlink can't be read: ${error instanceof Error ? error.message : String(error)}`)
+      return
+    }
+    const nowMs = performance.now()
+    const leftMs = command.items.map(({ delayMs, context }) => {
+      const heardAtMs = this.#uplinkOf(context)?.heardAtMs
+      return delayMs === undefined || heardAtMs === undefined ? Infinity : heardAtMs + delayMs - nowMs
+    })
+    const statuses = this.policy(command, leftMs)
+    if (statuses === undefined) return
+    const sent = command.items[statuses.indexOf('OK')]
+    if (sent !== undefined) this.#send(sent)
+    const ack = encodeTxAck(this.#settings.protocol, this.gatewayId, command.downlinkId, statuses)
+    this.#publish('event/ack', ack, false).catch((error: unknown) =>
+      this.#settings.onFault?.(`a downlink's answer is lost: ${String(error)}`),
+    )
+  }
+
+  #send(item: DownlinkItem): void {
+    this.#transmitted += 1
+    if (item.delayMs !== undefined) this.#uplinkOf(item.context)?.receiver(item)
+    else for (const receiver of this.#listeners) receiver(item)
+  }
+
+  #uplinkOf(context: Buffer): OpenUplink | undefined {
+    return context.length === 4 ? this.#open.get(context.readUInt32BE(0)) : undefined
+  }
+
+  async #publish(topicEnd: string, payload: Uint8Array, retain: boolean): Promise<void> {
+    await this.#client.publishAsync(`${this.#root}/${topicEnd}`, Buffer.from(payload), { qos: 1, retain })
+  }
+}

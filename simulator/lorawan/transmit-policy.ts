@@ -1,0 +1,28 @@
+/** What a gateway says of the downlinks that it is told to send. */
+import type { DownlinkCommand, TxAckStatus } from './gateway-messages.ts'
+
+/**
+ * Gives a status for each item of a command; the first that is OK is sent. Undefined for a gateway that sends nothing and
+ * says nothing. `leftMs` is the time that is left for each item, Infinity where it goes out at once.
+ */
+export type TransmitPolicy = (command: DownlinkCommand, leftMs: readonly number[]) => readonly TxAckStatus[] | undefined
+
+/** Sends the first item however late it is, so that a slow machine loses nothing. */
+export const sendFirst: TransmitPolicy = ({ items }) => items.map((_item, place) => (place === 0 ? 'OK' : 'IGNORED'))
+
+/** Sends the first item whose time has not passed, as a real gateway does. */
+export const keepTime: TransmitPolicy = ({ items }, leftMs) => {
+  const first = leftMs.findIndex((left) => left > 0)
+  return items.map((_item, place) => {
+    if (place === first) return 'OK'
+    return first === -1 || place < first ? 'TOO_LATE' : 'IGNORED'
+  })
+}
+
+/** Is there, and neither sends nor answers. */
+export const saySilence: TransmitPolicy = () => undefined
+
+/** Sends nothing and gives this reason. */
+export function refuseAll(status: TxAckStatus): TransmitPolicy {
+  return ({ items }) => items.map(() => status)
+}
