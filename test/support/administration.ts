@@ -32,10 +32,10 @@ export interface ServiceCredential {
 }
 
 export class Administration {
-  readonly #service: RunningService
+  readonly #service: Pick<RunningService, 'http' | 'adminSession'>
   #serial = 0
 
-  constructor(service: RunningService) {
+  constructor(service: Pick<RunningService, 'http' | 'adminSession'>) {
     this.#service = service
   }
 

@@ -1,0 +1,53 @@
+/** Where a ChirpStack publishes its events and takes its commands: the settings of docs/network-servers/mqtt.md, for both versions. */
+
+export interface MqttIntegration {
+  /** As `ssl://localhost:8883/` or `tcp://127.0.0.1:1883`. */
+  readonly server: string
+  readonly userName: string
+  readonly password: string
+  readonly clientId: string
+  /** Path of a PEM file; empty without TLS, or for the system's authorities. */
+  readonly caFile: string
+}
+
+/** The section of `chirpstack.toml`, as the documentation has it. */
+export function v4Section({ server, userName, password, clientId, caFile }: MqttIntegration): string {
+  return `
+[integration]
+  enabled=["mqtt"]
+
+  [integration.mqtt]
+    event_topic="application/{{application_id}}/device/{{dev_eui}}/event/{{event}}"
+    command_topic="application/{{application_id}}/device/{{dev_eui}}/command/{{command}}"
+    json=true
+    server="${server}"
+    username="${userName}"
+    password="${password}"
+    qos=1
+    clean_session=false
+    client_id="${clientId}"
+    ca_cert="${caFile}"
+`
+}
+
+/** The section of `chirpstack-application-server.toml`, as the documentation has it. */
+export function v3Section({ server, userName, password, clientId, caFile }: MqttIntegration): string {
+  return `
+[application_server.integration]
+  enabled=["mqtt"]
+  marshaler="json_v3"
+
+  [application_server.integration.mqtt]
+    event_topic_template="application/{{ .ApplicationID }}/device/{{ .DevEUI }}/event/{{ .EventType }}"
+    command_topic_template="application/{{ .ApplicationID }}/device/{{ .DevEUI }}/command/{{ .CommandType }}"
+    server="${server}"
+    username="${userName}"
+    password="${password}"
+    qos=1
+    clean_session=false
+    client_id="${clientId}"
+    ca_cert="${caFile}"
+    retain_events=false
+    max_reconnect_interval="1m0s"
+`
+}

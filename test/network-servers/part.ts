@@ -1,0 +1,126 @@
+/** A program that belongs to a network server: started where it was, killed, frozen, thawed; it never outlives the test process. */
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { within } from '../support/bounded-wait.ts'
+
+export interface PartSettings {
+  /** For messages. */
+  readonly name: string
+  readonly command: string
+  readonly args: readonly string[]
+  /** What it says when it can be used. */
+  readonly ready: RegExp
+  /** The user that it runs as, where this process is root. */
+  readonly user?: string
+  /** The working directory. */
+  readonly folder: string
+}
+
+/** Of the text that is kept of one start. */
+const KEPT_CHARACTERS = 8_000_000
+const START_MS = 60_000
+
+export class Part {
+  readonly name: string
+  readonly #settings: PartSettings
+  #child: ChildProcess | undefined
+  #exited: Promise<unknown> = Promise.resolve()
+  #text = ''
+  readonly #watchers = new Set<() => void>()
+
+  constructor(settings: PartSettings) {
+    this.name = settings.name
+    this.#settings = settings
+  }
+
+  /** What it has said since its last start. */
+  get text(): string {
+    return this.#text
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined
+  }
+
+  /** Resolves when it can be used. */
+  async start(): Promise<void> {
+    if (this.#child !== undefined) throw new Error(`${this.name} runs already`)
+    const { command, args, user, folder, ready } = this.#settings
+    const as =
+      user !== undefined && process.getuid?.() === 0 ? [`--reuid=${user}`, `--regid=${user}`, '--init-groups'] : []
+    // The kernel ends it when this process is gone, however that came about.
+    const child = spawn('setpriv', [...as, '--pdeathsig', 'KILL', command, ...args], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', HOME: folder },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#child = child
+    this.#text = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => this.#said(text))
+    }
+    this.#exited = once(child, 'close').then(() => {
+      if (this.#child === child) this.#child = undefined
+      this.#said('')
+      return undefined
+    })
+    await this.says(ready, START_MS)
+  }
+
+  /** Resolves when what it has said since its start matches; rejects when it ends before that. */
+  async says(pattern: RegExp, ms?: number): Promise<RegExpExecArray> {
+    const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>()
+    const look = (): void => {
+      const found = pattern.exec(this.#text)
+      if (found !== null) resolve(found)
+      else if (this.#child === undefined) reject(new Error(`${this.name} has ended`))
+    }
+    this.#watchers.add(look)
+    look()
+    try {
+      return await within(promise, `${pattern} of ${this.name}`, ms)
+    } catch (error) {
+      throw new Error(`${String(error)}; it said: ${this.#text.slice(-4_000)}`, { cause: error })
+    } finally {
+      this.#watchers.delete(look)
+    }
+  }
+
+  /** Ends it in order, and by force where that takes too long. Does nothing when it is not running. */
+  async stop(): Promise<void> {
+    const child = this.#child
+    if (child === undefined) return
+    child.kill('SIGCONT')
+    child.kill('SIGTERM')
+    try {
+      await within(this.#exited, `the end of ${this.name}`, 10_000)
+    } catch {
+      await this.kill()
+    }
+  }
+
+  /** As a power cut would. */
+  async kill(signal: 'SIGKILL' | 'SIGQUIT' = 'SIGKILL'): Promise<void> {
+    this.#child?.kill(signal)
+    await within(this.#exited, `the end of ${this.name}`)
+  }
+
+  /** It stands still, with its connections open. */
+  freeze(): void {
+    this.#child?.kill('SIGSTOP')
+  }
+
+  thaw(): void {
+    this.#child?.kill('SIGCONT')
+  }
+
+  #said(text: string): void {
+    this.#text = (this.#text + text).slice(-KEPT_CHARACTERS)
+    for (const look of this.#watchers) look()
+  }
+}

@@ -1,0 +1,149 @@
+/** Where the programs of real network servers are found, and what is missing on this machine. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, delimiter, join } from 'node:path'
+import { describe, test } from 'node:test'
+
+/** What a test needs to run. */
+export interface Programs {
+  readonly chirpStackV4: string
+  readonly chirpStackV3ApplicationServer: string
+  readonly chirpStackV3NetworkServer: string
+  /** The folder of `initdb` and `postgres`. */
+  readonly postgreSqlFolder: string
+  readonly redisServer: string
+  readonly mosquitto: string
+}
+
+/** The names under which a network server's program may be found, the first that is there. */
+const CHIRPSTACK = {
+  chirpStackV4: ['chirpstack-v4', 'chirpstack'],
+  chirpStackV3ApplicationServer: ['chirpstack-application-server'],
+  chirpStackV3NetworkServer: ['chirpstack-network-server'],
+} as const
+
+const CHIRPSTACK_HINT =
+  'set FIELDGATE_TEST_CHIRPSTACK to a folder with chirpstack-v4, chirpstack-application-server and ' +
+  'chirpstack-network-server (each as it is or as .xz), or put them on the PATH'
+
+/** Debian keeps servers where only root looks for programs. */
+const SERVER_FOLDERS = ['/usr/sbin', '/usr/local/sbin']
+
+/** Either all programs, or a sentence that says which are missing and how to get them. */
+type Found =
+  | { readonly programs: Programs; readonly missing: undefined }
+  | { readonly programs: undefined; readonly missing: string }
+
+/** Looks for everything, and unpacks what is there as `.xz`. */
+async function findPrograms(): Promise<Found> {
+  const folder = process.env['FIELDGATE_TEST_CHIRPSTACK'] ?? ''
+  const chirpStack: Record<string, string | undefined> = {}
+  for (const [name, files] of Object.entries(CHIRPSTACK)) chirpStack[name] = await findChirpStack(folder, files)
+  const { chirpStackV4, chirpStackV3ApplicationServer, chirpStackV3NetworkServer } = chirpStack
+  const postgreSqlFolder = findPostgreSql()
+  const redisServer = onPath('redis-server')
+  const mosquitto = onPath('mosquitto')
+  const debian = [
+    ...(postgreSqlFolder === undefined ? ['postgresql'] : []),
+    ...(redisServer === undefined ? ['redis-server'] : []),
+    ...(mosquitto === undefined ? ['mosquitto'] : []),
+    ...(onPath('setpriv') === undefined ? ['util-linux'] : []),
+    ...(onPath('xz') === undefined ? ['xz-utils'] : []),
+  ]
+  if (
+    chirpStackV4 === undefined ||
+    chirpStackV3ApplicationServer === undefined ||
+    chirpStackV3NetworkServer === undefined ||
+    postgreSqlFolder === undefined ||
+    redisServer === undefined ||
+    mosquitto === undefined ||
+    debian.length > 0
+  ) {
+    const servers = Object.entries(CHIRPSTACK)
+      .filter(([name]) => chirpStack[name] === undefined)
+      .map(([, files]) => files[0])
+    const parts = [
+      ...(servers.length > 0 ? [`${servers.join(', ')} (${CHIRPSTACK_HINT})`] : []),
+      ...(debian.length > 0 ? [`${debian.join(', ')} (Debian: apt-get install ${debian.join(' ')})`] : []),
+    ]
+    return { programs: undefined, missing: `real network servers are not here: ${parts.join('; ')}` }
+  }
+  const programs = {
+    chirpStackV4,
+    chirpStackV3ApplicationServer,
+    chirpStackV3NetworkServer,
+    postgreSqlFolder,
+    redisServer,
+    mosquitto,
+  }
+  return { programs, missing: undefined }
+}
+
+/** A suite that needs real network servers. Where they are not here it counts as one skipped test, which says what is missing. */
+export async function describeWithNetworkServers(
+  title: string,
+  options: { readonly timeout: number; readonly concurrency?: boolean },
+  body: (programs: Programs) => void,
+): Promise<void> {
+  const { programs, missing } = await findPrograms()
+  if (programs !== undefined) {
+    await describe(title, options, () => body(programs))
+    return
+  }
+  console.error(`SKIPPED: ${missing}`)
+  await test(title, { skip: missing }, () => {})
+}
+
+async function findChirpStack(folder: string, names: readonly string[]): Promise<string | undefined> {
+  for (const name of names) {
+    const file = join(folder, name)
+    if (folder !== '' && existsSync(file)) return file
+    if (folder !== '' && existsSync(`${file}.xz`)) return unpacked(`${file}.xz`)
+    const found = onPath(name)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The unpacked program: once for each size and time of the packed one, however many tests ask side by side. */
+async function unpacked(packed: string): Promise<string> {
+  const { size, mtimeMs } = statSync(packed)
+  const cache = join(tmpdir(), `fieldgate-network-servers-${process.getuid?.() ?? 0}`)
+  const file = join(cache, `${basename(packed, '.xz')}-${size}-${Math.floor(mtimeMs)}`)
+  if (existsSync(file)) return file
+  await mkdir(cache, { recursive: true, mode: 0o700 })
+  const own = `${file}.${process.pid}`
+  try {
+    const target = await open(own, 'wx', 0o700)
+    try {
+      execFileSync('xz', ['--decompress', '--stdout', packed], { stdio: ['ignore', target.fd, 'inherit'] })
+    } finally {
+      await target.close()
+    }
+    await chmod(own, 0o755)
+    await rename(own, file)
+  } finally {
+    await rm(own, { force: true })
+  }
+  return file
+}
+
+function onPath(name: string): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter)
+  return [...folders, ...SERVER_FOLDERS].map((folder) => join(folder, name)).find((file) => existsSync(file))
+}
+
+/** Debian has each version in a folder of its own: the newest. */
+function findPostgreSql(): string | undefined {
+  const versions = '/usr/lib/postgresql'
+  const found = existsSync(versions)
+    ? readdirSync(versions)
+        .toSorted((a, b) => Number(b) - Number(a))
+        .map((version) => join(versions, version, 'bin'))
+    : []
+  const initdb = onPath('initdb')
+  const others = initdb === undefined ? [] : [join(initdb, '..')]
+  return [...found, ...others].find((folder) => existsSync(join(folder, 'initdb')))
+}
