@@ -1,0 +1,203 @@
+/** Every fate that a command can come to in a real network server, and how it is told here. */
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { ErrorWithReasonCode } from 'mqtt'
+import type { LorawanDevice } from '../../simulator/lorawan/device.ts'
+import { refuseAll, sendFirst } from '../../simulator/lorawan/transmit-policy.ts'
+import { join } from './place.ts'
+import type { Place, Way } from './place.ts'
+import type { Places } from './places.ts'
+import { ask, pumpUntil } from './radio-pump.ts'
+
+/** `state`, and behind it `transmitted` where a gateway has sent the command. */
+type Fate = string
+
+interface Case {
+  readonly title: string
+  /** Sends the command `c` and does what leads to its fate. Answers the DevEUI. */
+  run(place: Place): Promise<string>
+  readonly fate: Readonly<Record<Way, Fate>>
+}
+
+const ID = 'c'
+const DATA = 'AQID'
+
+const everywhere = (fate: Fate): Readonly<Record<Way, Fate>> => ({
+  'v4-mqtt': fate,
+  'v4-grpc': fate,
+  'v4-bridge': fate,
+  v3: fate,
+})
+
+const CASES: readonly Case[] = [
+  {
+    title: 'that a gateway sends is transmitted',
+    fate: everywhere('sent transmitted'),
+    run: async (place) => {
+      const device = await place.joinedDevice()
+      await place.integrator.command(device.devEui, { id: ID, data: DATA })
+      await pumpUntil([device], ({ received }) => received.length > 0, 20_000)
+      assert.equal(device.received[0]?.payload.toString('base64'), DATA)
+      return device.devEui
+    },
+  },
+  {
+    title: 'that the device acknowledges is acknowledged',
+    fate: everywhere('acknowledged transmitted'),
+    run: async (place) => {
+      const device = await place.joinedDevice()
+      await place.integrator.command(device.devEui, { id: ID, data: DATA, confirmed: true })
+      await pumpUntil([device], ({ received }) => received.length > 0, 20_000)
+      await device.emptyUplink()
+      return device.devEui
+    },
+  },
+  {
+    title: 'that the device does not acknowledge is not_acknowledged',
+    fate: everywhere('not_acknowledged transmitted'),
+    run: async (place) => {
+      const device = await place.joinedDevice()
+      device.isAcknowledging = false
+      await place.integrator.command(device.devEui, { id: ID, data: DATA, confirmed: true })
+      await pumpUntil([device], ({ received }) => received.length > 0, 20_000)
+      await device.emptyUplink()
+      return device.devEui
+    },
+  },
+  {
+    title: 'that expires in the network server has expired; v3 knows no expiry and sends it',
+    fate: { ...everywhere('expired'), v3: 'sent transmitted' },
+    run: async (place) => {
+      const device = await place.joinedDevice()
+      const expiresAt = new Date(Date.now() + 3_000).toISOString()
+      await place.integrator.command(device.devEui, { id: ID, data: DATA, expiresAt })
+      await place.untilQueued(device.devEui, 1)
+      await untilPast(expiresAt)
+      await pumpUntil([device], () => false, 2_000)
+      return device.devEui
+    },
+  },
+  {
+    title: 'for a device that the network server does not know is refused by gRPC (0x83), and unconfirmed by MQTT',
+    fate: { ...everywhere('unconfirmed'), 'v4-grpc': 'refused with 131' },
+    run: async (place) => {
+      const { devEui } = await place.device({ isKnownThere: false })
+      await place.integrator.command(devEui, { id: ID, data: DATA })
+      return devEui
+    },
+  },
+  {
+    title: 'for a device that has never joined waits for it in v4; v3 drops it',
+    fate: { ...everywhere('sent transmitted'), v3: 'unconfirmed' },
+    run: async (place) => {
+      const device = await place.device()
+      await place.integrator.command(device.devEui, { id: ID, data: DATA })
+      if (place.way === 'v3') return device.devEui
+      await place.untilQueued(device.devEui, 1)
+      await join(device)
+      await ask(device)
+      await pumpUntil([device], ({ received }) => received.length > 0, 20_000)
+      return device.devEui
+    },
+  },
+  {
+    title: 'that is too long for the data rate has failed',
+    fate: everywhere('failed'),
+    run: async (place) => {
+      const device = await place.joinedDevice()
+      // SF12: 51 bytes at most.
+      device.isAdaptive = false
+      device.mac.dataRate = 0
+      await place.integrator.command(device.devEui, { id: ID, data: Buffer.alloc(200, 1).toString('base64') })
+      await place.untilQueued(device.devEui, 1)
+      await pumpUntil([device], () => false, 2_000)
+      return device.devEui
+    },
+  },
+  {
+    title: 'with an fPort of 225 is sent by v4; v3 would drop it in silence, so it fails before it goes there',
+    fate: { ...everywhere('sent transmitted'), v3: 'failed' },
+    run: async (place) => {
+      const device = await place.joinedDevice()
+      await place.integrator.command(device.devEui, { id: ID, fPort: 225, data: DATA })
+      await pumpUntil([device], ({ received }) => received.length > 0, 20_000)
+      return device.devEui
+    },
+  },
+  {
+    title: 'that somebody flushes in the network server is unconfirmed',
+    fate: everywhere('unconfirmed'),
+    run: async (place) => {
+      const device = await place.joinedDevice()
+      await place.integrator.command(device.devEui, { id: ID, data: DATA })
+      await place.untilQueued(device.devEui, 1)
+      await place.networkServer.flushQueue(device.devEui)
+      return device.devEui
+    },
+  },
+  {
+    title: 'that the gateway can not send is kept by ChirpStack and sent with the next uplink',
+    fate: everywhere('sent transmitted'),
+    run: async (place) => {
+      const device = await place.joinedDevice()
+      await place.integrator.command(device.devEui, { id: ID, data: DATA })
+      await place.untilQueued(device.devEui, 1)
+      place.gateway.policy = (command, leftMs) =>
+        command.items.some(({ phyPayload }) => isAddressedTo(device, phyPayload))
+          ? refuseAll('TOO_LATE')(command, leftMs)
+          : sendFirst(command, leftMs)
+      const kind = place.way === 'v3' ? 'error' : 'log'
+      await device.uplink(1, Buffer.from([0]))
+      try {
+        await place.integrator.find('the refusal', (event) => event.devEui === device.devEui && event.kind === kind)
+      } finally {
+        place.gateway.policy = sendFirst
+      }
+      await pumpUntil([device], ({ received }) => received.length > 0, 20_000)
+      return device.devEui
+    },
+  },
+]
+
+/** Fieldgate's settings for these tests: how long a network server may say nothing of a command. */
+export const WORD_SECONDS = 30
+const FATE_MS = (WORD_SECONDS + 20) * 1_000
+
+export function testFates(places: () => Places, way: Way): void {
+  it(`${way}: each command comes to its one fate`, async () => {
+    const place = places().of(way)
+    const outcomes = await Promise.all(CASES.map((one) => outcomeOf(one, place)))
+    const expected = CASES.map(({ title, fate }) => `a command ${title}: ${fate[way]}`)
+    assert.deepEqual(outcomes, expected)
+  })
+}
+
+async function outcomeOf(one: Case, place: Place): Promise<string> {
+  const { title, fate } = one
+  let devEui: string
+  try {
+    devEui = await one.run(place)
+  } catch (error) {
+    if (!(error instanceof ErrorWithReasonCode)) throw error
+    return `a command ${title}: refused with ${error.code}`
+  }
+  let seen = ''
+  const isIt = (command: { readonly state: string; readonly transmittedAt: string | null }): boolean => {
+    seen = command.transmittedAt === null ? command.state : `${command.state} transmitted`
+    return seen === fate[place.way]
+  }
+  // What has another fate in the end is told with it.
+  await place.fieldgate.untilCommand(devEui, ID, isIt, FATE_MS).catch(() => {})
+  return `a command ${title}: ${seen}`
+}
+
+async function untilPast(time: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  setTimeout(resolve, Math.max(Date.parse(time) - Date.now() + 100, 0))
+  await promise
+}
+
+/** An address is on the air with its last byte first. */
+function isAddressedTo({ session }: LorawanDevice, phyPayload: Buffer): boolean {
+  return session !== undefined && phyPayload.readUInt32LE(1) === session.devAddr.readUInt32BE(0)
+}
