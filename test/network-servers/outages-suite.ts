@@ -1,0 +1,139 @@
+/** 40 commands while a part is away: each reaches its device once and in order, and comes to a fate. */
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LorawanDevice } from '../../simulator/lorawan/device.ts'
+import type { Place, Way } from './place.ts'
+import type { Places } from './places.ts'
+import { bytesOf, pumpUntil } from './radio-pump.ts'
+
+const DEVICES = 4
+const COMMANDS_OF_A_DEVICE = 10
+/** From one command to the next. */
+const PACE_MS = 100
+const AWAY_MS = 5_000
+const IN_TIME_MS = 90_000
+
+/** A part that goes away and comes back. */
+interface Outage {
+  readonly title: string
+  readonly ways: readonly Way[]
+  goAway(places: Places, way: Way): Promise<void>
+  comeBack(places: Places, way: Way): Promise<void>
+}
+
+/** What of a ChirpStack Fieldgate speaks with. */
+function chirpStackOf(places: Places, way: Way) {
+  const part =
+    { v3: places.v3?.applicationServer, 'v4-bridge': places.v4Bridged?.part }[way as string] ?? places.v4?.part
+  const databasePath = (way === 'v3' ? places.v3 : way === 'v4-bridge' ? places.v4Bridged : places.v4)?.databasePath
+  assert.ok(part !== undefined && databasePath !== undefined)
+  return { part, databasePath }
+}
+
+const ALL: readonly Way[] = ['v4-mqtt', 'v4-grpc', 'v4-bridge', 'v3']
+
+export const OUTAGES_OF_OTHERS: readonly Outage[] = [
+  {
+    title: 'ChirpStack is killed',
+    ways: ALL,
+    goAway: (places, way) => chirpStackOf(places, way).part.kill(),
+    comeBack: (places, way) => chirpStackOf(places, way).part.start(),
+  },
+  {
+    title: 'ChirpStack stands still',
+    ways: ALL,
+    goAway: async (places, way) => chirpStackOf(places, way).part.freeze(),
+    comeBack: async (places, way) => chirpStackOf(places, way).part.thaw(),
+  },
+  {
+    title: "ChirpStack's PostgreSQL can not be reached",
+    // Over MQTT, ChirpStack acknowledges a command before it looks at its database, and drops it.
+    ways: ['v4-grpc'],
+    goAway: async (places, way) => chirpStackOf(places, way).databasePath.cut(),
+    comeBack: async (places, way) => chirpStackOf(places, way).databasePath.mend(),
+  },
+  {
+    title: "ChirpStack's broker is killed",
+    ways: ['v4-bridge'],
+    goAway: ({ bridgedBroker }) => bridgedBroker?.part.kill() ?? Promise.resolve(),
+    comeBack: ({ bridgedBroker }) => bridgedBroker?.part.start() ?? Promise.resolve(),
+  },
+  {
+    title: 'the path of gRPC is cut',
+    ways: ['v4-grpc'],
+    goAway: async ({ grpcPath }) => grpcPath?.cut(),
+    comeBack: async ({ grpcPath }) => grpcPath?.mend(),
+  },
+  {
+    title: 'the path of gRPC is silent',
+    ways: ['v4-grpc'],
+    goAway: async ({ grpcPath }) => grpcPath?.silence(),
+    comeBack: async ({ grpcPath }) => grpcPath?.mend(),
+  },
+]
+
+export const OUTAGES_OF_FIELDGATE: readonly Outage[] = [
+  {
+    title: 'Fieldgate is killed',
+    ways: ALL,
+    goAway: ({ fieldgate }) => fieldgate.kill(),
+    comeBack: ({ fieldgate }) => fieldgate.comeBack(),
+  },
+]
+
+export function testOutages(places: () => Places, ways: readonly Way[], outages: readonly Outage[]): void {
+  for (const outage of outages) {
+    for (const way of outage.ways.filter((each) => ways.includes(each))) {
+      it(`${way}: ${outage.title} amid ${DEVICES * COMMANDS_OF_A_DEVICE} commands: none is lost, doubled, turned round or without a fate`, async () => {
+        const place = places().of(way)
+        const devices = await Promise.all(Array.from({ length: DEVICES }, () => place.joinedDevice()))
+        const numbers = Array.from({ length: COMMANDS_OF_A_DEVICE }, (_each, number) => number)
+        const sending: Promise<void>[] = []
+        for (const number of numbers) {
+          if (number === 2) await outage.goAway(places(), way)
+          for (const { devEui } of devices) {
+            const data = Buffer.from([number]).toString('base64')
+            sending.push(place.integrator.command(devEui, { id: idOf(devEui, number), data }))
+            await sleep(PACE_MS)
+          }
+        }
+        await sleep(AWAY_MS)
+        await outage.comeBack(places(), way)
+        await Promise.all(sending)
+        await pumpUntil(devices, ({ received }) => received.length >= numbers.length, IN_TIME_MS)
+        // What comes twice comes behind them.
+        await pumpUntil(devices, () => false, 1_500)
+        for (const device of devices) await assertBars(place, device, numbers)
+      })
+    }
+  }
+}
+
+/**
+ * Each command has come once, in order, and is known to have been transmitted. Over MQTT a network server that dies with a command in
+ * its hands tells nobody, and the word on one may get lost with it: such a command is `unconfirmed`, whether it has come or not.
+ */
+async function assertBars(place: Place, device: LorawanDevice, numbers: readonly number[]): Promise<void> {
+  const { devEui } = device
+  const commands = await place.fieldgate.commands(devEui)
+  const isUnconfirmed = (number: number): boolean =>
+    place.way !== 'v4-grpc' && commands.some(({ id, state }) => id === idOf(devEui, number) && state === 'unconfirmed')
+  const received = bytesOf(device)
+  const said = `${received.join(' ')}; not taken: ${device.notTaken.join(' ')}; ${JSON.stringify(commands)}`
+  assert.deepEqual(
+    received,
+    numbers.filter((number) => received.includes(number) || !isUnconfirmed(number)),
+    said,
+  )
+  const without = numbers.filter((number) => {
+    const command = commands.find(({ id }) => id === idOf(devEui, number))
+    const isTransmitted = command?.state === 'sent' && command.transmittedAt !== null
+    return !isTransmitted && !isUnconfirmed(number)
+  })
+  assert.deepEqual(without, [], said)
+}
+
+function idOf(devEui: string, number: number): string {
+  return `${devEui}-${number}`
+}
