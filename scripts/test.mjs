@@ -97,14 +97,18 @@ function ensureDebianPackages() {
     openssl: 'openssl',
     faketime: 'faketime',
     chromium: 'chromium',
+    'redis-server': 'redis-server',
+    '/usr/lib/postgresql': 'postgresql',
+    xz: 'xz-utils',
   })
-  const missing = needed.filter(([program]) => spawnSync('which', [program]).status !== 0).map(([, debian]) => debian)
+  const missing = needed.filter(([program]) => !isThere(program)).map(([, debian]) => debian)
   if (missing.length === 0) return
   if (process.getuid?.() === 0 && spawnSync('which', ['apt-get']).status === 0) {
     console.log(`Installing ${missing.join(', ')} for the end-to-end tests ...`)
     const apt = {
       stdio: /** @type {const} */ (['ignore', 'ignore', 'inherit']),
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      // At run level 1 the services that come with them are not started.
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
     }
     spawnSync('apt-get', ['update', '-qq'], apt)
     if (spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...missing], apt).status === 0) return
@@ -113,4 +117,9 @@ function ensureDebianPackages() {
     `Missing for the end-to-end tests: ${missing.join(', ')}. Install them (Debian: apt-get install ${missing.join(' ')}).`,
   )
   failed += 1
+}
+
+/** @param {string} program A name on the PATH, or a path. */
+function isThere(program) {
+  return program.startsWith('/') ? existsSync(program) : spawnSync('which', [program]).status === 0
 }
