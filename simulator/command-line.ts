@@ -1,12 +1,13 @@
 /** The simulator's command line: options in, settings or faults out. */
-import { parseArgs } from 'node:util'
 import { isApplicationId } from '../src/lorawan/topics.ts'
 import type { Family } from './downlink.ts'
 import { DEFAULT_FIRST_DEV_EUI, MAXIMUM_GENERATED, isDevEuiRange } from './generated-devices.ts'
-import { HELP_OPTIONS, duration, oneOf, positive, share, wholeNumber } from './options.ts'
+import { HELP_OPTIONS, REGION_RULE, duration, oneOf, positive, regionId, share, wholeNumber } from './options.ts'
+import { brokerUrl, readArguments } from './option-reading.ts'
+import type { OptionReading } from './option-reading.ts'
 import type { OptionName } from './options.ts'
 import type { RadioSettings } from './radio.ts'
-import { REGION_IDS, region } from './region.ts'
+import { region } from './region.ts'
 
 /** Where the devices come from: a file, or so many that are made up. */
 export type DeviceSource =
@@ -63,6 +64,8 @@ A LoRaWAN network server with simulated devices: publishes their events over MQT
 back. Needs nothing but a service credential of the broker. Each option can be set in the environment instead:
 --user-name as SIMULATOR_USER_NAME, and so on.
 
+With --lorawan it plays gateways and devices for a real ChirpStack instead: --lorawan --help shows the options of that.
+
 ${HELP_OPTIONS}
 Ends with statistics on SIGINT and SIGTERM. Exit codes: 0 ended by a signal, 1 unexpected fault, 2 wrong option or device file,
 3 credential refused, 4 certificate not trusted, 5 subscription refused.
@@ -109,28 +112,12 @@ const TEXTS = [
 type Text = (typeof TEXTS)[number]
 type Flag = (typeof FLAGS)[number]
 
-/** The texts of all options, from the arguments or else the environment, and the faults that reading them finds. */
-interface Reading {
-  readonly faults: string[]
-  has(flag: Flag): boolean
-  text(name: Text): string | undefined
-  /** The option's value, or the fallback's; where it is neither a fault is noted. */
-  read<T>(name: Text, fallback: string, parse: (text: string) => T | undefined, rule: string): T | undefined
-}
+type Reading = OptionReading<Text, Flag>
 
 /** Reads the arguments behind the script's name. All faults are told at once; none shows the password. */
 export function parseCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): CommandLine {
-  const options = Object.fromEntries([
-    ...TEXTS.map((name) => [name, { type: 'string' }] as const),
-    ...FLAGS.map((name) => [name, { type: 'boolean' }] as const),
-  ])
-  let values: Readonly<Record<string, unknown>>
-  try {
-    values = parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
-  } catch (error) {
-    return { action: 'refuse', faults: [error instanceof Error ? error.message : String(error)] }
-  }
-  const reading = createReading(values, environment)
+  const reading = readArguments({ args, environment, texts: TEXTS, flags: FLAGS })
+  if (typeof reading === 'string') return { action: 'refuse', faults: [reading] }
   if (reading.has('help')) return { action: 'help' }
   const seed = reading.read('seed', '1', wholeNumber(0, 2 ** 32 - 1), 'a whole number from 0 to 4294967295')
   const devices = readDevices(reading)
@@ -158,31 +145,6 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
 
 function refusal({ faults }: Reading): CommandLine {
   return { action: 'refuse', faults }
-}
-
-function createReading(values: Readonly<Record<string, unknown>>, environment: NodeJS.ProcessEnv): Reading {
-  const faults: string[] = []
-  const variable = (name: string): string | undefined =>
-    environment[`SIMULATOR_${name.toUpperCase().replaceAll('-', '_')}`]
-  const text = (name: Text): string | undefined => {
-    const value = values[name]
-    return typeof value === 'string' ? value : variable(name)
-  }
-  return {
-    faults,
-    has(flag) {
-      const value = variable(flag)
-      if (values[flag] === true || value === '1' || value === 'true') return true
-      if (value !== undefined && value !== '0' && value !== 'false') faults.push(`--${flag} is true or false`)
-      return false
-    },
-    text,
-    read(name, fallback, parse, rule) {
-      const value = parse(text(name) ?? fallback)
-      if (value === undefined) faults.push(`--${name} must be ${rule}`)
-      return value
-    },
-  }
 }
 
 function readDevices(reading: Reading): DeviceSource | undefined {
@@ -290,12 +252,7 @@ function readLoad(
 function readRadio(reading: Reading): RadioSettings | undefined {
   const readShare = (name: Text, fallback: string): number | undefined =>
     reading.read(name, fallback, share, 'a share from 0 to 1')
-  const regionId = reading.read(
-    'region',
-    'EU868',
-    (text) => REGION_IDS.find((id) => id === text),
-    REGION_IDS.join(', ').replace(/, ([^,]*)$/, ' or $1'),
-  )
+  const id = reading.read('region', 'EU868', regionId, REGION_RULE)
   const uplinkLossRate = readShare('loss', '0.02')
   const downlinkLossRate = readShare('downlink-loss', reading.text('loss') ?? '0.02')
   const repeatRate = readShare('repeat', '0.01')
@@ -310,7 +267,7 @@ function readRadio(reading: Reading): RadioSettings | undefined {
   const frameCounterBits = reading.read('counter-bits', '32', oneOf({ '16': 16, '32': 32 } as const), '16 or 32')
   const downlinkRetries = reading.read('retries', '2', wholeNumber(0, 8), 'a whole number from 0 to 8')
   if (
-    regionId === undefined ||
+    id === undefined ||
     uplinkLossRate === undefined ||
     downlinkLossRate === undefined ||
     repeatRate === undefined ||
@@ -326,7 +283,7 @@ function readRadio(reading: Reading): RadioSettings | undefined {
     return undefined
   }
   return {
-    region: region(regionId),
+    region: region(id),
     uplinkLossRate,
     downlinkLossRate,
     repeatRate,
@@ -343,11 +300,3 @@ function readRadio(reading: Reading): RadioSettings | undefined {
 }
 
 const QOS = { '0': 0, '1': 1, '2': 2 } as const
-
-function brokerUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined
-  const url = new URL(text)
-  // A credential in the URL would be shown in messages.
-  const isPlain = url.username === '' && url.password === '' && url.hostname !== ''
-  return isPlain && (url.protocol === 'mqtts:' || url.protocol === 'mqtt:') ? text : undefined
-}

@@ -11,6 +11,9 @@ import { createRandom } from './random.ts'
 import { startSimulation } from './simulation.ts'
 import type { SimulationSettings } from './simulation.ts'
 
+/** The arguments decide alone: a variable would change what all others mean. */
+const LORAWAN = '--lorawan'
+
 const EXIT_CODES = { usage: 2, credentials: 3, certificate: 4, subscription: 5 } as const
 
 const systemTimers: Timers = {
@@ -28,6 +31,21 @@ process.exitCode = await main(process.argv.slice(2))
 
 /** The exit code, once the simulator has ended. */
 async function main(args: readonly string[]): Promise<number> {
+  if (args.includes(LORAWAN)) {
+    // Its libraries are nothing that the others should wait for.
+    const { runLorawan } = await import('./lorawan/lorawan-program.ts')
+    const exitCode = await runLorawan({
+      args: args.filter((argument) => argument !== LORAWAN),
+      environment: process.env,
+      timers: systemTimers,
+      say,
+      print: (text) => process.stdout.write(text),
+      readFile,
+      stopSignal,
+    })
+    if (process.connected) process.disconnect?.()
+    return exitCode
+  }
   const commandLine = parseCommandLine(args, process.env)
   switch (commandLine.action) {
     case 'help':
@@ -65,14 +83,17 @@ async function simulate(
   const ended = Promise.withResolvers<number>()
   const onFailed = (because: 'credentials' | 'certificate' | 'subscription'): void => ended.resolve(EXIT_CODES[because])
   const simulation = startSimulation({ ...settings, timers: systemTimers, say, onFailed })
-  process.once('SIGINT', () => ended.resolve(0))
-  process.once('SIGTERM', () => ended.resolve(0))
-  // Started with a channel to its parent, the simulator does not outlive it.
-  process.once('disconnect', () => ended.resolve(0))
-  const exitCode = await ended.promise
+  const exitCode = await Promise.race([ended.promise, stopSignal().then(() => 0)])
   await simulation.close()
   if (process.connected) process.disconnect?.()
   return exitCode
+}
+
+/** Resolved by a signal, or by the end of the parent that has started the simulator with a channel. */
+function stopSignal(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  for (const event of ['SIGINT', 'SIGTERM', 'disconnect'] as const) process.once(event, () => resolve())
+  return promise
 }
 
 /** The devices, or sentences why there are none. */

@@ -266,7 +266,7 @@ function reasonStringOf(packet: Packet | undefined): string | undefined {
 }
 
 /** OpenSSL's and Node's codes for a certificate that doesn't verify. */
-function isCertificateFault(code: unknown): boolean {
+export function isCertificateFault(code: unknown): boolean {
   return (
     typeof code === 'string' &&
     /^(?:CERT_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|ERR_TLS_CERT)/.test(code)

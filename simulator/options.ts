@@ -1,4 +1,6 @@
 /** The options of the command line as the help shows them, and how their values are written. */
+import { REGION_IDS } from './region.ts'
+import type { RegionId } from './region.ts'
 
 /** In groups, each with its options: what stands behind the name, and what it is for. */
 const GROUPS = {
@@ -62,13 +64,26 @@ export type OptionName = { [Name in Group]: keyof (typeof GROUPS)[Name] }[Group]
 
 const NAME_WIDTH = 26
 
-/** All options with their texts, in groups. */
-export const HELP_OPTIONS = Object.entries(GROUPS)
-  .map(([group, options]) => `${group}\n${Object.entries(options).map(helpLine).join('')}`)
-  .join('\n')
+/** What stands behind an option's name, and what it is for. */
+type OptionText = readonly [argument: string, text: string]
 
-function helpLine([name, [argument, text]]: readonly [string, readonly [string, string]]): string {
-  const more = MORE[name]
+/** All options with their texts, in groups. */
+export const HELP_OPTIONS = helpOf(GROUPS, MORE)
+
+/** The help of options in groups; `more` has what a line of an option cannot say. */
+export function helpOf(
+  groups: Readonly<Record<string, Readonly<Record<string, OptionText>>>>,
+  more: Readonly<Record<string, string>>,
+): string {
+  return Object.entries(groups)
+    .map(([group, options]) => {
+      const lines = Object.entries(options).map(([name, text]) => helpLine(name, text, more[name]))
+      return `${group}\n${lines.join('')}`
+    })
+    .join('\n')
+}
+
+function helpLine(name: string, [argument, text]: OptionText, more: string | undefined): string {
   const line = `  ${`--${name} ${argument}`.padEnd(NAME_WIDTH)} ${text}\n`
   return more === undefined ? line : `${line}${' '.repeat(NAME_WIDTH + 3)}${more}\n`
 }
@@ -101,6 +116,14 @@ export function share(text: string): number | undefined {
   const value = Number(text)
   return /^\d+(?:\.\d+)?$/.test(text) && value <= 1 ? value : undefined
 }
+
+/** One of the regions that the simulator knows. */
+export function regionId(text: string): RegionId | undefined {
+  return REGION_IDS.find((id) => id === text)
+}
+
+/** What `regionId` takes, as people say it. */
+export const REGION_RULE = REGION_IDS.join(', ').replace(/, ([^,]*)$/, ' or $1')
 
 /** Reads one of the texts that stand for a value. */
 export function oneOf<Value>(values: Readonly<Record<string, Value>>): (text: string) => Value | undefined {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { Aedes } from 'aedes'
@@ -88,6 +88,24 @@ test('a command that is no message of ChirpStack is told and does no harm', asyn
   await gateway.close()
 })
 
+test('a gateway that has lost its broker says so, and that it is there again', async (context) => {
+  const { url, sockets, published } = await startBroker(context)
+  const isBack = Promise.withResolvers<void>()
+  const faults: string[] = []
+  const onFault = (fault: string): void => {
+    faults.push(fault)
+    if (fault.endsWith('again')) isBack.resolve()
+  }
+  const gateway = await connectGateway({ url, gatewayId, protocol: 'v4', topicPrefix: 'eu868', onFault })
+  for (const socket of sockets) socket.destroy()
+  await isBack.promise
+  await gateway.transmit(Buffer.from('40', 'hex'), reception, () => {})
+  assert.deepEqual(faults, ['the connection to the broker is gone', 'connected to the broker again'])
+  const root = `eu868/gateway/${gatewayId}`
+  assert.deepEqual(published.map(({ topic }) => topic).slice(-2), [`${root}/state/conn`, `${root}/event/up`])
+  await gateway.close()
+})
+
 test('a broker that is not there is told at once', async () => {
   const settings = { gatewayId, protocol: 'v4', topicPrefix: 'eu868' } as const
   await assert.rejects(connectGateway({ ...settings, url: 'mqtt://127.0.0.1:1' }), /ECONNREFUSED/)
@@ -95,7 +113,11 @@ test('a broker that is not there is told at once', async () => {
 
 async function startBroker(context: TestContext) {
   const broker = await Aedes.createBroker()
-  const server = createServer(broker.handle)
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket)
+    broker.handle(socket)
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const published: PublishPacket[] = []
@@ -126,5 +148,5 @@ async function startBroker(context: TestContext) {
     await act()
     return await ack
   }
-  return { url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`, published, say, nextAck }
+  return { sockets, url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`, published, say, nextAck }
 }

@@ -21,7 +21,7 @@ export interface GatewaySettings {
   readonly certificateAuthority?: Buffer | undefined
   /** What it says of downlinks; the first item is sent unless something else is said. */
   readonly policy?: TransmitPolicy
-  /** A message that no command of ChirpStack is, or a connection that has gone. */
+  /** A message that no command of ChirpStack is, a connection that is gone, one that is back. */
   readonly onFault?: (fault: string) => void
 }
 
@@ -81,6 +81,9 @@ export class LorawanGateway {
   #unacknowledged = 0
   #received = 0
   #transmitted = 0
+  #isConnected = true
+  #isClosing = false
+  #lastError = ''
 
   constructor(settings: GatewaySettings, root: string, client: MqttClient) {
     this.gatewayId = settings.gatewayId
@@ -92,12 +95,14 @@ export class LorawanGateway {
 
   /** Subscribes to ChirpStack's commands and says that the gateway is there. */
   async start(): Promise<void> {
-    const { onFault } = this.#settings
     this.#client.on('message', (topicName, payload) => this.#onCommand(topicName, payload))
-    this.#client.on('error', (error) => onFault?.(error.message))
-    this.#client.on('close', () => onFault?.('the connection to the broker is closed'))
+    this.#client.on('error', (error) => {
+      this.#lastError = error.message
+    })
+    this.#client.on('close', () => this.#onClosed())
+    this.#client.on('connect', () => this.#onConnectedAgain())
     await this.#client.subscribeAsync(`${this.#root}/command/#`, { qos: 1 })
-    await this.#publish('state/conn', encodeConnState(this.#settings.protocol, this.gatewayId, 'ONLINE'), true)
+    await this.#publishState('ONLINE')
   }
 
   /**
@@ -138,11 +143,30 @@ export class LorawanGateway {
   async close(): Promise<void> {
     this.#listeners.clear()
     this.#open.clear()
-    if (this.#client.connected) {
-      await this.#publish('state/conn', encodeConnState(this.#settings.protocol, this.gatewayId, 'OFFLINE'), true)
-    }
-    this.#client.removeAllListeners('close')
+    this.#isClosing = true
+    if (this.#client.connected) await this.#publishState('OFFLINE')
     await this.#client.endAsync(!this.#client.connected)
+  }
+
+  /** Each attempt to connect again ends with this too; only the first is news. */
+  #onClosed(): void {
+    if (!this.#isConnected || this.#isClosing) return
+    this.#isConnected = false
+    this.#settings.onFault?.(
+      `the connection to the broker is gone${this.#lastError === '' ? '' : `: ${this.#lastError}`}`,
+    )
+  }
+
+  /** The broker has said for the gateway that it is away. */
+  #onConnectedAgain(): void {
+    this.#isConnected = true
+    this.#lastError = ''
+    this.#settings.onFault?.('connected to the broker again')
+    this.#publishState('ONLINE').catch(() => {})
+  }
+
+  async #publishState(state: 'ONLINE' | 'OFFLINE'): Promise<void> {
+    await this.#publish('state/conn', encodeConnState(this.#settings.protocol, this.gatewayId, state), true)
   }
 
   #onCommand(topicName: string, payload: Buffer): void {

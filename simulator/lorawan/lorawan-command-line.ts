@@ -1,0 +1,272 @@
+/** The command line of `--lorawan`: options in, settings or faults out. */
+import { isDevEui } from '../../src/lorawan/topics.ts'
+import { DEFAULT_FIRST_DEV_EUI, isDevEuiRange } from '../generated-devices.ts'
+import { brokerUrl, readArguments } from '../option-reading.ts'
+import type { OptionReading } from '../option-reading.ts'
+import { REGION_RULE, duration, helpOf, oneOf, regionId, share, wholeNumber } from '../options.ts'
+import { region } from '../region.ts'
+import type { Region } from '../region.ts'
+import { DEFAULT_JOIN_EUI, MAXIMUM_LORAWAN_DEVICES } from './device-list.ts'
+import type { GeneratedSettings } from './device-list.ts'
+import type { GatewayProtocol } from './gateway-messages.ts'
+
+/** Where the devices come from. */
+export type LorawanDeviceSource =
+  | { readonly from: 'file'; readonly path: string }
+  | ({ readonly from: 'generated' } & GeneratedSettings)
+
+/** What `--lorawan` is told to do. */
+export interface LorawanOptions {
+  /** Of the broker that ChirpStack has its gateways at. */
+  readonly url: string
+  /** Path of a PEM file; undefined for the system's certificate authorities. */
+  readonly certificateAuthorityFile: string | undefined
+  readonly userName: string | undefined
+  readonly password: string | undefined
+  readonly protocol: GatewayProtocol
+  readonly topicPrefix: string
+  readonly region: Region
+  /** 16 lower-case hexadecimal digits each. */
+  readonly gatewayIds: readonly string[]
+  readonly devices: LorawanDeviceSource
+  /** Mean time between two uplinks of one device. */
+  readonly intervalMs: number
+  /** The devices join within this time after the start. */
+  readonly startWindowMs: number
+  /** Of uplinks, from 0 to 1. */
+  readonly confirmedShare: number
+  readonly seed: number
+  readonly provisioning: ProvisioningOptions | undefined
+  readonly isVerbose: boolean
+}
+
+/** Where the gateways and devices are made before they are played. */
+export interface ProvisioningOptions {
+  /** `host:port` of ChirpStack's API. */
+  readonly target: string
+  readonly isEncrypted: boolean
+  readonly apiKey: string
+  /** A UUID; undefined for the first tenant that the key may see. */
+  readonly tenantId: string | undefined
+}
+
+export type LorawanCommandLine =
+  | { readonly action: 'run'; readonly options: LorawanOptions }
+  /** Prints the devices with their keys, and ends. */
+  | { readonly action: 'print-devices'; readonly devices: LorawanDeviceSource }
+  | { readonly action: 'help' }
+  | { readonly action: 'refuse'; readonly faults: readonly string[] }
+
+const GROUPS = {
+  'The gateways': {
+    url: ['URL', "the broker of ChirpStack's gateways: mqtt://host:port, or mqtts://host:port with TLS"],
+    ca: ['FILE', "certificate authority of the broker in PEM (default: the system's)"],
+    'user-name': ['NAME', 'user name at the broker, where it wants one'],
+    password: ['PASSWORD', "its password; better in the environment, since others see a process's arguments"],
+    chirpstack: ['3|4', "ChirpStack's version (default: 4)"],
+    region: ['REGION', 'EU868, US915 or AS923 (default: EU868)'],
+    'topic-prefix': ['TEXT', "what stands before gateway/ in the topics: the topic_prefix of ChirpStack's region"],
+    gateways: ['N', 'so many gateways, which all hear all devices (default: 1)'],
+    'first-gateway-id': ['EUI', 'the others follow (default: 0200000000ff0001)'],
+  },
+  'The devices': {
+    devices: ['FILE', 'CSV with a header line, or a JSON array: devEUI, appKey; joinEUI, name, model, deviceClass'],
+    generate: ['N', 'in the place of a file: so many devices of all models'],
+    'first-dev-eui': ['EUI', 'of the generated devices; the others follow (default: 0200000000000001)'],
+    'join-eui': ['EUI', 'of the generated devices (default: 0000000000000000)'],
+    'class-c': ['SHARE', 'of the generated devices that are of class C (default: 0)'],
+    'print-devices': ['', 'print the devices with their keys as CSV, and end'],
+    interval: ['TIME', 'mean time between two uplinks of a device: 500ms, 10s, 5m, 1h (default: 1m)'],
+    'start-window': ['TIME', 'the devices join within this time (default: 5s)'],
+    confirmed: ['SHARE', 'of uplinks that ask for an acknowledgement (default: 0.05)'],
+  },
+  'ChirpStack v4 itself': {
+    provision: ['URL', 'make the gateways and devices there first, by its API: http://host:8080'],
+    'api-key': ['KEY', 'of that API, of an administrator or of the tenant; better in the environment'],
+    tenant: ['UUID', 'of the tenant that gets them (default: the first that the key may see)'],
+  },
+  'The rest': {
+    seed: ['N', 'the same seed gives the same devices, keys and measurements (default: 1)'],
+    verbose: ['', 'a line for each uplink and each frame of ChirpStack'],
+    help: ['', 'this text'],
+  },
+} as const
+
+const MORE: Readonly<Record<string, string>> = {
+  'topic-prefix': '(default: the region in small letters, such as eu868; none for version 3)',
+}
+
+export const LORAWAN_HELP = `Usage: node simulator/main.ts --lorawan --url URL (--devices FILE | --generate N) [options]
+
+LoRaWAN gateways and devices for a real ChirpStack: they join over the air, encrypt, count and acknowledge, so that a
+deployment can be tried without a radio. ChirpStack must know the devices and their keys. Each option can be set in the
+environment instead: --user-name as SIMULATOR_USER_NAME, and so on.
+
+${helpOf(GROUPS, MORE)}
+Ends with statistics on SIGINT and SIGTERM. Exit codes: 0 ended by a signal, 1 unexpected fault, 2 wrong option or device file,
+3 credential refused, 4 certificate not trusted, 6 ChirpStack's API refused.
+`
+
+const FLAGS = ['print-devices', 'verbose', 'help'] as const
+const TEXTS = [
+  'url',
+  'ca',
+  'user-name',
+  'password',
+  'chirpstack',
+  'region',
+  'topic-prefix',
+  'gateways',
+  'first-gateway-id',
+  'devices',
+  'generate',
+  'first-dev-eui',
+  'join-eui',
+  'class-c',
+  'interval',
+  'start-window',
+  'confirmed',
+  'provision',
+  'api-key',
+  'tenant',
+  'seed',
+] as const
+
+type Reading = OptionReading<(typeof TEXTS)[number], (typeof FLAGS)[number]>
+
+const MAXIMUM_GATEWAYS = 16
+
+/** Reads the arguments without `--lorawan`. All faults are told at once; none shows a password or key. */
+export function parseLorawanCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): LorawanCommandLine {
+  const reading = readArguments({ args, environment, texts: TEXTS, flags: FLAGS })
+  if (typeof reading === 'string') return { action: 'refuse', faults: [reading] }
+  if (reading.has('help')) return { action: 'help' }
+  const seed = reading.read('seed', '1', wholeNumber(0, 2 ** 32 - 1), 'a whole number from 0 to 4294967295')
+  const devices = readDevices(reading, seed ?? 0)
+  if (reading.has('print-devices')) {
+    if (reading.faults.length > 0 || devices === undefined) return { action: 'refuse', faults: reading.faults }
+    return { action: 'print-devices', devices }
+  }
+  const isVerbose = reading.has('verbose')
+  const connection = readConnection(reading)
+  const load = readLoad(reading)
+  const provisioning = readProvisioning(reading, connection?.protocol)
+  if (
+    reading.faults.length > 0 ||
+    seed === undefined ||
+    devices === undefined ||
+    connection === undefined ||
+    load === undefined
+  ) {
+    return { action: 'refuse', faults: reading.faults }
+  }
+  return { action: 'run', options: { ...connection, ...load, devices, seed, provisioning, isVerbose } }
+}
+
+function readDevices(reading: Reading, seed: number): LorawanDeviceSource | undefined {
+  const path = reading.text('devices')
+  const isGenerated = reading.text('generate') !== undefined
+  if (path !== undefined && isGenerated) reading.faults.push('--devices and --generate exclude each other')
+  if (path === undefined && !isGenerated) reading.faults.push('--devices is missing, and --generate as well')
+  if (!isGenerated) return path === undefined ? undefined : { from: 'file', path }
+  const numbers = wholeNumber(1, MAXIMUM_LORAWAN_DEVICES)
+  const count = reading.read('generate', '', numbers, `a number of devices from 1 to ${MAXIMUM_LORAWAN_DEVICES}`)
+  const firstDevEui = reading.read(
+    'first-dev-eui',
+    DEFAULT_FIRST_DEV_EUI,
+    euiRange(count ?? 1),
+    '16 hexadecimal digits, with room for all generated devices behind it',
+  )
+  const joinEui = reading.read('join-eui', DEFAULT_JOIN_EUI, eui, '16 hexadecimal digits')
+  const classCShare = reading.read('class-c', '0', share, 'a share from 0 to 1')
+  if (count === undefined || firstDevEui === undefined || joinEui === undefined || classCShare === undefined) {
+    return undefined
+  }
+  return { from: 'generated', count, firstDevEui, joinEui, classCShare, seed }
+}
+
+type Connection = Pick<
+  LorawanOptions,
+  'url' | 'certificateAuthorityFile' | 'userName' | 'password' | 'protocol' | 'topicPrefix' | 'region' | 'gatewayIds'
+>
+
+function readConnection(reading: Reading): Connection | undefined {
+  const url = reading.read('url', '', brokerUrl, 'mqtts://host:port or mqtt://host:port')
+  const protocol = reading.read('chirpstack', '4', oneOf({ '3': 'v3', '4': 'v4' } as const), '3 or 4')
+  const id = reading.read('region', 'EU868', regionId, REGION_RULE)
+  const topicPrefix = reading.read(
+    'topic-prefix',
+    protocol === 'v3' ? '' : (id ?? '').toLowerCase(),
+    (text) => (/[#+\0]|^\/|\/$/.test(text) ? undefined : text),
+    'without + and #, and without a / at its ends',
+  )
+  const count = reading.read(
+    'gateways',
+    '1',
+    wholeNumber(1, MAXIMUM_GATEWAYS),
+    `a number of gateways from 1 to ${MAXIMUM_GATEWAYS}`,
+  )
+  const first = reading.read(
+    'first-gateway-id',
+    '0200000000ff0001',
+    euiRange(count ?? 1),
+    '16 hexadecimal digits, with room for all gateways behind it',
+  )
+  if (
+    url === undefined ||
+    protocol === undefined ||
+    id === undefined ||
+    topicPrefix === undefined ||
+    count === undefined ||
+    first === undefined
+  ) {
+    return undefined
+  }
+  return {
+    url,
+    certificateAuthorityFile: reading.text('ca'),
+    userName: reading.text('user-name'),
+    password: reading.text('password'),
+    protocol,
+    topicPrefix,
+    region: region(id),
+    gatewayIds: Array.from({ length: count }, (_gateway, index) =>
+      (BigInt(`0x${first}`) + BigInt(index)).toString(16).padStart(16, '0'),
+    ),
+  }
+}
+
+function readLoad(
+  reading: Reading,
+): Pick<LorawanOptions, 'intervalMs' | 'startWindowMs' | 'confirmedShare'> | undefined {
+  const intervalMs = reading.read('interval', '1m', duration, 'a time such as 500ms, 10s, 5m')
+  const startWindowMs = reading.read('start-window', '5s', duration, 'a time such as 5s')
+  const confirmedShare = reading.read('confirmed', '0.05', share, 'a share from 0 to 1')
+  if (intervalMs === undefined || startWindowMs === undefined || confirmedShare === undefined) return undefined
+  return { intervalMs, startWindowMs, confirmedShare }
+}
+
+function readProvisioning(reading: Reading, protocol: GatewayProtocol | undefined): ProvisioningOptions | undefined {
+  if (reading.text('provision') === undefined) return undefined
+  if (protocol === 'v3') reading.faults.push('--provision is for version 4; version 3 has its own web page for that')
+  const url = reading.read('provision', '', apiUrl, 'http://host:port or https://host:port')
+  const apiKey = reading.text('api-key')
+  if (apiKey === undefined) reading.faults.push('--provision needs --api-key')
+  if (url === undefined || apiKey === undefined) return undefined
+  const isEncrypted = url.protocol === 'https:'
+  const target = url.port === '' ? `${url.hostname}:${isEncrypted ? 443 : 80}` : url.host
+  return { target, isEncrypted, apiKey, tenantId: reading.text('tenant') }
+}
+
+function apiUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined
+}
+
+function eui(text: string): string | undefined {
+  return isDevEui(text.toLowerCase()) ? text.toLowerCase() : undefined
+}
+
+function euiRange(count: number): (text: string) => string | undefined {
+  return (text) => (isDevEuiRange(text.toLowerCase(), count) ? text.toLowerCase() : undefined)
+}

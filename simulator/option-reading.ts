@@ -1,0 +1,73 @@
+/** Reads options from the arguments or else the environment, and gathers what is wrong with them. */
+import { parseArgs } from 'node:util'
+
+/** The texts of all options, and the faults that reading them finds. */
+export interface OptionReading<Text extends string, Flag extends string> {
+  readonly faults: string[]
+  has(flag: Flag): boolean
+  text(name: Text): string | undefined
+  /** The option's value, or the fallback's; where it is neither a fault is noted. */
+  read<T>(name: Text, fallback: string, parse: (text: string) => T | undefined, rule: string): T | undefined
+}
+
+export interface ReadingSettings<Text extends string, Flag extends string> {
+  readonly args: readonly string[]
+  /** `--user-name` is `SIMULATOR_USER_NAME` there. */
+  readonly environment: NodeJS.ProcessEnv
+  /** Options with a value. */
+  readonly texts: readonly Text[]
+  readonly flags: readonly Flag[]
+}
+
+/** The reading, or a sentence where the arguments aren't options, or not these. */
+export function readArguments<Text extends string, Flag extends string>(
+  settings: ReadingSettings<Text, Flag>,
+): OptionReading<Text, Flag> | string {
+  const { args, texts, flags } = settings
+  const options = Object.fromEntries([
+    ...texts.map((name) => [name, { type: 'string' }] as const),
+    ...flags.map((name) => [name, { type: 'boolean' }] as const),
+  ])
+  try {
+    const { values } = parseArgs({ args: [...args], options, strict: true, allowPositionals: false })
+    return createReading(values, settings.environment)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** A broker's address; undefined for another kind, and for one with a credential in it, which messages would show. */
+export function brokerUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined
+  const url = new URL(text)
+  const isPlain = url.username === '' && url.password === '' && url.hostname !== ''
+  return isPlain && (url.protocol === 'mqtts:' || url.protocol === 'mqtt:') ? text : undefined
+}
+
+function createReading<Text extends string, Flag extends string>(
+  values: Readonly<Record<string, unknown>>,
+  environment: NodeJS.ProcessEnv,
+): OptionReading<Text, Flag> {
+  const faults: string[] = []
+  const variable = (name: string): string | undefined =>
+    environment[`SIMULATOR_${name.toUpperCase().replaceAll('-', '_')}`]
+  const text = (name: Text): string | undefined => {
+    const value = values[name]
+    return typeof value === 'string' ? value : variable(name)
+  }
+  return {
+    faults,
+    has(flag) {
+      const value = variable(flag)
+      if (values[flag] === true || value === '1' || value === 'true') return true
+      if (value !== undefined && value !== '0' && value !== 'false') faults.push(`--${flag} is true or false`)
+      return false
+    },
+    text,
+    read(name, fallback, parse, rule) {
+      const value = parse(text(name) ?? fallback)
+      if (value === undefined) faults.push(`--${name} must be ${rule}`)
+      return value
+    },
+  }
+}
