@@ -234,13 +234,25 @@ describe('a command that is not sent', () => {
   })
 
   it('expired before its turn came', () => {
-    const { device, nowMs } = joined({ intervalMs: MINUTE_MS })
-    device.receive(command({ expiresAt: new Date(nowMs + 1000).toISOString(), id: 'late' }), nowMs)
-    device.receive(command({ expiresAt: new Date(nowMs + 10 * MINUTE_MS).toISOString(), id: 'in time' }), nowMs)
+    const { device, nowMs } = joined({ intervalMs: MINUTE_MS, family: 'B' })
+    const [late, inTime] = ['8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4d', '8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4e']
+    for (const [id, afterMs] of [
+      [late, 1000],
+      [inTime, 10 * MINUTE_MS],
+    ] as const) {
+      device.receive(command({ devEui: DEV_EUI, id, expiresAt: new Date(nowMs + afterMs).toISOString() }), nowMs)
+    }
     const events = eventsUntil(device, nowMs + 5 * MINUTE_MS)
     const [fault] = ofKind(events, 'fault')
-    assert.deepEqual([fault?.code, fault?.queueItemId?.id], ['DOWNLINK_EXPIRED', 'late'])
-    assert.deepEqual(idsOf(ofKind(events, 'txack')), ['in time'])
+    assert.deepEqual([fault?.code, fault?.queueItemId?.id], ['DOWNLINK_EXPIRED', late])
+    assert.deepEqual(idsOf(ofKind(events, 'txack')), [inTime])
+  })
+
+  it('never expires in family A, which knows no such time', () => {
+    const { device, nowMs } = joined({ intervalMs: MINUTE_MS })
+    device.receive(command({ expiresAt: new Date(nowMs - 1000).toISOString(), id: 'late' }), nowMs)
+    const events = eventsUntil(device, nowMs + 5 * MINUTE_MS)
+    assert.deepEqual(idsOf(ofKind(events, 'txack')), ['late'])
   })
 
   it('has an object that cannot be encoded', () => {
@@ -250,6 +262,12 @@ describe('a command that is not sent', () => {
     assert.equal(fate.event.code, 'DOWNLINK_CODEC')
     assert.match(fate.event.description, /"led"/)
     assert.equal(fate.event.queueItemId?.id, 'x')
+  })
+
+  it('has an object that cannot be encoded, in family B, which tells nobody', () => {
+    const { device } = joined({ family: 'B' })
+    const payload = command({ devEui: DEV_EUI, data: undefined, object: { led: { 1: 1 } } })
+    assert.equal(reasonOf(device, payload), 'the object cannot be encoded')
   })
 
   it('is one too many', () => {
@@ -275,7 +293,6 @@ describe('a command that is not sent', () => {
     assert.equal(reasonOf(device, command({ fPort: 0 })), 'fPort is not a whole number from 1 to 255')
     assert.equal(reasonOf(device, command({ fPort: 300 })), 'fPort is not a whole number from 1 to 255')
     assert.equal(reasonOf(device, command({ data: undefined })), 'there is neither data nor object')
-    assert.equal(reasonOf(device, command({ expiresAt: 'soon' })), 'expiresAt is not a time')
   })
 
   it('does not name its device, or has an id that is no UUID, in family B', () => {
@@ -284,6 +301,7 @@ describe('a command that is not sent', () => {
     assert.equal(reasonOf(device, command()), 'devEui is not the one of the topic')
     assert.equal(reasonOf(device, command({ devEui: DEV_EUI.toUpperCase() })), 'devEui is not the one of the topic')
     assert.equal(reasonOf(device, command({ devEui: DEV_EUI, id: 'x' })), 'id is not a UUID')
+    assert.equal(reasonOf(device, command({ devEui: DEV_EUI, expiresAt: 'soon' })), 'expiresAt is not a time')
     assert.equal(device.receive(command({ devEui: DEV_EUI, id }), nowMs).outcome, 'queued')
     assert.equal(device.receive(command({ devEui: DEV_EUI }), nowMs).outcome, 'queued')
   })

@@ -45,13 +45,14 @@ export interface DeviceOptions {
   readonly family?: Family
   readonly intervalMs?: number
   readonly gateways?: Gateways
+  readonly applicationId?: string
 }
 
 export const DEV_EUI = '00005eef10000001'
 
 function recordOf(options: DeviceOptions): DeviceRecord {
   return {
-    applicationID: '5',
+    applicationID: options.applicationId ?? '5',
     applicationName: 'application',
     deviceName: 'device',
     devEUI: DEV_EUI,

@@ -28,7 +28,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
  * Reads a command for a device; an object is encoded as Cayenne LPP. Family B wants `devEui`, exactly as the topic has it,
- * and an `id` that is a UUID. Family A takes `id`, `expiresAt` and `devEui` as they come. Never throws.
+ * and an `id` that is a UUID. Family A takes `id` and `devEui` as they come, and does not know `expiresAt`. Never throws.
  */
 export function parseDownlink(payload: Buffer, family: Family, devEui: string): DownlinkResult {
   let message: unknown
@@ -48,7 +48,7 @@ export function parseDownlink(payload: Buffer, family: Family, devEui: string): 
     if (id !== undefined && (typeof id !== 'string' || !UUID.test(id))) return ignored('id is not a UUID')
   }
   const givenId = typeof id === 'string' && id !== '' ? id : undefined
-  const expiresAtMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : undefined
+  const expiresAtMs = family === 'B' && typeof expiresAt === 'string' ? Date.parse(expiresAt) : undefined
   if (Number.isNaN(expiresAtMs)) return ignored('expiresAt is not a time')
   const taken = (bytes: Buffer): DownlinkResult => ({
     outcome: 'taken',

@@ -32,7 +32,7 @@ describe('family A', () => {
       fault: 'type error fCnt',
       status: 'margin externalPowerSource batteryLevel batteryLevelUnavailable',
       location: 'location',
-      txack: 'fCnt gatewayID txInfo',
+      txack: 'fCnt',
     }
     for (const [kind, own] of Object.entries(members)) {
       const expected = ['applicationID', 'applicationName', 'deviceName', 'devEUI', 'tags', ...own.split(' ')]

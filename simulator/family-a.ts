@@ -11,12 +11,16 @@ const ERROR_TYPES: Readonly<Record<FaultCode, ErrorType>> = {
   DOWNLINK_PAYLOAD_SIZE: 'DOWNLINK_PAYLOAD_SIZE',
   DOWNLINK_CODEC: 'DOWNLINK_CODEC',
   DOWNLINK_GATEWAY: 'DOWNLINK_GATEWAY',
+  // This family knows no time at which a downlink expires.
   DOWNLINK_EXPIRED: 'UNKNOWN',
   DOWNLINK_QUEUE_FULL: 'UNKNOWN',
   UPLINK_CODEC: 'UPLINK_CODEC',
   UPLINK_RETRANSMISSION: 'UPLINK_FCNT_RETRANSMISSION',
   OTAA: 'OTAA',
 }
+
+/** Faults without a frame that could have a counter. A counter of 0 is left out of all others. */
+const WITHOUT_COUNTER: ReadonlySet<FaultCode> = new Set(['DOWNLINK_CODEC', 'OTAA'])
 
 /**
  * The topic's kind and the payload of an event. `carriesIds` adds `queueItemId` to the txack, ack and error events of
@@ -44,13 +48,12 @@ export function familyAEvent(event: NetworkEvent, carriesIds: boolean): FamilyAE
       return { kind: 'ack', payload: { ...common, acknowledged, fCnt: fCntDown, ...idOf(event.queueItemId) } }
     }
     case 'txack': {
-      const { fCntDown, gatewayId } = event
-      const txInfo = txInfoOf(event.carrier)
-      const members = { fCnt: fCntDown, gatewayID: gatewayId, txInfo }
-      return { kind: 'txack', payload: { ...common, ...members, ...idOf(event.queueItemId) } }
+      return { kind: 'txack', payload: { ...common, fCnt: event.fCntDown, ...idOf(event.queueItemId) } }
     }
     case 'fault': {
-      const members = { type: ERROR_TYPES[event.code], error: event.description, fCnt: event.fCnt }
+      const { code, description, fCnt } = event
+      const counter = fCnt === 0 || WITHOUT_COUNTER.has(code) ? {} : { fCnt }
+      const members = { type: ERROR_TYPES[code], error: description, ...counter }
       return { kind: 'error', payload: { ...common, ...members, ...idOf(event.queueItemId) } }
     }
     case 'status': {

@@ -1,6 +1,7 @@
 /** The events of family B (ChirpStack v4, JSON): `deviceInfo` in front, ids of commands carried, `log` in the place of `error`. */
 import type { PublishedEventKind } from '../src/lorawan/topics.ts'
 import type { Reception } from './gateways.ts'
+import { gpsMs } from './gps-time.ts'
 import type { DeviceIdentity, FaultCode, NetworkEvent, TxackEvent, UplinkEvent } from './network-event.ts'
 import { region } from './region.ts'
 import type { DataRate, RegionId } from './region.ts'
@@ -13,12 +14,9 @@ interface FamilyBEvent {
 /** The one tenant that all simulated devices belong to. */
 const TENANT = { tenantId: '5f1d9a3e-6c1b-4b1f-9d58-1a4f0e7c2b90', tenantName: 'Simulated tenant' }
 
-/** GPS time counts from 1980-01-06, without the leap seconds, of which there have been 18 since. */
-const GPS_EPOCH_MS = Date.UTC(1980, 0, 6)
-const LEAP_SECONDS_MS = 18_000
-
 const LOG_CODES: Readonly<Record<FaultCode, string>> = {
   DOWNLINK_PAYLOAD_SIZE: 'DOWNLINK_PAYLOAD_SIZE',
+  // Written into its own log alone.
   DOWNLINK_CODEC: 'DOWNLINK_CODEC',
   DOWNLINK_GATEWAY: 'DOWNLINK_GATEWAY',
   DOWNLINK_EXPIRED: 'EXPIRED',
@@ -31,7 +29,9 @@ const LOG_CODES: Readonly<Record<FaultCode, string>> = {
 /** The topic's kind and the payload of an event. */
 export function familyBEvent(event: NetworkEvent): FamilyBEvent {
   const { deduplicationId, atMs } = event
-  const own = { time: timeOf(atMs), deviceInfo: deviceInfoOf(event.device) }
+  // A device of class C has class A until its first uplink is worked on, which is after the join is told.
+  const deviceClass = event.kind === 'join' ? 'A' : event.device.deviceClass
+  const own = { time: timeOf(atMs), deviceInfo: deviceInfoOf(event.device, deviceClass) }
   const common = { deduplicationId, ...own }
   switch (event.kind) {
     case 'up':
@@ -94,6 +94,7 @@ function rxInfoOf({ gateway, uplinkId, gatewayTimeMs, rssi, snr }: Reception, ev
   const uplinkNumber = Number.parseInt(uplinkId.slice(0, 8), 16)
   const context = Buffer.alloc(4)
   context.writeUInt32BE(uplinkNumber)
+  const channel = region(event.device.regionId).channels.indexOf(event.heard.carrier.frequency)
   return {
     gatewayId: gateway.gatewayId,
     uplinkId: uplinkNumber,
@@ -103,31 +104,30 @@ function rxInfoOf({ gateway, uplinkId, gatewayTimeMs, rssi, snr }: Reception, ev
     ...(gateway.hasGps ? { timeSinceGpsEpoch: gpsTime(gatewayTimeMs) } : {}),
     rssi,
     snr,
-    channel: region(event.device.regionId).channels.indexOf(event.heard.carrier.frequency),
+    // Left out for the first.
+    ...(channel === 0 ? {} : { channel }),
     location: gateway.location,
     context: context.toString('base64'),
-    metadata: {
-      region_config_id: regionConfigId(event.device.regionId),
-      region_common_name: event.device.regionId,
-      gateway_name: gateway.name,
-    },
     crcStatus: 'CRC_OK',
   }
 }
 
-function downlinkInfoOf({ carrier, power, delaySeconds }: TxackEvent): object {
+function downlinkInfoOf({ carrier, power, delaySeconds, downlinkId }: TxackEvent): object {
+  const context = Buffer.alloc(4)
+  context.writeUInt32BE(downlinkId)
   return {
     frequency: carrier.frequency,
     power,
     modulation: { lora: { ...modulationOf(carrier.dataRate), polarizationInversion: true } },
-    board: 0,
-    antenna: 0,
     timing: delaySeconds === undefined ? { immediately: {} } : { delay: { delay: `${delaySeconds}s` } },
-    context: '',
+    context: context.toString('base64'),
   }
 }
 
-function deviceInfoOf({ record, deviceProfileId, deviceProfileName, deviceClass }: DeviceIdentity): object {
+function deviceInfoOf(
+  { record, deviceProfileId, deviceProfileName }: DeviceIdentity,
+  deviceClass: DeviceIdentity['deviceClass'],
+): object {
   return {
     ...TENANT,
     applicationId: record.applicationID,
@@ -155,5 +155,5 @@ function timeOf(ms: number): string {
 }
 
 function gpsTime(ms: number): string {
-  return `${((ms - GPS_EPOCH_MS + LEAP_SECONDS_MS) / 1000).toFixed(3)}s`
+  return `${(gpsMs(ms) / 1000).toFixed(3)}s`
 }

@@ -45,6 +45,9 @@ const CLASS_C_TIMEOUT_MS = 5000
 /** Between two downlinks to a device of class C, so that it can answer. */
 const CLASS_C_SPACING_MS = 1000
 
+/** The devices have none of their own. */
+const JOIN_EUI = '0000000000000000'
+
 /** A join accept, in bytes of application data. */
 const JOIN_ACCEPT_BYTES = 4
 
@@ -108,6 +111,8 @@ export class NetworkSide {
     const result = parseDownlink(payload, family, identity.record.devEUI)
     if (result.outcome === 'ignored') return result
     if (result.outcome === 'codec_failed') {
+      // ChirpStack v4 writes into its own log, and tells nobody.
+      if (family === 'B') return { outcome: 'ignored', reason: 'the object cannot be encoded' }
       const queueItemId = { id: result.id ?? this.#newId(), isGiven: result.id !== undefined }
       return { outcome: 'refused', event: this.#downlinkFault('DOWNLINK_CODEC', result.message, nowMs, queueItemId) }
     }
@@ -133,7 +138,11 @@ export class NetworkSide {
   /** A join request was heard. A number that was used before is refused; else the accept follows in the receive windows. */
   hearJoin(request: JoinRequest, heard: Heard, nowMs: number): NetworkEvent[] {
     if (request.devNonce <= this.#lastDevNonce) {
-      const context = { dev_nonce: String(request.devNonce) }
+      const context = {
+        dev_nonce: String(request.devNonce),
+        join_eui: JOIN_EUI,
+        deduplication_id: this.#newId(),
+      }
       return [
         this.#fault({ code: 'OTAA', level: 'ERROR', description: 'the DevNonce was used before', context }, nowMs),
       ]
@@ -186,8 +195,9 @@ export class NetworkSide {
     const hasFailed = hasCodec && random.chance(radio.codecErrorRate)
     if (hasFailed) {
       const description = 'decode payload: unexpected end of the payload'
+      const context = { deduplication_id: deduplicationId }
       events.push({
-        ...this.#fault({ code: 'UPLINK_CODEC', level: 'ERROR', description, fCnt }, nowMs),
+        ...this.#fault({ code: 'UPLINK_CODEC', level: 'ERROR', description, fCnt, context }, nowMs),
         deduplicationId,
       })
     }
@@ -203,7 +213,7 @@ export class NetworkSide {
 
   #repeatedFrame(fCnt: number, deduplicationId: string, nowMs: number): NetworkEvent {
     const description = 'the frame counter did not increment: the frame is a retransmission'
-    const context = { deduplication_id: deduplicationId }
+    const context = { deduplication_id: deduplicationId, f_cnt_up: String(fCnt) }
     return this.#fault({ code: 'UPLINK_RETRANSMISSION', level: 'WARNING', description, fCnt, context }, nowMs)
   }
 
@@ -267,7 +277,8 @@ export class NetworkSide {
       return { events, frame: undefined }
     }
     if (gateway === undefined) {
-      const fault = { code: 'DOWNLINK_GATEWAY', level: 'ERROR', description: 'COLLISION_PACKET' } as const
+      const { fCntDown: fCnt } = session
+      const fault = { code: 'DOWNLINK_GATEWAY', level: 'ERROR', description: 'COLLISION_PACKET', fCnt } as const
       return { events: item === undefined ? events : [...events, this.#fault(fault, nowMs)], frame: undefined }
     }
     if (windows.answers === 'join-request') return { events, frame: { kind: 'join-accept' } }

@@ -227,11 +227,12 @@ export class LorawanDevice {
     const { dataRates, channels } = this.#region
     const dataRate = dataRates.find(({ dr }) => dr === this.mac.dataRate) ?? dataRates[0]
     const known = [...channels.slice(0, OWN_CHANNELS[this.#region.id]), ...this.mac.channels.values()]
-    const frequency = known[this.#channel % known.length] ?? channels[0]
+    const channel = this.#channel % known.length
+    const frequency = known[channel] ?? channels[0]
     this.#channel += 1
     const { spreadingFactor, bandwidth } = dataRate
     const { rssi = -60, snr = 9.5, gateways } = this.#settings
-    const reception = { frequency, bandwidth, spreadingFactor, rssi, snr }
+    const reception = { frequency, bandwidth, spreadingFactor, channel, rssi, snr }
     await Promise.all(gateways.map((gateway) => gateway.transmit(phyPayload, reception, (item) => this.#hear(item))))
   }
 

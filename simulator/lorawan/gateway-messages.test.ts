@@ -26,7 +26,7 @@ const AT_ONCE = {
 }
 const ID_OF_V3 = Buffer.from('63f81711154a4bfbb2636cd7f8183113', 'hex')
 const gatewayId = '0011223344556677'
-const reception = { frequency: 868_300_000, bandwidth: 125_000, spreadingFactor: 7, rssi: -60, snr: 9.5 }
+const reception = { frequency: 868_300_000, bandwidth: 125_000, spreadingFactor: 7, channel: 0, rssi: -60, snr: 9.5 }
 
 for (const protocol of ['v3', 'v4'] as const) {
   test(`a ${protocol} downlink in two windows is read`, () => {
@@ -66,7 +66,14 @@ test("a downlink's id comes back with the gateway's answer, as ChirpStack took i
 
 test('an uplink is told as ChirpStack took it', () => {
   const phyPayload = hex('408e4af00000000002ec60efe9e6')
-  const heard = { gatewayId, phyPayload, reception, uplinkId: 1990502824 + 1, context: hex('76a4a9a9') }
+  const heard = {
+    gatewayId,
+    phyPayload,
+    reception,
+    uplinkId: 1990502824 + 1,
+    context: hex('76a4a9a9'),
+    gpsTimeMs: undefined,
+  }
   assert.equal(
     Buffer.from(encodeUplinkEvent('v4', heard)).toString('hex'),
     '0a0e408e4af00000000002ec60efe9e6221208e0e9849e03120a1a0808c8d007100728012a310a1030303131323233333434353536363737' +
@@ -85,11 +92,9 @@ test('a connection and the signs of life name the gateway as each version does',
     '1a10303031313232333334343535363637371001',
   )
   assert.equal(Buffer.from(encodeConnState('v3', gatewayId, 'ONLINE')).toString('hex'), '0a0800112233445566771001')
-  const counts = { received: 3, transmitted: 1 }
-  assert.equal(
-    Buffer.from(encodeStats('v3', gatewayId, counts)).toString('hex'),
-    '0a0800112233445566772803300338014001',
-  )
+  const state = { received: 3, transmitted: 1, atMs: 2000, location: undefined }
+  const stats = Buffer.from(encodeStats('v3', gatewayId, state)).toString('hex')
+  assert.equal(stats, '0a080011223344556677120208022803300338014001')
 })
 
 test('what is no message of ChirpStack is refused', () => {

@@ -2,7 +2,12 @@
  * What a gateway and ChirpStack say to each other, in Protocol Buffers. Version 3's messages are the members that version
  * 4 calls "legacy": they have the same numbers.
  */
+import common from '@chirpstack/chirpstack-api/common/common_pb.js'
 import gw from '@chirpstack/chirpstack-api/gw/gw_pb.js'
+import protobufDuration from 'google-protobuf/google/protobuf/duration_pb.js'
+import protobufTimestamp from 'google-protobuf/google/protobuf/timestamp_pb.js'
+import { gpsMs } from '../gps-time.ts'
+import type { Coordinates } from '../sensor.ts'
 
 /** Of ChirpStack. */
 export type GatewayProtocol = 'v3' | 'v4'
@@ -14,6 +19,8 @@ export interface Reception {
   /** Hz. */
   readonly bandwidth: number
   readonly spreadingFactor: number
+  /** Of the channels that the device uses, by index. */
+  readonly channel: number
   /** dBm. */
   readonly rssi: number
   /** dB. */
@@ -29,6 +36,8 @@ export interface HeardFrame {
   readonly uplinkId: number
   /** Comes back with the answer to this frame; at least 4 bytes. */
   readonly context: Buffer
+  /** Milliseconds since 1970; undefined where the gateway has no GPS receiver. */
+  readonly gpsTimeMs: number | undefined
 }
 
 /** One way to send a downlink: a gateway uses the first that it can. */
@@ -54,7 +63,11 @@ type DownlinkId = number | Uint8Array
 /** What a gateway says of an item. */
 export type TxAckStatus = keyof typeof gw.TxAckStatus
 
-export interface GatewayCounts {
+export interface GatewayState {
+  /** Undefined where the gateway does not know. */
+  readonly location: Coordinates | undefined
+  /** Milliseconds since 1970. */
+  readonly atMs: number
   readonly received: number
   readonly transmitted: number
 }
@@ -134,14 +147,16 @@ export function encodeTxAck(
 }
 
 /** The regular sign of life of a gateway. */
-export function encodeStats(protocol: GatewayProtocol, gatewayId: string, counts: GatewayCounts): Uint8Array {
+export function encodeStats(protocol: GatewayProtocol, gatewayId: string, state: GatewayState): Uint8Array {
   const stats = new gw.GatewayStats()
   if (protocol === 'v3') stats.setGatewayIdLegacy(Buffer.from(gatewayId, 'hex'))
   else stats.setGatewayId(gatewayId)
-  stats.setRxPacketsReceived(counts.received)
-  stats.setRxPacketsReceivedOk(counts.received)
-  stats.setTxPacketsReceived(counts.transmitted)
-  stats.setTxPacketsEmitted(counts.transmitted)
+  stats.setRxPacketsReceived(state.received)
+  stats.setRxPacketsReceivedOk(state.received)
+  stats.setTxPacketsReceived(state.transmitted)
+  stats.setTxPacketsEmitted(state.transmitted)
+  stats.setTime(timestampOf(state.atMs))
+  if (state.location !== undefined) stats.setLocation(locationOf(state.location))
   return stats.serializeBinary()
 }
 
@@ -154,26 +169,64 @@ export function encodeConnState(protocol: GatewayProtocol, gatewayId: string, st
   return message.serializeBinary()
 }
 
-function receptionOfVersion4({ gatewayId, uplinkId, context, reception }: HeardFrame): gw.UplinkRxInfo {
+function receptionOfVersion4({ gatewayId, uplinkId, context, reception, gpsTimeMs }: HeardFrame): gw.UplinkRxInfo {
   const rxInfo = new gw.UplinkRxInfo()
   rxInfo.setGatewayId(gatewayId)
   rxInfo.setUplinkId(uplinkId)
+  rxInfo.setChannel(reception.channel)
   rxInfo.setRssi(reception.rssi)
   rxInfo.setSnr(reception.snr)
+  if (gpsTimeMs !== undefined) {
+    rxInfo.setGwTime(timestampOf(gpsTimeMs))
+    rxInfo.setTimeSinceGpsEpoch(durationOf(gpsMs(gpsTimeMs)))
+  }
   rxInfo.setContext(context)
   rxInfo.setCrcStatus(gw.CRCStatus.CRC_OK)
   return rxInfo
 }
 
-function receptionOfVersion3({ gatewayId, uplinkId, context, reception }: HeardFrame): gw.UplinkRxInfoLegacy {
+function receptionOfVersion3({
+  gatewayId,
+  uplinkId,
+  context,
+  reception,
+  gpsTimeMs,
+}: HeardFrame): gw.UplinkRxInfoLegacy {
   const rxInfo = new gw.UplinkRxInfoLegacy()
   rxInfo.setGatewayId(Buffer.from(gatewayId, 'hex'))
   const uuid = Buffer.alloc(16)
   uuid.writeUInt32BE(uplinkId, 12)
   rxInfo.setUplinkId(uuid)
+  rxInfo.setChannel(reception.channel)
   rxInfo.setRssi(reception.rssi)
   rxInfo.setLoraSnr(reception.snr)
+  if (gpsTimeMs !== undefined) {
+    rxInfo.setTime(timestampOf(gpsTimeMs))
+    rxInfo.setTimeSinceGpsEpoch(durationOf(gpsMs(gpsTimeMs)))
+  }
   rxInfo.setContext(context)
   rxInfo.setCrcStatus(gw.CRCStatus.CRC_OK)
   return rxInfo
+}
+
+function timestampOf(ms: number): protobufTimestamp.Timestamp {
+  const timestamp = new protobufTimestamp.Timestamp()
+  timestamp.fromDate(new Date(ms))
+  return timestamp
+}
+
+function durationOf(ms: number): protobufDuration.Duration {
+  const duration = new protobufDuration.Duration()
+  duration.setSeconds(Math.floor(ms / 1000))
+  duration.setNanos((ms % 1000) * 1e6)
+  return duration
+}
+
+function locationOf({ latitude, longitude, altitude }: Coordinates): common.Location {
+  const location = new common.Location()
+  location.setLatitude(latitude)
+  location.setLongitude(longitude)
+  location.setAltitude(altitude)
+  location.setSource(common.LocationSource.GPS)
+  return location
 }

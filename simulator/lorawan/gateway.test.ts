@@ -12,7 +12,7 @@ import type { DownlinkItem } from './gateway-messages.ts'
 import { refuseAll, saySilence } from './transmit-policy.ts'
 
 const gatewayId = '0011223344556677'
-const reception = { frequency: 868_300_000, bandwidth: 125_000, spreadingFactor: 7, rssi: -60, snr: 9.5 }
+const reception = { frequency: 868_300_000, bandwidth: 125_000, spreadingFactor: 7, channel: 0, rssi: -60, snr: 9.5 }
 // A class C downlink as a ChirpStack v4.19.0 has published it.
 const AT_ONCE = Buffer.from(
   '1895b9da86082a340a10a08e4af0008000000a4b20905d251df31a200888cccf9e03101d1a0c1a0a08c8d007100c2001280132020a003a0476a4' +

@@ -4,6 +4,7 @@ import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
 import { decodeDownCommand, encodeConnState, encodeStats, encodeTxAck, encodeUplinkEvent } from './gateway-messages.ts'
 import type { DownlinkCommand, DownlinkItem, GatewayProtocol, Reception } from './gateway-messages.ts'
+import type { Coordinates } from '../sensor.ts'
 import { sendFirst } from './transmit-policy.ts'
 import type { TransmitPolicy } from './transmit-policy.ts'
 
@@ -19,6 +20,8 @@ export interface GatewaySettings {
   readonly password?: string | undefined
   /** PEM; undefined for the system's certificate authorities. */
   readonly certificateAuthority?: Buffer | undefined
+  /** Where its GPS receiver says that it is; left out where it has none, and then it doesn't tell the time either. */
+  readonly gpsLocation?: Coordinates | undefined
   /** What it says of downlinks; the first item is sent unless something else is said. */
   readonly policy?: TransmitPolicy
   /** A message that no command of ChirpStack is, a connection that is gone, one that is back. */
@@ -120,7 +123,8 @@ export class LorawanGateway {
     this.#received += 1
     this.#unacknowledged += 1
     const { gatewayId } = this
-    const heard = { gatewayId, phyPayload, reception, uplinkId: this.#uplinkId, context }
+    const gpsTimeMs = this.#settings.gpsLocation === undefined ? undefined : Date.now()
+    const heard = { gatewayId, phyPayload, reception, uplinkId: this.#uplinkId, context, gpsTimeMs }
     try {
       await this.#publish('event/up', encodeUplinkEvent(this.#settings.protocol, heard), false)
     } finally {
@@ -136,8 +140,9 @@ export class LorawanGateway {
 
   /** Tells ChirpStack that the gateway lives, with its counters. */
   async sendStats(): Promise<void> {
-    const counts = { received: this.#received, transmitted: this.#transmitted }
-    await this.#publish('event/stats', encodeStats(this.#settings.protocol, this.gatewayId, counts), false)
+    const { protocol, gpsLocation: location } = this.#settings
+    const state = { atMs: Date.now(), location, received: this.#received, transmitted: this.#transmitted }
+    await this.#publish('event/stats', encodeStats(protocol, this.gatewayId, state), false)
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * The payloads of device events. Two families of network servers publish them: A, whose EUIs and ids are spelled
  * `devEUI` and `applicationID`, and B (ChirpStack v4), with `deviceInfo` in front. Zero, false and empty values are
- * written, never left out. Payloads pass through the service as they are; only a device's state is read from them.
+ * written, but for what is optional here. Payloads pass through the service as they are; only a device's state is read from them.
  */
 import type { PublishedEventKind } from './topics.ts'
 
@@ -84,7 +84,8 @@ export type ErrorType =
 interface ErrorEvent extends EventCommon {
   readonly type: ErrorType
   readonly error: string
-  readonly fCnt: number
+  /** Left out where it is 0, and where the fault is of no frame. */
+  readonly fCnt?: number
 }
 
 export interface StatusEvent extends EventCommon {
@@ -102,8 +103,9 @@ interface LocationEvent extends EventCommon {
 
 interface TxackEvent extends EventCommon {
   readonly fCnt: number
-  readonly gatewayID: string
-  readonly txInfo: TransmissionInfo
+  /** In some versions, as `txInfo`; ChirpStack v3.17 has neither. */
+  readonly gatewayID?: string
+  readonly txInfo?: TransmissionInfo
 }
 
 /** The payload of each kind of event. */
