@@ -37,7 +37,7 @@ type Found =
   | { readonly programs: undefined; readonly missing: string }
 
 /** Looks for everything, and unpacks what is there as `.xz`. */
-async function findPrograms(): Promise<Found> {
+export async function findPrograms(): Promise<Found> {
   const folder = process.env['FIELDGATE_TEST_CHIRPSTACK'] ?? ''
   const chirpStack: Record<string, string | undefined> = {}
   for (const [name, files] of Object.entries(CHIRPSTACK)) chirpStack[name] = await findChirpStack(folder, files)

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import type { DeviceKeys, ProfileSettings, QueueItem } from './v4-administration.ts'
 import type { NetworkServerSide } from './place.ts'
 
+/** Of a profile, in characters. */
+const MAXIMUM_NAME_LENGTH = 100
+
 export class V3Administration implements NetworkServerSide {
   readonly #baseUrl: string
   readonly #jwt: string
@@ -68,7 +71,7 @@ export class V3Administration implements NetworkServerSide {
   async deviceProfile(settings: ProfileSettings): Promise<string> {
     const { codecScript, deviceClass } = settings
     const deviceProfile = {
-      name: JSON.stringify(settings),
+      name: JSON.stringify(settings).slice(0, MAXIMUM_NAME_LENGTH),
       organizationID: this.#organizationId,
       networkServerID: this.#networkServerId,
       macVersion: '1.0.3',
@@ -79,7 +82,9 @@ export class V3Administration implements NetworkServerSide {
       uplinkInterval: '3600s',
       adrAlgorithmID: 'default',
       ...(deviceClass === 'C' ? { supportsClassC: true, classCTimeout: 3 } : {}),
-      ...(codecScript === undefined ? {} : { payloadCodec: 'CUSTOM_JS', payloadDecoderScript: codecScript }),
+      ...(codecScript === undefined
+        ? {}
+        : { payloadCodec: 'CUSTOM_JS', payloadDecoderScript: codecScript, payloadEncoderScript: codecScript }),
     }
     return textOf((await this.#ask('POST', '/api/device-profiles', { deviceProfile }))['id'])
   }

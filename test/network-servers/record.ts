@@ -1,0 +1,27 @@
+/** Records anew what real ChirpStacks tell and answer: `node test/network-servers/record.ts`, as this folder's README says. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { recordingUrl } from '../recordings/recordings.ts'
+import { findPrograms } from './programs.ts'
+import { recordAnswers, openV3Recorder, openV4Recorder } from './recorder.ts'
+import { startServers } from './servers.ts'
+
+const { programs, missing } = await findPrograms()
+if (programs === undefined) throw new Error(missing)
+const servers = await startServers(programs)
+try {
+  const v4 = await openV4Recorder(servers)
+  await v4.recorder.run()
+  await write(recordingUrl('v4', 'events'), v4.recorder.events)
+  await write(recordingUrl('v4', 'grpc'), await recordAnswers(v4))
+  const v3 = await openV3Recorder(servers)
+  await v3.recorder.run()
+  await write(recordingUrl('v3', 'events'), v3.recorder.events)
+} finally {
+  await servers.close()
+}
+
+async function write(url: URL, content: object): Promise<void> {
+  await mkdir(new URL('.', url), { recursive: true })
+  await writeFile(url, `${JSON.stringify(content, undefined, 2)}\n`)
+  console.log(`written: ${url.pathname}`)
+}
