@@ -1,0 +1,120 @@
+/** Commands by gRPC whose answers get lost: ChirpStack sends each once, and each has its fate. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { after, before, it } from 'node:test'
+import { openPlaces } from './places.ts'
+import type { Places } from './places.ts'
+import { describeWithNetworkServers } from './programs.ts'
+import { bytesOf } from './radio-pump.ts'
+import { startServers } from './servers.ts'
+import type { Servers } from './servers.ts'
+
+const ROUNDS = 5
+/** From the first byte of the answer that is lost to the end of its connection: ChirpStack has sent the command by then. */
+const LOST_MS = 5_000
+
+/** Passes everything on, but from `loseNext` to the end of the connection nothing that the server says. */
+class ForgetfulPath {
+  readonly #server = createServer((near) => this.#join(near))
+  readonly #target: number
+  readonly #sockets = new Set<Socket>()
+  #isLosing = false
+  /** Answers that were lost. */
+  lost = 0
+
+  constructor(target: number) {
+    this.#target = target
+  }
+
+  async open(): Promise<number> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  loseNext(): void {
+    this.#isLosing = true
+  }
+
+  async close(): Promise<void> {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+    await once(this.#server, 'close')
+  }
+
+  #join(near: Socket): void {
+    const far = connect(this.#target, '127.0.0.1')
+    let isLost = false
+    this.#sockets.add(near)
+    near.on('error', () => {})
+    far.on('error', () => {})
+    near.on('close', () => {
+      this.#sockets.delete(near)
+      far.destroy()
+    })
+    far.on('close', () => near.destroy())
+    near.on('data', (bytes) => void far.write(bytes))
+    far.on('data', (bytes) => {
+      if (this.#isLosing) {
+        this.#isLosing = false
+        isLost = true
+        this.lost += 1
+        setTimeout(() => near.destroy(), LOST_MS)
+      }
+      if (!isLost) near.write(bytes)
+    })
+  }
+}
+
+await describeWithNetworkServers('an answer of ChirpStack that gets lost', { timeout: 300_000 }, (programs) => {
+  let servers: Servers
+  let opened: Places
+  let path: ForgetfulPath
+
+  before(async () => {
+    servers = await startServers(programs)
+    opened = await openPlaces(servers, ['v4-grpc'])
+    const { v4, grpcPath } = opened
+    assert.ok(v4 !== undefined && grpcPath !== undefined)
+    path = new ForgetfulPath(v4.apiPort)
+    servers.closing(() => path.close())
+    grpcPath.leadTo(await path.open())
+    grpcPath.mend()
+  })
+
+  after(() => servers.close())
+
+  it('of a device of class C: the command was sent meanwhile, is not sent again, and is known to be sent', async () => {
+    const place = opened.of('v4-grpc')
+    const device = await place.joinedDevice({ deviceClass: 'C' })
+    for (let round = 0; round < ROUNDS; round += 1) {
+      path.loseNext()
+      const data = Buffer.from([round]).toString('base64')
+      await place.integrator.command(device.devEui, { id: `c${round}`, data })
+      await place.fieldgate.untilCommand(
+        device.devEui,
+        `c${round}`,
+        ({ transmittedAt }) => transmittedAt !== null,
+        60_000,
+      )
+    }
+    assert.equal(path.lost, ROUNDS)
+    // What is known to be sent is never enqueued again, so one that is there twice is there now.
+    assert.deepEqual(await place.networkServer.queue(device.devEui), [])
+    assert.deepEqual(bytesOf(device), [0, 1, 2, 3, 4])
+    assert.equal(place.integrator.eventsOf(device.devEui, 'txack').length, ROUNDS)
+  })
+
+  it('of a device of class A: the command waits there, and is found', async () => {
+    const place = opened.of('v4-grpc')
+    const device = await place.joinedDevice()
+    for (let round = 0; round < ROUNDS; round += 1) {
+      path.loseNext()
+      await place.integrator.command(device.devEui, { id: `a${round}`, data: 'AQID' })
+      await place.fieldgate.untilCommand(device.devEui, `a${round}`, ({ state }) => state === 'sent', 60_000)
+    }
+    assert.equal((await place.networkServer.queue(device.devEui)).length, ROUNDS)
+  })
+})
