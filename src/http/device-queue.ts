@@ -201,7 +201,7 @@ const FlushedCommands = Type.Object(
         'whether they arrived.',
     }),
   },
-  { description: 'What became of the commands' },
+  { description: 'What became of the commands', [NAME]: 'CancelledCommands' },
 )
 
 function flushQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {

@@ -3,10 +3,11 @@ import { Type, type Static } from 'typebox'
 import type { Actor, Result } from '../identity/result.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, RequestRefused } from './errors.ts'
-import { Empty, listOf, PagingQuery, pageOf, responses, TimestampOrNull, timestamp } from './fields.ts'
+import { choice, Empty, listOf, PagingQuery, pageOf, responses, TimestampOrNull, timestamp } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin } from './ownership.ts'
+import { NAME } from './schema-keywords.ts'
 
 export interface NetworkServerView {
   readonly name: string
@@ -18,9 +19,19 @@ export interface NetworkServerView {
   readonly createdAtMs: number | null
 }
 
+const OUTCOMES = [
+  'works',
+  'unreachable',
+  'tls_failed',
+  'not_chirpstack',
+  'key_refused',
+  'tenants_needed',
+  'failing',
+] as const
+
 /** What came of a try to reach a network server. */
 export interface NetworkServerTrial {
-  readonly outcome: string
+  readonly outcome: (typeof OUTCOMES)[number]
   readonly answer: string
   readonly tenants: readonly { readonly id: string; readonly name: string; readonly applications: number }[]
 }
@@ -68,21 +79,22 @@ const GivenNetworkServer = Type.Object(
       Type.Integer({ minimum: 30, maximum: 86_400, description: 'Between two synchronisations; 300 when not given.' }),
     ),
   },
-  { description: 'A ChirpStack v4 that is reached by gRPC' },
+  { description: 'A ChirpStack v4 that is reached by gRPC', [NAME]: 'GivenNetworkServer' },
 )
 const Body = Type.Object({ networkServer: GivenNetworkServer })
 
+const Tenant = Type.Object(
+  { id: Type.String(), name: Type.String(), applications: Type.Integer() },
+  { description: 'A tenant of ChirpStack', [NAME]: 'NetworkServerTenant' },
+)
+
 const Trial = Type.Object(
   {
-    outcome: Type.String({
-      description: 'works, unreachable, tls_failed, not_chirpstack, key_refused, tenants_needed or failing.',
-    }),
+    outcome: choice(OUTCOMES, { description: 'What came of it, in a word.', [NAME]: 'NetworkServerOutcome' }),
     answer: Type.String({ description: 'The same in words, and what to do.' }),
-    tenants: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), applications: Type.Integer() }), {
-      description: 'What the key sees; at most 100.',
-    }),
+    tenants: Type.Array(Tenant, { description: 'What the key sees; at most 100.' }),
   },
-  { description: 'What came of a try to reach it' },
+  { description: 'What came of a try to reach a network server', [NAME]: 'NetworkServerTrial' },
 )
 
 const Item = Type.Object(
@@ -93,7 +105,7 @@ const Item = Type.Object(
     isOfFile: Type.Boolean({ description: 'True where the file of FIELDGATE_NETWORK_SERVERS_FILE names it.' }),
     createdAt: TimestampOrNull,
   },
-  { description: 'Network server' },
+  { description: 'Network server', [NAME]: 'NetworkServer' },
 )
 
 /** Registers the routes of network servers. */
@@ -111,10 +123,11 @@ function listNetworkServers(app: HttpApp, setups: NetworkServerSetups): void {
     config,
     schema: {
       ...common,
+      operationId: 'listNetworkServers',
       summary: 'List network servers',
       description: 'For global admins. Those that the service reaches itself; API keys are never told.',
       querystring: Type.Object(PagingQuery),
-      response: responses(listOf(Item, 'Network servers')),
+      response: responses(listOf(Item, 'NetworkServerList')),
     },
     handler: async (request) => {
       demandGlobalAdmin(viewerOf(request))
@@ -134,6 +147,7 @@ function tryNetworkServer(app: HttpApp, setups: NetworkServerSetups): void {
     config,
     schema: {
       ...common,
+      operationId: 'tryNetworkServer',
       summary: 'Try to reach a ChirpStack v4',
       description:
         'For global admins. Connects, asks for tenants and applications, and tells what came of it. One at a time.',
@@ -160,6 +174,7 @@ function addNetworkServer(app: HttpApp, setups: NetworkServerSetups): void {
     config,
     schema: {
       ...common,
+      operationId: 'createNetworkServer',
       summary: 'Set up a ChirpStack v4',
       description:
         'For global admins. Tries to reach it first; where that works it is stored, and used at once: its tenants, applications and ' +
@@ -186,6 +201,7 @@ function removeNetworkServer(app: HttpApp, setups: NetworkServerSetups): void {
     config,
     schema: {
       ...common,
+      operationId: 'deleteNetworkServer',
       summary: 'Remove a network server',
       description:
         'For global admins. What was synchronised from it stays. Commands that wait go to the network servers that are clients of ' +

@@ -159,10 +159,10 @@ describe('an event about a command that is being handed over', () => {
     codecs.set('5', { ...SCRIPTED, codec: '' })
     await known()
     naming = Promise.withResolvers()
-    send('sent', { kind: 'txack' })
-    send('{"n":1}')
-    send('answered', { kind: 'ack' })
-    send('of another', { devEui: TWO })
+    void send('sent', { kind: 'txack' })
+    void send('{"n":1}')
+    void send('answered', { kind: 'ack' })
+    void send('of another', { devEui: TWO })
     ticks(5)
     assert.deepEqual(seen, ['of another'])
     assert.equal(path.numbers().held, 3)
@@ -174,7 +174,7 @@ describe('an event about a command that is being handed over', () => {
 
   it('goes on as it came when the service closes', async () => {
     naming = Promise.withResolvers()
-    send('sent', { kind: 'txack' })
+    void send('sent', { kind: 'txack' })
     path.close()
     assert.deepEqual(seen, ['sent'])
   })

@@ -54,8 +54,17 @@ await describeWithNetworkServers('the simulator with --lorawan', { timeout: 180_
     servers.closing(() => v4.close())
     const simulator = started(
       [
-        ...['--lorawan', '--url', url, '--topic-prefix', v4.topicPrefix, '--verbose', ...LIVELY],
-        ...['--provision', `http://127.0.0.1:${v4.apiPort}`, '--api-key', v4.apiKey],
+        '--lorawan',
+        '--url',
+        url,
+        '--topic-prefix',
+        v4.topicPrefix,
+        '--verbose',
+        ...LIVELY,
+        '--provision',
+        `http://127.0.0.1:${v4.apiPort}`,
+        '--api-key',
+        v4.apiKey,
       ],
       /ChirpStack has the gateways and devices \(new 4, there already 0\)/,
     )
