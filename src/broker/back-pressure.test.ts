@@ -143,6 +143,37 @@ describe('while the engine has no room', () => {
     assert.deepEqual(await receive(), ['1'])
   })
 
+  it('a client of MQTT 3.1.1 is closed after 25 s, before it stops trying to write', async () => {
+    const scene = await setUp()
+    const { engine, receive } = scene
+    const client = await connectServer(scene, { ...KEPT, protocolVersion: 4 })
+    const packetId = client.publish('kept/1', '1', { qos: 1 })
+    await turn()
+    await seconds(scene, 25)
+    assert.equal(client.transport.ended, false)
+    await seconds(scene, 1)
+    assert.equal(client.transport.ended, true)
+    engine.room = ROOM
+    const again = await connectServer(scene, { ...KEPT, protocolVersion: 4 })
+    assert.equal(again.sessionPresent, true)
+    again.publish('kept/1', '1', { qos: 1, packetId, dup: true })
+    await again.next('puback')
+    assert.deepEqual(await receive(), ['1'])
+  })
+
+  it('a client of MQTT 3.1.1 that sends nothing again is not closed before the minute', async () => {
+    const scene = await setUp()
+    const { engine, receive } = scene
+    const client = await connectServer(scene, { ...KEPT, protocolVersion: 4 })
+    client.publish('kept/1', '1', { qos: 0 })
+    await turn()
+    await seconds(scene, 59)
+    assert.equal(client.transport.ended, false)
+    engine.room = ROOM
+    await seconds(scene, 1)
+    assert.deepEqual(await receive(), ['1'])
+  })
+
   it('a connection that ends leaves nothing behind but what no one sends again', async () => {
     const scene = await setUp()
     const client = await connectServer(scene)

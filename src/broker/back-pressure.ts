@@ -11,6 +11,11 @@ import type { MessageOwnerCallbacks } from './router.ts'
 
 /** Ticks, of about a second, for which a connection waits. Then it is closed: a client that is gone does not hold memory, another sends again what it kept. */
 const MAXIMUM_TICKS = 60
+/**
+ * The same for a client of MQTT 3.1.1 with something to send again. The MQTT client of ChirpStack v3 tries for 30 s to write a message. After that
+ * it sends the message only on its next connection, so that has to come before.
+ */
+const MAXIMUM_TICKS_TO_SEND_AGAIN = 25
 
 /** The sender's side of a message that waits. */
 export interface WaitingPublisher {
@@ -104,7 +109,7 @@ export class BackPressure {
   /** A second has passed: the engine is asked again. */
   tick(): void {
     this.#ticks += 1
-    if (this.#ticks > MAXIMUM_TICKS) {
+    if (this.#ticks > this.#maximumTicks) {
       const reason = 'the server could not store what was published; it is to be sent again'
       this.#connection.disconnect(ReasonCodes.serverBusy, reason, 'kept_waiting')
     } else this.#try()
@@ -116,6 +121,11 @@ export class BackPressure {
     this.#waiting = []
     for (const { publisher, message } of waiting) publisher.givenUp(message)
     if (this.#over !== undefined && this.#asked === 0) this.#end()
+  }
+
+  get #maximumTicks(): number {
+    const { protocolVersion, unacknowledgedPublishes } = this.#connection
+    return protocolVersion === 4 && unacknowledgedPublishes > 0 ? MAXIMUM_TICKS_TO_SEND_AGAIN : MAXIMUM_TICKS
   }
 
   #begin(): void {
