@@ -40,7 +40,7 @@ export async function startPostgreSql(programs: Programs, folder: string): Promi
     unix_socket_directories: '',
     listen_addresses: '127.0.0.1',
     fsync: 'off',
-    max_connections: 200,
+    max_connections: 500,
   }
   const part = new Part({
     name: 'PostgreSQL',
