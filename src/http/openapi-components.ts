@@ -46,7 +46,7 @@ function finishedOperation(operation: Node, schemas: Record<string, unknown>): N
   const answers = Object.entries(asNode(responses)).map(([status, response]) => {
     if (status.startsWith('4')) return [status, { $ref: '#/components/responses/ClientError' }]
     if (status.startsWith('5')) return [status, { $ref: '#/components/responses/ServerError' }]
-    return [status, finished(withNamedContent(asNode(response), `${typeName}Response`), schemas)]
+    return [status, finished(withNamedContent(asNode(response), `${typeName}Result`), schemas)]
   })
   return {
     ...rest,

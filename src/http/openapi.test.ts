@@ -116,6 +116,18 @@ test('every object that has members is a component, so that generators name it a
   }
 })
 
+test('no component is named as generators name the answer of an operation', () => {
+  const answers = new Set(
+    allOperations().map(
+      ({ operationId = '' }) => `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Response`,
+    ),
+  )
+  assert.deepEqual(
+    Object.keys(document.components.schemas).filter((name) => answers.has(name)),
+    [],
+  )
+})
+
 test('no value of the document is of this type or that one: only null stands beside a type', () => {
   const choices = (value: unknown): unknown[] => {
     if (typeof value !== 'object' || value === null) return []
