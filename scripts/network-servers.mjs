@@ -2,10 +2,11 @@
 // happen to them. It takes half an hour. A line for each test; the last line counts them.
 // `npm run network-servers -- killed` runs only the tests whose title contains "killed".
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
+import { readTally } from './tally.mjs'
 
 ensureInstalled()
 ensureBuilt()
@@ -14,7 +15,7 @@ const files = readdirSync(join(root, folder))
   .filter((name) => /\.(?:test|long)\.ts$/.test(name))
   .map((name) => join(folder, name))
 const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-network-servers-'))
-const tap = join(scratch, 'result.tap')
+const tallyFile = join(scratch, 'tally.json')
 const child = spawn(
   pinnedNode,
   [
@@ -22,8 +23,8 @@ const child = spawn(
     '--test-concurrency=1',
     '--test-reporter=spec',
     '--test-reporter-destination=stdout',
-    '--test-reporter=tap',
-    `--test-reporter-destination=${tap}`,
+    `--test-reporter=${join(root, 'scripts', 'tally-reporter.mjs')}`,
+    `--test-reporter-destination=${tallyFile}`,
     ...process.argv.slice(2).map((word) => `--test-name-pattern=${word}`),
     ...files,
   ],
@@ -32,11 +33,8 @@ const child = spawn(
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => child.kill('SIGTERM'))
 child.on('exit', (code) => {
-  const summary = readFileSync(tap, 'utf8')
+  const { passed, failed, skipped } = readTally(tallyFile)
   rmSync(scratch, { recursive: true, force: true })
-  const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(summary)?.[1] ?? 0)
-  const failed = count('fail') + count('cancelled')
-  const skipped = count('skipped') + count('todo')
-  console.log(`${count('pass')} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
+  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
   process.exit(code === 0 && failed === 0 ? 0 : 1)
 })

@@ -1,10 +1,11 @@
 // npm test: installs, builds, checks the source and runs every test. The last line counts them.
 // `npm test -- broker` runs only the test files whose path contains "broker" and leaves the source checks out.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
+import { readTally } from './tally.mjs'
 
 ensureInstalled()
 if (Number(process.versions.node.split('.')[0]) < 24) {
@@ -58,7 +59,7 @@ const files = ['src', 'console', 'simulator', 'bench', 'test']
   .filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)))
   .toSorted((a, b) => a.localeCompare(b))
 const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-test-'))
-const tap = join(scratch, 'result.tap')
+const tallyFile = join(scratch, 'tally.json')
 const run = spawnSync(
   pinnedNode,
   [
@@ -67,23 +68,19 @@ const run = spawnSync(
     '--test-timeout=120000',
     `--test-reporter=${process.env.CI ? 'dot' : 'spec'}`,
     '--test-reporter-destination=stdout',
-    '--test-reporter=tap',
-    `--test-reporter-destination=${tap}`,
+    `--test-reporter=${join(root, 'scripts', 'tally-reporter.mjs')}`,
+    `--test-reporter-destination=${tallyFile}`,
     ...files,
   ],
   { cwd: root, env: environment, stdio: ['ignore', 'inherit', 'inherit'] },
 )
-const summary = existsSync(tap) ? readFileSync(tap, 'utf8') : ''
-if (process.env.CI)
-  for (const line of summary.matchAll(
-    /^ *# (?!Subtest:|pass |fail |skipped |tests |suites |cancelled |todo |duration_ms ).+$/gm,
-  ))
-    console.log(line[0].trim())
-const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(summary)?.[1] ?? 0)
-passed += count('pass')
-failed += count('fail') + count('cancelled')
-skipped += count('skipped') + count('todo')
+const tally = readTally(tallyFile)
+if (process.env.CI) for (const note of tally.notes) console.log(note)
+passed += tally.passed
+failed += tally.failed
+skipped += tally.skipped
 if (run.status !== 0 && failed === 0) failed += 1
+if (wanted.length === 0) console.log(`The slowest files: ${slowest(tally.seconds)}`)
 rmSync(scratch, { recursive: true, force: true })
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
 process.exit(failed === 0 ? 0 : 1)
@@ -122,4 +119,16 @@ function ensureDebianPackages() {
 /** @param {string} program A name on the PATH, or a path. */
 function isThere(program) {
   return program.startsWith('/') ? existsSync(program) : spawnSync('which', [program]).status === 0
+}
+
+/**
+ * @param {import('./tally-reporter.mjs').Tally['seconds']} seconds
+ * @returns {string} The files that took longest, with their seconds.
+ */
+function slowest(seconds) {
+  return Object.entries(seconds)
+    .toSorted(([, a], [, b]) => b - a)
+    .slice(0, 10)
+    .map(([file, taken]) => `${relative(root, file)} ${taken.toFixed(0)} s`)
+    .join(', ')
 }
