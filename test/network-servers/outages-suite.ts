@@ -48,8 +48,8 @@ export const OUTAGES_OF_OTHERS: readonly Outage[] = [
   },
   {
     title: "ChirpStack's PostgreSQL can not be reached",
-    // Over MQTT, ChirpStack acknowledges a command before it looks at its database, and drops it.
-    ways: ['v4-grpc'],
+    // Over MQTT, ChirpStack acknowledges a command before it looks at its database, and drops it: the command ends `unconfirmed`.
+    ways: ALL,
     goAway: async (places, way) => chirpStackOf(places, way).databasePath.cut(),
     comeBack: async (places, way) => chirpStackOf(places, way).databasePath.mend(),
   },
