@@ -169,8 +169,8 @@ export type Settings = {
   readonly [Key in keyof typeof definitions]: (typeof definitions)[Key] extends Definition<infer Value> ? Value : never
 }
 
-/** Names of this product that are no settings of the service: what the command line reads by itself. */
-const otherNames = ['FIELDGATE_PASSWORD'] as const
+/** Names of this product that are no settings of the service: what the command line reads by itself, and what its launcher tells it. */
+const otherNames = ['FIELDGATE_PASSWORD', 'FIELDGATE_LAUNCHERS'] as const
 
 /** A variable that can't be used: its name, the text given (absent for a secret), and why. */
 export interface SettingFault {

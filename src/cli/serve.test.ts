@@ -137,7 +137,8 @@ function startListening(body: string) {
   const script = `
     import { createLog } from ${JSON.stringify(new URL('../log.ts', import.meta.url).href)}
     import { listenForStop } from ${JSON.stringify(new URL('stop-signal.ts', import.meta.url).href)}
-    const stop = listenForStop(createLog({ level: 'info', format: 'json' }))
+    let steadyMs = 0
+    const stop = listenForStop(createLog({ level: 'info', format: 'json' }), () => steadyMs)
     setInterval(() => {}, 1000)
     ${body}`
   return start(['--input-type=module', '--eval', script])
@@ -146,13 +147,27 @@ function startListening(body: string) {
 describe('a process that listens for its end', () => {
   it('ends at once on a second signal', async () => {
     const { child, seen, ended } = startListening(
-      `stop.received.then((name) => console.log('first', name)); console.log('ready')`,
+      `stop.received.then(() => { steadyMs = 1_000; console.log('first') }); console.log('ready')`,
     )
     await seen(/ready/)
     child.kill('SIGINT')
-    await seen(/first SIGINT/)
+    await seen(/first/)
     child.kill('SIGINT')
     assert.deepEqual(await ended, { code: 130, signal: null })
+  })
+
+  it('takes a signal within a second of the first as the same one, which npm and the terminal both send', async () => {
+    const { child, output, seen, ended } = startListening(
+      `process.on('SIGINT', () => { console.log('heard'); steadyMs += 999 }); console.log('ready')`,
+    )
+    await seen(/ready/)
+    child.kill('SIGINT')
+    await seen(/heard/)
+    child.kill('SIGINT')
+    await seen(/heard\nheard/)
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, { code: 143, signal: null })
+    assert.equal(output.error.match(/"stop\.asked"/g)?.length, 1)
   })
 
   it('logs what nobody caught as fatal, and exits with 1', async () => {
