@@ -7,6 +7,7 @@ import { version } from '../version.ts'
 import { readSettings } from './read-settings.ts'
 import { describeStartFailure } from './start-failure.ts'
 import { isDoneWithin, listenForStop } from './stop-signal.ts'
+import { openSupervisor } from './supervisor.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
@@ -37,6 +38,7 @@ export async function runService(
   process.umask(0o077)
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   const stop = listenForStop(log)
+  const supervisor = openSupervisor(process.env, log)
   for (const warning of warnings) log.warn({ warning }, 'setting.unknown')
   try {
     const service = await startService(settings, { log }).catch((error: unknown) => {
@@ -45,8 +47,10 @@ export async function runService(
     const closing: (() => Promise<void>)[] = [() => service.close()]
     try {
       closing.push(await use(service, log))
+      supervisor.ready()
       await stop.received
     } finally {
+      supervisor.stopping()
       const isDone = await isDoneWithin(closeAll(closing), CLOSE_TIMEOUT_MS)
       if (!isDone) {
         log.error({ timeoutMs: CLOSE_TIMEOUT_MS }, 'service.stop_timed_out')
@@ -56,6 +60,7 @@ export async function runService(
     return 0
   } finally {
     stop.ignore()
+    await supervisor.close()
   }
 }
 
