@@ -75,8 +75,6 @@ export interface Service {
   }
   /** What clients must trust; undefined when the certificate is configured. */
   readonly caFile: string | undefined
-  /** Set at the first start, when no password was given: to be shown once. */
-  readonly firstAdminPassword: string | undefined
   readonly registry: Registry
   /** Ends all connections with their reason, waits for requests under way, writes what is pending. A second call waits for the first. */
   close(): Promise<void>
@@ -84,6 +82,8 @@ export interface Service {
 
 export interface ServiceOptions {
   readonly log: Log
+  /** Shows the password of the first admin, where it had to be made up, before that admin is made. Without it nobody learns the password. */
+  readonly showFirstAdminPassword?: (password: string) => void
   /** What messages are kept on; the machine's file system when not given. */
   readonly disk?: Disk
 }
@@ -132,7 +132,6 @@ async function compose(
     sessionTtlSeconds: settings.sessionTtlSeconds,
   })
   cleanups.push(() => registry.close())
-  const firstAdminPassword = await ensureFirstAdmin(registry, settings.adminPassword)
   keepPruning(registry, log, cleanups)
 
   const policy = new AccessPolicy(registry)
@@ -262,6 +261,8 @@ async function compose(
     http.setSecureContext(pair)
     mqtts.setCertificate(pair)
   })
+  // Only now: a start that ends before it listens must not make an admin whose password nobody is shown.
+  await ensureFirstAdmin(registry, settings.adminPassword, options.showFirstAdminPassword ?? (() => {}))
   await directory.announce({ host: settings.host, port: httpsPort, certFile: certificates.certFile })
   log.info({ httpsPort, mqttsPort: mqtts.port, dataDirectory: directory.path }, 'service.started')
 
@@ -272,7 +273,6 @@ async function compose(
       mqtts: { host: settings.publicHost, port: mqtts.port },
     },
     caFile: certificates.caFile,
-    firstAdminPassword,
     registry,
     close: () => (closing ??= shutDown(broker, log, cleanups)),
   }

@@ -48,7 +48,7 @@ export async function demo(terminal: Terminal): Promise<number> {
     )
   }
   terminal.error('Starting Fieldgate’s demonstration ...\n')
-  return runService(settings, warnings, (service, log) => demonstrate(terminal, settings, service, log))
+  return runService(terminal, settings, warnings, (service, log) => demonstrate(terminal, settings, service, log))
 }
 
 async function demonstrate(

@@ -1,6 +1,7 @@
 import { createLog } from '../log.ts'
 import { startService } from '../service.ts'
 import { readSettings } from './read-settings.ts'
+import { firstPasswordTo } from './serve.ts'
 import { describeStartFailure } from './start-failure.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -14,13 +15,12 @@ export async function init(terminal: Terminal): Promise<void> {
   for (const warning of warnings) terminal.error(`fieldgate: ${warning}\n`)
   const log = createLog({ level: 'warn', format: 'text' })
   const quiet = { ...settings, host: '127.0.0.1', httpsPort: 0, mqttsPort: 0 }
-  const service = await startService(quiet, { log }).catch((error: unknown) => {
-    throw describeStartFailure(error)
-  })
+  const service = await startService(quiet, { log, showFirstAdminPassword: firstPasswordTo(terminal) }).catch(
+    (error: unknown) => {
+      throw describeStartFailure(error)
+    },
+  )
   await service.close()
   terminal.out(`The data directory ${settings.dataDirectory} is ready.\n`)
   if (service.caFile !== undefined) terminal.out(`Clients must trust ${service.caFile}\n`)
-  if (service.firstAdminPassword !== undefined) {
-    terminal.out(`Log in as admin with the password ${service.firstAdminPassword}\nIt is shown this once.\n`)
-  }
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { request } from 'node:https'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -53,6 +55,28 @@ function serve(directory: string, environment: Readonly<Record<string, string>> 
     FIELDGATE_MQTTS_PORT: '0',
     ...environment,
   })
+}
+
+/** The password that a first start has shown; empty when it has shown none. */
+function firstPasswordIn(out: string): string {
+  return /^First start: log in as admin with the password (\S+)$/m.exec(out)?.[1] ?? ''
+}
+
+/** Logs in as `admin` to the service that said `out`, and answers the HTTP status. */
+async function logIn(out: string, directory: string, password: string): Promise<number | undefined> {
+  const port = /API reference +https:\/\/\S+:(\d+)\//.exec(out)?.[1]
+  const ca = await readFile(join(scratch, directory, 'tls', 'ca.pem'))
+  const options = {
+    method: 'POST',
+    port,
+    path: '/api/internal/login',
+    ca,
+    headers: { 'content-type': 'application/json' },
+  }
+  const login = request({ ...options, host: '127.0.0.1' }).end(JSON.stringify({ username: 'admin', password }))
+  const [response] = (await once(login, 'response')) as [IncomingMessage]
+  response.resume()
+  return response.statusCode
 }
 
 describe('fieldgate serve', () => {
@@ -117,6 +141,33 @@ describe('fieldgate serve', () => {
       other.close()
     })
   }
+
+  for (const setting of ['FIELDGATE_HTTPS_PORT', 'FIELDGATE_MQTTS_PORT']) {
+    it(`shows the first password by the start that first listens, after one that did not get ${setting}`, async () => {
+      const other = createServer().listen(0, '127.0.0.1')
+      await once(other, 'listening')
+      const { port } = other.address() as AddressInfo
+      const lost = { [setting]: String(port), FIELDGATE_ADMIN_PASSWORD: 'lost with that start' }
+      const failed = serve(setting, lost)
+      assert.equal((await failed.ended).code, 1)
+      other.close()
+      const { output, seen } = serve(setting)
+      await seen(/ {2}data +\S+\n/)
+      assert.equal(await logIn(output.out, setting, firstPasswordIn(output.out)), 200)
+      assert.equal(await logIn(output.out, setting, lost.FIELDGATE_ADMIN_PASSWORD), 401)
+    })
+  }
+
+  it('leaves a password that logs in when it is killed as soon as it has shown one', async () => {
+    const first = serve('killed')
+    await first.seen(/First start: .*\n/)
+    first.child.kill('SIGKILL')
+    await first.ended
+    const second = serve('killed')
+    await second.seen(/ {2}data +\S+\n/)
+    const shownLast = firstPasswordIn(second.output.out) || firstPasswordIn(first.output.out)
+    assert.equal(await logIn(second.output.out, 'killed', shownLast), 200)
+  })
 
   it('reports all wrong settings and exits with 2', async () => {
     const { output, ended } = serve('one', { FIELDGATE_HTTPS_PORT: 'x', FIELDGATE_HOST: 'a b' })

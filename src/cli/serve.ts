@@ -19,7 +19,7 @@ const CLOSE_TIMEOUT_MS = 8_000
 /** `fieldgate serve`: runs the service until a signal; resolves with the exit code. */
 export async function serve(terminal: Terminal): Promise<number> {
   const { settings, warnings } = readSettings(terminal)
-  return runService(settings, warnings, (service) => {
+  return runService(terminal, settings, warnings, (service) => {
     terminal.out(greeting(service, settings))
     return Promise.resolve(() => Promise.resolve())
   })
@@ -30,6 +30,7 @@ export async function serve(terminal: Terminal): Promise<number> {
  * when it can't start; resolves with the exit code.
  */
 export async function runService(
+  terminal: Terminal,
   settings: Settings,
   warnings: readonly string[],
   use: (service: Service, log: Log) => Promise<() => Promise<void>>,
@@ -41,9 +42,11 @@ export async function runService(
   const supervisor = openSupervisor(process.env, log)
   for (const warning of warnings) log.warn({ warning }, 'setting.unknown')
   try {
-    const service = await startService(settings, { log }).catch((error: unknown) => {
-      throw describeStartFailure(error)
-    })
+    const service = await startService(settings, { log, showFirstAdminPassword: firstPasswordTo(terminal) }).catch(
+      (error: unknown) => {
+        throw describeStartFailure(error)
+      },
+    )
     const closing: (() => Promise<void>)[] = [() => service.close()]
     try {
       closing.push(await use(service, log))
@@ -68,16 +71,21 @@ async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void
   for (const close of closing.toReversed()) await close()
 }
 
+/** Shows the first admin's password as the first start does. */
+export function firstPasswordTo(terminal: Terminal): (password: string) => void {
+  return (password) =>
+    terminal.out(
+      `First start: log in as admin with the password ${password}\n` +
+        'It is shown only now. `fieldgate user set-password admin` sets another.\n\n',
+    )
+}
+
 function greeting(service: Service, settings: Settings): string {
   const { https, mqtts } = service.addresses
-  const admin =
-    service.firstAdminPassword === undefined
-      ? ''
-      : `First start: log in as admin with the password ${service.firstAdminPassword}\nIt is shown this once.\n\n`
   const trusted = service.caFile === undefined ? '' : `  trust          ${service.caFile}\n`
   return `Fieldgate ${version} is ready.
 
-${admin}  console        ${https}
+  console        ${https}
   API reference  ${https}/api/docs
   MQTT over TLS  ${mqtts.host}:${mqtts.port}
   or WebSocket   ${https.replace('https:', 'wss:')}/mqtt

@@ -9,19 +9,20 @@ const firstAdmin = 'admin'
 const passwordBytes = 18
 
 /**
- * Makes the global admin `admin` if the deployment has no user yet. Answers the password when it had to be made up, so that
- * it can be shown once; undefined when there are users, or `password` was taken. Throws an Error for a password that is
- * against the rules.
+ * Makes the global admin `admin` if the deployment has no user yet. A password that had to be made up is shown first, and the
+ * admin made then: a crash between the two leaves no admin, so that the next start shows another password. In the other order it
+ * would leave an admin whose password nobody has seen. Throws what `show` throws, and an Error for a password that is against the rules.
  */
 export async function ensureFirstAdmin(
   registry: Pick<Registry, 'users'>,
   password: string | undefined,
-): Promise<string | undefined> {
+  show: (password: string) => void,
+): Promise<void> {
   const { totalCount } = await registry.users.list({ limit: 0, offset: 0 })
-  if (totalCount > 0) return undefined
+  if (totalCount > 0) return
   const chosen = password ?? randomBytes(passwordBytes).toString('base64url')
+  if (password === undefined) show(chosen)
   const admin = { email: firstAdmin, isAdmin: true, isActive: true, note: 'made at the first start', password: chosen }
   const created = await registry.users.create(admin, { userId: null })
   if (!created.ok) throw new Error(`the first admin can't be made: ${created.message}`)
-  return password === undefined ? chosen : undefined
 }
