@@ -84,7 +84,7 @@ async function sessionOf(registry: Registry, userName: string | undefined): Prom
       userName === undefined ? 'There is no active admin yet. Run `fieldgate init`.' : `There is no user ${userName}.`,
     )
   }
-  return registry.tokens.issueSession(user)
+  return registry.tokens.issueOperatorSession(user)
 }
 
 /** Deployments have few users before their first admin; a thousand a page, and no more pages than there are users. */

@@ -5,8 +5,14 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import { connectAsync } from 'mqtt'
+import { Secret, TOTP } from 'otpauth'
 import { checkSettings, readEnvironment } from '../config.ts'
 import type { Settings } from '../config.ts'
+import { registryFileIn } from '../data-directory.ts'
+import { systemClock } from '../identity/clock.ts'
+import { openRegistry } from '../identity/registry.ts'
+import type { Registry } from '../identity/registry.ts'
+import { valueOf } from '../identity/registry.testing.ts'
 import { createLog } from '../log.ts'
 import { startService } from '../service.ts'
 import type { Service } from '../service.ts'
@@ -177,6 +183,38 @@ describe('the command line where no service runs', () => {
     assert.equal((await shell('user set-password anna another-long-password')).code, 2)
   })
 
+  it('sets the password of the admin without the old one, and says what becomes of the second factor', async () => {
+    const file = registryFileIn(join(scratch, 'alone'))
+    const withRegistry = async <Result>(use: (registry: Registry) => Promise<Result>): Promise<Result> => {
+      const registry = await openRegistry({ file, clock: systemClock })
+      try {
+        return await use(registry)
+      } finally {
+        await registry.close()
+      }
+    }
+    assert.equal(
+      await succeed(shell, 'user set-password admin'),
+      'The password of admin is set; the sessions of admin have ended.\n',
+    )
+    await withRegistry(async ({ users, secondFactor }) => {
+      const { id = '' } = (await users.getByEmail('admin')) ?? {}
+      const { secret } = valueOf(await secondFactor.configure(id, 0, { userId: id }))
+      const otp = new TOTP({ secret: Secret.fromBase32(secret) }).generate()
+      valueOf(await secondFactor.enable(id, otp, { userId: id }))
+    })
+    const logIn = () =>
+      withRegistry(async ({ passwords }) =>
+        valueOf(await passwords.authenticate({ userName: 'admin', password: 'the newest password', address: '' })),
+      )
+    const kept = await succeed(shell, 'user set-password admin --password-stdin', 'the newest password\n')
+    assert.match(kept, /still needs a one-time code.*--remove-second-factor/)
+    assert.equal((await logIn()).secondFactor, true)
+    const line = 'user set-password admin --password-stdin --remove-second-factor'
+    assert.match(await succeed(shell, line, 'the newest password\n'), /The second factor of admin is removed\.\n$/)
+    assert.equal((await logIn()).secondFactor, false)
+  })
+
   it('tells refusals in the service’s words, with exit code 1', async () => {
     assert.deepEqual(await shell('organization create alpine'), {
       code: 1,
@@ -256,6 +294,17 @@ describe('the command line where a service runs', () => {
     await setUp(shell)
     assert.equal((await service.registry.users.getByEmail('anna'))?.isActive, true)
     assert.equal((await service.registry.devices.get('0101010101010101'))?.name, 'meter')
+  })
+
+  it('sets the password of the admin without the old one, and ends its sessions', async () => {
+    const { tokens, users } = service.registry
+    const { id = '' } = (await users.getByEmail('admin')) ?? {}
+    const session = await tokens.issueSession({ id })
+    assert.ok((await tokens.verifySession(session)).ok)
+    await succeed(shell, 'user set-password admin')
+    assert.ok(!(await tokens.verifySession(session)).ok)
+    const attempt = { userName: 'admin', password: 'long-enough-password', address: '' }
+    assert.ok((await service.registry.passwords.authenticate(attempt)).ok)
   })
 
   it('ends what a live connection may no longer do', async () => {

@@ -22,6 +22,7 @@ interface UserOptions {
   readonly note?: string
   readonly organization?: readonly string[]
   readonly passwordStdin?: true
+  readonly removeSecondFactor?: true
   readonly json?: true
 }
 
@@ -37,6 +38,7 @@ A user is named by id or by user name. A new password is asked for, or comes fro
 Examples:
   fieldgate user create anna --organization alpine-valley-water
   pass show fieldgate/anna | fieldgate user set-password anna --password-stdin
+  fieldgate user set-password admin --remove-second-factor
   fieldgate user update anna --no-active
   fieldgate user list --search example.org --json`,
   )
@@ -70,14 +72,29 @@ Examples:
 
   user
     .command('set-password')
-    .description('set a password, and end the user’s sessions')
+    .description('set a password without the old one, and end the user’s sessions')
     .argument('<user>')
     .option('--password-stdin', 'the first line of standard input')
+    .option('--remove-second-factor', 'turn the second factor off, for a user who has lost it as well')
     .action(async (reference: string, options: UserOptions, command: Command) => {
       const password = await readNewPassword(terminal, options.passwordStdin === true)
+      const hasSecondFactor = await withClient(terminal, command, async (client) => {
+        const path = `/api/users/${await userIdOf(client, reference)}`
+        const { is2faEnabled } = await client.request('GET', path)
+        await client.request('PUT', `${path}/password`, { password })
+        return is2faEnabled === true
+      })
+      terminal.out(`The password of ${reference} is set; the sessions of ${reference} have ended.\n`)
+      if (!hasSecondFactor) return
+      if (options.removeSecondFactor !== true) {
+        terminal.out('A login still needs a one-time code. If that is lost too, add --remove-second-factor.\n')
+        return
+      }
+      // With a session of its own: where it was the user's own password, the first one has ended with the others.
       await withClient(terminal, command, async (client) =>
-        client.request('PUT', `/api/users/${await userIdOf(client, reference)}/password`, { password }),
+        client.request('DELETE', `/api/users/${await userIdOf(client, reference)}/second-factor`),
       )
+      terminal.out(`The second factor of ${reference} is removed.\n`)
     })
 
   user

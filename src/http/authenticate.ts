@@ -7,6 +7,7 @@ import type { FastifyRequest, RouteOptions } from 'fastify'
 import assert from 'node:assert/strict'
 import type { Registry } from '../identity/registry.ts'
 import type { Viewer } from '../identity/result.ts'
+import type { SessionClaims } from '../identity/tokens.ts'
 import { accepted, RequestRefused } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 
@@ -111,9 +112,13 @@ export async function callerOf(
     case 'session':
     case 'sessionOrLoopback': {
       const claims = accepted(await registry.tokens.verifySession(jwt))
-      return { kind: 'session', viewer: { userId: claims.userId, isAdmin: claims.isAdmin } }
+      return { kind: 'session', viewer: viewerIn(claims) }
     }
   }
+}
+
+function viewerIn({ userId, isAdmin, isOperator }: SessionClaims): Viewer {
+  return { userId, isAdmin, isOperator }
 }
 
 /** RFC 7617: user name and password in base64, in UTF-8. */
@@ -143,7 +148,7 @@ function credentialRefused(): RequestRefused {
 async function sessionOrBrokerAccess(jwt: string, registry: AuthenticationRegistry): Promise<Caller> {
   const session = await registry.tokens.verifySession(jwt)
   if (session.ok) {
-    return { kind: 'session', viewer: { userId: session.value.userId, isAdmin: session.value.isAdmin } }
+    return { kind: 'session', viewer: viewerIn(session.value) }
   }
   const brokerAccess = await registry.tokens.verifyBrokerAccess(jwt)
   // Of two refusals the one that knows the kind of token says more.

@@ -65,8 +65,7 @@ export function addBackupRoute(app: HttpApp, registry: BackupRegistry, backups: 
         isUnderWay = false
       })
       try {
-        await registry.audit.record({
-          actorUserId: viewer.userId,
+        await registry.audit.record(viewer, {
           action: 'backup.made',
           subject: 'deployment',
           organizationId: null,

@@ -146,8 +146,7 @@ function endConnection(app: HttpApp, registry: ConnectionRegistry, views: Broker
       if (connection === undefined || !(await mayEnd(registry, viewer, connection))) throw objectNotFound()
       const { holder, facts } = connection
       if (!views.endConnection(id)) throw objectNotFound()
-      await registry.audit.record({
-        actorUserId: viewer.userId,
+      await registry.audit.record(viewer, {
         action: 'connection.ended',
         subject: facts.clientId,
         organizationId: holder.organizationId ?? null,

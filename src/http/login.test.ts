@@ -183,6 +183,27 @@ test('the profile tells who I am and my roles', async () => {
   })
 })
 
+test('the operator of the machine sets a password without the old one, also of the admin in whose place it acts', async () => {
+  const url = `/api/users/${deployment.userIds.globalAdmin}/password`
+  const { tokens, audit, users } = deployment.registry
+  const own = await deployment.session('globalAdmin')
+  const operator = await tokens.issueOperatorSession({ id: deployment.userIds.globalAdmin })
+  assert.equal((await send('PUT', url, operator, { password: `${PASSWORD}!` })).status, 200)
+  assert.equal((await send('GET', '/api/users', own)).status, 401)
+  const [entry] = (await audit.list({ userId: '0', isAdmin: true }, { limit: 1, offset: 0 })).items
+  assert.deepEqual([entry?.action, entry?.actor, entry?.actorUserId], ['user.password_set', 'operator', null])
+  await users.setPassword(deployment.userIds.globalAdmin, PASSWORD, { userId: null })
+  const admin = await deployment.session('globalAdmin')
+  const { result } = (await send('GET', '/api/audit-log?limit=2', admin)).body as { result: Record<string, string>[] }
+  assert.deepEqual(
+    result.map(({ actor, actorUserID }) => [actor, actorUserID]),
+    [
+      ['service', ''],
+      ['operator', ''],
+    ],
+  )
+})
+
 test('neither passwords nor tokens nor codes reach the log', async () => {
   const session = await deployment.session('member')
   const { secret } = await turnSecondFactorOn(session)

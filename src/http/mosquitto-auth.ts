@@ -74,10 +74,7 @@ export function addBrokerAccessRoute(
       const ttlSeconds = ttlOf(request.body.ttlInSeconds, settings)
       await demandIn(registry, viewer, organizationId, 'brokerToken.issue')
       const token = accepted(
-        await registry.tokens.issueBrokerAccess(
-          { userId: viewer.userId, organizationId, ttlSeconds },
-          { userId: viewer.userId },
-        ),
+        await registry.tokens.issueBrokerAccess({ userId: viewer.userId, organizationId, ttlSeconds }, viewer),
       )
       return { jwtMqttAuth: token.jwt }
     },

@@ -6,6 +6,7 @@ import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { RequestRefused } from './errors.ts'
 import {
+  choice,
   digits,
   givenId,
   idOrNothing,
@@ -119,7 +120,13 @@ const EntryItem = Type.Object(
   {
     id: digits('Entry id.'),
     at: Timestamp,
-    actorUserID: idOrNothing('"" for the service itself or its command line.'),
+    actor: choice(['user', 'operator', 'service'], {
+      [NAME]: 'AuditActor',
+      description:
+        'operator: somebody with the data directory, by the command line. service: the service by itself; in entries of ' +
+        'older versions its command line too.',
+    }),
+    actorUserID: idOrNothing('"" unless the actor is a user.'),
     action: Type.String(),
     subject: Type.String(),
     organizationID: idOrNothing('"" where it concerns no organization.'),
@@ -159,6 +166,7 @@ function itemOf(entry: AuditEntry) {
   return {
     id: entry.id,
     at: timestamp(entry.atMs),
+    actor: entry.actor,
     actorUserID: entry.actorUserId ?? '',
     action: entry.action,
     subject: entry.subject,

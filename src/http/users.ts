@@ -43,7 +43,11 @@ const Members = {
 const Times = { createdAt: Timestamp, updatedAt: Timestamp }
 const UserItem = Type.Object({ ...Members, ...Times }, { description: 'User', [NAME]: 'User' })
 const UserDetails = Type.Object(
-  { user: Type.Object(Members, { [NAME]: 'UserFields' }), ...Times },
+  {
+    user: Type.Object(Members, { [NAME]: 'UserFields' }),
+    is2faEnabled: Type.Boolean({ description: 'Whether a login needs a one-time code.' }),
+    ...Times,
+  },
   { description: 'A user by itself', [NAME]: 'UserDetails' },
 )
 
@@ -158,7 +162,13 @@ function getUser(app: HttpApp, registry: UserRegistry): void {
       const user = viewer.isAdmin || isOwn ? await registry.users.get(request.params.id) : undefined
       if (user === undefined) throw objectNotFound()
       const { createdAt, updatedAt, ...members } = itemOf(user)
-      return { user: viewer.isAdmin ? members : { ...members, note: '' }, createdAt, updatedAt }
+      const { enabled } = await registry.secondFactor.status(user.id)
+      return {
+        user: viewer.isAdmin ? members : { ...members, note: '' },
+        is2faEnabled: enabled,
+        createdAt,
+        updatedAt,
+      }
     },
   })
 }
@@ -229,7 +239,8 @@ function setPassword(app: HttpApp, registry: UserRegistry): void {
       operationId: 'setPassword',
       summary: 'Set a password',
       description:
-        'A global admin sets anybody’s; for the own one everybody needs oldPassword. Ends the user’s sessions.',
+        'A global admin sets anybody’s; for the own one everybody needs oldPassword, but for the machine’s operator by ' +
+        'the command line. Ends the user’s sessions.',
       params: Parameters,
       body: Type.Object({ password: NewPassword, oldPassword: Type.Optional(PasswordInput) }),
       response: responses(Empty),
@@ -237,7 +248,7 @@ function setPassword(app: HttpApp, registry: UserRegistry): void {
     handler: async (request) => {
       const viewer = viewerOf(request)
       const { id: userId } = request.params
-      if (userId === viewer.userId) {
+      if (userId === viewer.userId && viewer.isOperator !== true) {
         await changeOwnPassword(registry, userId, request.body, request.ip)
         return {}
       }

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
-import type { AuditEntry } from './audit.ts'
+import type { Deed } from './audit.ts'
+import type { Actor } from './result.ts'
 import type { Schema } from './schema.ts'
 import { foldText } from './text-rules.ts'
 
@@ -12,22 +13,19 @@ const pruneStep = 500
 const detailMaximumCharacters = 4096
 
 /** Adds an entry, within the transaction of what it tells about. */
-export async function appendAuditEntry(
-  db: Kysely<Schema>,
-  nowMs: number,
-  entry: Omit<AuditEntry, 'id' | 'atMs'>,
-): Promise<void> {
-  const detail = JSON.stringify(entry.detail)
-  const subject = entry.subject.slice(0, 300).toWellFormed()
+export async function appendAuditEntry(db: Kysely<Schema>, nowMs: number, actor: Actor, deed: Deed): Promise<void> {
+  const detail = JSON.stringify(deed.detail)
+  const subject = deed.subject.slice(0, 300).toWellFormed()
   const { id } = await db
     .insertInto('audit_entries')
     .values({
       at: nowMs,
-      actor_user_id: entry.actorUserId,
-      action: entry.action,
+      actor_user_id: actor.isOperator === true ? null : actor.userId,
+      is_operator: Number(actor.isOperator === true),
+      action: deed.action,
       subject,
-      search_text: foldText(`${entry.action}\n${subject}`),
-      organization_id: entry.organizationId,
+      search_text: foldText(`${deed.action}\n${subject}`),
+      organization_id: deed.organizationId,
       detail: detail.length > detailMaximumCharacters ? '{"omitted":"too long"}' : detail,
     })
     .returning('id')

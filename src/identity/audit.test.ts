@@ -42,6 +42,7 @@ test('who did what is noted with the change, newest first, and seen by those who
     {
       id: '',
       atMs: testStartMs,
+      actor: 'user',
       actorUserId: userId,
       action: 'organization.updated',
       subject: own,
@@ -82,16 +83,29 @@ test('neither a password nor a token nor a code ever gets into the audit', async
   for (const word of ['horse', jwt, password, secret, recoveryCodes[0] ?? '']) assert.equal(text.includes(word), false)
 })
 
+test('what the operator of the machine does stands as the operator’s, not as that of the user acted for', async () => {
+  await using opened = await openTestRegistry()
+  const { registry } = opened
+  const userId = await addUser(registry, 'ada')
+  const [made] = (await registry.audit.list(admin, { limit: 1, offset: 0 })).items
+  assert.deepEqual([made?.actor, made?.actorUserId], ['service', null])
+  for (const isOperator of [true, false]) {
+    valueOf(await registry.users.update(userId, { note: String(isOperator) }, { userId, isOperator }))
+    const [entry] = (await registry.audit.list(admin, { limit: 1, offset: 0 })).items
+    assert.deepEqual([entry?.actor, entry?.actorUserId], isOperator ? ['operator', null] : ['user', userId])
+  }
+})
+
 test('entries go after 90 days, and detail without end is left out', async () => {
   await using opened = await openTestRegistry()
   const { registry, clock } = opened
-  const entry = { actorUserId: null, action: 'test.done', subject: 'x'.repeat(10_000), organizationId: null }
-  await registry.audit.record({ ...entry, detail: { text: 'x'.repeat(1_000_000) } })
+  const entry = { action: 'test.done', subject: 'x'.repeat(10_000), organizationId: null }
+  await registry.audit.record(nobody, { ...entry, detail: { text: 'x'.repeat(1_000_000) } })
   const [first] = (await registry.audit.list(admin, { limit: 1, offset: 0 })).items
   assert.deepEqual([first?.subject.length, first?.detail], [300, { omitted: 'too long' }])
-  for (let count = 0; count < 600; count += 1) await registry.audit.record({ ...entry, detail: {} })
+  for (let count = 0; count < 600; count += 1) await registry.audit.record(nobody, { ...entry, detail: {} })
   clock.advance(90 * 86_400_000)
-  await registry.audit.record({ ...entry, subject: 'new', detail: {} })
+  await registry.audit.record(nobody, { ...entry, subject: 'new', detail: {} })
   await registry.pruneExpired()
   assert.equal((await registry.audit.list(admin, all)).totalCount, 602 + 1)
   clock.advance(1)

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import { appendAuditEntry } from './audit-log.ts'
-import { boundedPage, type Listed, type Page, type Viewer } from './result.ts'
+import { type Actor, boundedPage, type Listed, type Page, type Viewer } from './result.ts'
 import type { Schema } from './schema.ts'
 import type { Store } from './store.ts'
 import { contains, parseId, parseSearch } from './text-rules.ts'
@@ -10,7 +10,9 @@ import { contains, parseId, parseSearch } from './text-rules.ts'
 export interface AuditEntry {
   readonly id: string
   readonly atMs: number
-  /** `null` is the service itself or its command line. */
+  /** The operator of the machine acts by the command line, the service by itself. In entries of older versions `service` is both. */
+  readonly actor: 'user' | 'operator' | 'service'
+  /** `null` unless the actor is a user. */
   readonly actorUserId: string | null
   /** `noun.verb`, for example `user.created`. */
   readonly action: string
@@ -20,9 +22,12 @@ export interface AuditEntry {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
+/** What was done, without when and by whom. */
+export type Deed = Pick<AuditEntry, 'action' | 'subject' | 'organizationId' | 'detail'>
+
 /** Who did what. Kept for 90 days, and at most 100,000 entries. */
 export interface Audit {
-  record(entry: Omit<AuditEntry, 'id' | 'atMs'>): Promise<void>
+  record(actor: Actor, deed: Deed): Promise<void>
   /** Newest first. `search` looks into action and subject. Others than global admins see what was done to their organizations. */
   list(viewer: Viewer, page: Page & { readonly organizationId?: string }): Promise<Listed<AuditEntry>>
 }
@@ -34,7 +39,7 @@ const pruneBatch = 500
 /** The audit of a store. */
 export function createAudit({ db, clock }: Store): Audit & { prune(): Promise<void> } {
   return {
-    record: (entry) => appendAuditEntry(db, clock.now(), entry),
+    record: (actor, deed) => appendAuditEntry(db, clock.now(), actor, deed),
 
     async list(viewer, page) {
       const search = parseSearch(page.search)
@@ -77,6 +82,7 @@ function entryOf(row: Selectable<Schema['audit_entries']>): AuditEntry {
   return {
     id: String(row.id),
     atMs: row.at,
+    actor: row.is_operator === 1 ? 'operator' : row.actor_user_id === null ? 'service' : 'user',
     actorUserId: row.actor_user_id,
     action: row.action,
     subject: row.subject,

@@ -4,11 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Kysely, sql } from 'kysely'
+import { createAudit } from './audit.ts'
+import { systemClock } from './clock.ts'
 import { allMigrations, migrate, type Migration } from './migrations.ts'
 import type { Schema } from './schema.ts'
 import { RegistryFile } from './registry-file.ts'
 import { RegistryHealth } from './registry-health.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
+import { createStore } from './store.ts'
 
 function open(file = ':memory:'): Kysely<Schema> {
   const health = new RegistryHealth(() => {})
@@ -87,6 +90,31 @@ test('steps that were done are not done again', async () => {
   await migrate(db, 0, steps)
   await migrate(db, 0, steps)
   assert.deepEqual(await tablesOf(db), ['schema_versions', 'first'])
+  await db.destroy()
+})
+
+test('entries of the audit stay those of their users, and of the service, when the operator gets its own', async () => {
+  const db = open()
+  await migrate(
+    db,
+    0,
+    allMigrations.filter(({ version }) => version <= 4),
+  )
+  for (const actor of [`'7'`, 'null']) {
+    await sql
+      .raw(`insert into audit_entries values (null, 0, ${actor}, 'user.created', '8', '', null, '{}')`)
+      .execute(db)
+  }
+  await migrate(db, 0)
+  const audit = createAudit(createStore(db, systemClock, () => {}))
+  const { items } = await audit.list({ userId: '7', isAdmin: true }, { limit: 9, offset: 0 })
+  assert.deepEqual(
+    items.map(({ actor, actorUserId }) => [actor, actorUserId]),
+    [
+      ['service', null],
+      ['user', '7'],
+    ],
+  )
   await db.destroy()
 })
 

@@ -161,6 +161,9 @@ const setUpNetworkServers = [
   `create table network_servers (name text primary key, settings text not null, created_at bigint not null)`,
 ]
 
+/** Before, the operator's deeds stood as the first admin's, or as those of the user acted for: these stay so. */
+const operatorInAudit = [`alter table audit_entries add column is_operator integer not null default 0`]
+
 /** All steps, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -187,6 +190,12 @@ export const allMigrations: readonly Migration[] = [
     version: 4,
     async up(trx) {
       for (const statement of setUpNetworkServers) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 5,
+    async up(trx) {
+      for (const statement of operatorInAudit) await sql.raw(statement).execute(trx)
     },
   },
 ]

@@ -19,11 +19,15 @@ export interface Listed<T> {
 export interface Viewer {
   readonly userId: string
   readonly isAdmin: boolean
+  /** The machine's operator acts in this user's place: by the command line, which has the data directory. */
+  readonly isOperator?: boolean
 }
 
-/** Who changes something, for the audit. `null` is the service itself or its command line. */
+/** Who changes something, for the audit. `null` is the service itself. */
 export interface Actor {
   readonly userId: string | null
+  /** The audit tells of the operator then, and not of the user. */
+  readonly isOperator?: boolean
 }
 
 /** What kind of refusal it is, named like the gRPC codes that the HTTP interface answers with. */

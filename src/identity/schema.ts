@@ -175,7 +175,9 @@ interface RecoveryCodesTable {
 interface AuditEntriesTable {
   readonly id: Generated<number>
   readonly at: number
+  /** `null` for the service, and for the operator of the machine. */
   readonly actor_user_id: string | null
+  readonly is_operator: number
   readonly action: string
   readonly subject: string
   readonly search_text: string

@@ -44,7 +44,7 @@ export function createStore(db: Kysely<Schema>, clock: Clock, emit: (change: Cha
           trx,
           nowMs,
           audit: (action, subject, organizationId, detail = {}) =>
-            appendAuditEntry(trx, nowMs, { actorUserId: actor.userId, action, subject, organizationId, detail }),
+            appendAuditEntry(trx, nowMs, actor, { action, subject, organizationId, detail }),
           emit: (change) => emitted.push(change),
         })
       })

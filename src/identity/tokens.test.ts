@@ -94,7 +94,7 @@ test('each kind of token is good for what it is meant for, and for nothing else'
   const session = valueOf(await tokens.verifySession(bench.session))
   assert.deepEqual(
     { ...session, tokenId: '' },
-    { userId, tokenId: '', isAdmin: false, expiresAtMs: testStartMs + 86_400_000 },
+    { userId, tokenId: '', isAdmin: false, isOperator: false, expiresAtMs: testStartMs + 86_400_000 },
   )
 })
 

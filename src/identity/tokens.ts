@@ -27,6 +27,8 @@ export interface SessionClaims {
   readonly tokenId: string
   /** As it is now, not as it was when the token was issued. */
   readonly isAdmin: boolean
+  /** Issued to the machine's operator, who acts in the user's place. */
+  readonly isOperator: boolean
   readonly expiresAtMs: number
 }
 
@@ -66,6 +68,8 @@ export interface BrokerAccess {
  */
 export interface Tokens {
   issueSession(user: { readonly id: string }): Promise<string>
+  /** A session for the machine's operator, who acts in that user's place, and may set its password without the old one. */
+  issueOperatorSession(user: { readonly id: string }): Promise<string>
   /** Good for 600 s and for the second step of the login alone. */
   issueSecondFactorStep(user: { readonly id: string }): Promise<string>
   /** Refusals: invalid_ttl (not a whole number of 1 or more), user_inactive, not_a_member, too_many_tokens. */
@@ -128,22 +132,29 @@ function createIssuing({
   standings,
   issuer,
   sessionTtlSeconds,
-}: TokenParts): Pick<Tokens, 'issueSession' | 'issueSecondFactorStep' | 'issueBrokerAccess'> {
+}: TokenParts): Pick<Tokens, Extract<keyof Tokens, `issue${string}`>> {
   async function issue(kind: TokenKind, claims: IssuedClaims): Promise<string> {
     const { typ, audience } = tokenKinds[kind]
     return keys.sign(typ, { iss: issuer, aud: audience, ...claims })
   }
 
-  async function issueToUser(kind: TokenKind, userId: string, ttlSeconds: number): Promise<string> {
+  async function issueToUser(
+    kind: TokenKind,
+    userId: string,
+    ttlSeconds: number,
+    more: Pick<IssuedClaims, 'operator'> = {},
+  ): Promise<string> {
     const standing = await standings.ofUser(userId)
     const iat = Math.floor(store.clock.now() / 1000)
     // A user that is gone gets a token that nothing accepts.
     const epoch = standing?.sessionEpoch ?? 0
-    return issue(kind, { sub: userId, jti: randomUUID(), iat, exp: iat + ttlSeconds, epoch })
+    return issue(kind, { sub: userId, jti: randomUUID(), iat, exp: iat + ttlSeconds, epoch, ...more })
   }
 
   return {
     issueSession: ({ id }) => issueToUser('session', id, sessionTtlSeconds),
+
+    issueOperatorSession: ({ id }) => issueToUser('session', id, sessionTtlSeconds, { operator: true }),
 
     issueSecondFactorStep: ({ id }) => issueToUser('secondFactorStep', id, secondFactorStepSeconds),
 
@@ -170,6 +181,7 @@ interface IssuedClaims {
   readonly exp: number
   readonly org?: string
   readonly epoch?: number
+  readonly operator?: true
 }
 
 async function recordBrokerAccess(
@@ -234,7 +246,8 @@ function createVerifying({
     const standing = await standings.ofUser(userId)
     if (standing === undefined || !standing.isActive) return userInactive()
     if (claims['epoch'] !== standing.sessionEpoch) return revoked()
-    return granted({ userId, tokenId, isAdmin: standing.isAdmin, expiresAtMs })
+    const isOperator = claims['operator'] === true
+    return granted({ userId, tokenId, isAdmin: standing.isAdmin, isOperator, expiresAtMs })
   }
 
   function readBrokerAccess(jwt: string): Result<BrokerAccessClaims> {

@@ -7,12 +7,13 @@ import { moment } from '../shell/moments.ts'
 import { useOrganization } from '../shell/organization.tsx'
 import { Page } from '../shell/page.tsx'
 import { useActorNames } from './actor-names.ts'
-import { factsOf, isAboutUser, SHORTCUTS, wordsOf } from './audit-words.ts'
+import { actorText, factsOf, isAboutUser, SHORTCUTS, wordsOf } from './audit-words.ts'
 
 interface Entry {
   readonly id: string
   readonly at: string
-  /** "" for the service itself and its command line. */
+  readonly actor: 'user' | 'operator' | 'service'
+  /** "" unless the actor is a user. */
   readonly actorUserID: string
   readonly action: string
   readonly subject: string
@@ -106,10 +107,9 @@ function What({ entry, names }: CellProps): ReactElement {
 }
 
 function Actor({ entry, names }: CellProps): ReactElement {
-  const { actorUserID } = entry
   return (
     <Text size="sm" c="dimmed" className="breakable">
-      {actorUserID === '' ? 'the service' : (names.get(actorUserID) ?? `user ${actorUserID}`)}
+      {actorText(entry, names)}
     </Text>
   )
 }

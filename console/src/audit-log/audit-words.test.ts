@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { factsOf, wordsOf } from './audit-words.ts'
+import { actorText, factsOf, wordsOf } from './audit-words.ts'
 
 test('an action reads as a sentence does, also one that is new to the console', () => {
   assert.equal(wordsOf('device.created'), 'Device created')
   assert.equal(wordsOf('service_credential.revoked'), 'Network-server credential revoked')
   assert.equal(wordsOf('user.password_set'), 'User got a new password')
   assert.equal(wordsOf('water_meter.read_out'), 'Water meter read out')
+})
+
+test('the operator of the machine, the service and users are told apart', () => {
+  const names = new Map([['2', 'anna']])
+  assert.equal(actorText({ actor: 'operator', actorUserID: '' }, names), 'the operator of this machine')
+  assert.equal(actorText({ actor: 'service', actorUserID: '' }, names), 'the service')
+  assert.equal(actorText({ actor: 'user', actorUserID: '2' }, names), 'anna')
+  assert.equal(actorText({ actor: 'user', actorUserID: '3' }, names), 'user 3')
 })
 
 test('details are told with their names and values in words', () => {

@@ -23,6 +23,15 @@ export function isAboutUser(action: string): boolean {
   return /^(?:user|member|second_factor)\./.test(action)
 }
 
+/** Who did it: a user by its name where that is known. */
+export function actorText(
+  { actor, actorUserID }: { readonly actor: 'user' | 'operator' | 'service'; readonly actorUserID: string },
+  userNames: ReadonlyMap<string, string>,
+): string {
+  if (actor === 'operator') return 'the operator of this machine'
+  return actor === 'service' ? 'the service' : (userNames.get(actorUserID) ?? `user ${actorUserID}`)
+}
+
 /** What a reader may ask for, and the search that finds it: it looks into actions and subjects. */
 export const SHORTCUTS: readonly { readonly value: string; readonly label: string }[] = [
   { value: 'organization.', label: 'Organizations' },
