@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { ApiClient, JsonList, JsonObject } from './api-client.ts'
 import { readSettings } from './read-settings.ts'
-import { formatFields, formatTable } from './table.ts'
+import { cellText, formatFields, formatTable } from './table.ts'
 import type { Column } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -70,6 +70,17 @@ export function showFields(terminal: Terminal, thing: JsonObject, isJson: boolea
   const isNested = key !== undefined && typeof inner === 'object' && inner !== null
   const { [key ?? '']: _, ...outer } = thing
   terminal.out(formatFields(isNested ? { ...inner, ...outer } : thing))
+  return undefined
+}
+
+/**
+ * Shows the id of what was created, alone on standard output so that a shell can take it, or its JSON. A person on a terminal reads
+ * in words what was done.
+ */
+export function showCreated(terminal: Terminal, created: JsonObject, what: string, isJson: boolean | undefined): void {
+  if (isJson === true) return showJson(terminal, created)
+  if (terminal.isInteractive) terminal.error(`Created the ${what}. Its id:\n`)
+  terminal.out(`${cellText(created['id'] ?? created['devEUI'])}\n`)
   return undefined
 }
 

@@ -4,16 +4,21 @@ import {
   column,
   given,
   listQuery,
+  showCreated,
   showFields,
-  showJson,
   showList,
   withClient,
   withListOptions,
 } from './administration.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
+import type { ApiClient } from './api-client.ts'
 import { CommandFailure } from './command-failure.ts'
+import { counted } from './counted.ts'
 import { applicationIdOf, organizationIdOf } from './references.ts'
+import { countOf, withRemoval } from './removal.ts'
+import type { Removal } from './removal.ts'
+import { cellText } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface ApplicationOptions {
@@ -68,15 +73,29 @@ Examples:
       showFields(terminal, found, options.json)
     })
 
-  application
-    .command('delete')
-    .description('delete an application with its devices; what subscriptions to it deliver ends at once')
-    .argument('<application>')
-    .action(async (reference: string, _: object, command: Command) => {
-      await withClient(terminal, command, async (client) =>
-        client.request('DELETE', `/api/applications/${await applicationIdOf(client, reference)}`),
-      )
-    })
+  withRemoval(
+    application
+      .command('delete')
+      .description('delete an application with its devices; what subscriptions to it deliver ends at once')
+      .argument('<application>'),
+    terminal,
+    'delete',
+    findRemoval,
+  )
+}
+
+async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
+  const id = await applicationIdOf(client, reference)
+  const path = `/api/applications/${id}`
+  const { name } = (await client.request('GET', path))['application'] as { readonly name: string }
+  const devices = await countOf(client, '/api/devices', { applicationID: id })
+  return {
+    path,
+    what: `the application ${cellText(name)} (id ${id}) with ${counted(devices, 'device')}`,
+    consequence: 'Subscriptions to it get nothing more.',
+    ...(devices === 0 ? {} : { nameToType: name }),
+    json: { id, name, devices },
+  }
 }
 
 function addCreateAndUpdate(application: Command, terminal: Terminal): void {
@@ -93,8 +112,7 @@ function addCreateAndUpdate(application: Command, terminal: Terminal): void {
         const fields = { ...given({ id: options.id }), name, organizationID, ...changes }
         return client.request('POST', '/api/applications', { application: fields })
       })
-      if (options.json === true) showJson(terminal, created)
-      else terminal.out(`${String(created['id'])}\n`)
+      showCreated(terminal, created, `application ${name}`, options.json)
     })
 
   withFieldOptions(
@@ -109,6 +127,7 @@ function addCreateAndUpdate(application: Command, terminal: Terminal): void {
       await withClient(terminal, command, async (client) =>
         client.request('PUT', `/api/applications/${await applicationIdOf(client, reference)}`, body),
       )
+      terminal.out(`Changed the application ${reference}.\n`)
     })
 }
 

@@ -4,15 +4,19 @@ import {
   column,
   given,
   listQuery,
+  showCreated,
   showFields,
-  showJson,
   showList,
   withClient,
   withListOptions,
 } from './administration.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
+import type { ApiClient } from './api-client.ts'
 import { applicationIdOf, organizationIdOf } from './references.ts'
+import { withRemoval } from './removal.ts'
+import type { Removal } from './removal.ts'
+import { cellText } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface DeviceOptions {
@@ -70,13 +74,19 @@ Examples:
       showFields(terminal, found, options.json)
     })
 
-  device
-    .command('delete')
-    .description('delete a device; its events and commands end at once')
-    .argument('<devEui>')
-    .action(async (devEui: string, _: object, command: Command) => {
-      await withClient(terminal, command, (client) => client.request('DELETE', pathOf(devEui)))
-    })
+  withRemoval(
+    device.command('delete').description('delete a device; its events and commands end at once').argument('<devEui>'),
+    terminal,
+    'delete',
+    findRemoval,
+  )
+}
+
+async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
+  const path = pathOf(reference)
+  const found = (await client.request('GET', path))['device'] as { readonly devEUI: string; readonly name: string }
+  const { devEUI, name } = found
+  return { path, what: `the device ${devEUI} (${cellText(name)})`, json: { devEUI, name } }
 }
 
 function addCreateAndUpdate(device: Command, terminal: Terminal): void {
@@ -88,8 +98,7 @@ function addCreateAndUpdate(device: Command, terminal: Terminal): void {
         const applicationID = await applicationIdOf(client, options.application ?? '')
         return client.request('POST', '/api/devices', { device: { devEUI, applicationID, ...changesOf(options) } })
       })
-      if (options.json === true) showJson(terminal, created)
-      else terminal.out(`${String(created['devEUI'])}\n`)
+      showCreated(terminal, created, `device ${devEUI}`, options.json)
     })
 
   withFieldOptions(
@@ -103,6 +112,7 @@ function addCreateAndUpdate(device: Command, terminal: Terminal): void {
         const applicationID = application === undefined ? undefined : await applicationIdOf(client, application)
         return client.request('PUT', pathOf(devEui), { device: { ...given({ applicationID }), ...changesOf(options) } })
       })
+      terminal.out(`Changed the device ${devEui}.\n`)
     })
 }
 

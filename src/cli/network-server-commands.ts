@@ -5,7 +5,8 @@ import { listPage } from './api-client.ts'
 import type { ApiClient, JsonObject } from './api-client.ts'
 import { CommandFailure } from './command-failure.ts'
 import { organizationIdOf } from './references.ts'
-import { formatTable } from './table.ts'
+import { withRemoval } from './removal.ts'
+import { cellText, formatTable } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface SetUpOptions {
@@ -51,6 +52,7 @@ Examples:
       client.request('POST', '/api/network-servers', await bodyOf(client, name, options)),
     )
     showTrial(terminal, added['trial'] as JsonObject, options)
+    if (options.json !== true) terminal.out(`Added the network server ${name}.\n`)
   })
   networkServer
     .command('list')
@@ -61,15 +63,20 @@ Examples:
       const columns = [column('NAME', 'name'), column('KIND', 'kind'), column('URL', 'url')]
       showList(terminal, list, { limit: '', offset: '', ...options }, [...columns, column('CREATED', 'createdAt')])
     })
-  networkServer
-    .command('remove')
-    .description('stop using a network server; what was synchronised from it stays')
-    .argument('<name>')
-    .action(async (name: string, _: object, command: Command) => {
-      await withClient(terminal, command, (client) =>
-        client.request('DELETE', `/api/network-servers/${encodeURIComponent(name)}`),
-      )
-    })
+  withRemoval(
+    networkServer
+      .command('remove')
+      .description('stop using a network server; what was synchronised from it stays')
+      .argument('<name>'),
+    terminal,
+    'remove',
+    async (_, name) => ({
+      path: `/api/network-servers/${encodeURIComponent(name)}`,
+      what: `the network server ${cellText(name)}`,
+      consequence: 'It gets no more commands; what was synchronised from it stays.',
+      json: { name },
+    }),
+  )
 }
 
 function withSetUpOptions(command: Command): Command {

@@ -3,16 +3,19 @@ import {
   column,
   given,
   listQuery,
+  showCreated,
   showFields,
-  showJson,
   showList,
   withClient,
   withListOptions,
 } from './administration.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
-import type { JsonObject } from './api-client.ts'
+import type { ApiClient, JsonObject } from './api-client.ts'
+import { counted } from './counted.ts'
 import { organizationIdOf, userIdOf } from './references.ts'
+import { countOf, withRemoval } from './removal.ts'
+import type { Removal } from './removal.ts'
 import type { Terminal } from './terminal.ts'
 
 interface OrganizationOptions {
@@ -70,15 +73,34 @@ Examples:
       showFields(terminal, found, options.json)
     })
 
-  organization
-    .command('delete')
-    .description('delete an organization with its applications, devices and tokens; its connections end at once')
-    .argument('<organization>')
-    .action(async (reference: string, _: object, command: Command) => {
-      await withClient(terminal, command, async (client) =>
-        client.request('DELETE', `/api/organizations/${await organizationIdOf(client, reference)}`),
-      )
-    })
+  withRemoval(
+    organization
+      .command('delete')
+      .description('delete an organization with its applications, devices and tokens; its connections end at once')
+      .argument('<organization>'),
+    terminal,
+    'delete',
+    findRemoval,
+  )
+}
+
+async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
+  const id = await organizationIdOf(client, reference)
+  const path = `/api/organizations/${id}`
+  const { name } = (await client.request('GET', path))['organization'] as { readonly name: string }
+  const [members, applications, devices] = [
+    await countOf(client, `${path}/users`),
+    await countOf(client, '/api/applications', { organizationID: id }),
+    await countOf(client, '/api/devices', { organizationID: id }),
+  ]
+  const parts = [counted(members, 'member'), counted(applications, 'application'), counted(devices, 'device')]
+  return {
+    path,
+    what: `the organization ${name} (id ${id}) with ${parts.slice(0, 2).join(', ')} and ${parts[2]}`,
+    consequence: 'Its tokens and service credentials go too, and its connections end at once.',
+    nameToType: name,
+    json: { id, name, members, applications, devices },
+  }
 }
 
 function addCreateAndUpdate(organization: Command, terminal: Terminal): void {
@@ -94,8 +116,7 @@ function addCreateAndUpdate(organization: Command, terminal: Terminal): void {
       const created = await withClient(terminal, command, (client) =>
         client.request('POST', '/api/organizations', body),
       )
-      if (json === true) showJson(terminal, created)
-      else terminal.out(`${String(created['id'])}\n`)
+      showCreated(terminal, created, `organization ${name}`, json)
     })
 
   organization
@@ -111,6 +132,7 @@ function addCreateAndUpdate(organization: Command, terminal: Terminal): void {
       await withClient(terminal, command, async (client) =>
         client.request('PUT', `/api/organizations/${await organizationIdOf(client, reference)}`, body),
       )
+      terminal.out(`Changed the organization ${reference}.\n`)
     })
 }
 
@@ -126,6 +148,7 @@ function addMembers(organization: Command, terminal: Terminal): void {
       const body = { organizationUser: { userID: await userIdOf(client, user), ...rolesOf(options) } }
       return client.request('POST', `/api/organizations/${await organizationIdOf(client, reference)}/users`, body)
     })
+    terminal.out(`${user} is a member of ${reference} now.\n`)
   })
 
   withRoleOptions(
@@ -139,6 +162,7 @@ function addMembers(organization: Command, terminal: Terminal): void {
       const path = `/api/organizations/${await organizationIdOf(client, reference)}/users/${await userIdOf(client, user)}`
       return client.request('PUT', path, { organizationUser: rolesOf(options) })
     })
+    terminal.out(`Changed the roles of ${user} in ${reference}.\n`)
   })
 
   organization
@@ -151,6 +175,7 @@ function addMembers(organization: Command, terminal: Terminal): void {
         const path = `/api/organizations/${await organizationIdOf(client, reference)}/users/${await userIdOf(client, user)}`
         return client.request('DELETE', path)
       })
+      terminal.out(`${user} is no longer a member of ${reference}.\n`)
     })
 
   withListOptions(organization.command('list-members').description('list members').argument('<organization>')).action(

@@ -3,6 +3,8 @@ import { column, listQuery, showFields, showList, withClient, withListOptions } 
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
 import { organizationIdOf } from './references.ts'
+import { withRemoval } from './removal.ts'
+import { cellText } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface CredentialOptions {
@@ -57,14 +59,19 @@ Examples:
     ])
   })
 
-  credential
-    .command('delete')
-    .alias('revoke')
-    .description('revoke a credential; its connections end at once')
-    .argument('<id>')
-    .action(async (id: string, _: object, command: Command) => {
-      await withClient(terminal, command, (client) =>
-        client.request('DELETE', `/api/service-credentials/${encodeURIComponent(id)}`),
-      )
-    })
+  withRemoval(
+    credential
+      .command('delete')
+      .alias('revoke')
+      .description('revoke a credential; its connections end at once')
+      .argument('<id>'),
+    terminal,
+    'revoke',
+    async (_, id) => ({
+      path: `/api/service-credentials/${encodeURIComponent(id)}`,
+      what: `the service credential ${cellText(id)}`,
+      consequence: 'The connections of its network server end at once.',
+      json: { id },
+    }),
+  )
 }

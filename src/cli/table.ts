@@ -27,7 +27,7 @@ export function formatFields(fields: Readonly<Record<string, unknown>>): string 
 }
 
 /** A value in one line. Control characters are shown, not sent: a name must not drive somebody's terminal. */
-function cellText(value: unknown): string {
+export function cellText(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (value === true) return 'yes'
   if (value === false) return 'no'

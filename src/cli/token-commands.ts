@@ -4,6 +4,8 @@ import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
 import type { ApiClient } from './api-client.ts'
 import { organizationIdOf } from './references.ts'
+import { withRemoval } from './removal.ts'
+import { cellText } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface TokenOptions {
@@ -58,14 +60,15 @@ Examples:
     showList(terminal, list, options, [...columns, column('EXPIRES', 'expiresAt'), column('LAST USED', 'lastUsedAt')])
   })
 
-  token
-    .command('delete')
-    .alias('revoke')
-    .description('revoke a token; its connections end at once')
-    .argument('<id>')
-    .action(async (id: string, _: object, command: Command) => {
-      await withClient(terminal, command, (client) =>
-        client.request('DELETE', `/api/broker-tokens/${encodeURIComponent(id)}`),
-      )
-    })
+  withRemoval(
+    token.command('delete').alias('revoke').description('revoke a token; its connections end at once').argument('<id>'),
+    terminal,
+    'revoke',
+    async (_, id) => ({
+      path: `/api/broker-tokens/${encodeURIComponent(id)}`,
+      what: `the token ${cellText(id)}`,
+      consequence: 'Its connections end at once.',
+      json: { id },
+    }),
+  )
 }

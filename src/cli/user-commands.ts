@@ -3,16 +3,20 @@ import {
   column,
   given,
   listQuery,
+  showCreated,
   showFields,
-  showJson,
   showList,
   withClient,
   withListOptions,
 } from './administration.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
+import type { ApiClient } from './api-client.ts'
 import { readNewPassword } from './read-password.ts'
 import { organizationIdOf, userIdOf } from './references.ts'
+import { withRemoval } from './removal.ts'
+import type { Removal } from './removal.ts'
+import { cellText } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface UserOptions {
@@ -97,15 +101,24 @@ Examples:
       terminal.out(`The second factor of ${reference} is removed.\n`)
     })
 
-  user
-    .command('delete')
-    .description('delete a user; its connections end at once')
-    .argument('<user>')
-    .action(async (reference: string, _: object, command: Command) => {
-      await withClient(terminal, command, async (client) =>
-        client.request('DELETE', `/api/users/${await userIdOf(client, reference)}`),
-      )
-    })
+  withRemoval(
+    user.command('delete').description('delete a user; its connections end at once').argument('<user>'),
+    terminal,
+    'delete',
+    findRemoval,
+  )
+}
+
+async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
+  const id = await userIdOf(client, reference)
+  const path = `/api/users/${id}`
+  const { email } = (await client.request('GET', path))['user'] as { readonly email: string }
+  return {
+    path,
+    what: `the user ${cellText(email)} (id ${id})`,
+    consequence: 'Its memberships and tokens go too, and its connections end at once.',
+    json: { id, email },
+  }
 }
 
 function addCreate(user: Command, terminal: Terminal): void {
@@ -128,8 +141,7 @@ function addCreate(user: Command, terminal: Terminal): void {
         const body = { user: given({ email, isAdmin: options.admin, note: options.note }), password, organizations }
         return client.request('POST', '/api/users', body)
       })
-      if (options.json === true) showJson(terminal, created)
-      else terminal.out(`${String(created['id'])}\n`)
+      showCreated(terminal, created, `user ${email}`, options.json)
     })
 }
 
@@ -150,5 +162,6 @@ function addUpdate(user: Command, terminal: Terminal): void {
         const body = { user: given({ email, isAdmin: admin, isActive: active, note }) }
         return client.request('PUT', `/api/users/${await userIdOf(client, reference)}`, body)
       })
+      terminal.out(`Changed the user ${reference}.\n`)
     })
 }

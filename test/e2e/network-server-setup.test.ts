@@ -101,8 +101,8 @@ describe('a ChirpStack that is set up', { timeout: 90_000 }, () => {
     assert.ok(!`${listed.out}${service.logText()}`.includes(addressOf(chirpStack).apiKey))
     const other = await ask('GET', '/api/network-servers?search=other')
     assert.deepEqual(other.body, { totalCount: '0', result: [] })
-    assert.equal((await fieldgate(folder, 'network-server', 'remove', 'main')).code, 0)
-    const gone = await fieldgate(folder, 'network-server', 'remove', 'main')
+    assert.equal((await fieldgate(folder, 'network-server', 'remove', 'main', '--yes')).code, 0)
+    const gone = await fieldgate(folder, 'network-server', 'remove', 'main', '--yes')
     assert.match(gone.error, /object does not exist/)
     // Nobody has its applications any more: the command waits for a client of the broker.
     const command = { deviceQueueItem: { confirmed: false, fPort: 7, data: 'AQID', id: 'b' } }
