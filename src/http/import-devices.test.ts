@@ -24,7 +24,8 @@ interface Report {
   readonly totalCount: string
   readonly createdCount: string
   readonly refusedCount: string
-  readonly errors: readonly { line: number; devEUI: string; message: string; reason: string }[]
+  readonly unknownColumns: readonly string[]
+  readonly errors: readonly { line: number; devEUI: string; message: string; reason: string; sameAsLine: number }[]
   readonly message: string
 }
 
@@ -56,6 +57,7 @@ test('CSV becomes devices, with tags and variables, in the spellings of spreadsh
     totalCount: '2',
     createdCount: '2',
     refusedCount: '0',
+    unknownColumns: ['unknown'],
     errors: [],
   })
   const first = await deployment.registry.devices.get('aa00000000000001')
@@ -99,7 +101,7 @@ test('each refused row is reported with its line, and the others are created', a
   assert.equal(report.createdCount, '2')
   assert.equal(report.refusedCount, '7')
   assert.deepEqual(
-    report.errors.toSorted((a, b) => a.line - b.line).map(({ line, reason }) => [line, reason]),
+    report.errors.map(({ line, reason }) => [line, reason]),
     [
       [3, 'invalid_dev_eui'],
       [4, 'device_exists'],
@@ -107,7 +109,7 @@ test('each refused row is reported with its line, and the others are created', a
       [6, 'object_not_found'],
       [7, 'invalid_argument'],
       [8, 'invalid_row'],
-      [10, 'device_exists'],
+      [10, 'dev_eui_repeated'],
     ],
   )
   const [foreign, unknown] = report.errors.filter(({ line }) => line === 5 || line === 6)
@@ -125,11 +127,105 @@ test('a dry run writes nothing and reports what would be', async () => {
   assert.deepEqual(
     report.errors.map(({ line, reason }) => [line, reason]),
     [
-      [3, 'device_exists'],
+      [3, 'dev_eui_repeated'],
       [4, 'device_exists'],
     ],
   )
   assert.equal(await registry.devices.get('aa00000000000001'), undefined)
+})
+
+test('a DevEUI that is taken is told apart: by a line of the upload, by a visible device, by one elsewhere', async () => {
+  const { devEui, foreignDevEui } = deployment
+  const { report } = await upload(`devEUI\naa00000000000001\n${devEui}\n${foreignDevEui}\nAA-00-00-00-00-00-00-01\n`)
+  assert.equal(report.createdCount, '1')
+  assert.deepEqual(
+    report.errors.map(({ line, devEUI, reason, sameAsLine }) => [line, devEUI, reason, sameAsLine]),
+    [
+      [3, devEui, 'device_exists', 0],
+      [4, foreignDevEui, 'device_exists_elsewhere', 0],
+      [5, 'aa00000000000001', 'dev_eui_repeated', 2],
+    ],
+  )
+  const [visible, elsewhere, repeated] = report.errors
+  const name = (await deployment.registry.devices.get(devEui))?.name ?? 'no name'
+  assert.ok((visible?.message ?? '').includes(`"${name}"`))
+  assert.equal(elsewhere?.message, 'a device of an organization that you are no member of has this DevEUI')
+  assert.equal(repeated?.message, 'line 2 has the same DevEUI')
+})
+
+test('a refused row does not take its DevEUI from a later one', async () => {
+  const { report } = await upload('devEUI,applicationID\naa00000000000001,987654\naa00000000000001,\n')
+  assert.equal(report.createdCount, '1')
+})
+
+for (const [what, text] of [
+  ['semicolons', 'devEUI;name\n@;a,b'],
+  ['tabs', 'devEUI\tname\n@\ta,b'],
+  ['tabs, one before an empty cell', 'name\tdescription\tdevEUI\na,b\t\t@'],
+  ['semicolons, with a comma in the header', 'devEUI;name;tag:a,b,c,d\n@;a,b;'],
+  ['semicolons in quotes', '"devEUI";"name"\n"@";"a,b"'],
+  ['a line that names the separator', 'sep=;\r\ndevEUI;name\r\n@;a,b'],
+  ['a byte order mark, empty lines, and empty rows at the end', '\uFEFF\r\ndevEUI;name\r\n@;a,b\r\n;\r\n;\r\n'],
+] as const) {
+  test(`CSV with ${what} is read`, async () => {
+    const { status, report } = await upload(text.replace('@', 'aa00000000000001'))
+    assert.equal(status, 200, report.message)
+    assert.deepEqual([report.totalCount, report.errors], ['1', []])
+    assert.equal((await deployment.registry.devices.get('aa00000000000001'))?.name, 'a,b')
+  })
+}
+
+test('CSV in UTF-16 is read, whose first byte may come alone', async () => {
+  const bytes = Buffer.from('\uFEFFdevEUI\tname\r\naa00000000000001\tü\r\n', 'utf16le')
+  const { report } = await upload(Readable.from([bytes.subarray(0, 1), bytes.subarray(1)]))
+  assert.equal(report.createdCount, '1', report.message)
+  assert.equal((await deployment.registry.devices.get('aa00000000000001'))?.name, 'ü')
+})
+
+test('a DevEUI is read as labels and spreadsheets have it, and repeated as it is written where it is none', async () => {
+  const written = ['AA-00-00-00-00-00-00-01', 'aa:00:00:00:00:00:00:02', 'aa00.0000.0000.0003', 'aa00 0000 0000 0004']
+  const odd = ['"=""aa00000000000005"""', "'aa00000000000006", '0xaa00000000000007']
+  const wrong = ['aa0000000000000', '1.23457E+15', 'x'.repeat(300), '']
+  const { report } = await upload(
+    ['devEUI,name', ...[...written, ...odd, ...wrong].map((cell) => `${cell},n`)].join('\n'),
+  )
+  assert.equal(report.createdCount, '7')
+  assert.deepEqual(
+    report.errors.map(({ line, devEUI, message }) => [line, devEUI, message]),
+    [
+      [9, 'aa0000000000000', 'devEUI: must be 16 hexadecimal digits'],
+      [
+        10,
+        '1.23457E+15',
+        'devEUI: a spreadsheet has rounded it to a number; format the column as text, and type it again',
+      ],
+      [11, `${'x'.repeat(100)}…`, 'devEUI: must be 16 hexadecimal digits'],
+      [12, '', 'devEUI: is missing'],
+    ],
+  )
+  assert.notEqual(await deployment.registry.devices.get('aa00000000000006'), undefined)
+})
+
+test('a number is no DevEUI: it may have lost digits', async () => {
+  const { report } = await upload('{"devEUI":1000000000000001}\n', { type: 'application/x-ndjson' })
+  assert.deepEqual([report.errors[0]?.reason, report.errors[0]?.devEUI], ['invalid_dev_eui', '1000000000000001'])
+})
+
+test('unknown columns and members are named, some of them, and stop nothing', async () => {
+  const csv = await upload('devEUI,latitude,problem,,lon\naa00000000000001,1,p,,2\n')
+  assert.deepEqual([csv.report.createdCount, csv.report.unknownColumns], ['1', ['latitude', 'lon']])
+  const lines = Array.from({ length: 300 }, (_line, index) => `{"devEUI":"nonsense","x${index}":1,"name":"n"}`)
+  const json = await upload(lines.join('\n'), { type: 'application/x-ndjson' })
+  assert.deepEqual(
+    json.report.unknownColumns,
+    Array.from({ length: 100 }, (_name, index) => `x${index}`),
+  )
+})
+
+test('empty lines without end before the header are refused at their bound', async () => {
+  const pieces = Array.from({ length: 70 }, () => Buffer.alloc(1000, '\n'))
+  const { status, report } = await upload(Readable.from([...pieces, Buffer.from('devEUI\naa00000000000001\n')]))
+  assert.deepEqual([status, report.message], [400, 'line 1 is longer than 65536 characters'])
 })
 
 test('rows that would pollute prototypes are refused', async () => {
@@ -144,11 +240,14 @@ test('rows that would pollute prototypes are refused', async () => {
   )
 })
 
+const NOT_UTF8 = 'the upload is not valid UTF-8; a spreadsheet program saves it as "CSV UTF-8"'
+
 for (const [what, payload, type, message] of [
   ['without a header', '', 'text/csv', 'the CSV has no header line'],
-  ['without a column devEUI', 'name\nx\n', 'text/csv', 'the CSV has no column devEUI'],
-  ['that is not UTF-8', Buffer.from([0xff, 0xfe, 0x0a]), 'text/csv', 'the upload is not valid UTF-8'],
-  ['that ends inside a character', Buffer.from([0x7b, 0xc3]), 'application/x-ndjson', 'the upload is not valid UTF-8'],
+  ['without a column devEUI', 'name\nx\n', 'text/csv', 'the CSV has no column devEUI; its columns are: name'],
+  ['with a column twice', 'devEUI,name,Name\nx,y,z\n', 'text/csv', 'the CSV has the column name twice'],
+  ['that is not UTF-8', Buffer.from([0xff, 0xfe, 0x0a]), 'text/csv', NOT_UTF8],
+  ['that ends inside a character', Buffer.from([0x7b, 0xc3]), 'application/x-ndjson', NOT_UTF8],
   [
     'with an endless row',
     `{"x":"${'y'.repeat(70_000)}`,
@@ -239,7 +338,7 @@ test('an upload that breaks after rows were created tells so in its report', asy
   )
   assert.equal(String(last.totalCount), report.createdCount)
   assert.equal(report.isComplete, false)
-  assert.equal(report.stopped, 'the upload is not valid UTF-8')
+  assert.equal(report.stopped, NOT_UTF8)
 })
 
 test('an upload that is too large is refused by its length, and by its bytes where no length is told', async () => {

@@ -2,20 +2,24 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import { Type, type TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
-import type { NewDevice } from '../identity/devices.ts'
-import { parseDevEui } from '../identity/eui.ts'
-import type { Viewer } from '../identity/result.ts'
 import { viewerOf } from './authenticate.ts'
-import { deviceChanges, type GivenDevice, WritableDevice } from './device-fields.ts'
 import { invalidArgument, RequestRefused } from './errors.ts'
-import { digits, givenId, idText, optionalApplicationId, responses } from './fields.ts'
+import { digits, givenId, optionalApplicationId, responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
+import { createPreview, createWriter, type ImportWriter } from './import-outcomes.ts'
+import {
+  type CheckedRow,
+  createRowCheck,
+  cutCell,
+  refusedRow,
+  type RefusedRow,
+  type RowCheck,
+} from './import-row-check.ts'
 import { csvRows, type ImportRow, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
 import { SESSION_SECURITY } from './openapi.ts'
-import { applicationFor, type OwnershipRegistry, roleIn } from './ownership.ts'
+import { applicationFor, type OwnershipRegistry } from './ownership.ts'
 import { NAME } from './schema-keywords.ts'
-import { compileValidator, faultSentence, RULE } from './validate.ts'
+import { compileValidator, RULE } from './validate.ts'
 
 /** Of one import. Beyond it the import stops. */
 const MAXIMUM_ROWS = 500_000
@@ -26,13 +30,13 @@ const BATCH_ROWS = 500
 /** Refused rows that the report names; the rest is only counted, for a wrong file would answer megabytes. */
 const MAXIMUM_REPORTED_ROWS = 1000
 
+/** Unknown columns that the report names; JSON lines may have others in each row. */
+const MAXIMUM_UNKNOWN_COLUMNS = 100
+
 /** Imports at the same time in this process; the next one hears 429. Keeps uploads from starving other writes. */
 const MAXIMUM_IMPORTS = 4
 
 const IMPORT_TIMEOUT_MS = 600_000
-
-/** Applications whose permission is remembered during an import. */
-const MAXIMUM_REMEMBERED_APPLICATIONS = 10_000
 
 const Report = Type.Object(
   {
@@ -42,23 +46,25 @@ const Report = Type.Object(
     totalCount: digits('Rows that were read.'),
     createdCount: digits('Devices that were created, or with dryRun would be.'),
     refusedCount: digits('Rows that were refused.'),
+    unknownColumns: Type.Array(Type.String(), {
+      description: `Columns, or members of JSON lines, that no device has: nothing of them is imported. The first ${MAXIMUM_UNKNOWN_COLUMNS}.`,
+    }),
     errors: Type.Array(
       Type.Object(
-        { line: Type.Integer(), devEUI: Type.String(), message: Type.String(), reason: Type.String() },
+        {
+          line: Type.Integer(),
+          devEUI: Type.String({ description: 'As the row has it, where it is no DevEUI.' }),
+          message: Type.String(),
+          reason: Type.String({ description: 'A stable code.' }),
+          sameAsLine: Type.Integer({ description: 'Of dev_eui_repeated: the line with the same DevEUI; otherwise 0.' }),
+        },
         { description: 'A refused row', [NAME]: 'RefusedRow' },
       ),
-      { description: `The first ${MAXIMUM_REPORTED_ROWS} refused rows.` },
+      { description: `The first ${MAXIMUM_REPORTED_ROWS} refused rows, by line.` },
     ),
   },
   { description: 'Report of an import', [NAME]: 'ImportReport' },
 )
-
-interface Refusal {
-  readonly line: number
-  readonly devEUI: string
-  readonly message: string
-  readonly reason: string
-}
 
 /** What the rows of an upload came to so far. */
 interface Progress {
@@ -66,7 +72,7 @@ interface Progress {
   created: number
   refused: number
   stopped: string
-  readonly errors: Refusal[]
+  readonly errors: RefusedRow[]
 }
 
 /** Registers the import, in a scope whose only content types are the two of an upload. */
@@ -92,9 +98,10 @@ export async function addImportRoute(
         operationId: 'importDevices',
         summary: 'Import devices',
         description:
-          'CSV (text/csv) with a header line, or JSON lines (application/x-ndjson). Columns: devEUI, name, description, ' +
-          'applicationID, deviceProfileID, deviceProfileName, isDisabled, and tag:x and variable:x. Every row is created or ' +
-          `refused by itself. At most ${MAXIMUM_ROWS} rows and ${MAXIMUM_IMPORT_BYTES} bytes. With dryRun=true nothing is written.`,
+          'CSV (text/csv) with a header line, separated by commas, semicolons or tabs, or JSON lines (application/x-ndjson). ' +
+          'Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and tag:x and ' +
+          'variable:x; the report names others. A DevEUI may have blanks, "-", ":" or "." between its digits. ' +
+          `Every row is created or refused by itself. At most ${MAXIMUM_ROWS} rows and ${MAXIMUM_IMPORT_BYTES} bytes. With dryRun=true nothing is written.`,
         security: SESSION_SECURITY,
         consumes: ['text/csv', 'application/x-ndjson'],
         querystring: Type.Object({
@@ -147,8 +154,12 @@ async function importUpload(
   const isCsv = /^\s*text\/csv\b/i.test(request.headers['content-type'] ?? '')
   // Destroying the request would cut the connection before the answer is out.
   const upload = body.iterator({ destroyOnReturn: false })
-  const rows = isCsv ? csvRows(upload) : jsonLineRows(upload, parseJson)
-  const check = createRowCheck(registry, viewer, applicationId)
+  const unknownColumns = new Set<string>()
+  const onUnknownColumn = (name: string): void => {
+    if (unknownColumns.size < MAXIMUM_UNKNOWN_COLUMNS) unknownColumns.add(cutCell(name))
+  }
+  const rows = isCsv ? csvRows(upload, onUnknownColumn) : jsonLineRows(upload, parseJson)
+  const check = createRowCheck(registry, viewer, applicationId, onUnknownColumn)
   const write = dryRun ? createPreview(registry, viewer) : createWriter(registry, viewer)
   const progress = await importRows(rows, check, write, gone)
   return {
@@ -158,6 +169,7 @@ async function importUpload(
     totalCount: String(progress.rows),
     createdCount: String(progress.created),
     refusedCount: String(progress.refused),
+    unknownColumns: [...unknownColumns],
     errors: progress.errors,
   }
 }
@@ -174,16 +186,6 @@ function goneSignal(reply: FastifyReply): AbortSignal {
   return gone.signal
 }
 
-type RowCheck = (row: ImportRow) => Promise<NewDevice | Refusal>
-
-interface Outcome {
-  readonly ok: boolean
-  readonly message: string
-  readonly reason: string
-}
-
-type Writer = (devices: readonly NewDevice[]) => Promise<readonly Outcome[]>
-
 /**
  * Takes rows in batches. What breaks the upload as a whole stops it: before anything was taken that is an error like any
  * other, afterwards the report says where.
@@ -191,18 +193,13 @@ type Writer = (devices: readonly NewDevice[]) => Promise<readonly Outcome[]>
 async function importRows(
   rows: AsyncIterable<ImportRow>,
   check: RowCheck,
-  write: Writer,
+  write: ImportWriter,
   signal: AbortSignal,
 ): Promise<Progress> {
   const progress: Progress = { rows: 0, created: 0, refused: 0, stopped: '', errors: [] }
-  const batch: { line: number; device: NewDevice }[] = []
+  const batch: CheckedRow[] = []
   const flush = async (): Promise<void> => {
-    const outcomes = await write(batch.map(({ device }) => device))
-    for (const [index, outcome] of outcomes.entries()) {
-      const entry = batch[index]
-      if (outcome.ok || entry === undefined) progress.created += 1
-      else note(progress, { line: entry.line, devEUI: entry.device.devEui, ...reasonOf(outcome) })
-    }
+    await takeBatch(batch, write, progress)
     batch.length = 0
   }
   try {
@@ -210,9 +207,7 @@ async function importRows(
       signal.throwIfAborted()
       if (progress.rows === MAXIMUM_ROWS) throw tooManyRows()
       progress.rows += 1
-      const checked = await check(row)
-      if ('reason' in checked) note(progress, checked)
-      else batch.push({ line: row.line, device: checked })
+      batch.push(await check(row))
       if (batch.length === BATCH_ROWS) await flush()
     }
   } catch (error) {
@@ -222,6 +217,22 @@ async function importRows(
   }
   if (batch.length > 0) await flush()
   return progress
+}
+
+/** Writes the good rows of a batch together, then notes what was refused in the order of the lines. */
+async function takeBatch(batch: readonly CheckedRow[], write: ImportWriter, progress: Progress): Promise<void> {
+  const devices = batch.flatMap((row) => ('device' in row ? [row.device] : []))
+  const room = MAXIMUM_REPORTED_ROWS - progress.errors.length
+  const outcomes = (await write(devices, room)).values()
+  for (const row of batch) {
+    if (!('device' in row)) {
+      note(progress, row)
+      continue
+    }
+    const { value: outcome } = outcomes.next()
+    if (outcome === undefined || outcome.ok) progress.created += 1
+    else note(progress, refusedRow(row.line, row.device.devEui, outcome.message, outcome.reason))
+  }
 }
 
 /** What is wrong with an upload; a client that went away is no fault of ours. */
@@ -241,100 +252,7 @@ function tooManyRows(): RequestRefused {
   })
 }
 
-function note(progress: Progress, refusal: Refusal): void {
+function note(progress: Progress, refusal: RefusedRow): void {
   progress.refused += 1
   if (progress.errors.length < MAXIMUM_REPORTED_ROWS) progress.errors.push(refusal)
-}
-
-function reasonOf({ message, reason }: Outcome): { message: string; reason: string } {
-  return { message, reason }
-}
-
-const RowSchema = Type.Object(WritableDevice)
-const rowCheck = Compile(RowSchema)
-
-/** One row becomes a device to be, in an application for which the person may create devices. */
-function createRowCheck(
-  registry: OwnershipRegistry,
-  viewer: Viewer,
-  defaultApplicationId: string | undefined,
-): RowCheck {
-  const permissions = new Map<string, Outcome>()
-  const permission = async (applicationId: string): Promise<Outcome> => {
-    const known = permissions.get(applicationId)
-    if (known !== undefined) return known
-    const asked = await mayCreateIn(registry, viewer, applicationId)
-    if (permissions.size >= MAXIMUM_REMEMBERED_APPLICATIONS) permissions.clear()
-    permissions.set(applicationId, asked)
-    return asked
-  }
-  return async (row) => {
-    const refuse = (devEUI: string, message: string, reason: string): Refusal => ({
-      line: row.line,
-      devEUI,
-      message,
-      reason,
-    })
-    if ('fault' in row) return refuse('', row.fault, 'invalid_row')
-    const written = row.members.devEUI ?? row.members.devEui
-    const devEui = typeof written === 'string' ? parseDevEui(written) : undefined
-    if (devEui === undefined) return refuse('', 'devEUI: must be 16 hexadecimal digits', 'invalid_dev_eui')
-    const given: unknown = { ...row.members }
-    if (!isGivenDevice(given))
-      return refuse(devEui, faultSentence(RowSchema, rowCheck.Errors(given)), 'invalid_argument')
-    const applicationId = given.applicationID === undefined ? defaultApplicationId : idText(given.applicationID)
-    if (applicationId === undefined) return refuse(devEui, 'applicationID: is missing', 'invalid_argument')
-    const allowed = await permission(applicationId)
-    if (!allowed.ok) return refuse(devEui, allowed.message, allowed.reason)
-    return { ...deviceChanges(given), devEui, name: given.name ?? devEui, applicationId }
-  }
-}
-
-function isGivenDevice(value: unknown): value is GivenDevice {
-  return rowCheck.Check(value)
-}
-
-async function mayCreateIn(registry: OwnershipRegistry, viewer: Viewer, applicationId: string): Promise<Outcome> {
-  try {
-    await applicationFor(registry, viewer, applicationId, 'device.write')
-    return ACCEPTED
-  } catch (error) {
-    if (error instanceof RequestRefused) return { ok: false, message: error.message, reason: error.reason }
-    throw error
-  }
-}
-
-const ACCEPTED: Outcome = { ok: true, message: '', reason: '' }
-
-function createWriter(registry: OwnershipRegistry, viewer: Viewer): Writer {
-  return async (devices) => {
-    const results = await registry.devices.createMany(devices, viewer)
-    return results.map((result) =>
-      result.ok ? ACCEPTED : { ok: false, message: result.message, reason: result.reason },
-    )
-  }
-}
-
-/**
- * Says what a writer would say about DevEUIs that are taken, earlier in the upload or by a device that the person may
- * see. Others' devices stay unseen here: a preview leaves no trace, and half a million of them would be a cheap search.
- */
-function createPreview(registry: OwnershipRegistry, viewer: Viewer): Writer {
-  // Bounded by the rows of an import.
-  const seen = new Set<string>()
-  const taken: Outcome = { ok: false, message: 'object already exists', reason: 'device_exists' }
-  return async (devices) => {
-    const outcomes: Outcome[] = []
-    for (const { devEui } of devices) {
-      const isTaken = seen.has(devEui) || (await isVisible(registry, viewer, devEui))
-      seen.add(devEui)
-      outcomes.push(isTaken ? taken : ACCEPTED)
-    }
-    return outcomes
-  }
-}
-
-async function isVisible(registry: OwnershipRegistry, viewer: Viewer, devEui: string): Promise<boolean> {
-  const device = await registry.devices.get(devEui)
-  return device !== undefined && (await roleIn(registry, viewer, device.organizationId)) !== 'none'
 }

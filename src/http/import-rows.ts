@@ -4,12 +4,19 @@
  */
 import { pipeline, Readable, type TransformOptions } from 'node:stream'
 import { CsvError, type Options, parse } from 'csv-parse'
+import { type CsvHeader, devEuiIn, isSeparatorLine, membersOf, readHeader, separatorOf } from './csv-columns.ts'
 import { invalidArgument, RequestRefused } from './errors.ts'
 
-/** One row of an upload. `members` has no prototype; a row that can't be read has `fault` instead. */
+/**
+ * One row of an upload. `members` has no prototype; a row that can't be read has `fault` instead, and the DevEUI as it is written, "" where
+ * none can be told.
+ */
 export type ImportRow =
   | { readonly line: number; readonly members: Readonly<Record<string, unknown>> }
-  | { readonly line: number; readonly fault: string }
+  | { readonly line: number; readonly fault: string; readonly devEui: string }
+
+/** Hears the name of each column, or member of JSON lines, that no device has; any number of times. */
+export type UnknownColumn = (name: string) => void
 
 /** Of an upload, in bytes. Beyond it the import stops. */
 export const MAXIMUM_IMPORT_BYTES = 64 * 1024 * 1024
@@ -21,28 +28,39 @@ const CSV_OPTIONS: Options & TransformOptions = {
   bom: true,
   info: true,
   skip_empty_lines: true,
+  // Spreadsheets write the empty rows below a table as separators.
+  skip_records_with_empty_values: true,
   relax_column_count: true,
   trim: true,
   // What is buffered here when an upload breaks is lost to it.
   writableHighWaterMark: 16 * 1024,
 }
 
-/** Rows of a CSV upload. `tag:x` and `variable:x` columns become members of `tags` and `variables`. */
-export async function* csvRows(upload: AsyncIterable<Uint8Array>): AsyncGenerator<ImportRow> {
-  const parser = parse(CSV_OPTIONS)
+/**
+ * Rows of a CSV upload: separated by commas, semicolons or tabs, whichever makes a column devEUI of the header. `tag:x` and `variable:x`
+ * columns become members of `tags` and `variables`.
+ */
+export async function* csvRows(
+  upload: AsyncIterable<Uint8Array>,
+  onUnknownColumn: UnknownColumn,
+): AsyncGenerator<ImportRow> {
+  const texts = withBoundedRows(decoded(upload))
+  const begin = await beginningOf(texts)
+  const parser = parse({ ...CSV_OPTIONS, delimiter: separatorOf(begin.line) })
   // The parser hands on what broke the stream; there is nobody else to tell.
-  pipeline(Readable.from(withBoundedRows(decoded(upload))), parser, () => undefined)
-  let header: readonly string[] | undefined
+  pipeline(Readable.from(joined(begin.text, texts)), parser, () => undefined)
+  let header: CsvHeader | undefined
   try {
     for await (const parsed of parser as AsyncIterable<{ record: readonly string[]; info: { lines: number } }>) {
       const { record } = parsed
       const line = parsed.info.lines
       if (header === undefined) {
-        header = checkedHeader(record)
+        if (!isSeparatorLine(record)) header = readHeader(record, onUnknownColumn)
       } else if (record.length === header.length) {
         yield { line, members: membersOf(header, record) }
       } else {
-        yield { line, fault: `the row has ${record.length} columns and the header ${header.length}` }
+        const fault = `the row has ${record.length} columns and the header ${header.length}`
+        yield { line, fault, devEui: devEuiIn(header, record) }
       }
     }
   } catch (error) {
@@ -50,6 +68,43 @@ export async function* csvRows(upload: AsyncIterable<Uint8Array>): AsyncGenerato
     throw error
   }
   if (header === undefined) throw invalidArgument('the CSV has no header line', 'invalid_csv')
+}
+
+interface Beginning {
+  /** The first line with something in it. */
+  readonly line: string
+  /** All that has been read, this line with it. */
+  readonly text: string
+}
+
+/** Reads as far as the end of the first line that has something in it. */
+async function beginningOf(texts: AsyncIterator<string>): Promise<Beginning> {
+  let text = ''
+  let at = 0
+  let start: number | undefined
+  for (;;) {
+    const { value, done } = await texts.next()
+    if (done === true) return { line: text.slice(start), text }
+    text += value
+    for (; at < text.length; at += 1) {
+      if (start === undefined && !BLANK.test(text.charAt(at))) start = at
+      if (start !== undefined && isLineEnd(text.charCodeAt(at))) return { line: text.slice(start, at), text }
+    }
+    // Empty lines without end are no row that could be too long.
+    if (at > MAXIMUM_ROW_LENGTH) throw tooLongRow(1)
+  }
+}
+
+/** What may stand before the header; a byte order mark does. */
+const BLANK = /[\s\uFEFF]/
+
+function isLineEnd(code: number): boolean {
+  return code === CARRIAGE_RETURN || code === LINE_FEED
+}
+
+async function* joined(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield first
+  yield* rest
 }
 
 const QUOTE = 0x22
@@ -71,7 +126,7 @@ async function* withBoundedRows(texts: AsyncIterable<string>): AsyncGenerator<st
       const code = text.charCodeAt(at)
       rowLength += 1
       if (code === QUOTE) isQuoted = !isQuoted
-      else if (code === CARRIAGE_RETURN || code === LINE_FEED) {
+      else if (isLineEnd(code)) {
         if (code === CARRIAGE_RETURN || before !== CARRIAGE_RETURN) line += 1
         if (!isQuoted) {
           rowLine = line
@@ -110,10 +165,10 @@ function jsonRow(line: number, text: string, parseJson: (text: string) => unknow
   try {
     value = parseJson(text)
   } catch {
-    return { line, fault: 'the line is not valid JSON' }
+    return { line, fault: 'the line is not valid JSON', devEui: '' }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { line, fault: 'the line is not a JSON object' }
+    return { line, fault: 'the line is not a JSON object', devEui: '' }
   }
   return { line, members: Object.assign(Object.create(null), value) as Record<string, unknown> }
 }
@@ -122,23 +177,28 @@ function tooLongRow(line: number): RequestRefused {
   return invalidArgument(`line ${line} is longer than ${MAXIMUM_ROW_LENGTH} characters`, 'row_too_long')
 }
 
-/** Text of an upload, with its bytes counted and its UTF-8 checked. */
+/** Text of an upload, with its bytes counted and its encoding checked: UTF-8, or UTF-16 as spreadsheets save "Unicode text". */
 async function* decoded(upload: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const utf8 = new TextDecoder('utf-8', { fatal: true })
+  let decoder: TextDecoder | undefined
   let bytes = 0
   for await (const chunk of upload) {
     bytes += chunk.length
     if (bytes > MAXIMUM_IMPORT_BYTES) throw uploadTooLarge()
-    yield decodedPiece(utf8, chunk)
+    // No UTF-8 begins with this byte, and UTF-16 with a byte order mark in little endian does.
+    decoder ??= new TextDecoder(chunk[0] === 0xff ? 'utf-16le' : 'utf-8', { fatal: true })
+    yield decodedPiece(decoder, chunk)
   }
-  yield decodedPiece(utf8, undefined)
+  if (decoder !== undefined) yield decodedPiece(decoder, undefined)
 }
 
-function decodedPiece(utf8: TextDecoder, chunk: Uint8Array | undefined): string {
+function decodedPiece(decoder: TextDecoder, chunk: Uint8Array | undefined): string {
   try {
-    return chunk === undefined ? utf8.decode() : utf8.decode(chunk, { stream: true })
+    return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true })
   } catch {
-    throw invalidArgument('the upload is not valid UTF-8', 'invalid_utf8')
+    throw invalidArgument(
+      'the upload is not valid UTF-8; a spreadsheet program saves it as "CSV UTF-8"',
+      'invalid_utf8',
+    )
   }
 }
 
@@ -150,46 +210,4 @@ export function uploadTooLarge(): RequestRefused {
     'body_too_large',
     { statusCode: 413, headers: { connection: 'close' } },
   )
-}
-
-/** Column names in the spelling of the API, whatever spelling a spreadsheet has. */
-const COLUMN_OF: ReadonlyMap<string, string> = new Map([
-  ['deveui', 'devEUI'],
-  ['name', 'name'],
-  ['description', 'description'],
-  ['applicationid', 'applicationID'],
-  ['deviceprofileid', 'deviceProfileID'],
-  ['deviceprofilename', 'deviceProfileName'],
-  ['isdisabled', 'isDisabled'],
-])
-
-function checkedHeader(record: readonly string[]): readonly string[] {
-  const header = record.map((column) => {
-    if (/^(tag|variable):./i.test(column)) return column
-    return COLUMN_OF.get(column.toLowerCase().replaceAll(/[_ -]/g, '')) ?? ''
-  })
-  if (!header.includes('devEUI')) throw invalidArgument('the CSV has no column devEUI', 'invalid_csv')
-  return header
-}
-
-/** Unknown columns are ignored, and so are empty cells. */
-function membersOf(header: readonly string[], record: readonly string[]): Record<string, unknown> {
-  const members = Object.create(null) as Record<string, unknown>
-  const tags = Object.create(null) as Record<string, string>
-  const variables = Object.create(null) as Record<string, string>
-  for (const [index, column] of header.entries()) {
-    const cell = record[index] ?? ''
-    if (column === '' || cell === '') continue
-    const pair = /^(tag|variable):(.+)$/i.exec(column)
-    if (pair === null) members[column] = column === 'isDisabled' ? booleanOf(cell) : cell
-    else (pair[1]?.toLowerCase() === 'tag' ? tags : variables)[pair[2] ?? ''] = cell
-  }
-  if (Object.keys(tags).length > 0) members.tags = tags
-  if (Object.keys(variables).length > 0) members.variables = variables
-  return members
-}
-
-function booleanOf(cell: string): unknown {
-  if (/^(true|1|yes)$/i.test(cell)) return true
-  return /^(false|0|no)$/i.test(cell) ? false : cell
 }

@@ -12,3 +12,20 @@ export function parseDevEui(text: string): string | undefined {
   if (text.length !== 16 && text.length !== 18) return undefined
   return DEV_EUI.test(text) ? text.slice(-16).toLowerCase() : undefined
 }
+
+/** What stands between the digits of a DevEUI on labels and in spreadsheets. */
+const SEPARATORS = /[\s:.-]/g
+
+/** The longest spelling that is read: two digits and a separator eight times, with blanks around. In characters. */
+const LONGEST_WRITTEN = 64
+
+/**
+ * The one spelling of a DevEUI that a person or a spreadsheet wrote: besides what `parseDevEui` takes, with blanks, `-`, `:` or `.` between
+ * its digits, an apostrophe in front, or as the formula `="..."`. `undefined` when the text is no DevEUI.
+ */
+export function readWrittenDevEui(text: string): string | undefined {
+  if (text.length > LONGEST_WRITTEN) return undefined
+  const written = text.trim()
+  const plain = /^="(.*)"$/.exec(written)?.[1] ?? written.replace(/^['\u2019]/, '')
+  return parseDevEui(plain.replaceAll(SEPARATORS, ''))
+}
