@@ -44,6 +44,8 @@ export default defineConfig({
     outDir: '../dist/console',
     emptyOutDir: true,
     target: 'es2023',
+    // A style sheet of one page that did not come is not asked for again, and the page would be shown without it.
+    cssCodeSplit: false,
     // A data: URL would need a hole in the Content-Security-Policy.
     assetsInlineLimit: 0,
     sourcemap: false,

@@ -1,6 +1,7 @@
 /** Every page of the console: its path, its place in the navigation, and its code, which is fetched when it is opened. */
-import { type ComponentType, lazy } from 'react'
+import type { ComponentType } from 'react'
 import type { IconName } from './shell/icons.tsx'
+import { fetchedPage } from './shell/page-code.tsx'
 
 /** What a person may, as far as pages depend on it. */
 export interface Standing {
@@ -27,98 +28,96 @@ export const PAGES: readonly Page[] = [
   {
     path: '/connect',
     title: 'Connect',
-    Page: lazy(async () => ({ default: (await import('./connect/connect-page.tsx')).ConnectPage })),
+    Page: fetchedPage(async () => (await import('./connect/connect-page.tsx')).ConnectPage),
     navigation: { icon: 'plug', group: 'work' },
   },
   {
     path: '/live',
     title: 'Live',
-    Page: lazy(async () => ({ default: (await import('./live/live-page.tsx')).LivePage })),
+    Page: fetchedPage(async () => (await import('./live/live-page.tsx')).LivePage),
     navigation: { icon: 'activity', group: 'work' },
   },
   {
     path: '/devices',
     title: 'Devices',
-    Page: lazy(async () => ({ default: (await import('./devices/devices-page.tsx')).DevicesPage })),
+    Page: fetchedPage(async () => (await import('./devices/devices-page.tsx')).DevicesPage),
     navigation: { icon: 'device', group: 'work' },
   },
   {
     path: '/devices/:devEui',
     title: 'Device',
-    Page: lazy(async () => ({ default: (await import('./devices/device-page.tsx')).DevicePage })),
+    Page: fetchedPage(async () => (await import('./devices/device-page.tsx')).DevicePage),
   },
   {
     path: '/codecs',
     title: 'Codecs',
-    Page: lazy(async () => ({ default: (await import('./codecs/codecs-page.tsx')).CodecsPage })),
+    Page: fetchedPage(async () => (await import('./codecs/codecs-page.tsx')).CodecsPage),
     navigation: { icon: 'code', group: 'work', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/applications',
     title: 'Applications',
-    Page: lazy(async () => ({ default: (await import('./applications/applications-page.tsx')).ApplicationsPage })),
+    Page: fetchedPage(async () => (await import('./applications/applications-page.tsx')).ApplicationsPage),
     navigation: { icon: 'grid', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/import',
     title: 'Import devices',
-    Page: lazy(async () => ({ default: (await import('./device-import/import-page.tsx')).ImportPage })),
+    Page: fetchedPage(async () => (await import('./device-import/import-page.tsx')).ImportPage),
     navigation: { icon: 'upload', group: 'administration', isFor: ({ isDeviceAdmin }) => isDeviceAdmin },
   },
   {
     path: '/members',
     title: 'Members',
-    Page: lazy(async () => ({ default: (await import('./members/members-page.tsx')).MembersPage })),
+    Page: fetchedPage(async () => (await import('./members/members-page.tsx')).MembersPage),
     navigation: { icon: 'users', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/network-servers',
     title: 'Network servers',
-    Page: lazy(async () => ({
-      default: (await import('./network-servers/network-servers-page.tsx')).NetworkServersPage,
-    })),
+    Page: fetchedPage(async () => (await import('./network-servers/network-servers-page.tsx')).NetworkServersPage),
     navigation: { icon: 'server', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/connections',
     title: 'Connections',
-    Page: lazy(async () => ({ default: (await import('./connections/connections-page.tsx')).ConnectionsPage })),
+    Page: fetchedPage(async () => (await import('./connections/connections-page.tsx')).ConnectionsPage),
     navigation: { icon: 'link', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/refusals',
     title: 'Refusals',
-    Page: lazy(async () => ({ default: (await import('./refusals/refusals-page.tsx')).RefusalsPage })),
+    Page: fetchedPage(async () => (await import('./refusals/refusals-page.tsx')).RefusalsPage),
     navigation: { icon: 'shield', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/audit-log',
     title: 'Audit log',
-    Page: lazy(async () => ({ default: (await import('./audit-log/audit-page.tsx')).AuditPage })),
+    Page: fetchedPage(async () => (await import('./audit-log/audit-page.tsx')).AuditPage),
     navigation: { icon: 'list', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/organizations',
     title: 'Organizations',
-    Page: lazy(async () => ({ default: (await import('./organizations/organizations-page.tsx')).OrganizationsPage })),
+    Page: fetchedPage(async () => (await import('./organizations/organizations-page.tsx')).OrganizationsPage),
     navigation: { icon: 'building', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
   },
   {
     path: '/users',
     title: 'Users',
-    Page: lazy(async () => ({ default: (await import('./users/users-page.tsx')).UsersPage })),
+    Page: fetchedPage(async () => (await import('./users/users-page.tsx')).UsersPage),
     navigation: { icon: 'user', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
   },
   {
     path: '/status',
     title: 'Status',
-    Page: lazy(async () => ({ default: (await import('./status/status-page.tsx')).StatusPage })),
+    Page: fetchedPage(async () => (await import('./status/status-page.tsx')).StatusPage),
     navigation: { icon: 'gauge', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
   },
   {
     path: '/account',
     title: 'Account',
-    Page: lazy(async () => ({ default: (await import('./account/account-page.tsx')).AccountPage })),
+    Page: fetchedPage(async () => (await import('./account/account-page.tsx')).AccountPage),
   },
 ]
 

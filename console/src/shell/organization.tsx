@@ -1,16 +1,6 @@
 /** The organization that every page is about: chosen once, remembered by its id in this browser. */
 import { Alert, Button, Center, Loader, VisuallyHidden } from '@mantine/core'
-import {
-  createContext,
-  type ReactElement,
-  type ReactNode,
-  use,
-  useCallback,
-  useMemo,
-  useState,
-  lazy,
-  Suspense,
-} from 'react'
+import { createContext, type ReactElement, type ReactNode, use, useCallback, useMemo, useState, Suspense } from 'react'
 import { useProfile } from '../api/account.ts'
 import { type Organization, useOrganizations } from '../api/directory.ts'
 import { ApiFailure, request } from '../api/request.ts'
@@ -19,6 +9,8 @@ import { useQuery } from '@tanstack/react-query'
 import { navigate } from 'wouter/use-browser-location'
 import { signOut } from '../session/sign-in.ts'
 import { Blank } from './blank.tsx'
+import { PageBoundary } from './page-boundary.tsx'
+import { fetchedPage } from './page-code.tsx'
 
 /** The chosen organization, and what the person may in it. */
 export interface ChosenOrganization {
@@ -30,9 +22,9 @@ export interface ChosenOrganization {
 }
 
 /** Needed once in the life of a deployment. */
-const FirstOrganization = lazy(async () => ({
-  default: (await import('../organizations/first-organization.tsx')).FirstOrganization,
-}))
+const FirstOrganization = fetchedPage(
+  async () => (await import('../organizations/first-organization.tsx')).FirstOrganization,
+)
 
 const Chosen = createContext<ChosenOrganization | undefined>(undefined)
 
@@ -84,9 +76,11 @@ export function OrganizationGate({ children }: { readonly children: ReactNode })
   }
   if (offered.data?.result.length === 0 && profile.data !== undefined && !remembered.isLoading) {
     return profile.data.user.isAdmin ? (
-      <Suspense>
-        <FirstOrganization />
-      </Suspense>
+      <PageBoundary path="/">
+        <Suspense>
+          <FirstOrganization />
+        </Suspense>
+      </PageBoundary>
     ) : (
       <NoOrganization />
     )

@@ -101,8 +101,9 @@ function Navigation({ onNavigate }: { readonly onNavigate: () => void }): ReactE
 }
 
 function Pages(): ReactElement {
+  const [path] = useLocation()
   return (
-    <PageBoundary>
+    <PageBoundary path={path}>
       <Suspense
         fallback={
           <Center mih={320}>
