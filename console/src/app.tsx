@@ -1,25 +1,32 @@
 /** The console: who is signed in decides what is shown. */
 import { MantineProvider } from '@mantine/core'
 import { Notifications } from '@mantine/notifications'
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
-import { type ReactElement, useEffect } from 'react'
+import { onlineManager, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { type ReactElement, useEffect, useRef, useState } from 'react'
 import { ApiFailure } from './api/request.ts'
-import { useSession } from './session/session.ts'
+import { session, useSession } from './session/session.ts'
+import { SignInOver } from './session/sign-in-over.tsx'
 import { SignInPage } from './session/sign-in-page.tsx'
 import { OrganizationGate } from './shell/organization.tsx'
 import { Shell } from './shell/shell.tsx'
 import { styleNonce } from './style-nonce.ts'
 import { colorVariables, theme } from './theme.ts'
 
-const queryClient = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 5_000,
-      // A refusal stays one; only what did not arrive is asked again.
-      retry: (count, error) => count < 2 && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
+// Nothing is asked for while nobody is signed in: what a page behind the sign-in would ask waits.
+session.subscribe(() => onlineManager.setOnline(session.token() !== undefined))
+
+function createQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 5_000,
+        // A refusal stays one; only what did not arrive is asked again.
+        retry: (count, error) =>
+          count < 2 && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
+      },
     },
-  },
-})
+  })
+}
 
 /** The whole console. */
 export function App(): ReactElement {
@@ -31,25 +38,61 @@ export function App(): ReactElement {
       getStyleNonce={styleNonce}
     >
       <Notifications position="bottom-right" />
-      <QueryClientProvider client={queryClient}>
-        <Gate />
-      </QueryClientProvider>
+      <Gate />
     </MantineProvider>
   )
 }
 
+/** A session that ends takes nothing from the page: it waits behind the sign-in, for the same person. */
 function Gate(): ReactElement | null {
-  const session = useSession()
-  const token = session.phase === 'signedIn' ? session.token : undefined
-  useEffect(() => {
-    // What one person saw is not the next one's.
-    if (token === undefined) queryClient.clear()
-  }, [token])
-  if (session.phase === 'resuming') return null
-  if (session.phase === 'signedOut') return <SignInPage notice={session.notice} />
+  const current = useSession()
+  if (current.phase === 'resuming') return null
+  const { phase, person } = current
+  const isHeld = phase === 'signedOut'
   return (
-    <OrganizationGate>
-      <Shell />
-    </OrganizationGate>
+    <>
+      {person === undefined ? null : <PersonalConsole key={person} isHeld={isHeld} />}
+      {isHeld ? <SignIn notice={current.notice} isOver={person !== undefined} /> : null}
+    </>
+  )
+}
+
+interface SignInProps {
+  readonly notice: string | undefined
+  /** A page waits behind. */
+  readonly isOver: boolean
+}
+
+function SignIn({ notice, isOver }: SignInProps): ReactElement {
+  return isOver ? <SignInOver notice={notice} /> : <SignInPage notice={notice} />
+}
+
+/** The console of one person. What it has fetched and what is written in it goes with it: another person gets another one. */
+function PersonalConsole({ isHeld }: { readonly isHeld: boolean }): ReactElement {
+  const [queryClient] = useState(createQueryClient)
+  const focused = useRef<Element>(null)
+  useEffect(() => {
+    // Before the sign-in takes the focus.
+    const unsubscribe = session.subscribe(() => {
+      if (session.token() === undefined) focused.current = document.activeElement
+    })
+    return unsubscribe
+  }, [])
+  useEffect(() => {
+    if (!isHeld) return undefined
+    return () => {
+      if (focused.current instanceof HTMLElement) focused.current.focus()
+      void queryClient.invalidateQueries()
+    }
+  }, [isHeld, queryClient])
+  return (
+    <QueryClientProvider client={queryClient}>
+      {/* Hidden and not taken away: drafts, open dialogs and the place in a list stay. */}
+      <div style={isHeld ? { visibility: 'hidden' } : undefined} inert={isHeld}>
+        <OrganizationGate>
+          <Shell />
+        </OrganizationGate>
+      </div>
+    </QueryClientProvider>
   )
 }

@@ -6,6 +6,7 @@ import type { Browser } from 'playwright-core'
 import { Administration } from '../support/administration.ts'
 import { ADMIN_PASSWORD, makeFolder, startInProcess } from '../support/running-service.ts'
 import { launchBrowser, Window } from './browser.ts'
+import { startWorld, type World } from './world.ts'
 
 let browser: Browser
 
@@ -68,5 +69,89 @@ test('a console that is older than the service says so, and offers to be reloade
   await page.unrouteAll()
   await page.getByRole('button', { name: 'Reload' }).click()
   await page.getByRole('heading', { name: 'Members' }).waitFor()
+  await window.close()
+})
+
+/** Ends every session of anna, as a changed password elsewhere does. */
+async function endSessions({ service, anna }: World): Promise<void> {
+  const json = { username: anna.userName, password: anna.password }
+  const { jwt } = await service.http.must('POST', '/api/internal/login', { json })
+  await service.http.must('POST', '/api/internal/sign-out-everywhere', { token: String(jwt) })
+}
+
+test('the end of a session takes nothing that is being written: the same person signs in and goes on', async () => {
+  await using world = await startWorld()
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  const signInOver = async ({ userName, password }: World['anna']): Promise<void> => {
+    await page.getByText('Your session is over. Sign in to go on.').waitFor()
+    await page.getByRole('textbox', { name: 'User name', exact: true }).fill(userName)
+    await page.getByRole('textbox', { name: 'Password' }).fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+  }
+  await window.signIn('/codecs', world.anna)
+  await page.getByText('JavaScript', { exact: true }).click()
+  const editor = page.getByRole('textbox', { name: 'Decoder script' })
+  const draft = 'function decodeUplink() { return { data: { draft: 1 } } }'
+  await editor.fill(draft)
+  await endSessions(world)
+  await page.getByRole('button', { name: 'Try' }).click()
+  await page.getByText('Your session is over. Sign in to go on.').waitFor()
+  assert.equal(await page.getByRole('navigation', { name: 'Pages' }).isVisible(), false)
+  await window.assertAccessible('signing in over a page')
+  await window.picture('sign-in-over')
+  await page.keyboard.press('Escape')
+  await signInOver(world.anna)
+  await page.getByText('not saved').waitFor()
+  assert.equal(await editor.inputValue(), draft)
+  assert.match(await page.title(), /^Codecs/)
+  await page.getByRole('button', { name: 'Try' }).click()
+  await page.getByLabel('Values', { exact: true }).getByText('draft').waitFor()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('not saved').waitFor({ state: 'detached' })
+
+  await page.getByRole('link', { name: 'Devices', exact: true }).click()
+  await page.getByRole('button', { name: 'New device' }).click()
+  await page.getByLabel('DevEUI').fill('00005eef10ffff01')
+  await page.getByLabel('Name', { exact: true }).fill('half written')
+  await endSessions(world)
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.getByText('Your session is over. Sign in to go on.').waitFor()
+  await window.assertAccessible('signing in over a dialog')
+  await page.keyboard.press('Escape')
+  await signInOver(world.anna)
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.getByText('half written').first().waitFor()
+
+  await page.getByRole('link', { name: 'Live' }).click()
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await endSessions(world)
+  await page.getByRole('link', { name: 'Members' }).click()
+  await signInOver(world.anna)
+  await page.getByRole('link', { name: 'Live' }).click()
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await window.close()
+})
+
+test('another person who signs in gets nothing of what the one before was writing', async () => {
+  await using world = await startWorld()
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await window.signIn('/devices', world.anna)
+  await page.getByRole('button', { name: 'New device' }).click()
+  await page.getByLabel('DevEUI').fill('00005eef10ffff01')
+  await page.getByLabel('Name', { exact: true }).fill('secret plan')
+  await endSessions(world)
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.getByLabel('User name').fill(world.admin.userName)
+  await page.getByRole('textbox', { name: 'Password' }).fill(world.admin.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'New device' }).waitFor()
+  await page.getByText('climate-pump-house-1').waitFor()
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  await page.getByRole('button', { name: 'New device' }).click()
+  assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '')
+  const kept = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')
+  assert.doesNotMatch(String(kept), /secret plan/)
   await window.close()
 })

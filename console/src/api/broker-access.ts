@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { ClientRefusal } from './broker-views.ts'
 import type { Listed } from './list.ts'
+import { claimsOf } from '../session/claims.ts'
 import { request } from './request.ts'
 
 export interface Deployment {
@@ -98,9 +99,4 @@ export async function deviceTopics(organizationId: string, devEui: string): Prom
 /** The topic of a sentence stands in single quotes at its end (specification §2.6). */
 function quoted(sentence: string): string {
   return /'([^']+)'$/.exec(sentence)?.[1] ?? ''
-}
-
-function claimsOf(jwt: string): { readonly jti: string; readonly exp: number } {
-  const payload = (jwt.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
-  return JSON.parse(atob(payload)) as { jti: string; exp: number }
 }

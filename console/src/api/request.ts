@@ -16,6 +16,11 @@ export class ApiFailure extends Error {
   }
 }
 
+/** Whether a request failed because the session is over: then signing in is offered, and there is nothing to mend. */
+export function isSessionEnd(error: unknown): boolean {
+  return error instanceof ApiFailure && error.status === 401 && SESSION_ENDS.has(error.reason)
+}
+
 interface RequestOptions {
   readonly query?: Readonly<Record<string, string | number | undefined>>
   readonly body?: unknown
@@ -77,7 +82,7 @@ export function refusalOf(status: number, answer: unknown, isOfSession = true): 
   const reason = details?.[0]?.reason
   const sentence = typeof message === 'string' ? message : `The service answered with status ${status}.`
   const failure = new ApiFailure(status, typeof reason === 'string' ? reason : 'unknown', sentence)
-  if (status === 401 && isOfSession && SESSION_ENDS.has(failure.reason)) session.expire()
+  if (isOfSession && isSessionEnd(failure)) session.expire()
   return failure
 }
 

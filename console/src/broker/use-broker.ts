@@ -1,6 +1,6 @@
 /** The connection of the chosen organization, shared by the parts of a page and by pages that follow each other. */
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
-import { session } from '../session/session.ts'
+import { session, useSession } from '../session/session.ts'
 import { useOrganization } from '../shell/organization.tsx'
 import { BrokerConnection, type BrokerState, CONNECTING, type MessageListener } from './broker-connection.ts'
 
@@ -49,12 +49,14 @@ function release(organizationId: string, held: Shared): void {
 /** The connection; undefined until the page has been drawn once. */
 export function useBroker(): BrokerConnection | undefined {
   const { organization } = useOrganization()
+  const isSignedIn = useSession().phase === 'signedIn'
   const [connection, setConnection] = useState<BrokerConnection>()
   useEffect(() => {
+    if (!isSignedIn) return undefined
     const held = acquire(organization.id)
     setConnection(held.connection)
     return () => release(organization.id, held)
-  }, [organization.id])
+  }, [organization.id, isSignedIn])
   return connection
 }
 

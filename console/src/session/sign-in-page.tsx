@@ -1,7 +1,6 @@
 /** The way in: user name and password, and the code of the second factor where it is on. */
 import { Alert, Anchor, Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
-import { useDocumentTitle } from '@mantine/hooks'
-import { type FormEvent, type ReactElement, useState } from 'react'
+import { type FormEvent, type ReactElement, useEffect, useState } from 'react'
 import { ApiFailure } from '../api/request.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Logo } from '../shell/icons.tsx'
@@ -9,7 +8,14 @@ import { signIn, signInWithCode } from './sign-in.ts'
 
 /** Shown while nobody is signed in; the page that was asked for opens afterwards. */
 export function SignInPage({ notice }: { readonly notice: string | undefined }): ReactElement {
-  useDocumentTitle('Sign in · Fieldgate')
+  useEffect(() => {
+    const before = document.title
+    document.title = 'Sign in · Fieldgate'
+    return () => {
+      // The page behind has its own again; one that opens anew has set it by now.
+      if (document.title === 'Sign in · Fieldgate') document.title = before
+    }
+  }, [])
   const [stepToken, setStepToken] = useState<string>()
   return (
     <Center component="main" mih="100dvh" p="md">

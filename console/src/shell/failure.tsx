@@ -1,5 +1,6 @@
 import { Alert, Button } from '@mantine/core'
 import type { ReactElement } from 'react'
+import { isSessionEnd } from '../api/request.ts'
 import { sentenceOf } from '../api/sentence.ts'
 import { Icon } from './icons.tsx'
 
@@ -12,7 +13,7 @@ interface FailureProps {
 
 /** What went wrong, in words, announced to screen readers. */
 export function Failure({ error, title, onRetry }: FailureProps): ReactElement | null {
-  if (error === null || error === undefined) return null
+  if (error === null || error === undefined || isSessionEnd(error)) return null
   return (
     <Alert color="red" variant="light" icon={<Icon name="alert" />} title={title} role="alert">
       {sentenceOf(error)}
