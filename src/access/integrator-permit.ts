@@ -1,6 +1,6 @@
 /** The permit of a user's broker-access token: the events of its organization's applications, the commands of their devices. */
 import { MISSED_TOPIC_NAME } from '../broker/missed-notice.ts'
-import type { Decision, Permit, PermitEnd, Refusal } from '../broker/policy.ts'
+import type { Decision, Permit, PermitEnd, Refusal, Unmatched } from '../broker/policy.ts'
 import { ALLOWED } from '../broker/policy.ts'
 import type { DevicePlace, Directory } from '../identity/directory.ts'
 import type { BrokerAccessClaims } from '../identity/tokens.ts'
@@ -9,6 +9,7 @@ import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import { covers } from '../mqtt/topic-filter.ts'
 import { holderOfToken } from './holders.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
+import { whyUnmatched } from './unmatched-filter.ts'
 
 /** One answer for what is not there and what is another organization's, so that nobody learns which it is. */
 const NOT_A_COMMAND_TOPIC = refusal('publish_not_granted', 'not the command topic of a device of your organization')
@@ -81,6 +82,11 @@ export class IntegratorPermit implements Permit, HeldPermit {
   /** An application can be made anew under the id of one that another organization had. */
   belongsSinceMs(topicFilter: string): Promise<number> {
     return this.#options.madeAtMs(applicationIdOf(topicFilter) ?? '')
+  }
+
+  whyUnmatched(topicFilter: string): Unmatched | undefined | Promise<Unmatched | undefined> {
+    if (topicFilter === MISSED_TOPIC_NAME) return undefined
+    return whyUnmatched(topicFilter, this.#options.applications, this.#options.directory)
   }
 
   watch(listener: (end: PermitEnd | undefined) => void): () => void {

@@ -241,6 +241,49 @@ describe('permits', () => {
     assert.equal(suback.properties?.reasonString, '#: not yours')
   })
 
+  test('a granted Topic Filter that nothing matches is told in the Reason String, behind what is refused', async () => {
+    const { connect, policy } = await createHarness()
+    const client = await connect()
+    const silent = await connect({ properties: { requestProblemInformation: false } })
+    const small = await connect({ properties: { maximumPacketSizeBytes: 40 } })
+    let looks = 0
+    for (const permit of policy.permits) {
+      permit.whyUnmatched = async (topicFilter) => {
+        looks += 1
+        return topicFilter.startsWith('no/') ? { code: 'unknown', reason: 'there is none' } : undefined
+      }
+    }
+    const told = async (of: typeof client, ...topicFilters: string[]): Promise<unknown> => {
+      const request = { qos: 1, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+      const subscriptions = topicFilters.map((topicFilter) => ({ topicFilter, ...request }))
+      of.send({ type: 'subscribe', packetId: 5, subscriptions })
+      const { reasonCodes, properties } = await of.next('suback')
+      assert.deepEqual(
+        [...reasonCodes],
+        Array.from(topicFilters, () => 1),
+      )
+      return properties?.reasonString
+    }
+    assert.equal(await told(client, 'yes'), undefined)
+    assert.equal(await told(client, '$share/g/no/1'), 'granted, but nothing matches $share/g/no/1: there is none')
+    assert.match(String(await told(client, 'yes', 'no/1', 'no/2')), /matches no\/1: there is none \(and 1 more/)
+    looks = 0
+    await told(client, ...Array.from({ length: 50 }, (_, index) => `yes/${index}`))
+    assert.equal(looks, 20)
+    // Not a byte too many, and not a word to a client that wants none.
+    assert.equal(await told(small, 'no/1'), undefined)
+    looks = 0
+    assert.equal(await told(silent, 'no/1'), undefined)
+    assert.equal(looks, 0)
+  })
+
+  test('a look-up that fails keeps no subscription from being granted', async () => {
+    const { connect, policy } = await createHarness()
+    const client = await connect()
+    for (const permit of policy.permits) permit.whyUnmatched = () => Promise.reject(new Error('the disk is gone'))
+    assert.equal(await client.subscribe('a'), 0)
+  })
+
   test('a permit that ends, ends its connection with the reason', async () => {
     const { connect, policy } = await createHarness()
     const client = await connect()

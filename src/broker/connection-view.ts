@@ -1,6 +1,11 @@
 import type { Connection } from './connection.ts'
-import type { Peer } from './policy.ts'
+import type { Peer, Unmatched } from './policy.ts'
 import type { Traffic, TrafficRates } from './traffic.ts'
+
+/** A Topic Filter of a Session that can match nothing at present. */
+interface UnmatchedFilter extends Unmatched {
+  readonly topicFilter: string
+}
 
 /** A live connection as administrators see it: each value is read when it is asked for. */
 export class ConnectionView {
@@ -52,6 +57,20 @@ export class ConnectionView {
 
   get topicFilters(): readonly string[] {
     return [...this.#connection.session.subscriptions.keys()]
+  }
+
+  /**
+   * Those of its first `maximum` Topic Filters that can match nothing at present, with the reason. A Session that was resumed is looked at like
+   * another, and what was registered meanwhile counts.
+   */
+  async unmatchedFilters(maximum: number): Promise<readonly UnmatchedFilter[]> {
+    const { session, permit } = this.#connection
+    const found: UnmatchedFilter[] = []
+    for (const { topicFilter, group } of [...session.subscriptions.values()].slice(0, maximum)) {
+      const unmatched = await permit.whyUnmatched?.(group?.topicFilter ?? topicFilter)
+      if (unmatched !== undefined) found.push({ topicFilter, ...unmatched })
+    }
+    return found
   }
 
   /** What it has carried since it was opened. */

@@ -224,6 +224,11 @@ export class Connection implements TransportHandlers {
     this.send({ type, packetId, reasonCode: told, properties: this.reasonProperties(reason) })
   }
 
+  /** True for a client that takes Reason Strings in every packet: of MQTT 5, and with Request Problem Information. */
+  get wantsReasons(): boolean {
+    return this.protocolVersion === 5 && this.#agreed().requestProblemInformation
+  }
+
   /** A Reason String, if the client wants such. */
   reasonProperties(reason: string | undefined): { readonly reasonString: string } | undefined {
     if (reason === undefined || !this.#agreed().requestProblemInformation) return undefined

@@ -6,6 +6,7 @@ import { isValidTopicFilter, parseSharedSubscription } from '../mqtt/topic-filte
 import type { Broker } from './broker.ts'
 import type { Connection } from './connection.ts'
 import type { EngineFailure } from './engine.ts'
+import type { Unmatched } from './policy.ts'
 import { reasonCodeFor } from './reason-code-for.ts'
 import { findReplayStart, replayProperty, splitReplayFilter } from './replay.ts'
 import type { ReplayStart } from './replay.ts'
@@ -22,9 +23,43 @@ export function handleSubscribe(
   const settled = connection.pendingPublishes > 0 ? connection.settled() : undefined
   // Where topics may have been somebody else's, what is retained of them is looked at closer.
   const mayBeOlder = connection.permit.belongsSinceMs !== undefined && broker.retained.count > 0
-  if (settled === undefined && !mayBeOlder && !wishes.some(({ replayFrom }) => replayFrom !== undefined))
-    return subscribeAll(broker, connection, packet, wishes, [])
-  return prepareAndSubscribe(broker, connection, packet, wishes, settled)
+  const why = explain(connection, wishes)
+  const waits = settled !== undefined || mayBeOlder || why.some((one) => one instanceof Promise)
+  if (!waits && !wishes.some(({ replayFrom }) => replayFrom !== undefined)) {
+    return subscribeAll(broker, connection, packet, { wishes, pasts: [], why: why as Explanations })
+  }
+  return prepareAndSubscribe(broker, connection, packet, wishes, { settled, why })
+}
+
+/** Of each Topic Filter why nothing can match it at present; undefined where something can, and where nobody looked. */
+type Explanations = readonly (Unmatched | undefined)[]
+
+/** Topic Filters of one SUBSCRIBE that are looked at: its Reason String has room for no more, and each may cost a look-up. */
+const MAXIMUM_EXPLAINED = 20
+
+/** Only for a client that can be told. */
+function explain(
+  { permit, wantsReasons }: Connection,
+  wishes: readonly Wish[],
+): readonly (Unmatched | undefined | Promise<Unmatched | undefined>)[] {
+  if (permit.whyUnmatched === undefined || !wantsReasons) return []
+  return wishes.slice(0, MAXIMUM_EXPLAINED).map(({ topicFilter }) => {
+    if (!isValidTopicFilter(topicFilter)) return undefined
+    const shared = parseSharedSubscription(topicFilter)
+    if (shared === 'invalid') return undefined
+    const asked = shared?.topicFilter ?? topicFilter
+    if (!permit.maySubscribe(asked).allowed) return undefined
+    const why = permit.whyUnmatched?.(asked)
+    // What can't be looked up is no reason to keep the client waiting.
+    return why instanceof Promise ? why.catch(() => undefined) : why
+  })
+}
+
+/** What a SUBSCRIBE is about, and what was found out for it. */
+interface Prepared {
+  readonly wishes: readonly Wish[]
+  readonly pasts: readonly Past[]
+  readonly why: Explanations
 }
 
 /** One Topic Filter of a SUBSCRIBE, its replay prefix taken off. */
@@ -63,12 +98,14 @@ async function prepareAndSubscribe(
   connection: Connection,
   packet: SubscribePacket,
   wishes: readonly Wish[],
-  settled: Promise<void> | undefined,
+  before: { readonly settled: Promise<void> | undefined; readonly why: ReturnType<typeof explain> },
 ): Promise<void> {
-  await settled
+  await before.settled
   const pasts: Past[] = []
   for (const wish of wishes) pasts.push(await pastOf(broker, connection, wish))
-  await subscribeAll(broker, connection, packet, wishes, pasts)
+  const why: (Unmatched | undefined)[] = []
+  for (const one of before.why) why.push(await one)
+  await subscribeAll(broker, connection, packet, { wishes, pasts, why })
 }
 
 /** Nothing is looked up for who may not subscribe. */
@@ -106,8 +143,7 @@ function subscribeAll(
   broker: Broker,
   connection: Connection,
   packet: SubscribePacket,
-  wishes: readonly Wish[],
-  pasts: readonly Past[],
+  { wishes, pasts, why }: Prepared,
 ): Promise<void> | undefined {
   if (connection.isClosed) return undefined
   const { session } = connection
@@ -119,7 +155,7 @@ function subscribeAll(
       type: 'suback',
       packetId: packet.packetId,
       reasonCodes: outcomes.map(({ reasonCode }) => reasonCode), // [MQTT-3.8.4-6]
-      properties: connection.reasonProperties(outcomes.find(({ reason }) => reason !== undefined)?.reason),
+      properties: connection.reasonProperties(reasonOf(outcomes, wishes, why)),
     })
     for (const [index, { subscription }] of outcomes.entries()) {
       if (subscription === undefined) continue
@@ -138,6 +174,17 @@ function subscribeAll(
     }
     refuseAll(broker, connection, packet, outcomes, failure)
   })
+}
+
+/** The first refusal; where there is none, why a granted subscription gets nothing at present. */
+function reasonOf(outcomes: readonly Outcome[], wishes: readonly Wish[], why: Explanations): string | undefined {
+  const refused = outcomes.find(({ reason }) => reason !== undefined)
+  if (refused !== undefined) return refused.reason
+  const first = why.findIndex((unmatched) => unmatched !== undefined)
+  if (first < 0) return undefined
+  const more = why.filter((unmatched) => unmatched !== undefined).length - 1
+  const others = more === 0 ? '' : ` (and ${more} more of this SUBSCRIBE)`
+  return `granted, but nothing matches ${wishes[first]?.topicFilter}: ${why[first]?.reason}${others}`
 }
 
 /** What can't be stored was not granted: a client that hears nothing would wait, and one that hears success would rest on it. */

@@ -41,6 +41,12 @@ export type Decision =
     }
   | Refusal
 
+/** Why a granted Topic Filter can match nothing at present: a stable word, and a sentence for the client. */
+export interface Unmatched {
+  readonly code: string
+  readonly reason: string
+}
+
 /** The one value for consent, so that a check allocates nothing. */
 export const ALLOWED: Decision = { allowed: true }
 
@@ -91,6 +97,11 @@ export interface Permit extends PermitHolder {
    * retained goes with it, for the same topics may have been somebody else's. Asked for what may be subscribed to; absent: it always has been.
    */
   readonly belongsSinceMs?: ((topicFilter: string) => Promise<number>) | undefined
+  /**
+   * Why nothing that is published at present can match a Topic Filter that may be subscribed to; undefined where something can. Asked at a
+   * SUBSCRIBE, and when somebody looks at the connection. Absent: nothing is known of what is published.
+   */
+  readonly whyUnmatched?: ((topicFilter: string) => Unmatched | undefined | Promise<Unmatched | undefined>) | undefined
   /** Called with each change that may have narrowed the permit; with a reason when it is over. Returns the way to stop. */
   watch(listener: (end: PermitEnd | undefined) => void): () => void
 }

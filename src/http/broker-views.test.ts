@@ -69,6 +69,7 @@ test('a connection is listed with whose it is, and its numbers as texts', async 
     keepAliveSeconds: 60,
     topicFilters: ['application/1/device/+/event/+'],
     topicFilterCount: 1,
+    unmatchedTopicFilters: [],
     messagesIn: '1',
     messagesOut: '2',
     bytesIn: '30',

@@ -27,6 +27,7 @@ export class TestBrokerViews implements BrokerViews {
         openedAtMs: Date.UTC(2026, 0, 15, 12),
         keepAliveSeconds: 60,
         topicFilters: ['application/1/device/+/event/+'],
+        unmatchedFilters: async () => [],
         carried: { messagesIn: 1, messagesOut: 2, bytesIn: 30, bytesOut: 40 },
         rates: { messagesInPerSecond: 0.5, messagesOutPerSecond: 1, bytesInPerSecond: 15, bytesOutPerSecond: 20 },
         ...facts,

@@ -24,11 +24,21 @@ export interface LiveConnection {
     readonly openedAtMs: number
     readonly keepAliveSeconds: number
     readonly topicFilters: readonly string[]
+    /** Of its first `maximum` Topic Filters. Devices are looked up for it, so it is asked for a page alone. */
+    unmatchedFilters(maximum: number): Promise<readonly UnmatchedFilter[]>
     readonly carried: Readonly<Record<'messagesIn' | 'messagesOut' | 'bytesIn' | 'bytesOut', number>>
     readonly rates: Readonly<
       Record<'messagesInPerSecond' | 'messagesOutPerSecond' | 'bytesInPerSecond' | 'bytesOutPerSecond', number>
     >
   }
+}
+
+/** A Topic Filter to which nothing can come at present. */
+export interface UnmatchedFilter {
+  readonly topicFilter: string
+  /** Stable: docs/errors.md has a paragraph for each. */
+  readonly code: string
+  readonly reason: string
 }
 
 /** What the broker refused, once or several times. */

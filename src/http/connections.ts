@@ -10,6 +10,7 @@ import {
   nameMatcher,
   namesOf,
   type NamesRegistry,
+  type UnmatchedFilter,
 } from './broker-views.ts'
 import { objectNotFound } from './errors.ts'
 import {
@@ -41,8 +42,20 @@ export type ConnectionRegistry = OwnershipRegistry & NamesRegistry & Pick<Regist
 /** Topic Filters that a list names of each connection; a Session may have a thousand of a kilobyte each. */
 const MAXIMUM_TOPIC_FILTERS = 50
 
+/** Topic Filters that one answer looks at: each may cost a look-up of its device. */
+const MAXIMUM_EXPLAINED = 2_000
+
 const Count = digits('A number, as a string of digits.')
 const Rate = Type.Number({ description: 'A second, on average over the last five to ten.' })
+
+const UnmatchedItem = Type.Object(
+  {
+    topicFilter: Type.String(),
+    code: Type.String({ description: 'Stable: see docs/errors.md.' }),
+    reason: Type.String({ description: 'The same in a sentence.' }),
+  },
+  { description: 'A Topic Filter to which nothing can come at present.', [NAME]: 'UnmatchedTopicFilter' },
+)
 
 const ConnectionItem = Type.Object(
   {
@@ -64,6 +77,9 @@ const ConnectionItem = Type.Object(
     keepAliveSeconds: Type.Integer({ description: '0: the client may be silent.' }),
     topicFilters: Type.Array(Type.String(), { description: `At most ${MAXIMUM_TOPIC_FILTERS} of them.` }),
     topicFilterCount: Type.Integer(),
+    unmatchedTopicFilters: Type.Array(UnmatchedItem, {
+      description: `Those of the first ${MAXIMUM_TOPIC_FILTERS} Topic Filters to which nothing can come at present.`,
+    }),
     messagesIn: Count,
     messagesOut: Count,
     bytesIn: Count,
@@ -116,8 +132,9 @@ function listConnections(app: HttpApp, registry: ConnectionRegistry, views: Brok
         registry,
         page.map(({ holder }) => holder),
       )
+      const unmatched = await unmatchedOf(page)
       return written({ totalCount: meant.length, items: page }, (connection) =>
-        itemOf(connection, nameOf(connection.holder)),
+        itemOf(connection, nameOf(connection.holder), unmatched.get(connection.id) ?? []),
       )
     },
   })
@@ -170,7 +187,11 @@ function textsOf({ facts: { clientId, peer, topicFilters } }: LiveConnection): r
   return [clientId, peer.address, ...topicFilters]
 }
 
-function itemOf({ id, holder, facts }: LiveConnection, names: HolderNames) {
+function itemOf(
+  { id, holder, facts }: LiveConnection,
+  names: HolderNames,
+  unmatchedTopicFilters: readonly UnmatchedFilter[],
+) {
   const { topicFilters, carried, rates } = facts
   return {
     id,
@@ -187,10 +208,25 @@ function itemOf({ id, holder, facts }: LiveConnection, names: HolderNames) {
     keepAliveSeconds: facts.keepAliveSeconds,
     topicFilters: topicFilters.slice(0, MAXIMUM_TOPIC_FILTERS),
     topicFilterCount: topicFilters.length,
+    unmatchedTopicFilters: [...unmatchedTopicFilters],
     messagesIn: String(carried.messagesIn),
     messagesOut: String(carried.messagesOut),
     bytesIn: String(carried.bytesIn),
     bytesOut: String(carried.bytesOut),
     ...rates,
   }
+}
+
+/** One after the other: an answer never asks the registry for more than one device at a time. */
+async function unmatchedOf(page: readonly LiveConnection[]): Promise<ReadonlyMap<string, readonly UnmatchedFilter[]>> {
+  const found = new Map<string, readonly UnmatchedFilter[]>()
+  let left = MAXIMUM_EXPLAINED
+  for (const { id, facts } of page) {
+    if (left <= 0) break
+    const maximum = Math.min(left, MAXIMUM_TOPIC_FILTERS)
+    left -= Math.min(facts.topicFilters.length, maximum)
+    const unmatched = await facts.unmatchedFilters(maximum)
+    if (unmatched.length > 0) found.set(id, unmatched)
+  }
+  return found
 }

@@ -17,6 +17,9 @@ export type EventKind = (typeof EVENT_KINDS)[number]
  */
 export type PublishedEventKind = EventKind | 'log' | 'integration'
 
+/** The last level of a Response Topic as docs/commands.md recommends it: no kind of event, but something comes there. */
+export const RESPONSE_LEVEL = 'response'
+
 /** What a Topic Name of this service says. */
 export type ParsedTopic =
   | {
@@ -83,6 +86,11 @@ export function devicePrefix(applicationId: string, devEui: string): string {
 /** True for 1 to 64 letters, digits and hyphens: digit strings and UUIDs alike. */
 export function isApplicationId(text: string): boolean {
   return text.length > 0 && endOfApplicationId(text, 0) === text.length
+}
+
+/** True for a kind of event that network servers publish. */
+export function isEventKind(text: string): text is PublishedEventKind {
+  return eventKindAt(text, 0) !== undefined
 }
 
 /** True for exactly 16 lower-case hexadecimal digits, the form that topics carry. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Administration, SHORT_TTL_SECONDS } from '../support/administration.ts'
-import { assertEnded, LiveConnections, publish } from '../support/live-connections.ts'
+import { assertEnded, LiveConnections, publish, received } from '../support/live-connections.ts'
 import { startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
 import { WireClient } from '../support/wire-client.ts'
@@ -78,6 +78,62 @@ test('an admin of the organization sees its clients with their traffic, and ends
   await service.http.must('DELETE', ending, { token: admin.session })
   await assertEnded(reader, 0x98, /an administrator has ended the connection/)
   assert.equal((await list(path, admin.session)).length, 1)
+})
+
+test('a subscription that can get nothing is granted, told in SUBACK and marked, until its device is registered', async () => {
+  const admin = await administration.person([{ organizationId, isAdmin: true }])
+  const jwt = await administration.brokerToken(admin.session, organizationId)
+  const applicationId = await administration.application(organizationId)
+  const stranger = await administration.organization()
+  const foreign = await administration.device(await administration.application(stranger))
+  const later = '00005eef10000099'
+  const topic = (tail: string): string => `application/${applicationId}/device/${tail}`
+  const reasons = new Map<string, unknown>()
+  const modern = await live.integrator(5, jwt, { clientId: 'modern' })
+  const old = await live.integrator(4, jwt, { clientId: 'old' })
+  for (const tail of [
+    '+/event/uplink',
+    '00005EEF1000000B/event/up',
+    `${foreign}/event/up`,
+    `${later}/event/up`,
+    '+/event/up',
+  ]) {
+    for (const client of [modern, old]) {
+      const suback = await client.suback(topic(tail), 1)
+      assert.deepEqual(suback.granted, [1], tail)
+      reasons.set(`${client.version} ${tail}`, suback.properties?.reasonString)
+    }
+  }
+  assert.match(String(reasons.get('5 +/event/uplink')), /nothing matches .*: no event is of the kind "uplink"/)
+  assert.match(String(reasons.get('5 00005EEF1000000B/event/up')), /write 00005eef1000000b$/)
+  const unknown = /: no such device is registered in the application$/
+  assert.match(String(reasons.get(`5 ${foreign}/event/up`)), unknown)
+  assert.match(String(reasons.get(`5 ${later}/event/up`)), unknown)
+  assert.equal(reasons.get('5 +/event/up'), undefined)
+  assert.deepEqual(
+    [...reasons].filter(([key, reason]) => key.startsWith('4') && reason !== undefined),
+    [],
+  )
+  const marks = async (clientId: string): Promise<unknown> => {
+    const items = await list(`/api/connections?organizationID=${organizationId}&search=${clientId}`, admin.session)
+    const marked = items[0]?.['unmatchedTopicFilters'] as readonly Readonly<Record<string, string>>[]
+    return marked.map(({ topicFilter, code }) => [topicFilter, code])
+  }
+  const atFirst = [
+    [topic('+/event/uplink'), 'event_kind_unknown'],
+    [topic('00005EEF1000000B/event/up'), 'dev_eui_malformed'],
+    [topic(`${foreign}/event/up`), 'device_unknown'],
+    [topic(`${later}/event/up`), 'device_unknown'],
+  ]
+  assert.deepEqual(await marks('modern'), atFirst)
+  assert.deepEqual(await marks('old'), atFirst)
+  await administration.must('POST', '/api/devices', {
+    device: { devEUI: later, name: 'Meter that came later', applicationID: applicationId },
+  })
+  assert.deepEqual(await marks('old'), atFirst.slice(0, 3))
+  const networkServer = await live.networkServer(await administration.serviceCredential(organizationId))
+  await publish(networkServer, topic(`${later}/event/up`), '{}')
+  assert.equal((await received(modern)).topic, topic(`${later}/event/up`))
 })
 
 test('whoever owns a token learns why clients with it are refused: expired, revoked, without access any more', async () => {

@@ -66,6 +66,7 @@ export class TestPermit implements Permit {
   backPressure: 'own' | 'shared' | undefined = undefined
   mayReceive: ((topicName: string) => boolean) | undefined = undefined
   belongsSinceMs: ((topicFilter: string) => Promise<number>) | undefined = undefined
+  whyUnmatched: Permit['whyUnmatched'] = undefined
   publish: (topicName: string) => Decision | Promise<Decision> = () => ALLOWED
   subscribe: (topicFilter: string) => Decision = () => ALLOWED
   readonly #listeners = new Set<(end: PermitEnd | undefined) => void>()

@@ -4,7 +4,7 @@ import { connect as connectTcp } from 'node:net'
 import { connect } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
 import { generate, parser } from 'mqtt-packet'
-import type { IConnectPacket, Packet, Parser } from 'mqtt-packet'
+import type { IConnectPacket, ISubackPacket, Packet, Parser } from 'mqtt-packet'
 import { within } from './bounded-wait.ts'
 import type { RunningService } from './running-service.ts'
 
@@ -111,10 +111,15 @@ export class WireClient {
 
   /** The code of SUBACK for one Topic Filter. */
   async subscribe(topicFilter: string, qos: 0 | 1 | 2 = 1): Promise<number> {
+    return Number((await this.suback(topicFilter, qos)).granted[0])
+  }
+
+  /** Subscribes; gives the whole answer. */
+  async suback(topicFilter: string, qos: 0 | 1 | 2 = 1): Promise<ISubackPacket> {
     this.send(this.subscribePacket(topicFilter, qos))
     const packet = await this.next()
     if (packet?.cmd !== 'suback') throw new Error(`in the place of SUBACK: ${JSON.stringify(packet)}`)
-    return Number(packet.granted[0])
+    return packet
   }
 
   /** The next packet; undefined when the connection is closed. */

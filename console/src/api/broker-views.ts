@@ -12,6 +12,12 @@ export interface HolderFields {
   readonly tokenID: string
 }
 
+/** A Topic Filter to which nothing can come at present. */
+export interface UnmatchedTopicFilter {
+  readonly topicFilter: string
+  readonly reason: string
+}
+
 export interface Connection extends HolderFields {
   readonly id: string
   readonly clientID: string
@@ -22,6 +28,7 @@ export interface Connection extends HolderFields {
   readonly keepAliveSeconds: number
   readonly topicFilters: readonly string[]
   readonly topicFilterCount: number
+  readonly unmatchedTopicFilters: readonly UnmatchedTopicFilter[]
   readonly messagesIn: string
   readonly messagesOut: string
   readonly bytesIn: string

@@ -6,6 +6,7 @@ import { Facts } from '../shell/facts.tsx'
 import { moment } from '../shell/moments.ts'
 import { counted, rate, size } from './amounts.ts'
 import { Holder } from './holder.tsx'
+import { UnmatchedFilters } from './unmatched-filters.tsx'
 
 /** All that is known of one connection, as it was when it was opened here. */
 export function ConnectionDialog({ state }: { readonly state: DialogView<Connection> }): ReactElement {
@@ -53,6 +54,7 @@ function Details({ connection }: { readonly connection: Connection }): ReactElem
           </Code>
         ))}
         {more > 0 ? <Text size="sm">and {counted(more)} more</Text> : null}
+        <UnmatchedFilters filters={connection.unmatchedTopicFilters} />
       </Stack>
     </Stack>
   )

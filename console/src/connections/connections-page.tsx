@@ -15,6 +15,7 @@ import { counted, rate } from './amounts.ts'
 import { ConnectionDialog } from './connection-dialog.tsx'
 import classes from './connections-page.module.css'
 import { Holder } from './holder.tsx'
+import { UnmatchedFilters } from './unmatched-filters.tsx'
 
 const PATH = '/api/connections'
 const ASKING_MS = 5_000
@@ -156,6 +157,7 @@ function Topics({ connection }: { readonly connection: Connection }): ReactEleme
           and {counted(more)} more
         </Text>
       ) : null}
+      <UnmatchedFilters filters={connection.unmatchedTopicFilters} />
     </Stack>
   )
 }
