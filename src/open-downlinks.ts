@@ -20,6 +20,8 @@ export interface DownlinksParts {
   readonly networkServers: readonly NetworkServer[]
   /** When the device was last heard of; undefined when that was long ago, or never. */
   readonly heardAtMs: (devEui: string) => number | undefined
+  /** When network servers of a tenant were connected last. */
+  readonly presenceOf: MqttNetworkServerOptions['presenceOf']
   /** How long a network server may say nothing of a command that it has taken. */
   readonly wordWaitMs: number
   readonly log: Log
@@ -44,7 +46,7 @@ export function openDownlinks(parts: DownlinksParts): OpenedDownlinks {
     names: (applicationId) => downlinks.naming.names(applicationId),
     countsFrames: (applicationId) => downlinks.naming.countsFrames(applicationId),
   }
-  const options = { sink, organizationOf, hasOwn, isServedElsewhere, naming }
+  const options = { sink, organizationOf, hasOwn, presenceOf: parts.presenceOf, isServedElsewhere, naming }
   const mqtt = new MqttNetworkServer({ dispatcher: broker, ...options })
   const downlinks: Downlinks = createDownlinks({
     state,

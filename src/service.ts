@@ -34,6 +34,7 @@ import { DeviceSightings } from './lorawan/device-sightings.ts'
 import { CURRENT_DOWNLINK_NUMBERS } from './lorawan/downlinks.ts'
 import { durableStateOf } from './lorawan/durable-state.ts'
 import { EventHistory } from './lorawan/event-history.ts'
+import { NetworkServerPresence } from './lorawan/network-server-presence.ts'
 import { parseTopic } from './lorawan/topics.ts'
 import type { UplinkPath } from './lorawan/uplink-path.ts'
 import { openBrokerViews } from './open-broker-views.ts'
@@ -134,21 +135,24 @@ async function compose(
   cleanups.push(() => registry.close())
   keepPruning(registry, log, cleanups)
 
-  const policy = new AccessPolicy(registry)
-  cleanups.push(() => policy.close())
   const sightings = gatherSightings(registry, log, cleanups)
   const engine = createEngine(settings, options, directory)
+  const state = durableStateOf(engine)
+  const presence = new NetworkServerPresence({ state, clock: systemClock, log: log.child({ room: 'lorawan' }) })
+  const policy = new AccessPolicy(registry, undefined, presence)
+  cleanups.push(() => policy.close())
   const codecs = openCodecs(registry, log, cleanups)
   const networkServers: NetworkServer[] = []
   const opened = openDownlinks({
     registry,
-    state: durableStateOf(engine),
+    state,
     broker: {
       publish: (message) => broker.publish(message),
       dispatch: (message, watcher, isFor) => broker.dispatch(message, watcher, isFor),
     },
     encoder: codecs,
     networkServers,
+    presenceOf: (tenant) => presence.of(tenant),
     heardAtMs: (devEui) => sightings.heardAtMs(devEui),
     wordWaitMs: settings.commandWordSeconds * 1_000,
     log: log.child({ room: 'lorawan' }),
@@ -177,6 +181,7 @@ async function compose(
     log: log.child({ room: 'lorawan' }),
   })
   cleanups.push(() => ofSettings.close())
+  await presence.load()
   await downlinks.load()
   cleanups.push(() => opened.close())
   const openedStatus = openStatus({ settings, dataDirectory: directory.path, registry, broker })
@@ -254,6 +259,7 @@ async function compose(
     const closed = Promise.all([mqtts.close(), closeHttp()])
     // What waits for its codec goes on while the broker can still own it.
     uplinks.close()
+    presence.close()
     await broker.close()
     await closed
   })

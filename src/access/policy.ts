@@ -29,6 +29,15 @@ export interface AccessLimits {
   readonly networkServerMessagesPerSecond: number
 }
 
+/** Is told of each tenant's network servers as they connect and go. */
+export interface NetworkServerWatch {
+  came(tenant: string): void
+  went(tenant: string): void
+  forget(tenant: string): void
+}
+
+const NOBODY_WATCHES: NetworkServerWatch = { came: () => {}, went: () => {}, forget: () => {} }
+
 const DEFAULT_ACCESS_LIMITS: AccessLimits = {
   integratorMessagesPerSecond: 1_000,
   networkServerMessagesPerSecond: 100_000,
@@ -38,19 +47,28 @@ export class AccessPolicy implements Policy {
   readonly authenticationMethod = AUTHENTICATION_METHOD
   readonly #registry: Registry
   readonly #limits: AccessLimits
+  readonly #networkServers: NetworkServerWatch
   readonly #watch = new PermitWatch()
   readonly #applications: OrganizationApplications
   /** One for all permits, as `#recheckAccess` and `#recheckCredential` are: a deployment holds many thousands. */
   readonly #holders: PermitHolders = {
     held: (permit) => this.#held(permit),
-    released: (permit) => this.#watch.remove(permit),
+    released: (permit) => {
+      this.#watch.remove(permit)
+      if (permit instanceof NetworkServerPermit) this.#networkServers.went(permit.tenant)
+    },
   }
   readonly #unsubscribe: () => void
   /** Grows with each change: a permit made before one and held after it is looked at again. */
   #changes = 0
   #accessLost: (lost: LostAccess) => void = () => {}
 
-  constructor(registry: Registry, limits: AccessLimits = DEFAULT_ACCESS_LIMITS) {
+  constructor(
+    registry: Registry,
+    limits: AccessLimits = DEFAULT_ACCESS_LIMITS,
+    networkServers: NetworkServerWatch = NOBODY_WATCHES,
+  ) {
+    this.#networkServers = networkServers
     this.#registry = registry
     this.#limits = limits
     this.#applications = new OrganizationApplications(registry.directory)
@@ -184,6 +202,7 @@ export class AccessPolicy implements Policy {
 
   #held(permit: HeldPermit): void {
     this.#watch.add(permit)
+    if (permit instanceof NetworkServerPermit) this.#networkServers.came(permit.tenant)
     // What changed between the check and now reached nobody.
     if (permit.seenChanges !== this.#changes) this.#recheck(permit)
   }
@@ -201,6 +220,7 @@ export class AccessPolicy implements Policy {
         return
       case 'organization_removed':
         this.#end(`organization:${change.organizationId}`, ORGANIZATION_REMOVED)
+        this.#networkServers.forget(`organization:${change.organizationId}`)
         this.#accessLost({ tenant: `organization:${change.organizationId}`, end: ORGANIZATION_REMOVED })
         return
       case 'application_removed':

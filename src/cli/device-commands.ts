@@ -13,6 +13,7 @@ import {
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
 import type { ApiClient } from './api-client.ts'
+import { addDeviceQueueCommand } from './device-queue-command.ts'
 import { applicationIdOf, organizationIdOf } from './references.ts'
 import { withRemoval } from './removal.ts'
 import type { Removal } from './removal.ts'
@@ -42,6 +43,7 @@ A device is named by its DevEUI: 16 hexadecimal digits. Many at once: \`fieldgat
 Examples:
   fieldgate device create 0101010101010101 --application water-network --name meter-1 --tag street=north
   fieldgate device list --application water-network --search meter
+  fieldgate device queue 0101010101010101
   fieldgate device update 0101010101010101 --disabled
   fieldgate device delete 0101010101010101`,
   )
@@ -73,6 +75,8 @@ Examples:
       const found = await withClient(terminal, command, (client) => client.request('GET', pathOf(devEui)))
       showFields(terminal, found, options.json)
     })
+
+  addDeviceQueueCommand(device, terminal)
 
   withRemoval(
     device.command('delete').description('delete a device; its events and commands end at once').argument('<devEui>'),

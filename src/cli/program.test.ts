@@ -226,6 +226,10 @@ describe('the command line where no service runs', () => {
     assert.match((await shell('import meters.txt')).error, /--format csv or --format jsonl/)
     assert.match((await shell('import missing.csv')).error, /missing\.csv can’t be read/)
   })
+
+  it('says that the commands of a device are known to a running service only', async () => {
+    assert.match((await shell('device queue 0303030303030303')).error, /running service only.*fieldgate serve/)
+  })
 })
 
 describe('the command line where a service runs', () => {
@@ -259,6 +263,25 @@ describe('the command line where a service runs', () => {
     assert.ok(!(await tokens.verifySession(session)).ok)
     const attempt = { userName: 'admin', password: 'long-enough-password', address: '' }
     assert.ok((await service.registry.passwords.authenticate(attempt)).ok)
+  })
+
+  it('lists the commands of a device, and for what each of them waits', async () => {
+    const devEui = '0101010101010101'
+    const { device } = (await json(shell, `device get ${devEui}`)) as { device: { applicationID: string } }
+    const client = await connectAsync(`mqtts://127.0.0.1:${service.addresses.mqtts.port}`, {
+      username: (await succeed(shell, 'token create --organization alpine --user anna')).trim(),
+      password: 'default',
+      ca: await readFile(service.caFile ?? ''),
+    })
+    const topicName = `application/${device.applicationID}/device/${devEui}/command/down`
+    const command = { confirmed: false, fPort: 10, data: 'AQID', id: 'valve-7' }
+    await client.publishAsync(topicName, JSON.stringify(command), { qos: 1 })
+    await client.endAsync()
+    const waits = /^valve-7 +queued +10 +AQID +\S+ +the deployment’s network server has not connected yet$/m
+    // It is offered in the turn after its acknowledgement.
+    for (let tries = 0; tries < 50 && !waits.test(await succeed(shell, `device queue ${devEui}`)); tries += 1);
+    assert.match(await succeed(shell, `device queue ${devEui}`), waits)
+    assert.match((await shell('device queue 0f0f0f0f0f0f0f0f')).error, /object does not exist/)
   })
 
   it('ends what a live connection may no longer do', async () => {

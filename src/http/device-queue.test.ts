@@ -36,11 +36,16 @@ test('a command is accepted with its id, and listed as it waits', async () => {
     code: '',
     error: '',
   }
+  const waitsFirst = {
+    waitCode: 'network_server_never_connected',
+    waitReason: 'no network server serves the application',
+  }
+  const waitsBehind = { waitCode: 'behind_command', waitReason: `the command "${id}" of the device goes first` }
   assert.deepEqual(await list(devEui), {
     totalCount: '2',
     deviceQueueItems: [
-      { ...common, id, priority: 0, expiresAt: null },
-      { ...common, id: 'valve-7', priority: -1, expiresAt: '2030-01-02T03:04:05.000Z' },
+      { ...common, ...waitsFirst, id, priority: 0, expiresAt: null },
+      { ...common, ...waitsBehind, id: 'valve-7', priority: -1, expiresAt: '2030-01-02T03:04:05.000Z' },
     ],
   })
 })

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { DATA_PATTERN } from '../lorawan/base64.ts'
 import { COMMAND_ID_PATTERN, readCommand } from '../lorawan/command.ts'
+import type { CommandWait } from '../lorawan/command-waits.ts'
 import type { CommandRefused, Commands } from '../lorawan/commands.ts'
 import { DOWNLINK_STATES, type DownlinkItem } from '../lorawan/downlink-item.ts'
 import { viewerOf } from './authenticate.ts'
@@ -25,7 +26,7 @@ import { ALSO_ACCEPTS, DOCUMENTED, NAME } from './schema-keywords.ts'
 import { compileValidator } from './validate.ts'
 
 /** The commands of the deployment, as far as this interface needs them. */
-export type DeviceCommands = Pick<Commands, 'submit' | 'list' | 'cancel' | 'flush'>
+export type DeviceCommands = Pick<Commands, 'submit' | 'list' | 'waitOf' | 'cancel' | 'flush'>
 
 const Parameters = Type.Object({ devEui: DevEuiInput })
 const ItemParameters = Type.Object({
@@ -159,6 +160,11 @@ const Item = Type.Object(
     fCnt: Type.Union([Type.Integer(), Type.Null()], { description: 'Downlink frame counter; null when unknown.' }),
     code: Type.String({ description: 'Why it failed, stable: see docs/errors.md; "" where it has not.' }),
     error: Type.String({ description: 'The same in a sentence.' }),
+    waitCode: Type.String({
+      description: 'For what it waits at present, stable: see docs/commands.md; "" where it waits for nothing.',
+      examples: ['network_server_away'],
+    }),
+    waitReason: Type.String({ description: 'The same in a sentence.' }),
   },
   { description: 'A command and where it stands', [NAME]: 'Command' },
 )
@@ -187,7 +193,10 @@ function listQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCo
       const devEui = devEuiOf('devEui', request.params.devEui)
       const { organizationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
       const items = commands.list(organizationId, devEui)
-      return { totalCount: String(items.length), deviceQueueItems: items.map(itemOf) }
+      return {
+        totalCount: String(items.length),
+        deviceQueueItems: items.map((item) => itemOf(item, commands.waitOf(item))),
+      }
     },
   })
 }
@@ -263,7 +272,7 @@ function cancelItem(app: HttpApp, registry: OwnershipRegistry, commands: DeviceC
 const TOO_LATE =
   'the command waits here no longer: its network server has it, or its fate is known; one single command can’t be recalled'
 
-function itemOf({ content, ...item }: DownlinkItem) {
+function itemOf({ content, ...item }: DownlinkItem, wait: CommandWait | undefined) {
   return {
     id: content.id,
     devEUI: content.devEui,
@@ -280,6 +289,8 @@ function itemOf({ content, ...item }: DownlinkItem) {
     fCnt: item.fCnt ?? null,
     code: item.failure?.code ?? '',
     error: item.failure?.reason ?? '',
+    waitCode: wait?.code ?? '',
+    waitReason: wait?.reason ?? '',
   }
 }
 

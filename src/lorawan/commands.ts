@@ -8,6 +8,8 @@ import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import { dataLengthFault, objectFault } from './command.ts'
 import type { Command, CommandFault, CommandResult } from './command.ts'
+import { plainWait } from './command-waits.ts'
+import type { CommandWait } from './command-waits.ts'
 import type { CommandCodec, CommandRegistry, DownlinkEncoder } from './command-registry.ts'
 import type { DevicePlaces, DownlinkHandOver } from './downlink-hand-over.ts'
 import type { DownlinkContent, DownlinkItem, DownlinkState, EnqueueFault } from './downlink-item.ts'
@@ -116,6 +118,13 @@ export class Commands {
   /** The device's commands, as `DownlinkQueue.list` gives them. */
   list(organizationId: string, devEui: string): readonly DownlinkItem[] {
     return this.#options.queue.list(organizationId, devEui)
+  }
+
+  /** For what the command waits at present, here or at its network server; undefined for one that waits for nothing more. */
+  waitOf(item: DownlinkItem): CommandWait | undefined {
+    if (item.state !== 'sent' || item.isForgotten) return this.#options.handOver.waitOf(item)
+    if (item.awaitsWord) return plainWait('next_uplink')
+    return item.content.confirmed ? plainWait('device_acknowledgement') : undefined
   }
 
   /** Cancels one that waits. */

@@ -3,6 +3,8 @@
  * side. A network server that is away has them offered again when it is ready.
  */
 import type { Log } from '../broker/log.ts'
+import { plainWait, waitBehind, waitForNetworkServer, waitForWord } from './command-waits.ts'
+import type { CommandWait } from './command-waits.ts'
 import type { DownlinkItem } from './downlink-item.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
 import type { Downlink, HandOver, NetworkServer } from './network-server.ts'
@@ -39,12 +41,16 @@ export interface DownlinkHandOverOptions {
   readonly onAnswered: (item: DownlinkItem) => void
 }
 
+type Away = Extract<HandOver, { readonly outcome: 'away' }>
+
 /** Devices of one application that are to be offered again. */
 interface Lane {
   readonly organizationId: string
   readonly waiting: Set<string>
   /** Devices whose offers found the network server away, in the generation: they wait for the next one. */
-  readonly missed: Set<string>
+  readonly missed: Map<string, Away>
+  /** The latest answer by which nobody took a command of any of its devices. */
+  away: Away | undefined
   /** How many of them found it away for all devices. */
   misses: number
   generation: number
@@ -64,8 +70,12 @@ const RETRY_MS = 10_000
 /** How long an event waits for the id of the command that is on offer; its device's other events wait behind it. */
 const NAMING_MS = 2_000
 
-const AWAY_UNSERVED: HandOver = { outcome: 'away', reason: 'no network server serves the application' }
-const AWAY_DISABLED = { outcome: 'away', reason: 'the device is disabled' } as const
+const AWAY_UNSERVED: HandOver = {
+  outcome: 'away',
+  code: 'network_server_never_connected',
+  reason: 'no network server serves the application',
+}
+const AWAY_DISABLED = { outcome: 'away', code: 'device_disabled', reason: 'the device is disabled' } as const
 const REFUSED_REMOVED: HandOver = { outcome: 'refused', reason: 'the device was removed' }
 
 export class DownlinkHandOver {
@@ -132,6 +142,22 @@ export class DownlinkHandOver {
     this.#disabled.clear()
     for (const [devEui, applicationId] of disabled) this.#offerNext(devEui, applicationId)
     this.ready()
+  }
+
+  /** For what a command waits that has not been taken; undefined for one that does not wait here. */
+  waitOf(item: DownlinkItem): CommandWait | undefined {
+    if (item.state !== 'queued') return undefined
+    const { devEui, applicationId, organizationId } = item.content
+    const first = this.#queue.first(devEui)
+    if (item.isOffered || first === undefined) return plainWait('handing_over')
+    if (first !== item) return waitBehind(first.content.id)
+    if (this.#busy.has(devEui)) return plainWait('paced')
+    if (this.#isHeld(devEui)) return waitForWord(this.#queue.left(devEui).at(-1)?.content.id)
+    if (this.#disabled.has(devEui)) return AWAY_DISABLED
+    const lane = this.#lanes.get(applicationId)
+    const away = lane?.missed.get(devEui) ?? (lane?.waiting.has(devEui) === true ? lane.away : undefined)
+    if (away !== undefined) return waitForNetworkServer(away)
+    return plainWait(this.#isFull(organizationId) ? 'organization_busy' : 'handing_over')
   }
 
   /**
@@ -266,6 +292,8 @@ export class DownlinkHandOver {
   /** The item has left the queue; the device's next one goes as soon as its network server keeps them in order. */
   #settle(answer: Exclude<HandOver, { readonly outcome: 'away' }>, item: DownlinkItem): void {
     const { devEui, applicationId } = item.content
+    const lane = this.#lanes.get(applicationId)
+    if (lane !== undefined) lane.away = undefined
     if (answer.outcome === 'refused') this.#queue.failed(item, { code: 'command_refused', reason: answer.reason })
     else {
       this.#queue.recalled(devEui, answer.recalledIds ?? [], true)
@@ -283,7 +311,7 @@ export class DownlinkHandOver {
     })
   }
 
-  #waitFor(answer: HandOver & { readonly outcome: 'away' }, item: DownlinkItem, generation: number): void {
+  #waitFor(answer: Away, item: DownlinkItem, generation: number): void {
     const { devEui, applicationId, organizationId, id: commandId } = item.content
     this.#log.debug({ devEui, commandId, reason: answer.reason }, 'command.waits')
     if (answer.isInDoubt === true) item.inDoubtSinceMs = this.#monotonicMs()
@@ -292,20 +320,21 @@ export class DownlinkHandOver {
       return
     }
     const lane = this.#lane(applicationId, organizationId)
+    if (answer.isOfDevice !== true) lane.away = answer
     // A network server has called meanwhile: it is worth another try.
     if (generation !== this.#generation) {
       lane.waiting.add(devEui)
       return
     }
     this.#renew(lane)
-    lane.missed.add(devEui)
+    lane.missed.set(devEui, answer)
     if (answer.isOfDevice !== true) lane.misses += 1
   }
 
   /** Those that have missed in an earlier generation wait to be offered again. */
   #renew(lane: Lane): void {
     if (lane.generation === this.#generation) return
-    for (const devEui of lane.missed) lane.waiting.add(devEui)
+    for (const devEui of lane.missed.keys()) lane.waiting.add(devEui)
     lane.missed.clear()
     lane.misses = 0
     lane.generation = this.#generation
@@ -368,7 +397,8 @@ export class DownlinkHandOver {
   #lane(applicationId: string, organizationId: string): Lane {
     let lane = this.#lanes.get(applicationId)
     if (lane === undefined) {
-      lane = { organizationId, waiting: new Set(), missed: new Set(), misses: 0, generation: this.#generation }
+      const generation = this.#generation
+      lane = { organizationId, waiting: new Set(), missed: new Map(), away: undefined, misses: 0, generation }
       this.#lanes.set(applicationId, lane)
     }
     return lane

@@ -214,6 +214,11 @@ export class DownlinkQueue {
     return undefined
   }
 
+  /** The one that goes first of those that wait for the device and are stored, expired or not. */
+  first(devEui: string): DownlinkItem | undefined {
+    return this.#shelves.device(devEui)?.waiting.find(({ isOwned }) => isOwned)
+  }
+
   /** The network server has the item, under an id of its own where it gives ids: it is never offered again. */
   taken(item: DownlinkItem, { holdsNext = false, networkServerItemId }: Partial<Taken> = {}): void {
     const isNamed = networkServerItemId !== undefined && item.networkServerItemId === undefined && !item.isForgotten

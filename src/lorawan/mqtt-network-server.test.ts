@@ -44,6 +44,9 @@ const naming = {
   countsFrames: (applicationId: string) => applicationId === '3',
 }
 
+const presences = new Map<string, 'connected' | number>()
+const presenceOf = (tenant: string) => presences.get(tenant)
+
 const organizationOf = (applicationId: string): string => (applicationId === '5' ? '1' : '2')
 /** Organization 1 has a network server of its own, organization 2 has none. */
 const hasOwn = async (organizationId: string): Promise<boolean> => organizationId === '1'
@@ -52,7 +55,15 @@ function open(isServedElsewhere: (applicationId: string) => boolean = () => fals
   const dispatcher = new TestDispatcher()
   const ready: NetworkServer[] = []
   const sink = { ready: (networkServer: NetworkServer) => void ready.push(networkServer) }
-  const server = new MqttNetworkServer({ dispatcher, sink, organizationOf, hasOwn, isServedElsewhere, naming })
+  const server = new MqttNetworkServer({
+    dispatcher,
+    sink,
+    organizationOf,
+    hasOwn,
+    presenceOf,
+    isServedElsewhere,
+    naming,
+  })
   return { dispatcher, ready, server }
 }
 
@@ -142,9 +153,35 @@ describe('a downlink to a network server on this broker', () => {
     }
   })
 
+  it('waits with a reason: whose network server never came, is away since when, or does not subscribe', async () => {
+    const { dispatcher, server } = open()
+    dispatcher.readers = []
+    const why = async (applicationId: string): Promise<unknown[]> => {
+      const answer = await server.handOver({ ...DOWNLINK, applicationId })
+      return answer.outcome === 'away' ? [answer.code, answer.reason] : [answer.outcome]
+    }
+    const own = 'the organization’s network server'
+    const shared = 'the deployment’s network server'
+    assert.deepEqual(await why('5'), ['network_server_never_connected', `${own} has not connected yet`])
+    assert.deepEqual(await why('6'), ['network_server_never_connected', `${shared} has not connected yet`])
+    presences.set('organization:1', Date.UTC(2026, 0, 2, 3, 4, 5))
+    presences.set('deployment', 'connected')
+    assert.deepEqual(await why('5'), ['network_server_away', `${own} has been away since 2026-01-02T03:04:05.000Z`])
+    const unsubscribed = `${shared} is connected, and does not subscribe to the command`
+    assert.deepEqual(await why('6'), ['network_server_not_subscribed', unsubscribed])
+    presences.clear()
+  })
+
   it('of an application that is gone goes to nobody', async () => {
     const dispatcher = new TestDispatcher()
-    const options = { dispatcher, sink: { ready: () => {} }, hasOwn, isServedElsewhere: () => false, naming }
+    const options = {
+      dispatcher,
+      sink: { ready: () => {} },
+      hasOwn,
+      presenceOf,
+      isServedElsewhere: () => false,
+      naming,
+    }
     const server = new MqttNetworkServer({ ...options, organizationOf: () => undefined })
     assert.equal((await server.handOver(DOWNLINK)).outcome, 'away')
     assert.deepEqual(dispatcher.sent, [])
@@ -231,6 +268,7 @@ async function openFarSide(sink: TestSink): Promise<FarSide> {
     sink,
     organizationOf,
     hasOwn: hasNone,
+    presenceOf,
     isServedElsewhere: is999,
     naming,
   })

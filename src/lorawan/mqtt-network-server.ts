@@ -4,6 +4,8 @@
  */
 import type { Dispatcher, ReaderFilter, ReaderListener } from '../broker/consumer.ts'
 import type { CommandNaming } from './command-naming.ts'
+import { nobodyReads } from './command-waits.ts'
+import type { Presence } from './command-waits.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from './network-server.ts'
 import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './network-servers/downlink-message.ts'
 import { commandTopic, parseTopicFilter } from './topics.ts'
@@ -14,6 +16,8 @@ export interface MqttNetworkServerOptions {
   readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
   /** Whether the organization has a network server of its own, connected or away: then none of the deployment gets its downlinks. */
   readonly hasOwn: (organizationId: string) => Promise<boolean>
+  /** When network servers of the tenant, or of the deployment, were connected last. */
+  readonly presenceOf: (tenant: string) => Presence
   /** True for applications whose downlinks another adapter takes. */
   readonly isServedElsewhere: (applicationId: string) => boolean
   /** Which applications' network servers name commands in their events. */
@@ -22,11 +26,11 @@ export interface MqttNetworkServerOptions {
 
 const TAKEN = { outcome: 'taken' } as const
 const NO_READER: HandOver = { outcome: 'away', reason: 'no network server is connected that subscribes to the command' }
-const OWN_AWAY: HandOver = {
+const NO_ROOM: HandOver = {
   outcome: 'away',
-  reason: 'the organization’s own network server does not read the command now',
+  code: 'network_server_busy',
+  reason: 'the network server has not acknowledged what it was sent before',
 }
-const NO_ROOM: HandOver = { outcome: 'away', reason: 'the network server has not acknowledged what it was sent before' }
 const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting down' }
 const ABANDONED: HandOver = { outcome: 'away', reason: 'the network server’s Session ended before it acknowledged' }
 
@@ -42,6 +46,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   readonly #sink: MqttNetworkServerOptions['sink']
   readonly #organizationOf: MqttNetworkServerOptions['organizationOf']
   readonly #hasOwn: MqttNetworkServerOptions['hasOwn']
+  readonly #presenceOf: MqttNetworkServerOptions['presenceOf']
   readonly #isServedElsewhere: MqttNetworkServerOptions['isServedElsewhere']
   readonly #naming: MqttNetworkServerOptions['naming']
 
@@ -52,6 +57,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     this.#sink = options.sink
     this.#organizationOf = options.organizationOf
     this.#hasOwn = options.hasOwn
+    this.#presenceOf = options.presenceOf
     this.#isServedElsewhere = options.isServedElsewhere
     this.#naming = options.naming
   }
@@ -75,7 +81,14 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   async #offerToOne(downlink: Downlink, organizationId: string): Promise<HandOver> {
     const ofOwn = await this.#offer(downlink, ({ tenant }) => tenant === `organization:${organizationId}`)
     if (ofOwn !== NO_READER) return ofOwn
-    return (await this.#hasOwn(organizationId)) ? OWN_AWAY : this.#offer(downlink)
+    if (await this.#hasOwn(organizationId))
+      return this.#away(`organization:${organizationId}`, 'the organization’s network server')
+    const ofAny = await this.#offer(downlink)
+    return ofAny === NO_READER ? this.#away('deployment', 'the deployment’s network server') : ofAny
+  }
+
+  #away(tenant: string, whose: string): HandOver {
+    return { outcome: 'away', ...nobodyReads(whose, this.#presenceOf(tenant)) }
   }
 
   #offer(downlink: Downlink, isFor?: ReaderFilter): Promise<HandOver> {

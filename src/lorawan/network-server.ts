@@ -4,6 +4,7 @@
  */
 
 import type { CommandObject } from './command.ts'
+import type { AwayCode } from './command-waits.ts'
 
 /** A validated downlink, ready to be sent: a command after its codec, where that is ours. */
 export interface Downlink {
@@ -56,7 +57,14 @@ export type HandOver =
    * It can't be reached or has no room: the downlink stays queued and is offered again. `isInDoubt`: it may have the downlink
    * nevertheless. `isOfDevice`: other devices' downlinks may be taken.
    */
-  | { readonly outcome: 'away'; readonly reason: string; readonly isInDoubt?: boolean; readonly isOfDevice?: boolean }
+  | {
+      readonly outcome: 'away'
+      readonly reason: string
+      /** Set where the reason may be told to the command's sender. */
+      readonly code?: AwayCode
+      readonly isInDoubt?: boolean
+      readonly isOfDevice?: boolean
+    }
   /** It has looked at the downlink and won't have it: the command has failed. */
   | { readonly outcome: 'refused'; readonly reason: string }
 

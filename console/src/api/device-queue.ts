@@ -14,8 +14,12 @@ export interface QueuedCommand {
   readonly leftQueueAt: string | null
   readonly transmittedAt: string | null
   readonly fCnt: number | null
+  /** The stable word of why it failed; "" where it has not. */
+  readonly code: string
   /** Why it failed; "" where it has not. */
   readonly error: string
+  /** For what it waits; "" where it waits for nothing. */
+  readonly waitReason: string
 }
 
 /** How often the list is asked for besides the events that change it. */

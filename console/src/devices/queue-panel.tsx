@@ -115,7 +115,7 @@ function Command({ devEui, command }: { readonly devEui: string; readonly comman
 
 /** What happened to a command, in order; a moment that is not known is null. */
 function stepsOf(command: QueuedCommand): [at: string | null, text: string][] {
-  const { state, createdAt, leftQueueAt, transmittedAt, fCnt, error } = command
+  const { state, createdAt, leftQueueAt, transmittedAt, fCnt, code, error, waitReason } = command
   const frame = fCnt === null ? '' : `, frame ${fCnt}`
   const steps: [string | null, string][] = [[createdAt, 'The service took it.']]
   if (leftQueueAt !== null && !['expired', 'cancelled'].includes(state)) {
@@ -123,7 +123,8 @@ function stepsOf(command: QueuedCommand): [at: string | null, text: string][] {
   }
   if (transmittedAt !== null) steps.push([transmittedAt, `A gateway sent it${frame}.`])
   const last = LAST_STEPS[state]
-  if (last !== undefined) steps.push([null, error === '' ? last : `${last} ${error}`])
+  if (last !== undefined) steps.push([null, error === '' || REPEATED.has(code) ? last : `${last} ${error}`])
+  if (waitReason !== '') steps.push([null, `Waiting: ${waitReason}.`])
   return steps
 }
 
@@ -135,3 +136,6 @@ const LAST_STEPS: Readonly<Record<string, string>> = {
   expired: 'It waited until it expired.',
   cancelled: 'It was cancelled before it was sent.',
 }
+
+/** The sentences of these codes say what the last step says. */
+const REPEATED: ReadonlySet<string> = new Set(['command_expired', 'command_cancelled'])

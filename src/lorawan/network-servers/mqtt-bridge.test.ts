@@ -381,6 +381,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
     const answer = await test.bridge.handOver(downlink('5'))
     assert.deepEqual(answer, {
       outcome: 'away',
+      code: 'network_server_not_subscribed',
       reason: 'no network server subscribes to commands at the MQTT broker',
     })
     await neighbour.client.subscribeAsync('application/+/device/+/command/down', { qos: 1 })

@@ -97,10 +97,14 @@ export class MqttBridge implements NetworkServer {
     const refusal = undeliverable(downlink, this.#parts.naming, applicationId)
     if (refusal !== undefined) return refusal
     const connection = this.#connection
-    if (connection === undefined) return { outcome: 'away', reason: NOT_CONNECTED }
+    if (connection === undefined) return { outcome: 'away', code: 'network_server_away', reason: NOT_CONNECTED }
     if (!connection.hasRoom) {
       this.#isWanted = true
-      return { outcome: 'away', reason: 'the MQTT broker has not acknowledged the downlinks before it' }
+      return {
+        outcome: 'away',
+        code: 'network_server_busy',
+        reason: 'the MQTT broker has not acknowledged the downlinks before it',
+      }
     }
     const topicName = this.#settings.commandTopic.write({ applicationId, devEui: downlink.devEui })
     try {
@@ -126,7 +130,11 @@ export class MqttBridge implements NetworkServer {
 
   #nobodyThere(): HandOver {
     this.#offerLater()
-    return { outcome: 'away', reason: 'no network server subscribes to commands at the MQTT broker' }
+    return {
+      outcome: 'away',
+      code: 'network_server_not_subscribed',
+      reason: 'no network server subscribes to commands at the MQTT broker',
+    }
   }
 
   #offerLater(): void {
