@@ -1,4 +1,4 @@
-// npm run build: dist/ from src/ and simulator/, and dist/console from console/.
+// npm run build: dist/ from src/ and simulator/, dist/console from console/, and dist/docs from docs/.
 import { ensureBuilt, ensureInstalled } from './setup.mjs'
 
 ensureInstalled()

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
@@ -12,6 +12,7 @@ const installStamp = join(root, 'node_modules', '.fieldgate-install')
 const programs = ['src', 'simulator']
 const programsStamp = join(root, 'dist', '.fieldgate-build')
 const consoleStamp = join(root, 'dist', 'console', '.fieldgate-build')
+const documentationStamp = join(root, 'dist', 'docs', '.fieldgate-build')
 
 const digest = (/** @type {readonly string[]} */ parts) => {
   const hash = createHash('sha256')
@@ -48,10 +49,11 @@ export function ensureInstalled() {
   writeFileSync(installStamp, wanted)
 }
 
-/** Compiles src/ and simulator/, and the console, to dist/, each unless it comes from these very files. */
+/** Compiles src/ and simulator/, the console and the documentation to dist/, each unless it comes from these very files. */
 export function ensureBuilt() {
   buildPrograms()
   buildConsole()
+  buildDocumentation()
 }
 
 function buildPrograms() {
@@ -77,6 +79,23 @@ function buildConsole() {
   writeFileSync(consoleStamp, wanted)
 }
 
+function buildDocumentation() {
+  const linked = filesOf(['examples']).filter((name) => !name.split(sep).includes('target'))
+  const settings = ['src/config.ts', 'src/setting-kinds.ts']
+  const wanted = stampOf([
+    ...filesOf(['docs', 'site']),
+    ...linked,
+    ...settings,
+    'README.md',
+    'CHANGELOG.md',
+    'package-lock.json',
+  ])
+  if (read(documentationStamp) === wanted) return
+  console.error('Building the documentation ...')
+  run(join('..', 'site', 'build.ts'), [])
+  writeFileSync(documentationStamp, wanted)
+}
+
 /** The files of folders, as paths from the root, in an order that never changes. */
 function filesOf(/** @type {readonly string[]} */ folders) {
   return (
@@ -94,7 +113,7 @@ function stampOf(/** @type {readonly string[]} */ names) {
   return digest(names.flatMap((name) => [name, readFileSync(join(root, name), 'utf8')]))
 }
 
-/** Runs a program of the packages on the pinned Node. */
+/** Runs a program, by its path from the packages, on the pinned Node. */
 function run(/** @type {string} */ program, /** @type {readonly string[]} */ args) {
   const stdio = /** @type {const} */ (['ignore', 'inherit', 'inherit'])
   const result = spawnSync(pinnedNode, [join(root, 'node_modules', program), ...args], { cwd: root, stdio })

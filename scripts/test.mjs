@@ -33,6 +33,7 @@ if (wanted.length === 0) {
     ['lint', 'oxlint', '--type-aware', '--deny-warnings'],
     ['types', 'tsc', '--noEmit'],
     ['types of the console', 'tsc', '--noEmit', '-p', 'console'],
+    ['types of the documentation', 'tsc', '--noEmit', '-p', 'site/browser'],
     ['dead code', 'knip'],
   ]) {
     const result = spawnSync(join(root, 'node_modules', '.bin', command), args, {
@@ -51,7 +52,7 @@ if (wanted.length === 0) {
   ensureDebianPackages()
 }
 
-const files = ['src', 'console', 'simulator', 'bench', 'test']
+const files = ['src', 'console', 'simulator', 'site', 'bench', 'test']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )

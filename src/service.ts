@@ -49,10 +49,9 @@ import { openNetworkServers, readNetworkServersFile } from './network-servers.ts
 import { listening, StartFailure } from './start-failure.ts'
 import { createTelemetry } from './telemetry.ts'
 
-/** Where the build puts the console: beside this file's own build, or below `dist/` when this runs from its source. */
-const CONSOLE_DIRECTORY = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? '../dist/console/' : '../console/', import.meta.url),
-)
+/** Where the build puts the pages: beside this file's own build, or below `dist/` when this runs from its source. */
+const CONSOLE_DIRECTORY = builtPages('console')
+const DOCUMENTATION_DIRECTORY = builtPages('docs')
 /** How often deadlines of connections and Sessions are looked at. */
 const TICK_MS = 1_000
 /** How often it is written when devices were last seen. */
@@ -237,6 +236,7 @@ async function compose(
       certificateAuthority: certificates.caFile === undefined ? undefined : await readFile(certificates.caFile, 'utf8'),
     },
     consoleDirectory: CONSOLE_DIRECTORY,
+    documentationDirectory: DOCUMENTATION_DIRECTORY,
   })
   let httpClosed: Promise<void> | undefined
   const closeHttp = (): Promise<void> => (httpClosed ??= http.close())
@@ -429,4 +429,8 @@ async function shutDown(broker: Broker, log: Log, cleanups: Cleanup[]): Promise<
   log.info({ connections: broker.counters.connections }, 'service.stopping')
   await runCleanups(cleanups)
   log.info({}, 'service.stopped')
+}
+
+function builtPages(name: 'console' | 'docs'): string {
+  return fileURLToPath(new URL(`${import.meta.url.endsWith('.ts') ? '../dist' : '..'}/${name}/`, import.meta.url))
 }

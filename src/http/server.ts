@@ -20,6 +20,7 @@ import { collectMethods } from './method-not-allowed.ts'
 import { addBrokerTokenRoutes } from './broker-tokens.ts'
 import type { BrokerViews } from './broker-views.ts'
 import { openConsoleFiles, type ConsoleFiles } from './console-files.ts'
+import { openDocumentation, type Documentation } from './documentation.ts'
 import { addConnectionRoutes } from './connections.ts'
 import { addConsoleSessionRoutes } from './console-session.ts'
 import { addDeploymentRoutes, type DeploymentView } from './deployment.ts'
@@ -83,6 +84,8 @@ export interface HttpServerOptions {
   readonly deployment: DeploymentView
   /** The folder of the built console; without it there is no console. */
   readonly consoleDirectory?: string
+  /** The folder of the built documentation; without it a page says that there is none. */
+  readonly documentationDirectory?: string
 }
 
 /** Connections that have not asked anything yet, and what bounds them. */
@@ -120,7 +123,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   app.setValidatorCompiler(compileValidator)
   readJsonStrictly(app)
   refuseWhileClosing(app)
-  answerErrors(app, await filesOf(options))
+  const documentation = await openDocumentation(options.documentationDirectory)
+  answerErrors(app, [documentation, await filesOf(options)])
   logRequests(app, options.metrics)
   addSecurityHeaders(app, options.settings)
   // The browsable reference adds routes of its own; all of them are public.
@@ -260,15 +264,15 @@ function refuseWhileClosing(app: HttpApp): void {
   })
 }
 
-/** The console's files are what nobody's path may still be: they need no routes, which are the API's. */
-function answerErrors(app: HttpApp, consoleFiles: ConsoleFiles | undefined): void {
+/** The pages of people are what nobody's path may still be: they need no routes, which are the API's. The first one that answers does. */
+function answerErrors(app: HttpApp, pages: readonly (Documentation | ConsoleFiles | undefined)[]): void {
   app.setErrorHandler((error, request, reply) => {
     const { status, headers, body, unexpected } = answerFor(error)
     if (unexpected) request.log.error({ err: error, route: request.routeOptions.url }, 'request.failed')
     return reply.code(status).headers(headers).send(body)
   })
   app.setNotFoundHandler((request, reply) => {
-    if (consoleFiles?.answer(request, reply) === true) return reply
+    if (pages.some((some) => some?.answer(request, reply) === true)) return reply
     if (!app.supportedMethods.includes(request.method)) {
       throw new RequestRefused('unimplemented', `${request.method} is not supported`, 'method_not_supported')
     }

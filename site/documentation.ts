@@ -1,0 +1,89 @@
+/** All pages of the documentation, with their links checked against each other, and what the search looks through. */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { extname, join, posix } from 'node:path'
+import { settingsTable } from '../src/config.ts'
+import type { SearchIndex } from './browser/search.ts'
+import { renderMarkdown, type RenderedPage, type Resolve } from './markdown.ts'
+import { pageGroups, type PageGroup, type PageSource } from './pages.ts'
+import { addressOf, REFERENCE_ADDRESS } from './template.ts'
+
+/** A page and where it comes from. */
+export interface DocumentationPage {
+  readonly source: PageSource
+  readonly rendered: RenderedPage
+}
+
+/** Everything that the build writes, but the frame. */
+export interface Documentation {
+  readonly groups: readonly PageGroup[]
+  readonly pages: readonly DocumentationPage[]
+  /** Pictures and programs that pages link to: from the root of the repository, and below /docs. */
+  readonly files: ReadonlyMap<string, string>
+  readonly index: SearchIndex
+}
+
+/** Where the table of the settings goes, which is made from the source. */
+const SETTINGS_PLACEHOLDER = '<!-- table of settings -->'
+
+/** Pictures as they are; everything else that is linked is shown as text. */
+const PICTURES = new Set(['.webp', '.svg'])
+
+/** Reads and renders all pages of the repository at `root`. Throws where a link leads nowhere, with all such links. */
+export function readDocumentation(root: string): Documentation {
+  const groups = pageGroups(root)
+  const sources = groups.flatMap(({ pages }) => pages)
+  const byFile = new Map(sources.map((source) => [source.file, source]))
+  const files = new Map<string, string>()
+  const faults: string[] = []
+  const pages = sources.map((source): DocumentationPage => {
+    const text = readFileSync(join(root, source.file), 'utf8').replace(SETTINGS_PLACEHOLDER, settingsTable)
+    const resolve: Resolve = (href) => {
+      if (/^(?:https?|mailto):/.test(href) || href === REFERENCE_ADDRESS) return { address: href }
+      const [path = '', anchor] = href.split('#')
+      const target = posix.join(posix.dirname(source.file), path).replace(/\/$/, '')
+      const page = byFile.get(target) ?? byFile.get(`${target}/README.md`)
+      if (page !== undefined) {
+        return { address: addressOf(page) + (anchor === undefined ? '' : `#${anchor}`), page: page.path }
+      }
+      if (!existsSync(join(root, target))) faults.push(`${source.file}: ${href} leads nowhere`)
+      else if (statSync(join(root, target)).isFile()) {
+        const below = fileAddress(target)
+        files.set(target, below)
+        return { address: `/docs${below}` }
+      }
+      return undefined
+    }
+    return { source, rendered: renderMarkdown(text, { resolve, isCodes: source.file === 'docs/errors.md' }) }
+  })
+  faults.push(...lostAnchors(pages))
+  if (faults.length > 0) throw new Error(`Links of the documentation:\n${faults.join('\n')}`)
+  return { groups, pages, files, index: searchIndex(pages) }
+}
+
+/** `docs/images/a.webp` is `/images/a.webp`; `examples/clients/c/events.c` is `/examples/clients/c/events.c.txt`. */
+function fileAddress(target: string): string {
+  const below = target.startsWith('docs/') ? target.slice('docs'.length) : `/${target}`
+  return PICTURES.has(extname(target)) ? below : `${below}.txt`
+}
+
+function lostAnchors(pages: readonly DocumentationPage[]): string[] {
+  const byPath = new Map(pages.map(({ source, rendered }) => [source.path, rendered]))
+  return pages.flatMap(({ source, rendered }) =>
+    rendered.links
+      .filter(({ path, anchor }) => {
+        const target = path === '#' ? rendered : byPath.get(path)
+        return anchor !== '' && target?.anchors.has(anchor) !== true
+      })
+      .map(({ written }) => `${source.file}: ${written} has no such anchor`),
+  )
+}
+
+function searchIndex(pages: readonly DocumentationPage[]): SearchIndex {
+  return pages.map(({ source, rendered: { title, sections } }) => ({
+    name: source.name,
+    title,
+    address: addressOf(source),
+    weight: source.weight,
+    sections: sections.map(({ anchor, heading, text }) => [anchor, heading, text]),
+  }))
+}

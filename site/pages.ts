@@ -1,0 +1,101 @@
+/** Which files of the repository are pages of the documentation, in which order, and at which address. */
+import { globSync } from 'node:fs'
+import { posix } from 'node:path'
+
+/** One page. */
+export interface PageSource {
+  /** From the root of the repository: `docs/network-servers/mqtt.md`. */
+  readonly file: string
+  /** Below /docs: `/network-servers/mqtt`; empty for the first page. */
+  readonly path: string
+  /** What the navigation calls it. */
+  readonly name: string
+  /** How much a hit on this page counts in the search, of 1. */
+  readonly weight: number
+}
+
+/** A heading of the navigation, and the pages below it. */
+export interface PageGroup {
+  readonly name: string
+  readonly pages: readonly PageSource[]
+}
+
+type Entry = readonly [file: string, name: string, weight?: number]
+
+const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
+  Start: [
+    ['docs/index.md', 'Welcome'],
+    ['README.md', 'What it is, and five minutes'],
+    ['docs/first-device.md', 'Your first device'],
+    ['docs/glossary.md', 'Words'],
+  ],
+  Use: [
+    ['docs/mqtt.md', 'MQTT'],
+    ['docs/clients.md', 'Clients'],
+    ['docs/commands.md', 'Commands'],
+    ['docs/history.md', 'History and replay'],
+    ['docs/codecs.md', 'Codecs'],
+    ['docs/console.md', 'Console'],
+    ['docs/api.md', 'HTTP API'],
+    ['docs/errors.md', 'Errors'],
+  ],
+  Operate: [
+    ['docs/settings.md', 'Settings'],
+    ['docs/network-servers/README.md', 'Network servers'],
+    ['docs/network-servers/mqtt.md', 'ChirpStack by MQTT'],
+    ['docs/network-servers/bridge.md', 'Beside another broker'],
+    ['docs/network-servers/chirpstack-grpc.md', 'ChirpStack by gRPC'],
+    ['docs/network-servers/webhooks.md', 'Webhooks'],
+    ['docs/network-servers/guarantees.md', 'Guarantees of each way'],
+    ['docs/durability.md', 'Durability and backup'],
+    ['docs/simulator.md', 'Simulator'],
+  ],
+  Inside: [
+    ['docs/architecture.md', 'Architecture', 0.7],
+    ['docs/performance.md', 'Performance', 0.5],
+    ['docs/faults.md', 'Faults', 0.6],
+    ['docs/conformance.md', 'Conformance', 0.3],
+    ['CHANGELOG.md', 'Changes', 0.4],
+  ],
+}
+
+const DECISIONS = 'docs/decisions/*.md'
+const MENTIONED = { from: 'Operate', folder: 'docs/*.md' } as const
+
+/**
+ * The pages of the repository at `root`. A file of docs/ that the list does not name comes last of its group, by its own name: a new page is
+ * never lost.
+ */
+export function pageGroups(root: string): readonly PageGroup[] {
+  const there = new Set(globSync(['README.md', 'CHANGELOG.md', 'docs/**/*.md'], { cwd: root }))
+  const listed = new Set(Object.values(GROUPS).flatMap((entries) => entries.map(([file]) => file)))
+  const groups = Object.entries(GROUPS).map(([name, entries]) => {
+    const own = entries.filter(([file]) => there.has(file)).map(pageOf)
+    return { name, pages: name === MENTIONED.from ? [...own, ...unlisted(root, listed)] : own }
+  })
+  const decisions = globSync(DECISIONS, { cwd: root }).toSorted()
+  const pages = decisions.map((file) => pageOf([file, nameOf(file), 0.4]))
+  return pages.length === 0 ? groups : [...groups, { name: 'Decisions', pages }]
+}
+
+function unlisted(root: string, listed: ReadonlySet<string>): PageSource[] {
+  const others = globSync([MENTIONED.folder, 'docs/*/*.md'], { cwd: root }).filter(
+    (file) => !listed.has(file) && !file.startsWith('docs/decisions/'),
+  )
+  return others.toSorted().map((file) => pageOf([file, nameOf(file)]))
+}
+
+function pageOf([file, name, weight = 1]: Entry): PageSource {
+  return { file, path: pathOf(file), name, weight }
+}
+
+function pathOf(file: string): string {
+  if (file === 'docs/index.md') return ''
+  const below = file.startsWith('docs/') ? file.slice('docs'.length) : `/${file.toLowerCase()}`
+  return below.replace(/(?:\/README)?\.md$/, '')
+}
+
+/** `docs/decisions/0001-pinned-node.md` is `0001 pinned node`. */
+function nameOf(file: string): string {
+  return posix.basename(file, '.md').replaceAll('-', ' ')
+}
