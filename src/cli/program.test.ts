@@ -211,7 +211,7 @@ describe('the command line where no service runs', () => {
     const dry = await shell(`import ${file} --application alpine/water --dry-run`)
     assert.equal(dry.code, 1)
     assert.match(dry.out, /2 devices would be created/)
-    assert.match(dry.error, /^line 4: devEUI: must be 16 hexadecimal digits$/m)
+    assert.match(dry.error, /^line 4 nonsense: devEUI: must be 16 hexadecimal digits$/m)
     assert.match(dry.error, /1 of 3 rows were refused/)
     assert.equal((await json(shell, 'device list'))['totalCount'], '1')
     const real = await shell(`import ${file} --application alpine/water --json`)
