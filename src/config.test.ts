@@ -73,6 +73,13 @@ describe('the settings', () => {
     assert.equal(faultsOf({ FIELDGATE_TLS_KEY_FILE: 'a.pem' })[0]?.name, 'FIELDGATE_TLS_CERT_FILE')
   })
 
+  for (const given of ['0.0.0.0', '::']) {
+    it(`refuse ${given} as the public host, which nobody can open`, () => {
+      assert.equal(faultsOf({ FIELDGATE_PUBLIC_HOST: given })[0]?.name, 'FIELDGATE_PUBLIC_HOST')
+      assert.equal(settingsOf({ FIELDGATE_HOST: given }).host, given)
+    })
+  }
+
   it('refuse one port for two listeners, except 0', () => {
     assert.equal(faultsOf({ FIELDGATE_HTTPS_PORT: '8883' })[0]?.name, 'FIELDGATE_MQTTS_PORT')
     settingsOf({ FIELDGATE_HTTPS_PORT: '0', FIELDGATE_MQTTS_PORT: '0' })

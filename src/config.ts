@@ -250,6 +250,10 @@ function crossFaults(settings: Settings): SettingFault[] {
   if (tlsKeyFile !== undefined && tlsCertFile === undefined) {
     faults.push({ name: definitions.tlsCertFile.name, reason: `must be set when ${definitions.tlsKeyFile.name} is` })
   }
+  if (settings.publicHost === '0.0.0.0' || settings.publicHost === '::') {
+    const reason = `must be a name or an address that clients can connect to; ${definitions.host.name} is the one to listen on`
+    faults.push({ name: definitions.publicHost.name, given: settings.publicHost, reason })
+  }
   if (settings.httpsPort === settings.mqttsPort && settings.httpsPort !== 0) {
     const reason = `must differ from ${definitions.httpsPort.name}`
     faults.push({ name: definitions.mqttsPort.name, given: String(settings.mqttsPort), reason })

@@ -1,6 +1,7 @@
 /** The composition root: one running service out of its settings. The only place where all rooms meet. */
 import { randomBytes } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { AccessPolicy } from './access/policy.ts'
@@ -211,7 +212,7 @@ async function compose(
     clock: systemClock,
     log: log.child({ room: 'http' }),
     settings: {
-      baseUrl: `https://${settings.publicHost}:${settings.httpsPort}`,
+      baseUrl: urlOf(settings, settings.httpsPort),
       brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
       brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
     },
@@ -244,7 +245,12 @@ async function compose(
   const limiter = new AddressLimiter(MQTT_ADDRESS_LIMITS)
   serveWebSocket(http.server, broker, limiter)
   const httpsAddress = await listening('FIELDGATE_HTTPS_PORT', settings.httpsPort, () =>
-    http.listen({ host: settings.host, port: settings.httpsPort }),
+    http.listen({
+      host: settings.host,
+      port: settings.httpsPort,
+      // Fastify does not see that its server speaks TLS.
+      listenTextResolver: (address) => `listening at ${address.replace(/^http:/, 'https:')}`,
+    }),
   )
   const httpsPort = Number(new URL(httpsAddress).port)
   const mqtts = await listening('FIELDGATE_MQTTS_PORT', settings.mqttsPort, () =>
@@ -270,18 +276,26 @@ async function compose(
   // Only now: a start that ends before it listens must not make an admin whose password nobody is shown.
   await ensureFirstAdmin(registry, settings.adminPassword, options.showFirstAdminPassword ?? (() => {}))
   await directory.announce({ host: settings.host, port: httpsPort, certFile: certificates.certFile })
-  log.info({ httpsPort, mqttsPort: mqtts.port, dataDirectory: directory.path }, 'service.started')
+  log.info(
+    { console: urlOf(settings, httpsPort), httpsPort, mqttsPort: mqtts.port, dataDirectory: directory.path },
+    'service.started',
+  )
 
   let closing: Promise<void> | undefined
   return {
     addresses: {
-      https: `https://${settings.publicHost}:${httpsPort}`,
+      https: urlOf(settings, httpsPort),
       mqtts: { host: settings.publicHost, port: mqtts.port },
     },
     caFile: certificates.caFile,
     registry,
     close: () => (closing ??= shutDown(broker, log, cleanups)),
   }
+}
+
+/** Where people and programs reach this service, by the name that they know it by. */
+function urlOf({ publicHost }: Settings, port: number): string {
+  return `https://${isIP(publicHost) === 6 ? `[${publicHost}]` : publicHost}:${port}`
 }
 
 /** What is gathered until the broker has closed is written before the registry closes. */

@@ -106,6 +106,26 @@ describe('fieldgate serve', () => {
     assert.doesNotMatch(output.out, /First start/)
   })
 
+  it('logs addresses as they are to be opened: https, by the public host', async () => {
+    const { child, output, seen, ended } = serve('one', {
+      FIELDGATE_HOST: '0.0.0.0',
+      FIELDGATE_PUBLIC_HOST: 'fg.example.org',
+    })
+    await seen(/service\.started/)
+    child.kill('SIGTERM')
+    await ended
+    const lines = output.error
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    const started = lines.find(({ message }) => message === 'service.started')
+    assert.equal(started?.['console'], `https://fg.example.org:${String(started?.['httpsPort'])}`)
+    assert.ok(
+      lines.some(({ message }) => message === `listening at https://127.0.0.1:${String(started?.['httpsPort'])}`),
+    )
+    assert.doesNotMatch(output.error + output.out, /http:\/\//)
+  })
+
   it('keeps what it writes to its user', async () => {
     for (const name of await readdir(join(scratch, 'one'))) {
       const { mode } = await stat(join(scratch, 'one', name))

@@ -44,6 +44,16 @@ test('every path that a browser opens is the page, and each answer has a nonce o
   assert.equal(nonces.size, 4)
 })
 
+for (const accept of [undefined, '*/*', 'application/json', 'image/png', 'text/plain;q=0.1', '']) {
+  test(`the root answers 200 to Accept: ${accept ?? '(none)'}`, async () => {
+    const headers = accept === undefined ? {} : { accept }
+    const page = await get('/', headers)
+    assert.equal(page.statusCode, 200)
+    assert.equal(page.headers['content-type'], 'text/html; charset=utf-8')
+    assert.equal((await deployment.ask(undefined, { method: 'HEAD', url: '/', headers })).statusCode, 200)
+  })
+}
+
 test('no script may run that is not a file of this origin, and nothing may frame the page', async () => {
   const policy = String((await get('/', BROWSER)).headers['content-security-policy']).split('; ')
   assert.ok(policy.includes("script-src 'self'"))

@@ -46,9 +46,12 @@ export async function openConsoleFiles(directory: string): Promise<ConsoleFiles>
   }
 }
 
-/** Every path that a browser opens is a page of the console; programs ask for other types and get their 404. */
+/**
+ * Every path that a browser opens is a page of the console; programs ask for other types and get their 404. But `/` is there for everybody: many
+ * a load balancer and uptime monitor asks for it, with any Accept or none.
+ */
 function isNavigation(request: FastifyRequest, path: string): boolean {
-  return (request.headers.accept ?? '').includes('text/html') && !NOT_PAGES.test(path)
+  return path === '/' || ((request.headers.accept ?? '').includes('text/html') && !NOT_PAGES.test(path))
 }
 
 function sendPage(reply: FastifyReply, page: string | undefined): void {
