@@ -228,11 +228,17 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
 }
 
+/** How the process that holds a data directory introduced itself; undefined where there is none. */
+export async function readIntroduction(path: string): Promise<Holder | undefined> {
+  const holder = parseHolder(await readFile(join(path, 'instance.json'), 'utf8').catch(() => ''))
+  return holder !== undefined && !isFromTheDead(holder) ? holder : undefined
+}
+
 /** The holder's introduction. It is written just after the lock is taken, so it is waited for, two seconds at most. */
 async function readHolder(path: string): Promise<Holder | undefined> {
   for (let attempt = 0; attempt < 40; attempt += 1) {
-    const holder = parseHolder(await readFile(join(path, 'instance.json'), 'utf8').catch(() => ''))
-    if (holder !== undefined && !isFromTheDead(holder)) return holder
+    const holder = await readIntroduction(path)
+    if (holder !== undefined) return holder
     await wait(50)
   }
   return undefined

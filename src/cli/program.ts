@@ -6,6 +6,7 @@ import { addApplicationCommands } from './application-commands.ts'
 import { CommandFailure } from './command-failure.ts'
 import { addDataCommands } from './data-commands.ts'
 import { addDeviceCommands } from './device-commands.ts'
+import { addHealthCommand } from './health-command.ts'
 import { addImportCommand } from './import-command.ts'
 import { addKeyCommands } from './key-commands.ts'
 import { addNetworkServerCommands } from './network-server-commands.ts'
@@ -63,6 +64,7 @@ Examples:
   fieldgate token create --organization alpine-valley-water --user anna`,
     )
   addServiceCommands(program, terminal, exit)
+  addHealthCommand(program, terminal)
   addDataCommands(program, terminal, exit)
   addOrganizationCommands(program, terminal)
   addUserCommands(program, terminal)

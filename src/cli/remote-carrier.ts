@@ -22,9 +22,10 @@ export interface AuthorizedService extends ServiceAddress {
 
 /**
  * Carries requests to the running service. The connection is good only with the very certificate of `certFile`: its names may be
- * those of the public host, while the address is this machine's loopback, and no authority can vouch for another.
+ * those of the public host, while the address is this machine's loopback, and no authority can vouch for another. Without `jwt` for what
+ * needs no credential.
  */
-export async function createRemoteCarrier(options: AuthorizedService): Promise<Carrier> {
+export async function createRemoteCarrier(options: ServiceAddress & { readonly jwt?: string }): Promise<Carrier> {
   const agent = await trustingAgent(options.certFile)
   return {
     send: (method, path, body) => {
@@ -33,7 +34,7 @@ export async function createRemoteCarrier(options: AuthorizedService): Promise<C
         reject(new CommandFailure(`The service at ${options.httpsAddress} can’t be reached: ${error.message}.`))
       const headers = {
         accept: 'application/json',
-        'grpc-metadata-authorization': `Bearer ${options.jwt}`,
+        ...(options.jwt === undefined ? {} : { 'grpc-metadata-authorization': `Bearer ${options.jwt}` }),
         ...(body === undefined ? {} : { 'content-type': body.type, 'content-length': Buffer.byteLength(body.content) }),
       }
       const outgoing = request(new URL(path, options.httpsAddress), { method, headers, agent, timeout: TIMEOUT_MS })

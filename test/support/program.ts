@@ -135,7 +135,11 @@ export async function runProgram(
 }
 
 /** Runs a program that must succeed, and answers its standard output. */
-export async function outputOf(command: string, args: readonly string[], options?: ProgramOptions): Promise<string> {
+export async function outputOf(
+  command: string,
+  args: readonly string[],
+  options?: ProgramOptions & { readonly ms?: number },
+): Promise<string> {
   const { code, stdout, stderr } = await runProgram(command, args, options)
   assert.equal(code, 0, `${command} ended with ${code}: ${stderr}${stdout}`)
   return stdout
