@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { launch } from './launch.mjs'
+import { launch, nodePackage } from './launch.mjs'
 
 const main = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
 const isNewEnough = Number(process.versions.node.split('.')[0]) >= 24
@@ -26,7 +26,7 @@ if (!existsSync(main)) {
 /** The Node that came with the package: in its own node_modules, or in one above, where npm puts what packages share. */
 function pinnedNode() {
   for (let folder = fileURLToPath(new URL('..', import.meta.url)); ; folder = dirname(folder)) {
-    const candidate = join(folder, 'node_modules', '.bin', 'node')
+    const candidate = join(folder, 'node_modules', nodePackage(), 'bin', 'node')
     if (existsSync(candidate)) return candidate
     if (dirname(folder) === folder) return undefined
   }

@@ -6,6 +6,11 @@ const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
 /** How npm runs a script: by a shell that neither passes signals on nor waits when it gets one. */
 const SCRIPT_SHELL = /^(?:\S*\/)?(?:ba|da|z|k)?sh -c /
 
+/** The package with the pinned Node of this platform, an optional dependency of package.json. */
+export function nodePackage() {
+  return `${process.platform === 'darwin' ? 'node-bin' : 'node'}-${process.platform}-${process.arch}`
+}
+
 /**
  * The programs above this one that must live for as long as it does, nearest first: none, unless npm (or a package manager like it) started
  * this. A signal to npm or to its shell ends them and never comes here; the service notices by this list, and stops.

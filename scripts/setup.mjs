@@ -4,10 +4,11 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { nodePackage } from '../bin/launch.mjs'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
-/** The pinned Node's binary, installed as a package for this platform. */
-export const pinnedNode = join(root, 'node_modules', '.bin', 'node')
+/** The pinned Node's binary, installed as a package for this platform. Not its link in `.bin`, which older versions of npm (9) do not make. */
+export const pinnedNode = join(root, 'node_modules', nodePackage(), 'bin', 'node')
 const installStamp = join(root, 'node_modules', '.fieldgate-install')
 const programs = ['src', 'simulator']
 const programsStamp = join(root, 'dist', '.fieldgate-build')
