@@ -96,6 +96,41 @@ describe('the settings', () => {
     })
   }
 
+  for (const [given, value] of [
+    ['https://app.example.org', ['https://app.example.org']],
+    ['https://App.example.org:8443, http://localhost:5173', ['https://app.example.org:8443', 'http://localhost:5173']],
+    ['capacitor://localhost', ['capacitor://localhost']],
+  ] as const) {
+    it(`take ${given} as origins`, () => {
+      assert.deepEqual(settingsOf({ FIELDGATE_ALLOWED_ORIGINS: given }).allowedOrigins, value)
+    })
+  }
+
+  const manyOrigins = Array.from({ length: 101 }, (_, index) => `https://a${index}.example.org`).join()
+  for (const given of [
+    '*',
+    'null',
+    'app.example.org',
+    'https://a.example.org/',
+    'https://a.example.org/app',
+    'https://a.example.org:443',
+    'https://a.example.org,',
+    'https://u@a.example.org',
+    'https://*.example.org',
+    'javascript:alert(1)',
+    manyOrigins,
+  ]) {
+    it(`refuse ${given.slice(0, 30)} as origins`, () => {
+      assert.match(faultsOf({ FIELDGATE_ALLOWED_ORIGINS: given })[0]?.reason ?? '', /origins/)
+    })
+  }
+
+  it('turn HSTS on only when told so', () => {
+    assert.equal(settingsOf({}).strictTransportSecurity, 'false')
+    assert.equal(settingsOf({ FIELDGATE_HSTS: 'true' }).strictTransportSecurity, 'true')
+    assert.equal(faultsOf({ FIELDGATE_HSTS: 'yes' })[0]?.name, 'FIELDGATE_HSTS')
+  })
+
   it('take other defaults, which the environment overrides', () => {
     const defaults = { FIELDGATE_HOST: '127.0.0.1', FIELDGATE_HTTPS_PORT: '1443' }
     const settings = settingsOf({ FIELDGATE_HTTPS_PORT: '2443' }, defaults)

@@ -3,7 +3,8 @@
  * `definitions` below is the one table from which the parser, `fieldgate settings`, the help texts and the README derive.
  */
 import { hostname } from 'node:os'
-import { choice, host, integer, optionalPath, path, secret } from './setting-kinds.ts'
+import { fileVariable, readSecret } from './secret-file.ts'
+import { choice, host, integer, optionalPath, origins, path, secret } from './setting-kinds.ts'
 import type { Definition } from './setting-kinds.ts'
 
 /** The `FIELDGATE_*` variables that are set, as given. An empty one counts as not set, as in most shells' idiom `NAME= command`. */
@@ -58,6 +59,18 @@ export const definitions = {
     minimumLength: 10,
     maximumLength: 128,
     description: 'The password of the first user `admin`, which is made at the first start. Ignored later.',
+  }),
+  allowedOrigins: origins({
+    name: 'FIELDGATE_ALLOWED_ORIGINS',
+    description:
+      'Web pages that may use the HTTP API and MQTT over WebSocket from a browser, besides the console: `https://app.example.org`, several with commas.',
+  }),
+  strictTransportSecurity: choice({
+    name: 'FIELDGATE_HSTS',
+    default: 'false',
+    choices: ['true', 'false'],
+    description:
+      'Whether browsers are told to use HTTPS alone for this host name, for a year (HSTS). Only with a certificate that they trust.',
   }),
   brokerTokenDefaultTtlSeconds: integer({
     name: 'FIELDGATE_BROKER_TOKEN_DEFAULT_TTL_SECONDS',
@@ -169,8 +182,32 @@ export type Settings = {
   readonly [Key in keyof typeof definitions]: (typeof definitions)[Key] extends Definition<infer Value> ? Value : never
 }
 
-/** Names of this product that are no settings of the service: what the command line reads by itself, and what its launcher tells it. */
-const otherNames = ['FIELDGATE_PASSWORD', 'FIELDGATE_LAUNCHERS'] as const
+/** What the command line reads by itself, for the same tables. */
+const commandLineVariables: readonly Variable[] = [
+  {
+    name: 'FIELDGATE_PASSWORD',
+    accepts: 'a text',
+    defaultText: 'asked for',
+    description:
+      'For the command line alone: the password that `fieldgate user create` and `fieldgate user set-password` set.',
+    isSecret: true,
+  },
+]
+
+/** What `bin/launch.mjs` tells the program; not for people. */
+const LAUNCHERS = 'FIELDGATE_LAUNCHERS'
+
+type Variable = Pick<Definition<unknown>, 'name' | 'accepts' | 'defaultText' | 'description' | 'isSecret'>
+
+/** All variables for people, each secret with that of its file. */
+const variables: readonly Variable[] = [...Object.values<Variable>(definitions), ...commandLineVariables].flatMap(
+  (variable) => (variable.isSecret ? [variable, fileOf(variable)] : [variable]),
+)
+
+function fileOf({ name }: Variable): Variable {
+  const description = `A file that holds the value of \`${name}\`, which must not be set then. A newline at its end is no part of it.`
+  return { name: fileVariable(name), accepts: 'a path', defaultText: 'none', description, isSecret: false }
+}
 
 /** A variable that can't be used: its name, the text given (absent for a secret), and why. */
 export interface SettingFault {
@@ -195,13 +232,22 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
 
 /**
  * Step two: checks every variable and answers settings, or all faults together. `defaults` (by variable name, as text)
- * stand in for variables that are not set; the demonstration has its own.
+ * stand in for variables that are not set; the demonstration has its own. A secret may stand in a file, which is read here.
  */
 export function checkSettings(raw: RawEnvironment, defaults: Readonly<Record<string, string>> = {}): SettingsResult {
   const faults: SettingFault[] = []
   const values: Record<string, unknown> = {}
   for (const [key, definition] of Object.entries<Definition<unknown>>(definitions)) {
-    const given = raw.get(definition.name) ?? defaults[definition.name]
+    const found = definition.isSecret ? readSecret(definition.name, (name) => raw.get(name)) : undefined
+    if (found?.ok === false) {
+      faults.push({
+        name: found.name,
+        ...(found.given === undefined ? {} : { given: found.given }),
+        reason: found.reason,
+      })
+      continue
+    }
+    const given = (found === undefined ? raw.get(definition.name) : found.secret) ?? defaults[definition.name]
     if (given === undefined) {
       values[key] = definition.default()
       continue
@@ -225,7 +271,7 @@ export function describeFaults(faults: readonly SettingFault[]): string[] {
 
 /** The settings as a Markdown table: the one in the README is this text, and a test compares them. */
 export function settingsTable(): string {
-  const rows = Object.values<Definition<unknown>>(definitions).map(
+  const rows = variables.map(
     ({ name, accepts, defaultText, description }) => `| \`${name}\` | ${accepts} | ${defaultText} | ${description} |`,
   )
   return ['| variable | value | default | meaning |', '|---|---|---|---|', ...rows].join('\n')
@@ -233,7 +279,7 @@ export function settingsTable(): string {
 
 /** The settings as indented text, for `--help`. */
 export function settingsHelp(): string {
-  const entries = Object.values<Definition<unknown>>(definitions).map(
+  const entries = variables.map(
     ({ name, accepts, defaultText, description }) =>
       `  ${name}  (${accepts}; default: ${defaultText.replaceAll('`', '')})\n      ${description.replaceAll('`', '')}`,
   )
@@ -268,10 +314,10 @@ function crossFaults(settings: Settings): SettingFault[] {
   return faults
 }
 
-const settingNames: readonly string[] = Object.values<Definition<unknown>>(definitions).map(({ name }) => name)
+const settingNames: readonly string[] = variables.map(({ name }) => name)
 
 function isKnownName(name: string): boolean {
-  return settingNames.includes(name) || otherNames.some((other) => other === name)
+  return settingNames.includes(name) || name === LAUNCHERS
 }
 
 function unknownName(name: string): string {

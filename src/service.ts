@@ -215,6 +215,8 @@ async function compose(
       baseUrl: urlOf(settings, settings.httpsPort),
       brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
       brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
+      allowedOrigins: settings.allowedOrigins,
+      strictTransportSecurity: settings.strictTransportSecurity === 'true',
     },
     https: { cert: certificates.cert, key: certificates.key },
     broker: { health: () => healthOf(broker, engine, registry) },
@@ -243,7 +245,8 @@ async function compose(
   const closeHttp = (): Promise<void> => (httpClosed ??= http.close())
   cleanups.push(closeHttp)
   const limiter = new AddressLimiter(MQTT_ADDRESS_LIMITS)
-  serveWebSocket(http.server, broker, limiter)
+  const { allowedOrigins, publicHost } = settings
+  serveWebSocket(http.server, broker, limiter, { allowedOrigins, publicHost })
   const httpsAddress = await listening('FIELDGATE_HTTPS_PORT', settings.httpsPort, () =>
     http.listen({
       host: settings.host,

@@ -114,6 +114,38 @@ function parsePath(given: string): Parsed<string> {
   return { ok: true, value: resolve(given) }
 }
 
+/** More than any deployment has applications; each is compared by its hash alone. */
+const MAXIMUM_ORIGINS = 100
+
+/** Origins of web pages (RFC 6454), with commas between them; none when it is not set. A path, `*` and `null` are refused. */
+export function origins(of: { readonly name: string; readonly description: string }): Definition<readonly string[]> {
+  return {
+    ...of,
+    accepts: 'origins with commas',
+    defaultText: 'none',
+    default: () => [],
+    isSecret: false,
+    parse: (given) => {
+      const list = given.split(',').map((text) => text.trim().toLowerCase())
+      const wrong = list.find((text) => !isOrigin(text))
+      if (wrong !== undefined) {
+        return {
+          ok: false,
+          reason: `must be origins like https://app.example.org, without a path; not ${JSON.stringify(wrong)}`,
+        }
+      }
+      if (list.length > MAXIMUM_ORIGINS) return { ok: false, reason: `must be at most ${MAXIMUM_ORIGINS} origins` }
+      return { ok: true, value: list }
+    },
+  }
+}
+
+/** As browsers send it: a port only where it is not the scheme's own. Applications in a web view have schemes of their own (`capacitor://localhost`). */
+function isOrigin(text: string): boolean {
+  if (/^https?:/.test(text)) return !text.includes('*') && URL.canParse(text) && new URL(text).origin === text
+  return /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+(?::\d{1,5})?$/.test(text)
+}
+
 /** A text that is never shown. Its length is counted in Unicode code points. */
 export function secret(of: {
   readonly name: string

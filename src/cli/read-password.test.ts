@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { readNewPassword } from './read-password.ts'
@@ -48,6 +51,26 @@ describe('a new password', () => {
   it('is taken from the environment', async () => {
     const { terminal } = terminalOf(Readable.from([]), { environment: { FIELDGATE_PASSWORD: 'from afar' } })
     assert.equal(await readNewPassword(terminal, false), 'from afar')
+  })
+
+  it('is taken from the file that the environment names', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'fieldgate-password-'))
+    try {
+      const file = join(folder, 'password')
+      writeFileSync(file, 'correct horse\n')
+      const environment = { FIELDGATE_PASSWORD_FILE: file }
+      assert.equal(
+        await readNewPassword(terminalOf(Readable.from([]), { environment }).terminal, false),
+        'correct horse',
+      )
+      const both = terminalOf(Readable.from([]), { environment: { ...environment, FIELDGATE_PASSWORD: 'other' } })
+      await assert.rejects(
+        readNewPassword(both.terminal, false),
+        /FIELDGATE_PASSWORD_FILE=.*must not be set together with/,
+      )
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('is asked for twice, unseen, with keys that correct', async () => {

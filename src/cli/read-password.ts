@@ -1,5 +1,6 @@
 /** Passwords come from a prompt that shows nothing, from standard input, or from the environment; never from an argument. */
 import type { Readable } from 'node:stream'
+import { readSecret } from '../secret-file.ts'
 import { CommandFailure } from './command-failure.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -7,15 +8,17 @@ import type { Terminal } from './terminal.ts'
 const MAXIMUM_CHARACTERS = 4096
 
 /**
- * A password to be set: the first line of standard input when `fromStandardInput`, else `FIELDGATE_PASSWORD`, else what a
- * person types twice. Throws CommandFailure when none of the three can be.
+ * A password to be set: the first line of standard input when `fromStandardInput`, else `FIELDGATE_PASSWORD` or its file,
+ * else what a person types twice. Throws CommandFailure when none of the three can be.
  */
 export async function readNewPassword(terminal: Terminal, fromStandardInput: boolean): Promise<string> {
   if (fromStandardInput) return readFirstLine(terminal.input)
-  const given = terminal.environment['FIELDGATE_PASSWORD']
-  if (given !== undefined && given !== '') return given
+  const given = readSecret('FIELDGATE_PASSWORD', (name) => terminal.environment[name])
+  if (!given.ok) throw new CommandFailure(`${given.name}=${JSON.stringify(given.given)}: ${given.reason}`, 2)
+  if (given.secret !== undefined) return given.secret
   if (!terminal.isInteractive) {
-    throw new CommandFailure('A password is needed: use --password-stdin, or set FIELDGATE_PASSWORD.', 2)
+    const message = 'A password is needed: use --password-stdin, or set FIELDGATE_PASSWORD or FIELDGATE_PASSWORD_FILE.'
+    throw new CommandFailure(message, 2)
   }
   const password = await ask(terminal, 'Password: ')
   if ((await ask(terminal, 'Again: ')) !== password) throw new CommandFailure('The two passwords differ.')

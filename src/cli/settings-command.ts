@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { definitions, settingsHelp, settingsTable } from '../config.ts'
+import { fileVariable } from '../secret-file.ts'
 import { readSettings } from './read-settings.ts'
 import { formatTable } from './table.ts'
 import type { Terminal } from './terminal.ts'
@@ -19,10 +20,14 @@ export function addSettingsCommand(program: Command, terminal: Terminal): void {
       const { settings, warnings } = readSettings(terminal)
       for (const warning of warnings) terminal.error(`fieldgate: ${warning}\n`)
       const values: Readonly<Record<string, unknown>> = settings
+      const sourceOf = (name: string) => {
+        if (terminal.environment[name]) return 'environment'
+        return terminal.environment[fileVariable(name)] ? 'file' : 'default'
+      }
       const rows = Object.entries(definitions).map(([key, { name, isSecret }]) => ({
         name,
         value: isSecret && values[key] !== undefined ? '(set)' : values[key],
-        source: terminal.environment[name] ? 'environment' : 'default',
+        source: sourceOf(name),
       }))
       const columns = [
         { title: 'SETTING', cell: (row: (typeof rows)[number]) => row.name },

@@ -11,11 +11,13 @@ import { encodePacket } from '../mqtt/encode-packet.ts'
 import { PacketReader } from '../mqtt/packet-reader.ts'
 import { AddressLimiter } from './address-limiter.ts'
 import { serveWebSocket } from './websocket.ts'
+import type { AllowedPages } from './websocket.ts'
 
-async function serve(context: TestContext): Promise<string> {
+async function serve(context: TestContext, pages?: AllowedPages): Promise<string> {
   const { broker } = await createHarness()
   const server = createServer()
-  serveWebSocket(server, broker, new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 }))
+  const limiter = new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 })
+  serveWebSocket(server, broker, limiter, pages)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   context.after(async () => {
@@ -100,4 +102,48 @@ test('a frame above the largest packet closes the connection', async (context) =
   webSocket.send(Buffer.alloc(1_048_577))
   const [code] = (await once(webSocket, 'close')) as [number]
   assert.equal(code, 1009)
+})
+
+/** 101 where the upgrade is granted, else the status and the body of the refusal. */
+async function upgrade(url: string, headers: Readonly<Record<string, string>>): Promise<readonly [number, string]> {
+  const webSocket = new WebSocket(`${url}/mqtt`, 'mqtt', { headers })
+  const answer = Promise.withResolvers<readonly [number, string]>()
+  webSocket.on('open', () => answer.resolve([101, '']))
+  webSocket.on('unexpected-response', (_request, response) => {
+    let body = ''
+    response.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    response.on('end', () => answer.resolve([response.statusCode ?? 0, body]))
+  })
+  webSocket.on('error', () => {})
+  try {
+    return await answer.promise
+  } finally {
+    webSocket.terminate()
+  }
+}
+
+test('a page connects if it is the service’s own or its origin is named, a program without an origin always', async (context) => {
+  const url = await serve(context, { allowedOrigins: ['https://app.example.org'], publicHost: 'fg.example.org' })
+  const own = url.replace('ws:', 'https:')
+  for (const origin of ['https://app.example.org', 'https://fg.example.org', 'https://fg.example.org:8443', own]) {
+    assert.equal((await upgrade(url, { origin }))[0], 101, origin)
+  }
+  assert.equal((await upgrade(url, {}))[0], 101)
+})
+
+test('another host’s page is refused, and told by which setting it may connect', async (context) => {
+  const url = await serve(context, { allowedOrigins: ['https://app.example.org'], publicHost: 'fg.example.org' })
+  for (const origin of [
+    'https://evil.example.org',
+    'https://app.example.org.evil.org',
+    'http://app.example.org',
+    'https://127.0.0.1:1',
+    'null',
+    'file://',
+    'x',
+  ]) {
+    const [status, body] = await upgrade(url, { origin })
+    assert.equal(status, 403, origin)
+    assert.match(body, /FIELDGATE_ALLOWED_ORIGINS/)
+  }
 })

@@ -15,8 +15,19 @@ const SUBPROTOCOL = 'mqtt'
 const UNSUPPORTED_DATA = 1003
 const NORMAL_CLOSURE = 1000
 
-/** Serves MQTT at `/mqtt` of the server; upgrades to other paths are refused. */
-export function serveWebSocket(server: Server, broker: Broker, limiter: AddressLimiter): void {
+/** Whose pages may connect: this host's own, and those that the deployment names. */
+export interface AllowedPages {
+  readonly allowedOrigins: readonly string[]
+  /** The name by which clients reach the service: its pages are the console's, also where a proxy puts another Host. */
+  readonly publicHost: string
+}
+
+/**
+ * Serves MQTT at `/mqtt` of the server; upgrades to other paths are refused, and those of other hosts' pages: browsers name the page's origin
+ * (RFC 6455 §10.2). Programs that are no browser need not. Without `pages` any page may connect.
+ */
+export function serveWebSocket(server: Server, broker: Broker, limiter: AddressLimiter, pages?: AllowedPages): void {
+  const isAllowed = pages === undefined ? () => true : pageCheck(pages)
   const webSockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -31,6 +42,15 @@ export function serveWebSocket(server: Server, broker: Broker, limiter: AddressL
     const refusal = refusalOf(request)
     if (refusal !== undefined) {
       refuse(socket, refusal)
+      return
+    }
+    if (!isAllowed(request)) {
+      broker.counters.connectionsRefused += 1
+      refuse(
+        socket,
+        '403 Forbidden',
+        'The page of this origin may not connect: FIELDGATE_ALLOWED_ORIGINS does not name it.\n',
+      )
       return
     }
     if (!limiter.admit(address, port, broker.clock.steady())) {
@@ -54,9 +74,20 @@ function refusalOf(request: IncomingMessage): string | undefined {
   return offered.includes(SUBPROTOCOL) ? undefined : '400 Bad Request'
 }
 
-function refuse(socket: Duplex, status: string): void {
+function pageCheck({ allowedOrigins, publicHost }: AllowedPages): (request: IncomingMessage) => boolean {
+  const allowed = new Set(allowedOrigins)
+  return ({ headers: { origin, host } }) => {
+    if (origin === undefined || allowed.has(origin)) return true
+    if (!URL.canParse(origin)) return false
+    const page = new URL(origin)
+    return page.host === host?.toLowerCase() || page.hostname === publicHost.toLowerCase()
+  }
+}
+
+function refuse(socket: Duplex, status: string, reason = ''): void {
   socket.on('error', () => {})
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: ${reason.length}`
+  socket.end(`${head}\r\n\r\n${reason}`)
 }
 
 function webSocketTransport(webSocket: WebSocket): Transport {
