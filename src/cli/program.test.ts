@@ -72,6 +72,12 @@ describe('the command line', () => {
     await assert.rejects(stat(join(scratch, 'nothing')))
   })
 
+  it('prints its version, as an option and as a command', async () => {
+    const { out } = await shell('version')
+    assert.match(out, /^\d+\.\d+\.\d+\n$/)
+    assert.equal((await shell('--version')).out, out)
+  })
+
   it('reports all wrong settings at once', async () => {
     const { code, error } = await shell('user list', '', { FIELDGATE_HTTPS_PORT: 'x', FIELDGATE_LOG_LEVEL: 'y' })
     assert.equal(code, 2)

@@ -81,6 +81,10 @@ Examples:
 
 function addServiceCommands(program: Command, terminal: Terminal, exit: { code: number }): void {
   program
+    .command('version')
+    .description('print the version')
+    .action(() => terminal.out(`${version}\n`))
+  program
     .command('serve')
     .description('run the service until SIGINT or SIGTERM')
     .addHelpText('after', '\nA second signal ends it at once. Settings: see `fieldgate settings --help`.')
