@@ -139,6 +139,18 @@ describe('the command line where no service runs', () => {
     await succeed(shell, `service-credential delete ${String(credential['id'])} --yes`)
   })
 
+  it('issues metrics tokens that are shown once, lists them and revokes them by name', async () => {
+    assert.match(await succeed(shell, 'metrics-token create prometheus'), /^fgm_[\w-]{43}\n$/)
+    const list = await succeed(shell, 'metrics-token list')
+    assert.match(list, /^ID +NAME +CREATED +LAST USED\n\S+ +prometheus +20\S+\n$/)
+    assert.match((await shell('metrics-token create prometheus')).error, /object already exists/)
+    assert.equal(
+      await succeed(shell, 'metrics-token revoke prometheus --yes'),
+      'Revoked the metrics token prometheus.\n',
+    )
+    assert.match((await shell('metrics-token revoke prometheus --yes')).error, /There is no metrics token prometheus\./)
+  })
+
   it('signs with a new key, whose tokens it prints from then on', async () => {
     const kid = (await succeed(shell, 'keys rotate')).trim()
     const token = await succeed(shell, 'token create --organization alpine --user anna --ttl 60')

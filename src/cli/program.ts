@@ -9,6 +9,7 @@ import { addDeviceCommands } from './device-commands.ts'
 import { addHealthCommand } from './health-command.ts'
 import { addImportCommand } from './import-command.ts'
 import { addKeyCommands } from './key-commands.ts'
+import { addMetricsTokenCommands } from './metrics-token-commands.ts'
 import { addNetworkServerCommands } from './network-server-commands.ts'
 import { addOrganizationCommands } from './organization-commands.ts'
 import { addServiceCredentialCommands } from './service-credential-commands.ts'
@@ -74,6 +75,7 @@ Examples:
   addTokenCommands(program, terminal)
   addServiceCredentialCommands(program, terminal)
   addNetworkServerCommands(program, terminal)
+  addMetricsTokenCommands(program, terminal)
   addKeyCommands(program, terminal)
   addSettingsCommand(program, terminal)
   return program

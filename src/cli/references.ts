@@ -21,6 +21,11 @@ export async function applicationIdOf(client: ApiClient, reference: string): Pro
   return idOf(client, where, name ?? '')
 }
 
+/** The id of a metrics token that is named by its id or its name. */
+export async function metricsTokenIdOf(client: ApiClient, reference: string): Promise<string> {
+  return idOf(client, { path: '/api/metrics-tokens', kind: 'metrics token', member: 'name' }, reference)
+}
+
 interface Where {
   readonly path: string
   readonly kind: string

@@ -6,7 +6,16 @@ import { must, openTestDeployment, type Person, type TestDeployment } from './de
 const PEOPLE = ['stranger', 'member', 'deviceAdmin', 'organizationAdmin', 'globalAdmin'] as const
 
 /** Credentials that are no session in force. */
-const OTHERS = ['anonymous', 'garbage', 'brokerAccess', 'secondFactorStep', 'expired', 'revoked'] as const
+const OTHERS = [
+  'anonymous',
+  'garbage',
+  'brokerAccess',
+  'secondFactorStep',
+  'expired',
+  'revoked',
+  'metricsToken',
+  'unknownMetricsToken',
+] as const
 
 let deployment: TestDeployment
 let others: Readonly<Record<(typeof OTHERS)[number], string | undefined>>
@@ -34,6 +43,8 @@ before(async () => {
     secondFactorStep: await registry.tokens.issueSecondFactorStep({ id: userIds.member }),
     expired,
     revoked,
+    metricsToken: must(await registry.metricsTokens.create('matrix', { userId: null })).token,
+    unknownMetricsToken: 'fgm_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
   }
   targets = {
     organizationId,
@@ -42,6 +53,7 @@ before(async () => {
     userId: userIds.member,
     tokenId: access.tokenId,
     credentialId: '1',
+    metricsTokenId: '1',
     connectionId: '1',
   }
 })
@@ -83,6 +95,7 @@ for (const route of ROUTE_CASES.filter(({ hides }) => hides === true)) {
       userId: '987654323',
       tokenId: '987654324',
       credentialId: '987654325',
+      metricsTokenId: '987654327',
       connectionId: '987654326',
     }
     const answers = []
@@ -126,8 +139,9 @@ function statusFor(route: RouteCase, kind: (typeof OTHERS)[number]): number {
     case 'secondFactorStep':
       // The step's token is let in; the person has no second factor configured.
       return kind === 'secondFactorStep' ? 400 : 401
+    case 'metrics':
+      return kind === 'metricsToken' ? 200 : 401
     case 'session':
-    case 'sessionOrLoopback':
     case 'serviceCredential':
       return 401
   }

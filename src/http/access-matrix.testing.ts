@@ -14,6 +14,7 @@ export interface Targets {
   readonly userId: string
   readonly tokenId: string
   readonly credentialId: string
+  readonly metricsTokenId: string
   readonly connectionId: string
 }
 
@@ -29,7 +30,7 @@ export interface RouteCase {
     | 'session'
     | 'sessionOrBrokerAccess'
     | 'secondFactorStep'
-    | 'sessionOrLoopback'
+    | 'metrics'
     | 'serviceCredential'
   readonly request: (targets: Targets, serial: number) => Omit<InjectOptions, 'method'>
   readonly people: PeopleStatus
@@ -100,6 +101,10 @@ const freshCredential = async (deployment: TestDeployment, serial: number): Prom
   return { credentialId: must(created).id }
 }
 
+const freshMetricsToken = async ({ registry }: TestDeployment, serial: number): Promise<Partial<Targets>> => ({
+  metricsTokenId: must(await registry.metricsTokens.create(`fresh ${serial}`, ACTOR)).id,
+})
+
 const freshConnection = async ({
   brokerViews,
   userIds,
@@ -150,7 +155,7 @@ const PUBLIC: readonly RouteCase[] = [
   {
     method: 'GET',
     url: '/metrics',
-    credential: 'sessionOrLoopback',
+    credential: 'metrics',
     request: () => ({ url: '/metrics' }),
     people: GLOBAL_ADMINS,
   },
@@ -614,6 +619,28 @@ const OPERATION: readonly RouteCase[] = [
     fresh: freshCredential,
     people: [404, 404, 404, 200, 200],
     hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/metrics-tokens',
+    credential: 'session',
+    request: () => ({ url: '/api/metrics-tokens' }),
+    people: GLOBAL_ADMINS,
+  },
+  {
+    method: 'POST',
+    url: '/api/metrics-tokens',
+    credential: 'session',
+    request: (_, serial) => ({ url: '/api/metrics-tokens', payload: { metricsToken: { name: `scraper ${serial}` } } }),
+    people: GLOBAL_ADMINS,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/metrics-tokens/:id',
+    credential: 'session',
+    request: ({ metricsTokenId }) => ({ url: `/api/metrics-tokens/${metricsTokenId}` }),
+    fresh: freshMetricsToken,
+    people: GLOBAL_ADMINS,
   },
   {
     method: 'POST',

@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import assert from 'node:assert/strict'
+import { metricsTokenPrefix } from '../identity/metrics-tokens.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { Viewer } from '../identity/result.ts'
 import type { SessionClaims } from '../identity/tokens.ts'
@@ -17,8 +18,8 @@ type Credential =
   | 'session'
   | 'sessionOrBrokerAccess'
   | 'secondFactorStep'
-  /** A global admin's session, or a peer on the loopback interface that no proxy speaks for. */
-  | 'sessionOrLoopback'
+  /** A global admin's session, a metrics token, or a peer on the loopback interface that no proxy speaks for. */
+  | 'metrics'
   /** A network server's service credential, by HTTP's Basic authentication. */
   | 'serviceCredential'
 
@@ -27,7 +28,7 @@ export type Caller =
   | { readonly kind: 'session'; readonly viewer: Viewer }
   | { readonly kind: 'brokerAccess'; readonly userId: string; readonly organizationId: string }
   | { readonly kind: 'secondFactorStep'; readonly userId: string }
-  | { readonly kind: 'loopback' }
+  | { readonly kind: 'loopback' | 'metricsToken' }
   /** `organizationId` is null for a credential of the whole deployment. */
   | { readonly kind: 'networkServer'; readonly credentialId: string; readonly organizationId: string | null }
 
@@ -56,7 +57,7 @@ interface RoutePolicy {
 }
 
 /** The parts of the registry that this file needs. */
-export type AuthenticationRegistry = Pick<Registry, 'tokens' | 'serviceCredentials'>
+export type AuthenticationRegistry = Pick<Registry, 'tokens' | 'serviceCredentials' | 'metricsTokens'>
 
 /** Longer than any token of this service; a longer one is not worth a signature check. */
 const MAXIMUM_TOKEN_LENGTH = 4096
@@ -99,7 +100,7 @@ export async function callerOf(
   credential: Exclude<Credential, 'none'>,
   registry: AuthenticationRegistry,
 ): Promise<Caller> {
-  if (credential === 'sessionOrLoopback' && isLocalPeer(request)) return { kind: 'loopback' }
+  if (credential === 'metrics') return metricsReader(request, registry)
   if (credential === 'serviceCredential') return networkServer(request.headers, registry)
   const jwt = bearerToken(request.headers)
   switch (credential) {
@@ -110,11 +111,23 @@ export async function callerOf(
     case 'sessionOrBrokerAccess':
       return sessionOrBrokerAccess(jwt, registry)
     case 'session':
-    case 'sessionOrLoopback': {
-      const claims = accepted(await registry.tokens.verifySession(jwt))
-      return { kind: 'session', viewer: viewerIn(claims) }
-    }
+      return sessionOf(jwt, registry)
   }
+}
+
+async function sessionOf(jwt: string, registry: AuthenticationRegistry): Promise<Caller> {
+  return { kind: 'session', viewer: viewerIn(accepted(await registry.tokens.verifySession(jwt))) }
+}
+
+/** A metrics token is looked at from the loopback interface too: its last use is noted, and one that was revoked is refused. */
+async function metricsReader(request: FastifyRequest, registry: AuthenticationRegistry): Promise<Caller> {
+  const { authorization } = request.headers
+  const hasToken = authorization?.includes(metricsTokenPrefix) === true
+  if (!hasToken && isLocalPeer(request)) return { kind: 'loopback' }
+  const token = bearerToken(request.headers)
+  if (!token.startsWith(metricsTokenPrefix)) return sessionOf(token, registry)
+  if (await registry.metricsTokens.authenticate(token)) return { kind: 'metricsToken' }
+  throw new RequestRefused('unauthenticated', 'the metrics token is unknown or was revoked', 'metrics_token_wrong')
 }
 
 function viewerIn({ userId, isAdmin, isOperator }: SessionClaims): Viewer {

@@ -21,6 +21,7 @@ before(async () => {
     userId: userIds.stranger,
     tokenId: '1',
     credentialId: '1',
+    metricsTokenId: '1',
     connectionId: '1',
   }
 })

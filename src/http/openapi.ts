@@ -19,6 +19,9 @@ export const SESSION_OR_BROKER_SECURITY = [{ bearer: [] }, { brokerAccess: [] }]
 /** For network servers that post events. */
 export const SERVICE_CREDENTIAL_SECURITY = [{ serviceCredential: [] }]
 
+/** For programs that collect metrics. */
+export const METRICS_SECURITY = [{ metricsToken: [] }, { bearer: [] }, {}]
+
 /** Where the browsable reference lives. */
 export const REFERENCE_PATH = '/api/docs'
 
@@ -69,6 +72,11 @@ export async function registerOpenApi(app: HttpApp, baseUrl: string): Promise<vo
           brokerAccess: {
             ...BEARER,
             description: `The broker-access JWT that \`createBrokerToken\` answers. ${OTHER_HEADER}`,
+          },
+          metricsToken: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'A metrics token, as `createMetricsToken` answers it.',
           },
           serviceCredential: { type: 'http', scheme: 'basic', description: 'A service credential.' },
         },

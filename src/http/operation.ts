@@ -21,7 +21,7 @@ import {
   written,
 } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
-import { SESSION_SECURITY } from './openapi.ts'
+import { METRICS_SECURITY, SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin, demandIn, type OwnershipRegistry } from './ownership.ts'
 import { NAME } from './schema-keywords.ts'
 import { addSigningKeyRoutes, type SigningKeyRegistry } from './signing-keys.ts'
@@ -98,19 +98,19 @@ function addMetricsRoute(app: HttpApp, metrics: MetricsRegistry): void {
   app.route({
     method: 'GET',
     url: '/metrics',
-    config: { credential: 'sessionOrLoopback' },
+    config: { credential: 'metrics' },
     schema: {
       tags: ['Operation'],
       operationId: 'getMetrics',
       summary: 'Metrics in the format of Prometheus',
       description:
-        'For global admins, and without a credential for peers on the loopback interface (a request that a proxy ' +
-        'forwarded does not count as one).',
-      security: [...SESSION_SECURITY, {}],
+        'With a metrics token, for global admins, and without a credential for peers on the loopback interface (a request ' +
+        'that a proxy forwarded does not count as one).',
+      security: METRICS_SECURITY,
       response: textAnswer('text/plain', 'Lines of the text format of Prometheus.'),
     },
     handler: async (request, reply) => {
-      if (request.caller?.kind !== 'loopback') demandGlobalAdmin(viewerOf(request))
+      if (request.caller?.kind === 'session') demandGlobalAdmin(viewerOf(request))
       return reply.type(metrics.contentType).send(await metrics.metrics())
     },
   })

@@ -122,6 +122,32 @@ test('one line per request is logged, with the route and not the URL', async () 
   assert.equal(typeof durationMs, 'number')
 })
 
+test('a metrics token reads the metrics and nothing else, until it is revoked', async () => {
+  const session = await deployment.session('globalAdmin')
+  const ask = async (method: 'GET' | 'POST' | 'DELETE', url: string, token: string, payload?: object) =>
+    deployment.ask(token, { method, url, ...(payload === undefined ? {} : { payload }) })
+  const created = await ask('POST', '/api/metrics-tokens', session, { metricsToken: { name: 'prometheus' } })
+  const { id, token } = created.json<{ readonly id: string; readonly token: string }>()
+  const prometheus = { method: 'GET', url: '/metrics', headers: { authorization: `Bearer ${token}` } } as const
+  const read = await deployment.app.inject({ ...prometheus, remoteAddress: '192.0.2.1' })
+  assert.deepEqual([read.statusCode, read.headers['content-type']?.toString().split(';', 1)[0]], [200, 'text/plain'])
+  assert.equal((await ask('GET', '/metrics', session)).statusCode, 200)
+  for (const url of ['/api/users', '/api/metrics-tokens', '/api/internal/profile']) {
+    assert.equal((await ask('GET', url, token)).statusCode, 401)
+  }
+  const listed = await ask('GET', '/api/metrics-tokens', session)
+  assert.equal(listed.body.includes(token), false)
+  const [item] = listed.json<{ readonly result: readonly { readonly lastUsedAt: string | null }[] }>().result
+  assert.notEqual(item?.lastUsedAt, null)
+  assert.equal((await ask('DELETE', `/api/metrics-tokens/${id}`, session)).statusCode, 200)
+  assert.equal((await deployment.app.inject({ ...prometheus, remoteAddress: '127.0.0.1' })).statusCode, 401)
+  const refused = await ask('GET', '/metrics', token)
+  assert.deepEqual(
+    [refused.statusCode, refused.json<{ details: unknown }>().details],
+    [401, [{ reason: 'metrics_token_wrong' }]],
+  )
+})
+
 test('metrics are for global admins, and for peers on the loopback interface that no proxy speaks for', async () => {
   assert.equal(await metricsFor('127.0.0.1'), 200)
   assert.equal(await metricsFor('::1'), 200)

@@ -36,6 +36,7 @@ import { logRequests } from './request-log.ts'
 import { addRefusalRoutes } from './refusals.ts'
 import { addSecurityHeaders, type SecurityHeaderSettings } from './security-headers.ts'
 import { addSecondFactorRoutes } from './second-factor.ts'
+import { addMetricsTokenRoutes } from './metrics-tokens.ts'
 import { addNetworkServerEventRoutes, type NetworkServerEvents } from './network-server-events.ts'
 import { addNetworkServerRoutes, type NetworkServerSetups } from './network-servers.ts'
 import { addServiceCredentialRoutes } from './service-credentials.ts'
@@ -173,6 +174,7 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   if (options.networkServerEvents !== undefined) await addNetworkServerEventRoutes(app, options.networkServerEvents)
   addConsoleSessionRoutes(app, registry)
   addDeploymentRoutes(app, deployment, settings)
+  addMetricsTokenRoutes(app, registry)
   addOperationRoutes(app, registry, { broker, metrics })
   if (options.backups !== undefined) addBackupRoute(app, registry, options.backups)
 }

@@ -164,6 +164,13 @@ const setUpNetworkServers = [
 /** Before, the operator's deeds stood as the first admin's, or as those of the user acted for: these stay so. */
 const operatorInAudit = [`alter table audit_entries add column is_operator integer not null default 0`]
 
+/** What programs that collect metrics show. */
+const tokensOfMetrics = [
+  `create table metrics_tokens (
+    id text primary key, name text not null, name_key text not null unique, token_hash text not null unique,
+    created_at bigint not null, last_used_at bigint)`,
+]
+
 /** All steps, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -196,6 +203,12 @@ export const allMigrations: readonly Migration[] = [
     version: 5,
     async up(trx) {
       for (const statement of operatorInAudit) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 6,
+    async up(trx) {
+      for (const statement of tokensOfMetrics) await sql.raw(statement).execute(trx)
     },
   },
 ]

@@ -9,6 +9,7 @@ import { createDeviceRemoval } from './device-removal.ts'
 import { createDevices, type Devices } from './devices.ts'
 import { createDirectory, type Directory } from './directory.ts'
 import { createMembers, type Members } from './members.ts'
+import { createMetricsTokens, type MetricsTokens } from './metrics-tokens.ts'
 import { migrate, RegistryError } from './migrations.ts'
 import { createNetworkServers, type NetworkServers } from './network-servers.ts'
 import { createOrganizations, type Organizations } from './organizations.ts'
@@ -58,6 +59,7 @@ export interface Registry {
   readonly devices: Devices
   readonly serviceCredentials: ServiceCredentials
   readonly networkServers: NetworkServers
+  readonly metricsTokens: MetricsTokens
   readonly passwords: Passwords
   readonly secondFactor: SecondFactor
   readonly tokens: Tokens
@@ -119,6 +121,7 @@ async function openWith(options: RegistryOptions, health: RegistryHealth): Promi
     devices: createDevices(store, changes, removal),
     serviceCredentials: createServiceCredentials(store),
     networkServers: createNetworkServers(store),
+    metricsTokens: createMetricsTokens(store, reportTo('registry.write_failed')),
     passwords: createPasswords(store, hasher),
     secondFactor: createSecondFactor(store),
     tokens,

@@ -15,6 +15,7 @@ export interface Schema {
   readonly device_search: DeviceSearchTable
   readonly service_credentials: ServiceCredentialsTable
   readonly network_servers: NetworkServersTable
+  readonly metrics_tokens: MetricsTokensTable
   readonly broker_tokens: BrokerTokensTable
   readonly signing_keys: SigningKeysTable
   readonly second_factors: SecondFactorsTable
@@ -26,6 +27,17 @@ interface NetworkServersTable {
   readonly name: string
   readonly settings: string
   readonly created_at: number
+}
+
+interface MetricsTokensTable {
+  readonly id: string
+  readonly name: string
+  /** `name`, folded: unique. */
+  readonly name_key: string
+  /** SHA-256 in hexadecimal. */
+  readonly token_hash: string
+  readonly created_at: number
+  readonly last_used_at: number | null
 }
 
 interface SchemaVersionsTable {
