@@ -13,8 +13,8 @@ import {
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
 import type { ApiClient } from './api-client.ts'
-import { CommandFailure } from './command-failure.ts'
 import { counted } from './counted.ts'
+import { fileFailure } from './file-failure.ts'
 import { applicationIdOf, organizationIdOf } from './references.ts'
 import { countOf, withRemoval } from './removal.ts'
 import type { Removal } from './removal.ts'
@@ -145,9 +145,7 @@ async function scriptOf(file: string | undefined): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    throw new CommandFailure(
-      `The file ${file} can’t be read: ${error instanceof Error ? error.message : String(error)}.`,
-    )
+    throw fileFailure(file, error)
   }
 }
 

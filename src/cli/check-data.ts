@@ -4,6 +4,7 @@ import type { LogReport } from '../engine/check-log.ts'
 import { openDataDirectory } from '../data-directory.ts'
 import { systemClock } from '../identity/clock.ts'
 import { CommandFailure } from './command-failure.ts'
+import { counted } from './counted.ts'
 import { formatBytes } from './progress.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -32,18 +33,20 @@ export async function checkData(terminal: Terminal, directory: string): Promise<
 
 function describe({ registry, log, problems }: DataDirectoryReport): string {
   const { organizations, users, devices } = registry
-  const lines = [`registry  ${organizations} organizations, ${users} users, ${devices} devices`]
+  const lines = [
+    `registry  ${counted(organizations, 'organization')}, ${counted(users, 'user')}, ${counted(devices, 'device')}`,
+  ]
   if (log !== undefined) {
     const { messages, segments, bytes, stateKeys, tornBytes, keptAside } = log
-    lines.push(`messages  ${messages} in ${segments} segments, ${formatBytes(bytes)}`)
-    lines.push(`state     ${stateKeys} keys of the state`)
+    lines.push(`messages  ${messages} in ${counted(segments, 'segment')}, ${formatBytes(bytes)}`)
+    lines.push(`state     ${counted(stateKeys, 'key')} of the state`)
     if (tornBytes > 0) {
       lines.push(`          ${tornBytes} bytes at the end were not written completely; nothing of it was acknowledged`)
     }
     if (keptAside > 0) lines.push(`          ${keptAside} files with damaged bytes were kept in messages/damaged/`)
     if (log.damages.length > 0) lines.push(`damaged   ${formatBytes(log.damagedBytes)} of them; ${lossOf(log)}`)
   }
-  lines.push(problems.length === 0 ? 'all is well' : `${problems.length} problems`)
+  lines.push(problems.length === 0 ? 'all is well' : counted(problems.length, 'problem'))
   return `${lines.join('\n')}\n`
 }
 

@@ -1,5 +1,5 @@
+import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { Option } from 'commander'
 import type { Command } from 'commander'
@@ -7,6 +7,8 @@ import { showJson, withClient } from './administration.ts'
 import { pathWith } from './api-client.ts'
 import type { ApiClient, JsonObject } from './api-client.ts'
 import { CommandFailure } from './command-failure.ts'
+import { counted } from './counted.ts'
+import { fileFailure } from './file-failure.ts'
 import type { ImportFormat } from './import-parts.ts'
 import { applicationIdOf } from './references.ts'
 import type { Terminal } from './terminal.ts'
@@ -61,7 +63,8 @@ Examples:
         importAll(terminal, client, input, format, options),
       )
       report(terminal, outcome, options)
-      if (outcome.refused > 0) throw new CommandFailure(`${outcome.refused} of ${outcome.rows} rows were refused.`)
+      if (outcome.refused > 0)
+        throw new CommandFailure(`${outcome.refused} of ${counted(outcome.rows, 'row')} refused.`)
     })
 }
 
@@ -90,9 +93,13 @@ async function importAll(
       outcome.errors.push({ ...error, line: part.fileLine(Number(error['line'])) })
     }
     if (terminal.isInteractive)
-      terminal.error(`\r${outcome.rows} rows, ${outcome.created} devices, ${outcome.refused} refused`)
+      terminal.error(
+        `\r${counted(outcome.rows, 'row')}, ${counted(outcome.created, 'device')}, ${outcome.refused} refused`,
+      )
     if (answer['isComplete'] === false) {
-      throw new CommandFailure(`The import stopped after ${outcome.rows} rows: ${String(answer['stopped'])}.`)
+      throw new CommandFailure(
+        `The import stopped after ${counted(outcome.rows, 'row')}: ${String(answer['stopped'])}.`,
+      )
     }
   }
   if (terminal.isInteractive) terminal.error('\n')
@@ -108,7 +115,7 @@ function report(terminal: Terminal, outcome: Outcome, options: ImportOptions): v
   }
   if (outcome.refused > shown.length) terminal.error(`... and ${outcome.refused - shown.length} more\n`)
   const verb = options.dryRun === true ? 'would be created' : 'created'
-  terminal.out(`${outcome.created} devices ${verb}\n`)
+  terminal.out(`${counted(outcome.created, 'device')} ${verb}\n`)
   return undefined
 }
 
@@ -120,11 +127,10 @@ function formatOf(file: string): ImportFormat {
 
 async function openFile(file: string): Promise<Readable> {
   try {
-    if ((await stat(file)).isDirectory()) throw new Error('it is a directory')
-    return createReadStream(file, 'utf8')
+    const stream = createReadStream(file, 'utf8')
+    await once(stream, 'readable')
+    return stream
   } catch (error) {
-    throw new CommandFailure(
-      `The file ${file} can’t be read: ${error instanceof Error ? error.message : String(error)}.`,
-    )
+    throw fileFailure(file, error)
   }
 }

@@ -4,6 +4,7 @@ import { column, given, showJson, showList, withClient } from './administration.
 import { listPage } from './api-client.ts'
 import type { ApiClient, JsonObject } from './api-client.ts'
 import { CommandFailure } from './command-failure.ts'
+import { fileFailure } from './file-failure.ts'
 import { organizationIdOf } from './references.ts'
 import { withRemoval } from './removal.ts'
 import { cellText, formatTable } from './table.ts'
@@ -106,20 +107,19 @@ async function bodyOf(client: ApiClient, name: string, options: SetUpOptions): P
   const networkServer = given({
     name,
     url,
-    apiKey: textOf('--api-key-file', apiKeyFile).trim(),
-    caCertificate: caFile === undefined ? undefined : textOf('--ca-file', caFile),
+    apiKey: textOf(apiKeyFile).trim(),
+    caCertificate: caFile === undefined ? undefined : textOf(caFile),
     tenants: tenant.length === 0 ? undefined : tenants,
     syncSeconds: Number(syncSeconds),
   })
   return { networkServer }
 }
 
-function textOf(option: string, file: string): string {
+function textOf(file: string): string {
   try {
     return readFileSync(file === '-' ? 0 : file, 'utf8')
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    throw new CommandFailure(`${option} ${file}: can't be read (${code})`, 2)
+    throw fileFailure(file, error)
   }
 }
 

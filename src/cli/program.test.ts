@@ -57,6 +57,19 @@ describe('the command line', () => {
     assert.match((await shell('device list --aplication x')).error, /Did you mean --application\?/)
   })
 
+  it('shows the help of a command of two words, and says what is wrong with one that is none', async () => {
+    const asked = await shell('help device create')
+    assert.deepEqual(asked, await shell('device create --help'))
+    assert.match(asked.out, /^Usage: fieldgate device create /)
+    assert.match((await shell('help token revoke')).out, /^Usage: fieldgate token delete/)
+    assert.match((await shell('help')).out, /^Usage: fieldgate \[/)
+    assert.match((await shell('help serve')).out, /^Usage: fieldgate serve /)
+    const nonsense = await shell('help nonsense')
+    assert.deepEqual([nonsense.code, nonsense.out], [2, ''])
+    assert.match(nonsense.error, /unknown command 'nonsense'/)
+    assert.match((await shell('help device creat')).error, /unknown command 'creat'[^]*Did you mean create\?/)
+  })
+
   it('lists the bare broker, and shows its options', async () => {
     assert.match((await shell('--help')).out, /^ {2}bare-broker /m)
     assert.match((await shell('bare-broker --help')).out, /--tls-port <number>/)
@@ -205,6 +218,13 @@ describe('the command line where no service runs', () => {
     assert.match((await shell('application get desert')).error, /There is no application desert\./)
     assert.match((await shell('token create --organization alpine --ttl -5')).error, /ttl/i)
     assert.match((await shell('token create --organization alpine --user nobody')).error, /There is no user nobody\./)
+    await succeed(shell, 'user create hanna --organization harbour')
+    const foreign = await shell('token create --organization alpine --user hanna')
+    assert.equal(foreign.code, 1)
+    assert.match(
+      foreign.error,
+      /hanna is no member of alpine\. Add it: fieldgate organization add-member alpine hanna\n/,
+    )
   })
 
   it('gives an application the id that its network server has for it, and finds it by that', async () => {
@@ -230,19 +250,19 @@ describe('the command line where no service runs', () => {
     assert.equal(dry.code, 1)
     assert.match(dry.out, /2 devices would be created/)
     assert.match(dry.error, /^line 4 nonsense: devEUI: must be 16 hexadecimal digits$/m)
-    assert.match(dry.error, /1 of 3 rows were refused/)
+    assert.match(dry.error, /1 of 3 rows refused/)
     assert.equal((await json(shell, 'device list'))['totalCount'], '1')
     const real = await shell(`import ${file} --application alpine/water --json`)
     const { created, errors } = JSON.parse(real.out) as { created: number; errors: { line: number }[] }
     assert.deepEqual([created, errors[0]?.line], [2, 4])
     const line = '{"devEUI":"0303030303030303","name":"x","tags":{"a":"b"}}\n'
-    assert.equal(
-      await succeed(shell, 'import - --format jsonl --application alpine/water', line),
-      '1 devices created\n',
-    )
+    assert.equal(await succeed(shell, 'import - --format jsonl --application alpine/water', line), '1 device created\n')
     assert.equal((await json(shell, 'device list'))['totalCount'], '4')
     assert.match((await shell('import meters.txt')).error, /--format csv or --format jsonl/)
-    assert.match((await shell('import missing.csv')).error, /missing\.csv can’t be read/)
+    assert.match((await shell('import missing.csv')).error, /missing\.csv can’t be read: there is no such file\.\n/)
+    assert.match((await shell(`import ${scratch} --format csv`)).error, /can’t be read: it is a directory\.\n/)
+    const script = await shell('application update water --decoder-file nowhere.js')
+    assert.match(script.error, /^fieldgate: The file nowhere\.js can’t be read: there is no such file\.\n$/)
   })
 
   it('says that the commands of a device are known to a running service only', async () => {

@@ -24,7 +24,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   const program = createProgram(terminal, exit)
   try {
     await addBareBrokerCommand(program, args)
-    await program.parseAsync([...args], { from: 'user' })
+    await program.parseAsync(args[0] === 'help' ? helpArguments(program, args.slice(1)) : [...args], { from: 'user' })
     return exit.code
   } catch (error) {
     // Help and version are errors to Commander, of code 0; what it says of a wrong call is already said.
@@ -44,6 +44,21 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   }
 }
 
+/**
+ * `help device create` asks what `device create --help` asks; Commander itself looks at one word. Words that name no command are
+ * left as they are: as a call they are refused, with the command that may have been meant.
+ */
+function helpArguments(program: Command, words: readonly string[]): string[] {
+  let command = program
+  for (const word of words) {
+    if (command.commands.length === 0) break
+    const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word))
+    if (next === undefined) return [...words]
+    command = next
+  }
+  return [...words, '--help']
+}
+
 function createProgram(terminal: Terminal, exit: { code: number }): Command {
   const program = new Command('fieldgate')
     .description('The integration service of a LoRaWAN deployment: device events out, commands in, over MQTT.')
@@ -51,7 +66,7 @@ function createProgram(terminal: Terminal, exit: { code: number }): Command {
     .exitOverride()
     .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.error(text) })
     .showHelpAfterError('Run it with --help to see how it is used.')
-    .helpCommand('help [command]', 'show how a command is used')
+    .helpCommand('help [command...]', 'show how a command is used')
     .addHelpText(
       'after',
       `

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { column, listQuery, showJson, showList, withClient, withListOptions } from './administration.ts'
 import type { ListOptions } from './administration.ts'
-import { listPage } from './api-client.ts'
+import { ApiRefusal, listPage } from './api-client.ts'
 import type { ApiClient } from './api-client.ts'
-import { organizationIdOf } from './references.ts'
+import { CommandFailure } from './command-failure.ts'
+import { organizationIdOf, userIdOf } from './references.ts'
 import { withRemoval } from './removal.ts'
 import { cellText } from './table.ts'
 import type { Terminal } from './terminal.ts'
@@ -37,10 +38,11 @@ Examples:
     .option('--ttl <seconds>', 'how long it lives; the deployment’s default when not given')
     .option('--json', 'for programs: the API’s own JSON')
     .action(async ({ organization = '', user, ttl = '', json }: TokenOptions, command: Command) => {
-      const issue = async (client: ApiClient) => {
-        const organizationId = await organizationIdOf(client, organization)
-        return client.request('POST', '/api/mosquitto-auth/login', { organizationId, ttlInSeconds: ttl })
-      }
+      const organizationId = await withClient(terminal, command, (client) =>
+        organizationOfMember(client, organization, user),
+      )
+      const body = { organizationId, ttlInSeconds: ttl }
+      const issue = (client: ApiClient) => client.request('POST', '/api/mosquitto-auth/login', body)
       const issued = await withClient(terminal, command, issue, user)
       if (json === true) showJson(terminal, issued)
       else terminal.out(`${String(issued['jwtMqttAuth'])}\n`)
@@ -71,4 +73,29 @@ Examples:
       json: { id },
     }),
   )
+}
+
+/**
+ * The id of the organization, if the user may have a token for it. The operator sees what the user does not: that there is such an
+ * organization, and that the user is no member of it.
+ */
+async function organizationOfMember(
+  client: ApiClient,
+  organization: string,
+  user: string | undefined,
+): Promise<string> {
+  const organizationId = await organizationIdOf(client, organization)
+  if (user === undefined) return organizationId
+  const userId = await userIdOf(client, user)
+  const { isAdmin } = (await client.request('GET', `/api/users/${userId}`))['user'] as { readonly isAdmin: boolean }
+  if (isAdmin) return organizationId
+  try {
+    await client.request('GET', `/api/organizations/${organizationId}/users/${userId}`)
+    return organizationId
+  } catch (error) {
+    if (!(error instanceof ApiRefusal) || error.status !== 404) throw error
+    throw new CommandFailure(
+      `${user} is no member of ${organization}. Add it: fieldgate organization add-member ${organization} ${user}`,
+    )
+  }
 }

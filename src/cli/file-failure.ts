@@ -1,0 +1,19 @@
+import { CommandFailure } from './command-failure.ts'
+
+/** What the system's codes mean to people. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'this user may not read it',
+  EPERM: 'this user may not read it',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a part of its path is no directory',
+  EMFILE: 'too many files are open',
+  EIO: 'the disk reports an error',
+}
+
+/** The failure of a command that can't read a file, in words. */
+export function fileFailure(file: string, error: unknown): CommandFailure {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const reason = REASONS[code] ?? (error instanceof Error ? error.message : String(error))
+  return new CommandFailure(`The file ${file} can’t be read: ${reason}.`)
+}
