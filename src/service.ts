@@ -31,6 +31,7 @@ import { listenTls } from './listeners/tls.ts'
 import { serveWebSocket } from './listeners/websocket.ts'
 import type { Log } from './log.ts'
 import { Codecs } from './lorawan/codecs/codecs.ts'
+import { systemPoolClock } from './lorawan/codecs/pool-clock.ts'
 import { DeviceSightings } from './lorawan/device-sightings.ts'
 import { CURRENT_DOWNLINK_NUMBERS } from './lorawan/downlinks.ts'
 import { durableStateOf } from './lorawan/durable-state.ts'
@@ -354,13 +355,7 @@ interface BrokerParts {
 function openCodecs(registry: Registry, log: Log, cleanups: Cleanup[]): Codecs {
   const codecs = new Codecs({
     organizationOf: async (applicationId) => registry.directory.organizationOf(applicationId),
-    clock: {
-      now: () => performance.now(),
-      after: (ms, run) => {
-        const timer = setTimeout(run, ms)
-        return () => clearTimeout(timer)
-      },
-    },
+    clock: systemPoolClock,
     log: log.child({ room: 'lorawan' }),
   })
   cleanups.push(() => codecs.close())

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import {
   column,
@@ -6,19 +5,20 @@ import {
   listQuery,
   showCreated,
   showFields,
+  showJson,
   showList,
   withClient,
   withListOptions,
 } from './administration.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
-import type { ApiClient } from './api-client.ts'
+import type { ApiClient, JsonObject } from './api-client.ts'
 import { counted } from './counted.ts'
-import { fileFailure } from './file-failure.ts'
+import { readTextFile } from './file-failure.ts'
 import { applicationIdOf, organizationIdOf } from './references.ts'
 import { countOf, withRemoval } from './removal.ts'
 import type { Removal } from './removal.ts'
-import { cellText } from './table.ts'
+import { cellText, linesText } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface ApplicationOptions {
@@ -70,7 +70,7 @@ Examples:
       const found = await withClient(terminal, command, async (client) =>
         client.request('GET', `/api/applications/${await applicationIdOf(client, reference)}`),
       )
-      showFields(terminal, found, options.json)
+      showApplication(terminal, found, options.json)
     })
 
   withRemoval(
@@ -82,6 +82,19 @@ Examples:
     'delete',
     findRemoval,
   )
+}
+
+/** Its fields, and below them the scripts as they were written. */
+function showApplication(terminal: Terminal, found: JsonObject, isJson: boolean | undefined): void {
+  if (isJson === true) return showJson(terminal, found)
+  const { application, ...rest } = found
+  const { payloadDecoderScript, payloadEncoderScript, ...fields } = application as JsonObject
+  showFields(terminal, { application: fields, ...rest }, false)
+  for (const [name, script] of Object.entries({ payloadDecoderScript, payloadEncoderScript })) {
+    if (typeof script !== 'string' || script === '') continue
+    terminal.out(`\n${name}\n${linesText(script.trimEnd()).replaceAll(/^(?=.)/gm, '  ')}\n`)
+  }
+  return undefined
 }
 
 async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
@@ -135,18 +148,9 @@ async function changesOf(options: ApplicationOptions) {
   return given({
     description: options.description,
     payloadCodec: options.codec === 'none' ? '' : options.codec,
-    payloadEncoderScript: await scriptOf(options.encoderFile),
-    payloadDecoderScript: await scriptOf(options.decoderFile),
+    payloadEncoderScript: options.encoderFile === undefined ? undefined : await readTextFile(options.encoderFile),
+    payloadDecoderScript: options.decoderFile === undefined ? undefined : await readTextFile(options.decoderFile),
   })
-}
-
-async function scriptOf(file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    throw fileFailure(file, error)
-  }
 }
 
 function withFieldOptions(command: Command): Command {

@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
 import {
   column,
@@ -14,6 +13,7 @@ import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
 import type { ApiClient } from './api-client.ts'
 import { addDeviceQueueCommand } from './device-queue-command.ts'
+import { pair } from './name-value-pair.ts'
 import { applicationIdOf, organizationIdOf } from './references.ts'
 import { withRemoval } from './removal.ts'
 import type { Removal } from './removal.ts'
@@ -126,12 +126,6 @@ function changesOf({ name, description, profile, tag, variable, disabled }: Devi
 
 function pathOf(devEui: string): string {
   return `/api/devices/${encodeURIComponent(devEui)}`
-}
-
-function pair(text: string, others: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-  if (name === undefined || value === undefined) throw new InvalidArgumentError('It must be name=value.')
-  return { ...others, [name]: value }
 }
 
 function withFieldOptions(command: Command): Command {

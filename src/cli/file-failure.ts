@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { CommandFailure } from './command-failure.ts'
 
 /** What the system's codes mean to people. */
@@ -16,4 +17,13 @@ export function fileFailure(file: string, error: unknown): CommandFailure {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const reason = REASONS[code] ?? (error instanceof Error ? error.message : String(error))
   return new CommandFailure(`The file ${file} can’t be read: ${reason}.`)
+}
+
+/** The text of a file. Throws CommandFailure when it can't be read. */
+export async function readTextFile(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw fileFailure(file, error)
+  }
 }

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { version } from '../version.ts'
 import { ApiRefusal } from './api-client.ts'
 import { addApplicationCommands } from './application-commands.ts'
+import { addCodecCommands } from './codec-commands.ts'
 import { CommandFailure } from './command-failure.ts'
 import { addDataCommands } from './data-commands.ts'
 import { addDeviceCommands } from './device-commands.ts'
@@ -85,6 +86,7 @@ Examples:
   addOrganizationCommands(program, terminal)
   addUserCommands(program, terminal)
   addApplicationCommands(program, terminal)
+  addCodecCommands(program, terminal)
   addDeviceCommands(program, terminal)
   addImportCommand(program, terminal)
   addTokenCommands(program, terminal)

@@ -38,6 +38,15 @@ export function cellText(value: unknown): string {
   )
 }
 
+/** A text of several lines, with its tabs; other control characters are shown, as in a cell. */
+export function linesText(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .split('\n')
+    .map((line) => line.split('\t').map(cellText).join('\t'))
+    .join('\n')
+}
+
 /** In code points; wide East Asian characters misalign a column, nothing worse. */
 function width(text: string): number {
   return Array.from(text).length

@@ -125,17 +125,24 @@ export function addCodecTestRoute(app: HttpApp, registry: OwnershipRegistry, cod
     },
     handler: async (request) => {
       const application = await applicationFor(registry, viewerOf(request), request.params.id, 'application.write')
-      return tried(application, request.body, codecs, clock.now())
+      return testCodec(application, request.body, codecs, clock.now())
     },
   })
 }
 
-async function tried(
-  application: Application,
+/** What came of a trial, as the route answers it. */
+export type CodecTrial = Static<typeof Answer>
+
+/** What a trial takes from an application where the sample has nothing of its own. */
+export type TriedCodec = Pick<Application, 'id' | 'payloadCodec' | 'payloadDecoderScript' | 'payloadEncoderScript'>
+
+/** Tries a codec. Throws RequestRefused for a sample that can't be read; a codec that fails is told by the answer. */
+export async function testCodec(
+  application: TriedCodec,
   sample: Static<typeof Sample>,
   codecs: CodecTrials,
   recvTimeMs: number,
-): Promise<Static<typeof Answer>> {
+): Promise<CodecTrial> {
   const bytes = bytesOf(sample)
   const { object, direction = 'up' } = sample
   if (bytes === undefined && object === undefined) {
