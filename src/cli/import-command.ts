@@ -9,8 +9,9 @@ import type { ApiClient, JsonObject } from './api-client.ts'
 import { CommandFailure } from './command-failure.ts'
 import { counted } from './counted.ts'
 import { fileFailure } from './file-failure.ts'
-import type { ImportFormat } from './import-parts.ts'
+import type { ImportFormat, ImportPart } from './import-parts.ts'
 import { applicationIdOf } from './references.ts'
+import { cellText } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface ImportOptions {
@@ -25,12 +26,18 @@ interface Outcome {
   rows: number
   created: number
   refused: number
+  /** Columns that no device has. */
+  readonly unknownColumns: Set<string>
   /** Rows that the service named; beyond a thousand a part it only counts. */
   readonly errors: JsonObject[]
 }
 
 /** Refused rows that are kept for programs. */
 const MAXIMUM_KEPT_ERRORS = 1000
+/** Of a file; JSON lines may have others in each row. */
+const MAXIMUM_UNKNOWN_COLUMNS = 100
+/** So that a DevEUI that stands in the file twice is told by its line; some 100 MB. Beyond it is told as a device that exists. */
+const MAXIMUM_REMEMBERED_DEV_EUIS = 1_000_000
 /** Of these for people; the rest is counted, for a wrong file would fill the screen. */
 const MAXIMUM_SHOWN_ERRORS = 50
 
@@ -48,7 +55,8 @@ export function addImportCommand(program: Command, terminal: Terminal): void {
       'after',
       `
 Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and any number of
-tag:<name> and variable:<name>; in JSON lines tags and variables are objects. Each row is created or refused by itself;
+tag:<name> and variable:<name>; in JSON lines tags and variables are objects. Others are named and not imported. A table may
+be separated by commas, semicolons or tabs, and a DevEUI have - or : between its digits. Each row is created or refused by itself;
 refused rows are listed with their line, and the exit code is 1.
 
 Examples:
@@ -81,16 +89,23 @@ async function importAll(
   const dryRun = options.dryRun === true
   const path = pathWith('/api/devices/import', { applicationID, dryRun: String(dryRun) })
   const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson'
-  const outcome: Outcome = { rows: 0, created: 0, refused: 0, errors: [] }
+  const outcome: Outcome = { rows: 0, created: 0, refused: 0, unknownColumns: new Set(), errors: [] }
+  const lineOfDevEui = new Map<string, number>()
   // A dry run goes in one part: only so does the service see a DevEUI that stands in the file twice.
   for await (const part of importParts(input, format, { whole: dryRun })) {
     const answer = await client.upload(path, type, part.content)
     outcome.rows += part.rows
     outcome.created += Number(answer['createdCount'])
     outcome.refused += Number(answer['refusedCount'])
-    const errors = Array.isArray(answer['errors']) ? (answer['errors'] as JsonObject[]) : []
+    for (const name of listIn(answer, 'unknownColumns') as readonly string[]) {
+      if (outcome.unknownColumns.size < MAXIMUM_UNKNOWN_COLUMNS) outcome.unknownColumns.add(name)
+    }
+    const errors = listIn(answer, 'errors') as readonly JsonObject[]
     for (const error of errors.slice(0, MAXIMUM_KEPT_ERRORS - outcome.errors.length)) {
-      outcome.errors.push({ ...error, line: part.fileLine(Number(error['line'])) })
+      outcome.errors.push(inFile(error, part, lineOfDevEui))
+    }
+    for (const [devEui, line] of part.lineOfDevEui) {
+      if (lineOfDevEui.size < MAXIMUM_REMEMBERED_DEV_EUIS && !lineOfDevEui.has(devEui)) lineOfDevEui.set(devEui, line)
     }
     if (terminal.isInteractive)
       terminal.error(
@@ -106,12 +121,37 @@ async function importAll(
   return outcome
 }
 
+function listIn(answer: JsonObject, name: string): readonly unknown[] {
+  const list = answer[name]
+  return Array.isArray(list) ? list : []
+}
+
+/** A refused row with lines of the file. The service sees a part at a time: a DevEUI of an earlier part is that of a device to it. */
+function inFile(error: JsonObject, part: ImportPart, earlier: ReadonlyMap<string, number>): JsonObject {
+  const { reason, sameAsLine, devEUI } = error
+  const line = part.fileLine(Number(error['line']))
+  const sameAs =
+    reason === 'dev_eui_repeated'
+      ? part.fileLine(Number(sameAsLine))
+      : reason === 'device_exists'
+        ? earlier.get(String(devEUI))
+        : undefined
+  if (sameAs === undefined) return { ...error, line }
+  const message = `line ${sameAs} has the same DevEUI`
+  return { ...error, line, message, reason: 'dev_eui_repeated', sameAsLine: sameAs }
+}
+
 function report(terminal: Terminal, outcome: Outcome, options: ImportOptions): void {
-  if (options.json === true) return showJson(terminal, { dryRun: options.dryRun === true, ...outcome })
+  const unknownColumns = [...outcome.unknownColumns]
+  if (options.json === true) return showJson(terminal, { dryRun: options.dryRun === true, ...outcome, unknownColumns })
+  if (unknownColumns.length > 0) {
+    const names = unknownColumns.map(cellText).join(', ')
+    terminal.error(`Not imported, because no device has such a column: ${names}\n`)
+  }
   const shown = outcome.errors.slice(0, MAXIMUM_SHOWN_ERRORS)
   for (const { line, devEUI, message } of shown) {
-    const device = devEUI === '' ? '' : ` ${String(devEUI)}`
-    terminal.error(`line ${String(line)}${device}: ${String(message)}\n`)
+    const device = devEUI === '' ? '' : ` ${cellText(devEUI)}`
+    terminal.error(`line ${String(line)}${device}: ${cellText(message)}\n`)
   }
   if (outcome.refused > shown.length) terminal.error(`... and ${outcome.refused - shown.length} more\n`)
   const verb = options.dryRun === true ? 'would be created' : 'created'
@@ -127,7 +167,7 @@ function formatOf(file: string): ImportFormat {
 
 async function openFile(file: string): Promise<Readable> {
   try {
-    const stream = createReadStream(file, 'utf8')
+    const stream = createReadStream(file)
     await once(stream, 'readable')
     return stream
   } catch (error) {

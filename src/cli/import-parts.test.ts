@@ -38,6 +38,42 @@ describe('the parts of an import', () => {
     assert.equal(part?.fileLine(2), 3)
   })
 
+  it('know the DevEUIs of their rows, however they are written, with the lines of the file', async () => {
+    const [csv] = await partsOf('name,Dev EUI\na,01-01-01-01-01-01-01-01\nb,x\nc,0101010101010101\n', 'csv')
+    assert.deepEqual([...(csv?.lineOfDevEui ?? [])], [['0101010101010101', 2]])
+    const lines = '{"devEUI":"0A:0A:0a:0a:0a:0a:0a:0a"}\n{"devEui":1}\nnonsense\n{"devEui":"0b0b0b0b0b0b0b0b"}\n'
+    const [jsonl] = await partsOf(lines, 'jsonl')
+    assert.deepEqual(
+      [...(jsonl?.lineOfDevEui ?? [])],
+      [
+        ['0a0a0a0a0a0a0a0a', 1],
+        ['0b0b0b0b0b0b0b0b', 4],
+      ],
+    )
+  })
+
+  it('keep the separator of the table, and its line sep=', async () => {
+    const [named] = await partsOf('sep=;\r\ndevEUI;name\r\n1;"a;\nb"\r\n2;c\r\n', 'csv')
+    assert.equal(named?.content, 'sep=;\ndevEUI;name\n1;"a;\nb"\n2;c\n')
+    assert.equal(named?.fileLine(5), 5)
+    const [tabs] = await partsOf('name\tdevEUI\n"a\tb"\t0101010101010101\n', 'csv')
+    assert.deepEqual([...(tabs?.lineOfDevEui ?? [])], [['0101010101010101', 2]])
+  })
+
+  it('are read from UTF-8 and from UTF-16, cut anywhere, and from nothing else', async () => {
+    const text = '\uFEFFdevEUI;name\n0101010101010101;Zähler\n'
+    for (const encoding of ['utf8', 'utf16le'] as const) {
+      const bytes = Array.from(Buffer.from(text, encoding), (byte) => Buffer.from([byte]))
+      const parts = []
+      for await (const part of importParts(Readable.from(bytes), 'csv', { whole: false })) parts.push(part.content)
+      assert.deepEqual(parts, ['devEUI;name\n0101010101010101;Zähler\n'], encoding)
+    }
+    const latin = importParts(Readable.from([Buffer.from('devEUI;name\n1;Z\xe4hler\n', 'latin1')]), 'csv', {
+      whole: true,
+    })
+    await assert.rejects(latin.next(), /not valid UTF-8/)
+  })
+
   it('are one part when the whole is asked for', async () => {
     const text = '{"a":1}\n'.repeat(5000)
     assert.equal((await partsOf(text, 'jsonl', true)).length, 1)
