@@ -30,6 +30,7 @@ import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { applicationFor, demandGlobalAdmin, demandIn, type OwnershipRegistry } from './ownership.ts'
 import { NAME } from './schema-keywords.ts'
+import { demandParsed, type ScriptChecks } from './script-check.ts'
 
 /** The parts of the registry that applications need. */
 export type ApplicationRegistry = OwnershipRegistry & Pick<Registry, 'applications'>
@@ -81,12 +82,12 @@ const Name = ruledText(100, 'Name, unique within the organization.', A_NAME)
 
 const Parameters = Type.Object({ id: applicationId('Application id.') })
 
-/** Registers the routes of applications. */
-export function addApplicationRoutes(app: HttpApp, registry: ApplicationRegistry): void {
+/** Registers the routes of applications. Without `checks` scripts are saved as they come. */
+export function addApplicationRoutes(app: HttpApp, registry: ApplicationRegistry, checks?: ScriptChecks): void {
   listApplications(app, registry)
-  createApplication(app, registry)
+  createApplication(app, registry, checks)
   getApplication(app, registry)
-  changeApplication(app, registry)
+  changeApplication(app, registry, checks)
   deleteApplication(app, registry)
 }
 
@@ -118,7 +119,7 @@ function listApplications(app: HttpApp, registry: ApplicationRegistry): void {
   })
 }
 
-function createApplication(app: HttpApp, registry: ApplicationRegistry): void {
+function createApplication(app: HttpApp, registry: ApplicationRegistry, checks: ScriptChecks | undefined): void {
   app.route({
     method: 'POST',
     url: '/api/applications',
@@ -151,6 +152,7 @@ function createApplication(app: HttpApp, registry: ApplicationRegistry): void {
       const organizationId = idText(application.organizationID)
       await demandIn(registry, viewer, organizationId, 'application.write')
       if (application.id !== undefined) demandGlobalAdmin(viewer)
+      if (checks !== undefined) await demandParsed(checks, organizationId, application)
       const created = {
         ...(application.id === undefined ? {} : { id: idText(application.id) }),
         organizationId,
@@ -196,7 +198,7 @@ function getApplication(app: HttpApp, registry: ApplicationRegistry): void {
   })
 }
 
-function changeApplication(app: HttpApp, registry: ApplicationRegistry): void {
+function changeApplication(app: HttpApp, registry: ApplicationRegistry, checks: ScriptChecks | undefined): void {
   app.route({
     method: 'PUT',
     url: '/api/applications/:id',
@@ -206,7 +208,8 @@ function changeApplication(app: HttpApp, registry: ApplicationRegistry): void {
       operationId: 'updateApplication',
       summary: 'Change an application',
       description:
-        'For admins of its organization. Members that are left out stay. It stays with its organization for life.',
+        'For admins of its organization. Members that are left out stay. It stays with its organization for life. A script ' +
+        'that is no JavaScript is refused, with its line and column; one that was saved before may be sent again.',
       params: Parameters,
       body: Type.Object({
         application: Type.Object(
@@ -227,6 +230,7 @@ function changeApplication(app: HttpApp, registry: ApplicationRegistry): void {
       if (organizationID !== undefined && idText(organizationID) !== application.organizationId) {
         throw invalidArgument('application.organizationID: an application stays with its organization')
       }
+      if (checks !== undefined) await demandParsed(checks, application.organizationId, named, application)
       accepted(await registry.applications.update(application.id, changesOf(named, serviceProfileID), viewer))
       return {}
     },

@@ -14,7 +14,7 @@ import { DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 /** The codecs, as far as they are tried. */
-export type CodecTrials = Pick<Codecs, 'decodeUplink' | 'decodeDownlink' | 'encodeDownlink'>
+export type CodecTrials = Pick<Codecs, 'decodeUplink' | 'decodeDownlink' | 'encodeDownlink' | 'checkScript'>
 
 /** Bytes of a sample, far beyond what a frame carries. */
 const MAXIMUM_SAMPLE_BYTES = 1024

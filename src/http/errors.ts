@@ -32,7 +32,11 @@ export const ErrorBodySchema = Type.Object(
     message: Type.String({ description: 'What was refused and why, for a person.' }),
     details: Type.Array(
       Type.Object(
-        { reason: Type.String({ description: 'Stable code of the reason, see docs/errors.md.' }) },
+        {
+          reason: Type.String({ description: 'Stable code of the reason, see docs/errors.md.' }),
+          line: Type.Optional(Type.Integer({ description: 'Of script_not_parsed: the line of the script, from 1.' })),
+          column: Type.Optional(Type.Integer({ description: 'Of script_not_parsed: the column, from 1.' })),
+        },
         { description: 'The reason in one word', [NAME]: 'ErrorDetail' },
       ),
     ),
@@ -55,7 +59,19 @@ interface ErrorBody {
   readonly error: string
   readonly code: number
   readonly message: string
-  readonly details: readonly { readonly reason: string }[]
+  readonly details: readonly ({ readonly reason: string } & Place)[]
+}
+
+/** Where in a text that was sent the fault is; counted from 1. */
+interface Place {
+  readonly line?: number
+  readonly column?: number
+}
+
+interface RefusalOptions {
+  readonly statusCode?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly place?: Place
 }
 
 /**
@@ -67,19 +83,16 @@ export class RequestRefused extends Error {
   readonly reason: string
   readonly headers: Readonly<Record<string, string>>
   readonly statusCode: number
+  readonly place: Place
 
-  constructor(
-    refusal: RefusalCode,
-    message: string,
-    reason: string,
-    options: { readonly statusCode?: number; readonly headers?: Readonly<Record<string, string>> } = {},
-  ) {
+  constructor(refusal: RefusalCode, message: string, reason: string, options: RefusalOptions = {}) {
     super(message)
     this.name = 'RequestRefused'
     this.refusal = refusal
     this.reason = reason
     this.headers = options.headers ?? {}
     this.statusCode = options.statusCode ?? STATUS_OF[refusal].status
+    this.place = options.place ?? {}
   }
 }
 
@@ -148,7 +161,7 @@ function answer(refused: RequestRefused, unexpected: boolean): ErrorAnswer {
   return {
     status: refused.statusCode,
     headers: { ...challenge, ...refused.headers },
-    body: { error: message, code: STATUS_OF[refused.refusal].code, message, details: [{ reason }] },
+    body: { error: message, code: STATUS_OF[refused.refusal].code, message, details: [{ reason, ...refused.place }] },
     unexpected,
   }
 }

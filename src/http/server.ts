@@ -156,7 +156,7 @@ async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void
   addOrganizationRoutes(app, registry)
   addMemberRoutes(app, registry)
   addUserRoutes(app, registry)
-  addApplicationRoutes(app, registry)
+  addApplicationRoutes(app, registry, options.codecs)
   if (options.codecs !== undefined) addCodecTestRoute(app, registry, options.codecs, options.clock)
   addDeviceRoutes(app, registry)
   if (commands !== undefined) addDeviceQueueRoutes(app, registry, commands)

@@ -178,3 +178,28 @@ test('the browser’s own way back asks too', async () => {
   await page.getByRole('heading', { name: 'Members' }).waitFor()
   await window.close()
 })
+
+test('a script that is no JavaScript is not saved, and the line is shown in the script that it is about', async () => {
+  const window = await open()
+  const { page } = window
+  await chooseScript(page)
+  await page.getByRole('textbox', { name: 'Decoder script' }).fill(DOUBLING)
+  await page.getByRole('tab', { name: 'Encoder' }).click()
+  await page
+    .getByRole('textbox', { name: 'Encoder script' })
+    .fill('function encodeDownlink() {\n  return { bytes: [1,, ] ) }\n}')
+  await page.getByRole('tab', { name: 'Decoder' }).click()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText(/The encoder script is no JavaScript at line 2, column \d+: SyntaxError/).waitFor()
+  await page.getByRole('textbox', { name: 'Encoder script' }).waitFor()
+  assert.equal(await page.locator('[data-line]').getAttribute('data-line'), '2')
+  await page.getByText('not saved').waitFor()
+  await window.assertAccessible('codec that was not saved')
+  await window.picture('codecs-not-saved-light')
+  await page
+    .getByRole('textbox', { name: 'Encoder script' })
+    .fill('function encodeDownlink() { return { bytes: [1] } }')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('not saved').waitFor({ state: 'detached' })
+  await window.close()
+})

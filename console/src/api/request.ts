@@ -7,12 +7,15 @@ export class ApiFailure extends Error {
   readonly status: number
   /** Stable code of docs/errors.md; `unreachable` when no answer came. */
   readonly reason: string
+  /** The line at fault in a text that was sent, from 1; undefined where the refusal names none. */
+  readonly line: number | undefined
 
-  constructor(status: number, reason: string, message: string) {
+  constructor(status: number, reason: string, message: string, line?: number) {
     super(message)
     this.name = 'ApiFailure'
     this.status = status
     this.reason = reason
+    this.line = line
   }
 }
 
@@ -78,10 +81,15 @@ async function answerTo(url: string, init: RequestInit): Promise<Response> {
 
 /** What an answer that is no success says. A session that is over, `isOfSession` being true, also ends on this side. */
 export function refusalOf(status: number, answer: unknown, isOfSession = true): ApiFailure {
-  const { message, details } = (answer ?? {}) as { message?: unknown; details?: { reason?: unknown }[] }
-  const reason = details?.[0]?.reason
+  const { message, details } = (answer ?? {}) as { message?: unknown; details?: { reason?: unknown; line?: unknown }[] }
+  const { reason, line } = details?.[0] ?? {}
   const sentence = typeof message === 'string' ? message : `The service answered with status ${status}.`
-  const failure = new ApiFailure(status, typeof reason === 'string' ? reason : 'unknown', sentence)
+  const failure = new ApiFailure(
+    status,
+    typeof reason === 'string' ? reason : 'unknown',
+    sentence,
+    typeof line === 'number' ? line : undefined,
+  )
   if (isOfSession && isSessionEnd(failure)) session.expire()
   return failure
 }

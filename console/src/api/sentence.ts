@@ -25,8 +25,11 @@ const IN_WORDS: Readonly<Record<string, string>> = {
 
 /** What a stable code says to a person, or else the sentence that came with it. */
 export function sentenceFor(reason: string, message: string): string {
-  return IN_WORDS[reason] ?? asSentence(reason === 'invalid_argument' ? withoutPath(message) : message)
+  return IN_WORDS[reason] ?? asSentence(PATHED.has(reason) ? withoutPath(message) : message)
 }
+
+/** Codes whose sentence begins with the path of a member. */
+const PATHED: ReadonlySet<string> = new Set(['invalid_argument', 'script_not_parsed', 'script_not_checked'])
 
 /** Members of requests as the fields of forms are called. */
 const FIELDS: Readonly<Record<string, string>> = {
@@ -38,6 +41,8 @@ const FIELDS: Readonly<Record<string, string>> = {
   fPort: 'the port',
   name: 'the name',
   note: 'the note',
+  payloadDecoderScript: 'the decoder script',
+  payloadEncoderScript: 'the encoder script',
   password: 'the password',
   tags: 'tags',
   variables: 'variables',

@@ -3,6 +3,7 @@ import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useState } from 'react'
 import { type Codec, type CodecKind, codecKey, saveCodec } from '../api/codecs.ts'
+import { ApiFailure } from '../api/request.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { useUnsavedChanges } from '../shell/unsaved-changes.tsx'
@@ -29,7 +30,12 @@ export function CodecEditor({ applicationId, saved }: CodecEditorProps): ReactEl
       queryClient.setQueryData(codecKey(applicationId), codec)
       notifications.show({ message: 'Saved. It decodes from the next event on.' })
     },
+    onError: (error) => show(faultOf(error)),
   })
+  const show = (found: Fault | undefined): void => {
+    setFault(found)
+    if (found !== undefined) setShown(found.script)
+  }
   const change = (part: Partial<Codec>): void => {
     setCodec((before) => ({ ...before, ...part }))
     setFault(undefined)
@@ -79,14 +85,7 @@ export function CodecEditor({ applicationId, saved }: CodecEditorProps): ReactEl
           </Group>
         </Stack>
       </Panel>
-      <TestBench
-        applicationId={applicationId}
-        codec={codec}
-        onFault={(found) => {
-          setFault(found)
-          if (found !== undefined) setShown(found.script)
-        }}
-      />
+      <TestBench applicationId={applicationId} codec={codec} onFault={show} />
     </SimpleGrid>
   )
 }
@@ -103,6 +102,12 @@ function isSame(one: Codec, other: Codec): boolean {
     one.payloadDecoderScript === other.payloadDecoderScript &&
     one.payloadEncoderScript === other.payloadEncoderScript
   )
+}
+
+/** Where a script that was refused is no JavaScript. */
+function faultOf(error: unknown): Fault | undefined {
+  if (!(error instanceof ApiFailure) || error.line === undefined) return undefined
+  return { script: error.message.includes('payloadEncoderScript') ? 'encoder' : 'decoder', line: error.line }
 }
 
 interface ScriptsProps {

@@ -7,7 +7,7 @@ import type { GuestInput } from './guest.ts'
 import type { ScriptOperation } from './sandbox.ts'
 import { MAXIMUM_INPUT_LENGTH, MAXIMUM_SCRIPT_LENGTH } from './script-limits.ts'
 import { scriptFault } from './script-outcome.ts'
-import type { ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
+import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
 import { ScriptPool } from './script-pool.ts'
 import type { PoolClock, ScriptRun } from './script-pool.ts'
 
@@ -138,6 +138,17 @@ export class Codecs {
     const { data } = encoded
     if (data.length > MAXIMUM_DATA_BYTES) return quickFault('DOWNLINK_CODEC', 'data_too_long', tooLong(data.length))
     return { ok: true, data, warnings: [], console: [], durationMs: 0 }
+  }
+
+  /**
+   * Whether a script is JavaScript, before anything depends on it: compiled, and not run. Undefined where it is; otherwise the fault, which may
+   * also be that there was no time to look. Never rejects.
+   */
+  async checkScript(organizationId: string, script: string): Promise<ScriptFault | undefined> {
+    const call = { operation: 'parse', input: script } as const
+    // Each organization has an engine for this, with nothing loaded.
+    const run = await this.#pool.run({ organizationId, key: `${organizationId} check`, script: '', call })
+    return run.outcome.ok ? undefined : run.outcome
   }
 
   /** Ends the threads; what waits for a script fails. */

@@ -31,8 +31,9 @@ export type ScriptOperation = 'decodeUplink' | 'encodeDownlink' | 'decodeDownlin
 
 /** One call of a script. */
 export interface ScriptCall {
-  readonly operation: ScriptOperation
-  /** A `GuestInput` as JSON. */
+  /** `parse` calls nothing: it asks whether another script is JavaScript. */
+  readonly operation: ScriptOperation | 'parse'
+  /** A `GuestInput` as JSON; of `parse` the text of the script. */
   readonly input: string
 }
 
@@ -113,6 +114,10 @@ export class Sandbox {
 
   /** Calls the script. Never throws. */
   call({ operation, input }: ScriptCall): ScriptOutcome {
+    if (operation === 'parse') {
+      this.restore()
+      return this.#engine.guarded(() => this.#engine.parse(input))
+    }
     const name = FUNCTIONS_OF[operation].find((one) => this.#functions.has(one))
     const run = name === undefined ? undefined : this.#functions.get(name)
     if (name === undefined || run === undefined) {
@@ -198,6 +203,13 @@ class Engine {
     return readOutcome(context.getString(called.value))
   }
 
+  /** Compiles a script and does not run it. */
+  parse(script: string): ScriptOutcome {
+    const parsed = this.context.evalCode(script, SCRIPT_FILE, { type: 'global', compileOnly: true })
+    if (parsed.error) return this.faultOf(parsed.error)
+    return { ok: true, json: 'null', warnings: [], console: [] }
+  }
+
   /** What the driver tells of an exception that reached the host. */
   faultOf(thrown: QuickJSHandle): ScriptFault {
     const { context } = this
@@ -242,12 +254,14 @@ function readOutcome(text: string): ScriptOutcome {
   if (ok === true && value !== undefined) {
     return { ok: true, json: JSON.stringify(value), warnings: textsOf(warnings), console: textsOf(lines) }
   }
-  const line = typeof stack === 'string' ? /\bscript\.js:(\d{1,6})/.exec(stack)?.[1] : undefined
+  const [, line, column] =
+    (typeof stack === 'string' ? /\bscript\.js:(\d{1,6})(?::(\d{1,6}))?/.exec(stack) : null) ?? []
   return {
     ok: false,
     code: GUEST_CODES.find((one) => one === code) ?? 'script_exception',
     message: typeof message === 'string' ? message.slice(0, MAXIMUM_NOTES * MAXIMUM_TEXT_LENGTH) : 'the script failed',
     line: line === undefined ? undefined : Number(line),
+    column: column === undefined ? undefined : Number(column),
     console: textsOf(lines),
   }
 }

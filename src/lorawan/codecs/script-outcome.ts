@@ -27,6 +27,8 @@ export interface ScriptFault {
   readonly message: string
   /** Line of the script, from 1; undefined where none is known. */
   readonly line: number | undefined
+  /** Column of that line, from 1; undefined where none is known. */
+  readonly column?: number | undefined
   readonly console: readonly string[]
 }
 
