@@ -153,6 +153,15 @@ test('a DevEUI that is taken is told apart: by a line of the upload, by a visibl
   assert.equal(repeated?.message, 'line 2 has the same DevEUI')
 })
 
+test('a row of several lines is told by its last one, and those behind it by theirs', async () => {
+  const text = 'devEUI,name\r\nx,"a\r\nb"\r\n\r\ny,c\r\n'
+  const { report } = await upload(Readable.from(Array.from(text, (letter) => Buffer.from(letter))))
+  assert.deepEqual(
+    report.errors.map(({ line }) => line),
+    [3, 5],
+  )
+})
+
 test('a refused row does not take its DevEUI from a later one', async () => {
   const { report } = await upload('devEUI,applicationID\naa00000000000001,987654\naa00000000000001,\n')
   assert.equal(report.createdCount, '1')

@@ -44,7 +44,7 @@ export async function* csvRows(
   upload: AsyncIterable<Uint8Array>,
   onUnknownColumn: UnknownColumn,
 ): AsyncGenerator<ImportRow> {
-  const texts = withBoundedRows(decoded(upload))
+  const texts = withBoundedRows(withPlainLineEnds(decoded(upload)))
   const begin = await beginningOf(texts)
   const parser = parse({ ...CSV_OPTIONS, delimiter: separatorOf(begin.line) })
   // The parser hands on what broke the stream; there is nobody else to tell.
@@ -105,6 +105,17 @@ function isLineEnd(code: number): boolean {
 async function* joined(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
   yield first
   yield* rest
+}
+
+/** With CR LF as LF: within quotes the parser counts it as two lines. */
+async function* withPlainLineEnds(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  let held = ''
+  for await (const piece of texts) {
+    const text = held + piece
+    held = text.endsWith('\r') ? '\r' : ''
+    yield text.slice(0, text.length - held.length).replaceAll('\r\n', '\n')
+  }
+  yield held
 }
 
 const QUOTE = 0x22

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { Administration, PASSWORD } from '../support/administration.ts'
@@ -101,7 +102,7 @@ test('an import is looked at before it is written, and says what is wrong in whi
   await page.getByText('2 rows are wrong').waitFor()
   const rows = page.getByRole('row')
   await rows.filter({ hasText: 'A DevEUI has 16 hexadecimal digits' }).getByText('3', { exact: true }).waitFor()
-  await rows.filter({ hasText: 'There is a device with this DevEUI already' }).getByText('5', { exact: true }).waitFor()
+  await rows.filter({ hasText: 'has this DevEUI already' }).getByText('5', { exact: true }).waitFor()
   await window.assertAccessible('import report')
   await page.getByRole('button', { name: 'Create 2 devices' }).click()
   await page.getByRole('heading', { name: '2 devices were created' }).waitFor()
@@ -109,6 +110,55 @@ test('an import is looked at before it is written, and says what is wrong in whi
   await page.getByRole('textbox', { name: 'Search' }).fill('new-3')
   await page.getByText('One device.').waitFor()
   window.assertQuiet()
+  await window.close()
+})
+
+test('an import tells whose the DevEUI is, which columns it does not know, and gives the wrong rows to be mended', async () => {
+  const window = await open('/import')
+  const { page } = window
+  const [known] = world.devices
+  const table = [
+    'devEUI;name;latitude',
+    '00-00-5E-EF-10-CC-00-01;first;1',
+    `${known?.devEui};known;2`,
+    '00005eef10cc0001;twice;3',
+    '00005eef10zz;"odd; and\r\nlong";4',
+    '',
+  ].join('\r\n')
+  await page.locator('input[type=file]').setInputFiles({
+    name: 'meters.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from(`\uFEFF${table}`, 'utf16le'),
+  })
+  await page.getByRole('button', { name: 'Create 1 device' }).waitFor()
+  await page.getByText(/This column is not known, and will not be imported: latitude/).waitFor()
+  const region = page.getByRole('region', { name: 'Rows that are wrong' })
+  assert.deepEqual(await region.locator('td:first-child').allTextContents(), ['3', '4', '6'])
+  await region.getByText('Line 2 of this table has the same DevEUI.').waitFor()
+  await region
+    .getByText(new RegExp(`The device "${known?.name}" in application "water-network" of organization`))
+    .waitFor()
+  await region.getByText('00005eef10zz').first().waitFor()
+  await window.assertAccessible('import with wrong rows')
+  await window.picture('import-wrong-light')
+  await page.getByRole('button', { name: 'Create 1 device' }).click()
+  await page.getByText('1 device was created').waitFor()
+  // Written piece by piece, it tells the same.
+  await region.getByText('Line 2 of this table has the same DevEUI.').waitFor()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download these 3 rows' }).click(),
+  ])
+  assert.equal(download.suggestedFilename(), 'meters-wrong.csv')
+  const lines = (await readFile(await download.path(), 'utf8')).split('\r\n')
+  assert.equal(lines[0], 'devEUI;name;latitude;problem')
+  assert.match(lines[1] ?? '', new RegExp(`^${known?.devEui};known;2;"The device ""${known?.name}"" in application`))
+  assert.equal(lines[2], '00005eef10cc0001;twice;3;"Line 2 of this table has the same DevEUI."')
+  assert.deepEqual(lines.slice(3), [
+    '00005eef10zz;"odd; and',
+    'long";4;"A DevEUI has 16 hexadecimal digits, like 00005eef10a00001."',
+    '',
+  ])
   await window.close()
 })
 
@@ -177,7 +227,7 @@ test('an import that is cancelled creates no more than was told; importing again
   await page.getByRole('heading', { name: `${left} devices were created` }).waitFor()
   await page.getByText(`${(created + 1).toLocaleString('en')} rows are wrong`).waitFor()
   // Lines are those of the table, in whichever piece they are.
-  const wrong = page.getByRole('row').filter({ hasText: 'There is a device with this DevEUI already' })
+  const wrong = page.getByRole('row').filter({ hasText: 'has this DevEUI already' })
   await wrong.first().getByText('2', { exact: true }).waitFor()
   await page.getByRole('link', { name: 'To the devices' }).click()
   await page.getByRole('textbox', { name: 'Search' }).fill('piece-')

@@ -6,10 +6,13 @@ import { upload } from './upload.ts'
 /** A row that was refused. */
 export interface RefusedRow {
   readonly line: number
+  /** As it is written, where it is no DevEUI. */
   readonly devEUI: string
   readonly message: string
   /** Stable code of docs/errors.md. */
   readonly reason: string
+  /** Of dev_eui_repeated: the line with the same DevEUI; otherwise 0. */
+  readonly sameAsLine: number
 }
 
 export interface ImportReport {
@@ -19,6 +22,8 @@ export interface ImportReport {
   readonly refusedCount: string
   /** Why it stopped before the end; "" when it did not. */
   readonly stopped: string
+  /** Columns that no device has. */
+  readonly unknownColumns: readonly string[]
   /** The first thousand. */
   readonly errors: readonly RefusedRow[]
 }
@@ -29,6 +34,8 @@ interface ImportRequest {
   readonly file: File
   /** Only looks, and writes nothing. */
   readonly isTrial: boolean
+  /** What a look has found in the same file: rows that repeat others, which nobody sees in pieces. */
+  readonly looked?: ImportReport | undefined
   readonly signal: AbortSignal
   /** Hears which part of the file, from 0 to 1, is written; of one that is looked at, which part is on its way. */
   readonly onProgress: (part: number) => void
@@ -41,8 +48,16 @@ const PIECE_BYTES = 64 * 1024
 const LISTED_ROWS = 1000
 
 /** Hands the file over: in one to look at it, piece by piece to write it. */
-export function importDevices(asked: ImportRequest): Promise<ImportReport> {
-  return asked.isTrial ? send(asked, asked.file) : write(asked)
+export async function importDevices(asked: ImportRequest): Promise<ImportReport> {
+  if (asked.isTrial) return send(asked, asked.file)
+  return write({ ...asked, file: await inUtf8(asked.file) })
+}
+
+/** A table in UTF-16, as spreadsheet programs save "Unicode text", can't be cut between bytes. */
+export async function inUtf8(file: File): Promise<File> {
+  const [first, second] = new Uint8Array(await file.slice(0, 2).arrayBuffer())
+  if (first !== 0xff || second !== 0xfe) return file
+  return new File([new TextDecoder('utf-16le').decode(await file.arrayBuffer())], file.name)
 }
 
 /**
@@ -50,7 +65,10 @@ export function importDevices(asked: ImportRequest): Promise<ImportReport> {
  * is that of rows that are written.
  */
 async function write(asked: ImportRequest): Promise<ImportReport> {
-  const { file, onProgress } = asked
+  const { file, onProgress, looked } = asked
+  const repeated = new Map(
+    looked?.errors.filter(({ reason }) => reason === 'dev_eui_repeated').map((row) => [row.line, row]),
+  )
   let whole: ImportReport | undefined
   for await (const { content, linesBefore, endsAt } of piecesOf(file, !isJsonLines(file), PIECE_BYTES)) {
     const report = await send({ ...asked, onProgress: ignore }, content).catch((error: unknown) => {
@@ -58,7 +76,7 @@ async function write(asked: ImportRequest): Promise<ImportReport> {
       if (whole === undefined || !(error instanceof ApiFailure)) throw error
       return { ...NOTHING, stopped: error.message }
     })
-    whole = joined(whole ?? NOTHING, moved(report, linesBefore))
+    whole = joined(whole ?? NOTHING, moved(report, linesBefore, repeated))
     if (whole.stopped !== '') break
     onProgress(endsAt / file.size)
   }
@@ -71,17 +89,22 @@ const NOTHING: ImportReport = {
   createdCount: '0',
   refusedCount: '0',
   stopped: '',
+  unknownColumns: [],
   errors: [],
 }
 
 function ignore(): void {}
 
 /** The report with the lines of the whole table. */
-function moved(report: ImportReport, linesBefore: number): ImportReport {
+function moved(report: ImportReport, linesBefore: number, repeated: ReadonlyMap<number, RefusedRow>): ImportReport {
   return {
     ...report,
     stopped: report.stopped.replace(/\bline (\d+)/, (_, line: string) => `line ${Number(line) + linesBefore}`),
-    errors: report.errors.map((row) => ({ ...row, line: row.line + linesBefore })),
+    errors: report.errors.map((row) => {
+      const line = row.line + linesBefore
+      if (row.reason === 'device_exists') return repeated.get(line) ?? { ...row, line }
+      return { ...row, line, sameAsLine: row.sameAsLine === 0 ? 0 : row.sameAsLine + linesBefore }
+    }),
   }
 }
 
@@ -93,6 +116,7 @@ function joined(one: ImportReport, next: ImportReport): ImportReport {
     totalCount: sum('totalCount'),
     createdCount: sum('createdCount'),
     refusedCount: sum('refusedCount'),
+    unknownColumns: [...new Set([...one.unknownColumns, ...next.unknownColumns])],
     errors: [...one.errors, ...next.errors].slice(0, LISTED_ROWS),
   }
 }
@@ -106,6 +130,7 @@ function send(
   return upload<ImportReport>('/api/devices/import', { query, contentType, content, signal, onProgress })
 }
 
-function isJsonLines({ name }: File): boolean {
+/** Whether a file holds JSON lines, by its name; otherwise it is CSV. */
+export function isJsonLines({ name }: File): boolean {
   return /\.(?:ndjson|jsonl)$/i.test(name)
 }

@@ -15,7 +15,7 @@ const IN_WORDS: Readonly<Record<string, string>> = {
   user_exists: 'There is a user of this name already.',
   member_exists: 'This user is a member already.',
   application_exists: 'The organization has an application of this name already.',
-  device_exists: 'There is a device with this DevEUI already, perhaps in another organization.',
+  device_exists: 'A device has this DevEUI already. If it is none of yours, it is one of another organization.',
   invalid_dev_eui: 'A DevEUI has 16 hexadecimal digits, like 00005eef10a00001.',
   last_admin: 'This is the last global admin. Make somebody else one first.',
   import_busy: 'Other imports are running. Wait a moment, then try again.',

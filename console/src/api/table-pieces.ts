@@ -32,6 +32,38 @@ export async function* piecesOf(file: Blob, isCsv: boolean, size: number): Async
   } while (at < file.size)
 }
 
+/** A row of a table, and the line on which it ends. */
+interface TableRow {
+  readonly line: number
+  readonly text: string
+}
+
+/** The header of a table, "" of JSON lines, and its rows; the file is held in memory. */
+export async function readTable(
+  file: Blob,
+  isCsv: boolean,
+): Promise<{ readonly header: string; readonly rows: Iterable<TableRow> }> {
+  const header = isCsv ? await firstRow(file) : NO_ROWS
+  const bytes = new Uint8Array(await file.arrayBuffer())
+  return { header: textOf(bytes.subarray(0, header.bytes)), rows: rowsAfter(bytes, header, isCsv) }
+}
+
+function* rowsAfter(bytes: Uint8Array, header: Rows, isCsv: boolean): Generator<TableRow> {
+  const left = bytes.subarray(header.bytes)
+  let at = 0
+  let lines = 0
+  for (const row of rowEnds(left, isCsv)) {
+    lines = row.lines
+    yield { line: header.lines + lines, text: textOf(left.subarray(at, row.bytes)) }
+    at = row.bytes
+  }
+  if (at < left.length) yield { line: header.lines + lines + 1, text: textOf(left.subarray(at)) }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes)
+}
+
 interface Rows {
   readonly bytes: number
   readonly lines: number
@@ -39,18 +71,15 @@ interface Rows {
 
 const NO_ROWS: Rows = { bytes: 0, lines: 0 }
 
-/** The header, with the empty lines before it. */
+/** The header, with the empty lines before it, and Excel's line `sep=;`. */
 async function firstRow(file: Blob): Promise<Rows> {
   const bytes = new Uint8Array(await file.slice(0, LONGEST_ROW).arrayBuffer())
-  let hasText = false
   for (const row of rowEnds(bytes, true)) {
-    hasText = bytes.subarray(0, row.bytes).some((byte) => byte > SPACE)
-    if (hasText) return row
+    const text = textOf(bytes.subarray(0, row.bytes)).trim()
+    if (text !== '' && !/^"?sep=.?"?$/i.test(text)) return row
   }
   return { bytes: file.size, lines: 0 }
 }
-
-const SPACE = 0x20
 
 /** Whole rows from there on: about `size` bytes, one row at least, and all that is left where no row ends. */
 async function rowsFrom(file: Blob, at: number, isCsv: boolean, size: number): Promise<Rows> {

@@ -3,7 +3,7 @@ import { Anchor, Button, FileButton, Group, Progress, Select, Stack, Text } from
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type DragEvent, type ReactElement, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
-import { importDevices } from '../api/device-import.ts'
+import { importDevices, type ImportReport } from '../api/device-import.ts'
 import { useApplications } from '../api/directory.ts'
 import { Blank } from '../shell/blank.tsx'
 import { CodeBlock } from '../shell/code-block.tsx'
@@ -39,7 +39,7 @@ export function ImportPage(): ReactElement {
           <Failure error={applications.error} onRetry={() => void applications.refetch()} />
           <Select
             label="Application"
-            description="Of rows that name none in a column applicationID."
+            description="Used for rows without an applicationID."
             w={{ base: '100%', xs: 320 }}
             data={applications.data?.result.map(({ id, name }) => ({ value: id, label: name })) ?? []}
             value={applicationId ?? null}
@@ -59,16 +59,16 @@ export function ImportPage(): ReactElement {
         </Stack>
       </Panel>
       {report === undefined || file === undefined || isBusy ? null : (
-        <ImportReportPanel report={report} fileName={file.name} onWrite={() => write.mutate(file)} />
+        <ImportReportPanel report={report} file={file} onWrite={() => write.mutate(file)} />
       )}
       <Panel
         title="How the table looks"
-        lead="CSV with a first line that names the columns, or JSON lines (.ndjson). Only devEUI is needed."
+        lead="CSV whose first line names the columns, separated by commas, semicolons or tabs, or JSON lines (.ndjson). Only devEUI is needed."
       >
         <CodeBlock title="devices.csv" text={EXAMPLE} />
         <Text size="sm" c="dimmed" mt="sm">
-          Columns besides: applicationID, deviceProfileName, isDisabled, and any number of tag:… and variable:… columns.
-          At most 500,000 rows and 64 MiB.
+          Other columns: applicationID, deviceProfileName, isDisabled, and any number of tag:… and variable:… columns. A
+          DevEUI may be written with “-”, “:”, “.” or blanks. At most 500,000 rows and 64 MiB.
         </Text>
       </Panel>
     </Page>
@@ -80,16 +80,16 @@ function useImport(applicationId: string) {
   const [file, setFile] = useState<File>()
   const [part, setPart] = useState(0)
   const running = useRef<AbortController>(undefined)
-  const run = (table: File, isTrial: boolean) => {
+  const run = (table: File, isTrial: boolean, looked?: ImportReport) => {
     if (table.size > MAXIMUM_BYTES) throw new Error('The file has more than 64 MiB. Split it into several.')
     running.current = new AbortController()
     setPart(0)
     const { signal } = running.current
-    return importDevices({ applicationId, file: table, isTrial, signal, onProgress: setPart })
+    return importDevices({ applicationId, file: table, isTrial, looked, signal, onProgress: setPart })
   }
   const look = useMutation({ mutationFn: async (table: File) => run(table, true) })
   const write = useMutation({
-    mutationFn: async (table: File) => run(table, false),
+    mutationFn: async (table: File) => run(table, false, look.data),
     onSettled: () => queryClient.invalidateQueries({ queryKey: ['devices'] }),
   })
   const cancel = (): void => {
@@ -138,7 +138,7 @@ function FileField({ onFile, isDisabled }: FileFieldProps): ReactElement {
         onChange={(table) => {
           if (table !== null) onFile(table)
         }}
-        accept=".csv,.ndjson,.jsonl,text/csv"
+        accept=".csv,.tsv,.txt,.ndjson,.jsonl,text/csv"
       >
         {(props) => (
           <Button {...props} leftSection={<Icon name="upload" />} disabled={isDisabled}>

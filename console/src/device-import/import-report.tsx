@@ -1,28 +1,31 @@
 /** What a table would do, or has done: how much, and each row that is wrong. */
 import { Alert, Anchor, Badge, Button, Code, Group, ScrollArea, Stack, Table, Text } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 import { Link } from 'wouter'
-import type { ImportReport, RefusedRow } from '../api/device-import.ts'
+import { type ImportReport, inUtf8, isJsonLines, type RefusedRow } from '../api/device-import.ts'
+import { refusedRowsOf } from '../api/refused-rows.ts'
 import { sentenceFor } from '../api/sentence.ts'
+import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { counted } from './counted.ts'
 
 interface ImportReportPanelProps {
   readonly report: ImportReport
-  readonly fileName: string
+  readonly file: File
   readonly onWrite: () => void
 }
 
 /** The panel; `onWrite` is offered while nothing is written and something can be. */
-export function ImportReportPanel({ report, fileName, onWrite }: ImportReportPanelProps): ReactElement {
-  const { dryRun, stopped } = report
+export function ImportReportPanel({ report, file, onWrite }: ImportReportPanelProps): ReactElement {
+  const { dryRun, stopped, unknownColumns } = report
   const created = Number(report.createdCount)
   const refused = Number(report.refusedCount)
   return (
     <Panel
       flush
-      title={dryRun ? `What is in ${fileName}` : `${counted(created, 'device was', 'devices were')} created`}
+      title={dryRun ? `What is in ${file.name}` : `${counted(created, 'device was', 'devices were')} created`}
       lead={
         <Group gap="xs" mt={4} component="span" role="status">
           {dryRun ? (
@@ -42,6 +45,13 @@ export function ImportReportPanel({ report, fileName, onWrite }: ImportReportPan
             It stopped before the end of the table: {sentenceFor('', stopped)}
           </Alert>
         )}
+        {unknownColumns.length === 0 ? null : (
+          <Alert color="orange" variant="light" icon={<Icon name="alert" />} mx={EDGE} mb="md">
+            {unknownColumns.length === 1 ? 'This column is' : 'These columns are'} not known, and{' '}
+            {dryRun ? 'will not be' : 'was not'} imported: {unknownColumns.join(', ')}. Name a column tag:… or
+            variable:… to keep it with each device.
+          </Alert>
+        )}
         <Group px={EDGE} pb="md" gap="md">
           {dryRun ? (
             <Button disabled={created === 0} onClick={onWrite}>
@@ -56,7 +66,14 @@ export function ImportReportPanel({ report, fileName, onWrite }: ImportReportPan
             {nextStep(report)}
           </Text>
         </Group>
-        {report.errors.length === 0 ? null : <RefusedRows rows={report.errors} />}
+        {report.errors.length === 0 ? null : (
+          <>
+            <Group px={EDGE} pb="md">
+              <DownloadRefused file={file} rows={report.errors} />
+            </Group>
+            <RefusedRows rows={report.errors} />
+          </>
+        )}
       </Stack>
     </Panel>
   )
@@ -70,8 +87,58 @@ function nextStep({ dryRun, createdCount, refusedCount, errors }: ImportReport):
   if (refused === 0) return dryRun ? 'Nothing is written yet.' : 'They are ready for events and commands.'
   const listed = refused > errors.length ? ` The first ${errors.length.toLocaleString('en')} are listed.` : ''
   if (!dryRun) return `The rows below were left out.${listed}`
-  if (createdCount === '0') return `Mend the rows below and choose the file again.${listed}`
-  return `The rows below will be left out. Mend them and choose the file again, or go on without them.${listed}`
+  if (createdCount === '0') return `Fix the rows below and choose the file again.${listed}`
+  return `Fix the rows below and choose the file again, or continue without them.${listed}`
+}
+
+/** What is wrong with a row, in words for the person who has the table. */
+function sentenceForRow({ reason, message, sameAsLine }: RefusedRow): string {
+  switch (reason) {
+    case 'dev_eui_repeated':
+      return `Line ${sameAsLine} of this table has the same DevEUI.`
+    case 'device_exists_elsewhere':
+      return 'A device of another organization has this DevEUI. It can only be imported once it is deleted there.'
+    case 'device_exists':
+      // It names the device and its place.
+      return sentenceFor('', message)
+    default:
+      return sentenceFor(reason, message)
+  }
+}
+
+interface DownloadRefusedProps {
+  readonly file: File
+  readonly rows: readonly RefusedRow[]
+}
+
+function DownloadRefused({ file, rows }: DownloadRefusedProps): ReactElement {
+  const download = useMutation({
+    mutationFn: async () => {
+      const table = await refusedRowsOf(await inUtf8(file), !isJsonLines(file), rows, sentenceForRow)
+      const dot = file.name.lastIndexOf('.')
+      const name = dot < 1 ? `${file.name}-wrong.csv` : `${file.name.slice(0, dot)}-wrong${file.name.slice(dot)}`
+      saveAs(name, new Blob([table], { type: 'text/csv' }))
+    },
+  })
+  return (
+    <>
+      <Button variant="default" leftSection={<Icon name="download" />} onClick={() => download.mutate()}>
+        Download {rows.length === 1 ? 'this row' : `these ${rows.length.toLocaleString('en')} rows`}
+      </Button>
+      <Text size="sm" c="dimmed">
+        A table of the wrong rows only, with a column that says what is wrong. Fix it and import it.
+      </Text>
+      <Failure error={download.error} />
+    </>
+  )
+}
+
+function saveAs(name: string, content: Blob): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(content)
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
 }
 
 function RefusedRows({ rows }: { readonly rows: readonly RefusedRow[] }): ReactElement {
@@ -95,17 +162,17 @@ function RefusedRows({ rows }: { readonly rows: readonly RefusedRow[] }): ReactE
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {rows.map(({ line, devEUI, message, reason }) => (
-            <Table.Tr key={line}>
-              <Table.Td className="numbers">{line}</Table.Td>
-              <Table.Td visibleFrom="sm">{devEUI === '' ? '–' : <Code>{devEUI}</Code>}</Table.Td>
+          {rows.map((row) => (
+            <Table.Tr key={row.line}>
+              <Table.Td className="numbers">{row.line}</Table.Td>
+              <Table.Td visibleFrom="sm">{row.devEUI === '' ? '–' : <Code>{row.devEUI}</Code>}</Table.Td>
               <Table.Td>
-                {devEUI === '' ? null : (
+                {row.devEUI === '' ? null : (
                   <Code hiddenFrom="sm" display="block" w="fit-content" mb={4}>
-                    {devEUI}
+                    {row.devEUI}
                   </Code>
                 )}
-                {sentenceFor(reason, message)}
+                {sentenceForRow(row)}
               </Table.Td>
             </Table.Tr>
           ))}

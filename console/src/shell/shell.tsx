@@ -101,9 +101,9 @@ function Navigation({ onNavigate }: { readonly onNavigate: () => void }): ReactE
 }
 
 function Pages(): ReactElement {
-  const [path] = useLocation()
+  const [location] = useLocation()
   return (
-    <PageBoundary path={path}>
+    <PageBoundary path={location}>
       <Suspense
         fallback={
           <Center mih={320}>
