@@ -6,6 +6,7 @@ import type { Registry } from './identity/registry.ts'
 import type { Log } from './log.ts'
 import type { CommandNaming } from './lorawan/command-naming.ts'
 import type { EventSink, NetworkServer } from './lorawan/network-server.ts'
+import { EventInspection } from './lorawan/event-inspection.ts'
 import { RECONNECTING } from './lorawan/network-servers/backoff.ts'
 import { openBrokerSocket } from './lorawan/network-servers/broker-socket.ts'
 import { ChirpStackSync, externalIdPrefix } from './lorawan/network-servers/chirpstack-sync.ts'
@@ -80,8 +81,12 @@ export async function openNetworkServers(parts: NetworkServersParts): Promise<Op
   const applications = new OrganizationApplications(registry.directory)
   const unsubscribe = registry.changes.subscribe((change) => applications.changed(change))
   const placeOf = (devEui: string) => registry.directory.device(devEui)
-  const sinkOf = (organizationId: string | null): EventSink =>
-    new DeviceEventSink({ placeOf, publisher, ready, counters }, organizationId ?? undefined)
+  const inspectionOf = inspections()
+  const sinkOf = (organizationId: string | null): EventSink => {
+    const inspection = inspectionOf(organizationId)
+    const sinkParts = { placeOf, publisher, ready, counters, inspection, monotonicMs, log: parts.log }
+    return new DeviceEventSink(sinkParts, organizationId ?? undefined)
+  }
   const deviceIds = new TheThingsStackDeviceIds()
   const opening: Opening = { parts, counters, applications, sinkOf, deviceIds }
   const open = async (entry: NetworkServerEntry): Promise<void> => {
@@ -128,8 +133,20 @@ function openEntry(entry: NetworkServerEntry, opening: Opening): Promise<Network
 }
 
 /** What every adapter gets. */
+const monotonicMs = (): number => performance.now()
+
+/** Looks at the events of each organization's network servers; null is for those of the whole deployment. */
+function inspections(): (organizationId: string | null) => EventInspection {
+  const known = new Map<string | null, EventInspection>()
+  return (organizationId) => {
+    const inspection = known.get(organizationId) ?? new EventInspection()
+    known.set(organizationId, inspection)
+    return inspection
+  }
+}
+
 function common({ parts, counters }: Opening) {
-  return { timers: systemTimers, monotonicMs: () => performance.now(), backoff: RECONNECTING, counters, log: parts.log }
+  return { timers: systemTimers, monotonicMs, backoff: RECONNECTING, counters, log: parts.log }
 }
 
 async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<NetworkServer> {

@@ -1,8 +1,9 @@
 /** The permit of a network server's service credential: it publishes the events of registered devices and takes their commands. */
-import type { Decision, Permit, PermitEnd, Refusal } from '../broker/policy.ts'
+import type { Decision, MessageFault, Permit, PermitEnd, Refusal } from '../broker/policy.ts'
 import { ALLOWED } from '../broker/policy.ts'
 import type { DevicePlace, Directory } from '../identity/directory.ts'
 import type { ServiceCredential } from '../identity/service-credentials.ts'
+import { EventInspection } from '../lorawan/event-inspection.ts'
 import { parseTopic, parseTopicFilter } from '../lorawan/topics.ts'
 import type { ParsedTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
@@ -50,6 +51,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   readonly grounds: readonly string[]
   readonly seenChanges: number
   readonly #options: NetworkServerPermitOptions
+  readonly #inspection = new EventInspection()
   #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
   #isOver = false
 
@@ -77,6 +79,15 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     const place = directory.device(topic.devEui)
     if (place instanceof Promise) return place.then((found) => eventDecision(found, topic.applicationId))
     return eventDecision(place, topic.applicationId)
+  }
+
+  inspect(topicName: string, payload: Buffer, second: number): MessageFault | undefined {
+    const topic = parseTopic(topicName)
+    if (topic?.kind !== 'event') return undefined
+    const { applicationId, devEui, eventKind } = topic
+    const fault = this.#inspection.inspect(eventKind, devEui, payload, second)
+    // One line for all devices of an application: they have the same setting.
+    return fault && { ...fault, topic: `application/${applicationId}/device/+/event/${eventKind}` }
   }
 
   maySubscribe(topicFilter: string): Decision {

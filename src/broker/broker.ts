@@ -32,7 +32,7 @@ import { silentLog } from './log.ts'
 import { LiveConnections } from './live-connections.ts'
 import type { Log } from './log.ts'
 import { Message, expiryOf } from './message.ts'
-import type { LostAccess, Peer, Permit, Policy } from './policy.ts'
+import type { LostAccess, MessageFault, Peer, Permit, Policy } from './policy.ts'
 import { RecentRefusals } from './recent-refusals.ts'
 import type { RefusalFields } from './recent-refusals.ts'
 import { recover } from './recovery.ts'
@@ -317,6 +317,14 @@ export class Broker implements Publisher, Dispatcher {
       { clientId: connection.clientId, tenant: connection.permit.tenant, code, ...fields },
       `${kind}.refused`,
     )
+  }
+
+  /** Counts and keeps a fault of a message that goes on; in the log it is said while it is news. */
+  noticed(connection: Connection, { code, reason, topic, isNews }: MessageFault): void {
+    this.counters.publishesFaulty += 1
+    this.recordRefusal(connection, { kind: 'notice', code, reason, topic })
+    if (!isNews) return
+    this.log.warn({ clientId: connection.clientId, tenant: connection.permit.tenant, code, topic }, 'publish.faulty')
   }
 
   /** Counts and keeps the refusal of a CONNECT. */

@@ -10,6 +10,8 @@ export interface Counters {
   subscriptions: number
   publishesReceived: number
   publishesRefused: number
+  /** Messages that were looked at, had a fault, and went on. Few are looked at. */
+  publishesFaulty: number
   publishesSent: number
   /** QoS 0 messages not sent because their reader was slow or absent. */
   publishesDropped: number
@@ -32,6 +34,7 @@ export function createCounters(): Counters {
     subscriptions: 0,
     publishesReceived: 0,
     publishesRefused: 0,
+    publishesFaulty: 0,
     publishesSent: 0,
     publishesDropped: 0,
     publishesExpired: 0,

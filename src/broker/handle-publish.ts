@@ -214,6 +214,8 @@ function conclude(
     if (packet.qos > 0) new Custody(broker, connection, packet).taken()
     return undefined
   }
+  const noticed = connection.permit.inspect?.(topicName, packet.payload, broker.second)
+  if (noticed !== undefined) broker.noticed(connection, noticed)
   const message = messageOf(broker, connection, packet, topicName)
   // Others may have taken the room while this one was judged.
   const fault = unretainable(broker, connection, message)

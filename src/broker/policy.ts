@@ -41,6 +41,14 @@ export type Decision =
     }
   | Refusal
 
+/** What is wrong with a message that may be published, and goes on as it came. */
+export interface MessageFault extends Unmatched {
+  /** What it is told under: a Topic Name, or a filter for all that have the same fault. */
+  readonly topic: string
+  /** False where the same was told a short time ago. */
+  readonly isNews: boolean
+}
+
 /** Why a granted Topic Filter can match nothing at present: a stable word, and a sentence for the client. */
 export interface Unmatched {
   readonly code: string
@@ -88,6 +96,11 @@ export interface Permit extends PermitHolder {
    */
   readonly backPressure?: 'own' | 'shared' | undefined
   mayPublish(topicName: string): Decision | Promise<Decision>
+  /**
+   * Looks at some of the payloads that `mayPublish` has allowed, for faults that their publisher's operator must hear of. Called for each
+   * of them, so it must look at few. `second` grows by one each second. Absent: nothing is looked at.
+   */
+  readonly inspect?: ((topicName: string, payload: Buffer, second: number) => MessageFault | undefined) | undefined
   /** For a shared subscription: the Topic Filter behind `$share/{ShareName}/`. */
   maySubscribe(topicFilter: string): Decision
   /** Asked for each delivery if present: for subscriptions granted wider than what they may bring. */

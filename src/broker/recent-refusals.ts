@@ -1,7 +1,8 @@
 /** The newest refusals, so that people can be told why a client does not get what it wants. Bounded, and fair. */
 import type { PermitHolder } from './policy.ts'
 
-export type RefusalKind = 'connect' | 'publish' | 'subscribe' | 'will'
+/** `notice`: nothing was refused. What a client published has a fault, and went on. */
+export type RefusalKind = 'connect' | 'publish' | 'subscribe' | 'will' | 'notice'
 
 /** A refusal as it happens. */
 export interface RefusalFields {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TestPermit, connectPacket, createHarness } from '../../test/support/broker-harness.ts'
+import { silentLog } from './log.ts'
 import type { Decision } from './policy.ts'
 
 const REFUSED: Decision = {
@@ -106,6 +107,40 @@ test('refused subscriptions, messages and Will Messages are kept with their topi
     ],
   )
   assert.equal(broker.refusals.get('will:not_granted'), 1)
+})
+
+test('a fault that the permit finds in a message is kept, counted and told while it is news; the message goes on', async () => {
+  const lines: [object, string][] = []
+  const { broker, policy, connect } = await createHarness({
+    log: { ...silentLog, warn: (fields, message) => void lines.push([fields, message]) },
+  })
+  const permit = new TestPermit('acme', 'network-server:1')
+  let looks = 0
+  permit.inspect = (topicName, payload, second) => {
+    looks += 1
+    const isNews = looks === 1
+    return payload[0] === 0x0a
+      ? { code: 'unreadable', reason: `no. ${second}`, topic: `${topicName}/+`, isNews }
+      : undefined
+  }
+  policy.admit = ({ userName }) => ({ allowed: true, permit: userName === 'server' ? permit : new TestPermit('acme') })
+  const reader = await connect({ clientId: 'reader' })
+  await reader.subscribe('#')
+  const server = await connect({ clientId: 'server', userName: 'server' })
+  for (const payload of ['\n$1', '{}', '\n$2']) server.publish('a', payload)
+  server.publish('a', '\n$3', { qos: 1 })
+  await server.next('puback')
+  const received = (await reader.sync()).map((packet) => (packet.type === 'publish' ? packet.payload.toString() : ''))
+  assert.deepEqual(received, ['\n$1', '{}', '\n$2', '\n$3'])
+  const [kept, ...more] = broker.recentRefusals.list({ tenant: 'acme', identity: 'network-server:1' })
+  assert.deepEqual(more, [])
+  assert.deepEqual([kept?.kind, kept?.code, kept?.topic, kept?.count], ['notice', 'unreadable', 'a/+', 3])
+  assert.equal(broker.counters.publishesFaulty, 3)
+  assert.equal(broker.counters.publishesRefused, 0)
+  assert.deepEqual(
+    lines.map(([, message]) => message),
+    ['publish.faulty'],
+  )
 })
 
 test('a token that is refused on a live connection is told like one that is refused to connect', async () => {

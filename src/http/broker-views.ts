@@ -44,7 +44,7 @@ export interface UnmatchedFilter {
 /** What the broker refused, once or several times. */
 export interface KeptRefusal {
   readonly holder: HolderIds
-  readonly kind: 'connect' | 'subscribe' | 'publish' | 'will'
+  readonly kind: 'connect' | 'subscribe' | 'publish' | 'will' | 'notice'
   readonly code: string
   readonly reason: string
   readonly clientId: string | undefined

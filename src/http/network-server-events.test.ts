@@ -9,6 +9,7 @@ import type { OwnMessage } from '../broker/consumer.ts'
 import { within } from '../../test/support/bounded-wait.ts'
 import { describeNetworkServer, TestSink } from '../lorawan/network-server-contract.testing.ts'
 import type { FarSide, ReceivedDownlink } from '../lorawan/network-server-contract.testing.ts'
+import { EventInspection } from '../lorawan/event-inspection.ts'
 import { createCounters } from '../lorawan/network-servers/counters.ts'
 import { DeviceEventSink } from '../lorawan/network-servers/device-event-sink.ts'
 import { HttpClient } from '../lorawan/network-servers/http-request.ts'
@@ -169,7 +170,15 @@ class Service {
         return sink.event({ applicationId: inTopic, devEui, kind: eventKind, payload })
       },
     }
-    const parts = { placeOf, publisher, ready: () => sink.ready(), counters: createCounters() }
+    const parts = {
+      placeOf,
+      publisher,
+      ready: () => sink.ready(),
+      counters: createCounters(),
+      inspection: new EventInspection(),
+      monotonicMs: () => 0,
+      log: { info: () => {}, warn: () => {}, error: () => {} },
+    }
     const sinkOf = (id: string | null): DeviceEventSink => new DeviceEventSink(parts, id ?? undefined)
     received.resolve(new WebhookReceiver({ placeOf, sinkOf, deviceIds }))
     for (const devEui of [ONE, TWO]) await newDevice(registry, applicationId, devEui)

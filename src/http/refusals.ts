@@ -34,8 +34,8 @@ import { RULE } from './validate.ts'
 export type RefusalRegistry = OwnershipRegistry & NamesRegistry
 
 const WHAT = {
-  kind: choice(['connect', 'subscribe', 'publish', 'will'], {
-    description: 'What was refused.',
+  kind: choice(['connect', 'subscribe', 'publish', 'will', 'notice'], {
+    description: 'What was refused. notice: nothing was; events of a network server went on, and nobody can read them.',
     [NAME]: 'RefusalKind',
   }),
   code: Type.String({ description: 'Stable code, see docs/errors.md.' }),

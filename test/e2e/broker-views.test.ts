@@ -1,6 +1,7 @@
 /** What administrators and owners of tokens are told of the running broker: who is connected, and what was refused and why. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { recordedForms } from '../recordings/recordings.ts'
 import { Administration, SHORT_TTL_SECONDS } from '../support/administration.ts'
 import { assertEnded, LiveConnections, publish, received } from '../support/live-connections.ts'
 import { startInProcess } from '../support/running-service.ts'
@@ -134,6 +135,32 @@ test('a subscription that can get nothing is granted, told in SUBACK and marked,
   const networkServer = await live.networkServer(await administration.serviceCredential(organizationId))
   await publish(networkServer, topic(`${later}/event/up`), '{}')
   assert.equal((await received(modern)).topic, topic(`${later}/event/up`))
+})
+
+test('events of a network server that nobody can read are delivered, and its admin is told which setting to change', async () => {
+  const admin = await administration.person([{ organizationId, isAdmin: true }])
+  const applicationId = await administration.application(organizationId)
+  const devEui = await administration.device(applicationId)
+  const topic = `application/${applicationId}/device/${devEui}/event/up`
+  const jwt = await administration.brokerToken(admin.session, organizationId)
+  const reader = await live.integrator(5, jwt)
+  await reader.subscribe(topic, 1)
+  const credential = await administration.serviceCredential(organizationId)
+  const networkServer = await live.networkServer(credential)
+  const form = recordedForms('v4').find(({ kind }) => kind === 'up')
+  const payload = Buffer.from(form?.hex ?? '', 'hex')
+  assert.equal(await publish(networkServer, topic, payload), 0)
+  const event = await reader.next()
+  assert.ok(event?.cmd === 'publish')
+  assert.ok(payload.equals(event.payload as Buffer))
+  const path = `/api/refusals?organizationID=${organizationId}&search=event_unreadable`
+  const [notice, ...more] = await list(path, admin.session)
+  assert.deepEqual(more, [])
+  assert.deepEqual(
+    [notice?.['kind'], notice?.['code'], notice?.['serviceCredentialID'], notice?.['topic']],
+    ['notice', 'event_unreadable_binary', credential.id, `application/${applicationId}/device/+/event/up`],
+  )
+  assert.match(String(notice?.['message']), /json=true/)
 })
 
 test('whoever owns a token learns why clients with it are refused: expired, revoked, without access any more', async () => {

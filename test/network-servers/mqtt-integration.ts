@@ -8,10 +8,17 @@ export interface MqttIntegration {
   readonly clientId: string
   /** Path of a PEM file; empty without TLS, or for the system's authorities. */
   readonly caFile: string
+  /** How events are written: as the documentation has it, or in one of the forms that integrators can't read. */
+  readonly form?: EventForm
 }
 
+/** `base64-ids` is version 3's alone. */
+export type EventForm = 'json' | 'protobuf' | 'base64-ids'
+
+const V3_MARSHALERS = { json: 'json_v3', protobuf: 'protobuf', 'base64-ids': 'json' } as const
+
 /** The section of `chirpstack.toml`, as the documentation has it. */
-export function v4Section({ server, userName, password, clientId, caFile }: MqttIntegration): string {
+export function v4Section({ server, userName, password, clientId, caFile, form = 'json' }: MqttIntegration): string {
   return `
 [integration]
   enabled=["mqtt"]
@@ -19,7 +26,7 @@ export function v4Section({ server, userName, password, clientId, caFile }: Mqtt
   [integration.mqtt]
     event_topic="application/{{application_id}}/device/{{dev_eui}}/event/{{event}}"
     command_topic="application/{{application_id}}/device/{{dev_eui}}/command/{{command}}"
-    json=true
+    json=${form === 'json'}
     server="${server}"
     username="${userName}"
     password="${password}"
@@ -31,11 +38,11 @@ export function v4Section({ server, userName, password, clientId, caFile }: Mqtt
 }
 
 /** The section of `chirpstack-application-server.toml`, as the documentation has it. */
-export function v3Section({ server, userName, password, clientId, caFile }: MqttIntegration): string {
+export function v3Section({ server, userName, password, clientId, caFile, form = 'json' }: MqttIntegration): string {
   return `
 [application_server.integration]
   enabled=["mqtt"]
-  marshaler="json_v3"
+  marshaler="${V3_MARSHALERS[form]}"
 
   [application_server.integration.mqtt]
     event_topic_template="application/{{ .ApplicationID }}/device/{{ .DevEUI }}/event/{{ .EventType }}"

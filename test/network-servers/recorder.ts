@@ -8,7 +8,7 @@ import { LorawanDevice } from '../../simulator/lorawan/device.ts'
 import { connectGateway } from '../../simulator/lorawan/gateway.ts'
 import type { LorawanGateway } from '../../simulator/lorawan/gateway.ts'
 import { refuseAll, sendFirst } from '../../simulator/lorawan/transmit-policy.ts'
-import type { RecordedEvent } from '../recordings/recordings.ts'
+import type { RecordedEvent, RecordedForm, RecordedVersion } from '../recordings/recordings.ts'
 import { within } from '../support/bounded-wait.ts'
 import { askChirpStack } from '../support/chirpstack-questions.ts'
 import type { GivenAnswers } from '../support/chirpstack-questions.ts'
@@ -16,6 +16,7 @@ import { startChirpStackV3 } from './chirpstack-v3.ts'
 import type { ChirpStackV3 } from './chirpstack-v3.ts'
 import { startChirpStackV4 } from './chirpstack-v4.ts'
 import type { ChirpStackV4 } from './chirpstack-v4.ts'
+import type { EventForm } from './mqtt-integration.ts'
 import type { NetworkServerSide } from './place.ts'
 import type { Servers } from './servers.ts'
 import { V3Administration } from './v3-administration.ts'
@@ -46,7 +47,8 @@ const CODECS = {
 } as const
 
 interface Recorded {
-  readonly protocol: 'v3' | 'v4'
+  readonly protocol: RecordedVersion
+  readonly form: EventForm
   readonly applicationId: string
   readonly networkServer: NetworkServerSide
   readonly gateways: readonly LorawanGateway[]
@@ -65,7 +67,9 @@ export class EventRecorder {
     recorded.broker.on('message', (topicName, payload) => {
       const [, applicationId, , devEui, , kind] = topicName.split('/')
       if (applicationId !== recorded.applicationId || kind === undefined || kind === 'down') return
-      this.#events.push({ kind, devEui: devEui ?? '', payload: JSON.parse(payload.toString()) as object })
+      const event = { kind, devEui: devEui ?? '' }
+      if (recorded.form === 'json') this.#events.push({ ...event, payload: JSON.parse(payload.toString()) as object })
+      else this.#events.push({ ...event, payload })
       for (const look of this.#watchers) look()
     })
   }
@@ -84,6 +88,20 @@ export class EventRecorder {
     await this.#tooLong()
     await this.#refusedJoin()
     if (protocol === 'v4') await this.#expired()
+  }
+
+  /** The first events of a device, whatever they are written in. */
+  async firstBytes(form: RecordedForm['form']): Promise<readonly RecordedForm[]> {
+    const device = await this.device()
+    await device.uplink(10, Buffer.from('010203', 'hex'))
+    await this.#next(device, 'join', 1)
+    await this.#next(device, 'up', 1)
+    return this.#events.map(({ kind, devEui, payload }) => ({
+      form,
+      kind,
+      devEui,
+      hex: Buffer.from(payload as Uint8Array).toString('hex'),
+    }))
   }
 
   async close(): Promise<void> {
@@ -260,6 +278,9 @@ export class EventRecorder {
   }
 }
 
+/** Each recorder has databases of its own; a v3 takes two in a row, and one between. */
+const REDIS_DATABASES: Readonly<Record<EventForm, number>> = { json: 8, protobuf: 4, 'base64-ids': 12 }
+
 export interface RecordedV4 {
   readonly recorder: EventRecorder
   readonly chirpStack: ChirpStackV4
@@ -267,12 +288,12 @@ export interface RecordedV4 {
 }
 
 /** A ChirpStack v4 with the gateways' broker for its events as well. It is closed with the servers. */
-export async function openV4Recorder(servers: Servers): Promise<RecordedV4> {
+export async function openV4Recorder(servers: Servers, form: EventForm = 'json'): Promise<RecordedV4> {
   const chirpStack = await startChirpStackV4({
     ...servers,
-    name: 'v4rec',
-    redisDatabase: 8,
-    integration: own(servers, 'v4rec'),
+    name: `v4rec${REDIS_DATABASES[form]}`,
+    redisDatabase: REDIS_DATABASES[form],
+    integration: own(servers, `v4rec${REDIS_DATABASES[form]}`, form),
   })
   servers.closing(() => chirpStack.close())
   const administration = new V4Administration(chirpStack)
@@ -289,7 +310,7 @@ export async function openV4Recorder(servers: Servers): Promise<RecordedV4> {
     flushQueue: (devEui) => administration.flushQueue(devEui),
   }
   const { topicPrefix } = chirpStack
-  const recorder = await openRecorder(servers, { protocol: 'v4', applicationId, networkServer, topicPrefix })
+  const recorder = await openRecorder(servers, { protocol: 'v4', form, applicationId, networkServer, topicPrefix })
   return { recorder, chirpStack, applicationId }
 }
 
@@ -299,24 +320,24 @@ export interface RecordedV3 {
 }
 
 /** A ChirpStack v3 in the same way. */
-export async function openV3Recorder(servers: Servers): Promise<RecordedV3> {
+export async function openV3Recorder(servers: Servers, form: EventForm = 'json'): Promise<RecordedV3> {
   const chirpStack = await startChirpStackV3({
     ...servers,
-    name: 'v3rec',
-    redisDatabase: 10,
-    integration: own(servers, 'v3rec'),
+    name: `v3rec${REDIS_DATABASES[form]}`,
+    redisDatabase: REDIS_DATABASES[form] + 1,
+    integration: own(servers, `v3rec${REDIS_DATABASES[form]}`, form),
   })
   servers.closing(() => chirpStack.close())
   const networkServer = await V3Administration.open(chirpStack.apiPort, chirpStack.networkServerPort)
   const applicationId = await networkServer.application('meters')
   for (const gatewayId of GATEWAY_IDS) await networkServer.gateway(gatewayId)
-  const recorder = await openRecorder(servers, { protocol: 'v3', applicationId, networkServer, topicPrefix: '' })
+  const recorder = await openRecorder(servers, { protocol: 'v3', form, applicationId, networkServer, topicPrefix: '' })
   return { recorder, chirpStack }
 }
 
 async function openRecorder(
   servers: Servers,
-  settings: Pick<Recorded, 'protocol' | 'applicationId' | 'networkServer'> & { readonly topicPrefix: string },
+  settings: Pick<Recorded, 'protocol' | 'form' | 'applicationId' | 'networkServer'> & { readonly topicPrefix: string },
 ): Promise<EventRecorder> {
   const { protocol, topicPrefix } = settings
   const url = `mqtt://127.0.0.1:${servers.gatewayBroker.port}`
@@ -335,9 +356,27 @@ async function openRecorder(
   return recorder
 }
 
-function own({ gatewayBroker }: Servers, name: string): Parameters<typeof startChirpStackV4>[0]['integration'] {
+function own(
+  { gatewayBroker }: Servers,
+  name: string,
+  form: EventForm,
+): Parameters<typeof startChirpStackV4>[0]['integration'] {
   const server = `tcp://127.0.0.1:${gatewayBroker.port}`
-  return { server, userName: '', password: '', clientId: `chirpstack-${name}`, caFile: '' }
+  return { server, userName: '', password: '', clientId: `chirpstack-${name}`, caFile: '', form }
+}
+
+/** The join and the first uplink of a device, as a ChirpStack that is set to another form writes them. */
+export async function recordForm(
+  servers: Servers,
+  version: RecordedVersion,
+  form: RecordedForm['form'],
+): Promise<readonly RecordedForm[]> {
+  const opened = version === 'v4' ? await openV4Recorder(servers, form) : await openV3Recorder(servers, form)
+  const forms = await opened.recorder.firstBytes(form)
+  // Another one would hear the gateways of this one, and the other way round.
+  await opened.recorder.close()
+  await opened.chirpStack.close()
+  return forms
 }
 
 /** What its gRPC API answers to questions about commands, and what it answers without its database. */

@@ -67,6 +67,7 @@ export class TestPermit implements Permit {
   mayReceive: ((topicName: string) => boolean) | undefined = undefined
   belongsSinceMs: ((topicFilter: string) => Promise<number>) | undefined = undefined
   whyUnmatched: Permit['whyUnmatched'] = undefined
+  inspect: Permit['inspect'] = undefined
   publish: (topicName: string) => Decision | Promise<Decision> = () => ALLOWED
   subscribe: (topicFilter: string) => Decision = () => ALLOWED
   readonly #listeners = new Set<(end: PermitEnd | undefined) => void>()

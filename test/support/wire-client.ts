@@ -104,7 +104,7 @@ export class WireClient {
     return { cmd: 'subscribe', messageId, subscriptions: [{ topic: topicFilter, qos, ...options }] }
   }
 
-  publishPacket(topicName: string, payload: string, qos: 0 | 1 | 2, retain = false): Packet {
+  publishPacket(topicName: string, payload: string | Buffer, qos: 0 | 1 | 2, retain = false): Packet {
     const packet = { cmd: 'publish', topic: topicName, payload, qos, retain, dup: false } as const
     return qos === 0 ? packet : { ...packet, messageId: this.#nextId() }
   }

@@ -1,9 +1,10 @@
 /** The credentials with which network servers connect. */
-import { Badge, Button, Group, SegmentedControl, Text } from '@mantine/core'
+import { Badge, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core'
 import { type ReactElement, useState } from 'react'
 import { RemoveDialog, type Removal } from '../administration/remove-dialog.tsx'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import { RowAction } from '../administration/row-action.tsx'
+import type { Refusal } from '../api/broker-views.ts'
 import { Blank } from '../shell/blank.tsx'
 import { useDialog } from '../shell/dialog.tsx'
 import { Icon } from '../shell/icons.tsx'
@@ -12,6 +13,7 @@ import { Page } from '../shell/page.tsx'
 import { When } from '../shell/when.tsx'
 import { ChirpStackSection } from './chirpstack-section.tsx'
 import { CredentialDialog, CREDENTIALS_PATH } from './credential-dialog.tsx'
+import { UnreadableEvent, useUnreadableEvents } from './unreadable-events.tsx'
 
 interface Credential {
   readonly id: string
@@ -28,6 +30,7 @@ export function NetworkServersPage(): ReactElement {
   const [scope, setScope] = useState<'organization' | 'deployment'>('organization')
   const creating = useDialog<undefined>()
   const removing = useDialog<Removal>()
+  const unreadable = useUnreadableEvents(scope === 'organization' ? organization.id : undefined)
   return (
     <Page
       title="Network servers"
@@ -58,7 +61,7 @@ export function NetworkServersPage(): ReactElement {
         }
         keyOf={({ id }) => id}
         columns={[
-          { title: 'Name', cell: (credential) => <Name credential={credential} /> },
+          { title: 'Name', cell: (credential) => <Name credential={credential} unreadable={unreadable} /> },
           {
             title: 'User name',
             isExtra: true,
@@ -97,17 +100,26 @@ export function NetworkServersPage(): ReactElement {
   )
 }
 
-function Name({ credential }: { readonly credential: Credential }): ReactElement {
+interface NameProps {
+  readonly credential: Credential
+  readonly unreadable: readonly Refusal[]
+}
+
+function Name({ credential, unreadable }: NameProps): ReactElement {
+  const refusal = unreadable.find(({ serviceCredentialID }) => serviceCredentialID === credential.id)
   return (
-    <Group gap="xs">
-      <Text size="sm" fw={500} className="breakable">
-        {credential.name}
-      </Text>
-      {credential.organizationID === '' ? (
-        <Badge variant="light" tt="none">
-          every organization
-        </Badge>
-      ) : null}
-    </Group>
+    <Stack gap={2}>
+      <Group gap="xs">
+        <Text size="sm" fw={500} className="breakable">
+          {credential.name}
+        </Text>
+        {credential.organizationID === '' ? (
+          <Badge variant="light" tt="none">
+            every organization
+          </Badge>
+        ) : null}
+      </Group>
+      {refusal === undefined ? null : <UnreadableEvent refusal={refusal} />}
+    </Stack>
   )
 }

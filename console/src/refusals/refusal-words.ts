@@ -5,6 +5,7 @@ const KINDS: Readonly<Record<string, string>> = {
   subscribe: 'Subscription refused',
   publish: 'Message refused',
   will: 'Will Message refused',
+  notice: 'Delivered, but not readable',
 }
 
 /** `Connection refused` */

@@ -3,6 +3,8 @@ import type { HandOver } from '../network-server.ts'
 /** What has become of events and downlinks of the configured network servers, for the metrics. All only grow. */
 export interface NetworkServerCounters {
   eventsOwned: number
+  /** Events that were looked at, went on, and that nobody can read. Few are looked at. */
+  eventsUnreadable: number
   /** For good: unknown or disabled devices, unknown kinds, applications that are not mapped. */
   eventsRefused: number
   /** They come again. */
@@ -20,6 +22,7 @@ export interface NetworkServerCounters {
 export function createCounters(): NetworkServerCounters {
   return {
     eventsOwned: 0,
+    eventsUnreadable: 0,
     eventsRefused: 0,
     eventsFailed: 0,
     downlinksTaken: 0,

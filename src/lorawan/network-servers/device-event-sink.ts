@@ -3,8 +3,10 @@ import type { Publisher } from '../../broker/consumer.ts'
 import type { EventSink, NetworkServer } from '../network-server.ts'
 import { EVENT_KINDS, eventTopic, isDevEui } from '../topics.ts'
 import type { PublishedEventKind } from '../topics.ts'
+import type { EventInspection } from '../event-inspection.ts'
 import type { NetworkServerCounters } from './counters.ts'
 import { EventRefused } from './event-refused.ts'
+import type { NetworkServerLog } from './log.ts'
 
 /** Where a device is registered. */
 export interface DevicePlace {
@@ -19,6 +21,11 @@ export interface DeviceEventSinkParts {
   readonly publisher: Publisher
   readonly ready: (networkServer: NetworkServer) => void
   readonly counters: NetworkServerCounters
+  /** Of the organization, or of the whole deployment. */
+  readonly inspection: EventInspection
+  /** Milliseconds since some beginning, which no change of the clock's time moves. */
+  readonly monotonicMs: () => number
+  readonly log: NetworkServerLog
 }
 
 /** The largest event that is taken; those of devices have some KB, however many gateways heard them. */
@@ -76,7 +83,17 @@ export class DeviceEventSink implements EventSink {
       throw new EventRefused('event_device_unknown', 'no such device in this application')
     }
     if (place.isDisabled) throw new EventRefused('device_disabled', 'the device is disabled')
+    this.#inspect(kind as PublishedEventKind, { applicationId, devEui, payload })
     const topicName = eventTopic(applicationId, devEui, kind as PublishedEventKind)
     return { owned: this.#parts.publisher.publish({ topicName, payload, qos: 1 }) }
+  }
+
+  #inspect(kind: PublishedEventKind, { applicationId, devEui, payload }: Omit<DeviceEvent, 'kind'>): void {
+    const { inspection, monotonicMs, counters, log } = this.#parts
+    const fault = inspection.inspect(kind, devEui, payload, Math.floor(monotonicMs() / 1_000))
+    if (fault === undefined) return
+    const { code, reason, isNews } = fault
+    counters.eventsUnreadable += 1
+    if (isNews) log.warn({ applicationId, kind, code, reason }, 'network_server.event_unreadable')
   }
 }
