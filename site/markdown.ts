@@ -46,8 +46,8 @@ export function renderMarkdown(
 /** The word that begins the anchors of a part of the errors page. */
 const PARTS: Readonly<Record<string, string>> = { HTTP: 'http', MQTT: 'mqtt', Codecs: 'codec', 'The log': 'log' }
 
-/** `FIELDGATE_HOST` and the like at the head of a row of a table. */
-const ROW_CODE = /^`(FIELDGATE_[A-Z0-9_]+)`$/
+/** A setting or a Reason Code at the head of a row of a table. */
+const ROW_CODE = /^(?:`(FIELDGATE_[A-Z0-9_]+)`|(0x[0-9A-F]{2}))$/
 
 class PageBuilder {
   readonly #resolve: Resolve
@@ -124,12 +124,14 @@ class PageBuilder {
     this.#text(token.header.map(({ text }) => text).join(' '))
     for (const row of token.rows) {
       const [head] = row
-      const code = ROW_CODE.exec(head?.text ?? '')?.[1]
+      const [, setting, reasonCode] = ROW_CODE.exec(head?.text ?? '') ?? []
+      const code = setting ?? reasonCode
       const text = row.map((cell) => plainText(cell.tokens)).join(' · ')
       if (code === undefined || head === undefined) this.#text(text)
       else {
-        this.#anchorOf.set(head, this.#newAnchor(code))
-        this.#sections.push({ anchor: code, heading: code, texts: [text] })
+        const anchor = this.#newAnchor(code)
+        this.#anchorOf.set(head, anchor)
+        this.#sections.push({ anchor, heading: code, texts: [text] })
       }
     }
   }

@@ -24,7 +24,7 @@ type Entry = readonly [file: string, name: string, weight?: number]
 
 const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
   Start: [
-    ['docs/index.md', 'Welcome'],
+    ['docs/index.md', 'Welcome', 0.5],
     ['README.md', 'What it is, and five minutes'],
     ['docs/first-device.md', 'Your first device'],
     ['docs/glossary.md', 'Words'],

@@ -16,7 +16,7 @@ const DOCUMENTATION_PATH = '/docs'
  * Nothing is loaded that is not a file of this origin, and nothing stands in the page itself: neither script nor style. The
  * search fetches its index from here.
  */
-const DOCUMENTATION_POLICY =
+export const DOCUMENTATION_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

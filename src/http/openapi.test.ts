@@ -197,16 +197,28 @@ test('the security of the document is the one that the routes enforce', () => {
   }
 })
 
-test('the browsable reference asks nobody else for anything', async () => {
+test('the reference for people shows each operation of the document, and asks nobody else for anything', async () => {
   const page = await deployment.ask(undefined, { method: 'GET', url: '/api/docs' })
   assert.equal(page.statusCode, 200)
+  assert.equal(page.headers['content-type'], 'text/html; charset=utf-8')
   assert.doesNotMatch(page.body, /(src|href)="(https?:)?\/\//)
-  const policy = String(page.headers['content-security-policy'])
-  assert.match(policy, /default-src 'none'; script-src 'self'/)
-  assert.doesNotMatch(policy, /https?:|\*/)
-  const initializer = await deployment.ask(undefined, {
+  assert.match(
+    String(page.headers['content-security-policy']),
+    /default-src 'none'; script-src 'self'; style-src 'self'/,
+  )
+  const operations = Object.values(document.paths).flatMap((item) => Object.values(item))
+  assert.ok(operations.length > 70)
+  const shown = Array.from(page.body.matchAll(/<h3 id="([^"]+)"/g), ([, id = '']) => id)
+  const expected = operations.map(({ operationId }) => operationId ?? '')
+  assert.deepEqual(new Set(shown), new Set(expected))
+  assert.equal(shown.length, expected.length)
+  assert.equal(page.body.match(/<h4>In a terminal<\/h4>/g)?.length, operations.length)
+  const again = await deployment.ask(undefined, {
     method: 'GET',
-    url: '/api/docs/static/swagger-initializer.js',
+    url: '/api/docs',
+    headers: { 'if-none-match': String(page.headers['etag']) },
   })
-  assert.match(initializer.body, /"validatorUrl":null/)
+  assert.equal(again.statusCode, 304)
+  const search = await deployment.ask(undefined, { method: 'GET', url: '/api/docs/search.json' })
+  assert.equal(search.json<[{ sections: unknown[] }]>()[0].sections.length, operations.length)
 })

@@ -1,11 +1,13 @@
-/** The OpenAPI 3.1 document, generated from the routes' schemas, and a page to browse it that asks nobody else for anything. */
+/** The OpenAPI 3.1 document, generated from the routes' schemas, and the page that shows it to people. */
 import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import { Type } from 'typebox'
+import { DOCUMENTATION_POLICY, type Documentation } from './documentation.ts'
 import { ErrorBodySchema } from './errors.ts'
 import { responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { withComponents } from './openapi-components.ts'
+import { referenceOf } from './reference-page.ts'
+import { ASKED_EACH_TIME, sendStaticFile, staticFile, type StaticFile } from './static-files.ts'
 
 /**
  * Names of the security schemes that routes refer to. The header of the API family is told in words alone: some generators send what they
@@ -23,11 +25,7 @@ export const SERVICE_CREDENTIAL_SECURITY = [{ serviceCredential: [] }]
 export const METRICS_SECURITY = [{ metricsToken: [] }, { bearer: [] }, {}]
 
 /** Where the browsable reference lives. */
-export const REFERENCE_PATH = '/api/docs'
-
-const REFERENCE_CONTENT_SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
-  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const REFERENCE_PATH = '/api/docs'
 
 const BEARER = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } as const
 
@@ -99,15 +97,9 @@ const TAGS = [
   ['Operation', 'Health, metrics, keys, the audit log and this document.'],
 ] as const
 
-/** Serves the document at /api/openapi.json and the browsable reference at /api/docs. */
-export async function serveOpenApi(app: HttpApp): Promise<void> {
-  await app.register(swaggerUi, {
-    routePrefix: REFERENCE_PATH,
-    staticCSP: REFERENCE_CONTENT_SECURITY_POLICY,
-    // The validator's badge would tell a third party about this deployment.
-    uiConfig: { url: '/api/openapi.json', validatorUrl: null, docExpansion: 'list', deepLinking: true },
-    theme: { title: 'Fieldgate API' },
-  })
+/** Serves the document at /api/openapi.json, and the reference in the frame of the documentation at /api/docs. */
+export function serveOpenApi(app: HttpApp, documentation: Documentation): void {
+  serveReference(app, documentation)
   app.route({
     method: 'GET',
     url: '/api/openapi.json',
@@ -124,4 +116,31 @@ export async function serveOpenApi(app: HttpApp): Promise<void> {
     },
     handler: async () => app.swagger(),
   })
+}
+
+/** The page, and what the search finds in it. Made when they are first asked for: before, not all routes are there. */
+function serveReference(app: HttpApp, documentation: Documentation): void {
+  let files: { readonly page: StaticFile; readonly search: StaticFile } | undefined
+  const made = (): NonNullable<typeof files> => {
+    const { content, contents, searchPage } = referenceOf({ ...app.swagger() }, REFERENCE_PATH)
+    const page = staticFile('.html', documentation.framed({ content, contents }))
+    return { page, search: staticFile('.json', JSON.stringify([searchPage])) }
+  }
+  for (const [url, name] of [
+    [REFERENCE_PATH, 'page'],
+    [`${REFERENCE_PATH}/search.json`, 'search'],
+  ] as const) {
+    app.route({
+      method: 'GET',
+      url,
+      config: { credential: 'none' },
+      schema: { hide: true },
+      handler: async (request, reply) => {
+        files ??= made()
+        reply.header('content-security-policy', DOCUMENTATION_POLICY)
+        sendStaticFile(request, reply, files[name], ASKED_EACH_TIME)
+        return reply
+      },
+    })
+  }
 }

@@ -29,7 +29,7 @@ import { addDeviceRoutes } from './devices.ts'
 import { addHistoryRoutes, type StoredEvents } from './event-history.ts'
 import { addBrokerAccessRoute, addTopicRoutes, type BrokerTokenSettings } from './mosquitto-auth.ts'
 import { answerClientError, createNodeServer, replaceCertificate, type TlsMaterial } from './node-server.ts'
-import { REFERENCE_PATH, registerOpenApi, serveOpenApi } from './openapi.ts'
+import { registerOpenApi, serveOpenApi } from './openapi.ts'
 import { addOperationRoutes, type BrokerView } from './operation.ts'
 import { addOrganizationRoutes } from './organizations.ts'
 import { logRequests } from './request-log.ts'
@@ -128,15 +128,11 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   answerErrors(app, [documentation, await filesOf(options)])
   logRequests(app, options.metrics)
   addSecurityHeaders(app, options.settings)
-  // The browsable reference adds routes of its own; all of them are public.
-  app.addHook('onRoute', (route) => {
-    if (route.url.startsWith(REFERENCE_PATH)) route.config = { ...route.config, credential: 'none' }
-  })
   authenticateRequests(app, options.registry)
   const refuseOtherMethods = collectMethods(app)
   await registerOpenApi(app, options.settings.baseUrl)
   await addRoutes(app, options)
-  await serveOpenApi(app)
+  serveOpenApi(app, documentation)
   refuseOtherMethods()
   await app.ready()
   return app
