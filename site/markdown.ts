@@ -49,6 +49,13 @@ const PARTS: Readonly<Record<string, string>> = { HTTP: 'http', MQTT: 'mqtt', Co
 /** A setting or a Reason Code at the head of a row of a table. */
 const ROW_CODE = /^(?:`(FIELDGATE_[A-Z0-9_]+)`|(0x[0-9A-F]{2}))$/
 
+interface CodeAnchor {
+  readonly anchor: string
+  readonly code: string
+  /** The code has another anchor, which is the one that is shown. */
+  readonly isSecond: boolean
+}
+
 class PageBuilder {
   readonly #resolve: Resolve
   readonly #headings: Heading[] = []
@@ -57,7 +64,7 @@ class PageBuilder {
   readonly #links: { path: string; anchor: string; written: string }[] = []
   /** Found while reading, used while rendering. */
   readonly #anchorOf = new Map<Token | Tokens.TableCell, string>()
-  readonly #codesOf = new Map<Tokens.ListItem, readonly { anchor: string; code: string }[]>()
+  readonly #codesOf = new Map<Tokens.ListItem, readonly CodeAnchor[]>()
 
   constructor(resolve: Resolve) {
     this.#resolve = resolve
@@ -105,19 +112,25 @@ class PageBuilder {
 
   #readItem(item: Tokens.ListItem, part: string): void {
     const text = plainText(item.tokens)
-    const [head = ''] = /^(?:`[a-z_]+`(?: \([^)]*\))?(?:,\s+|(?=[:(\s])))+/.exec(item.text) ?? []
-    const codes = Array.from(head.matchAll(/`([a-z_]+)`/g), ([, code = '']) => ({
-      code,
-      anchor: this.#newAnchor(`${part}-${code}`),
-    }))
+    const [head = ''] = /^(?:`[a-z0-9_]+`(?: \([^)]*\))?(?:,\s+|(?=[:(\s])))+/.exec(item.text) ?? []
+    const named = Array.from(head.matchAll(/`([a-z0-9_]+)`/g), ([, code = '']) => code)
+    const codes = named.flatMap((code) => this.#codeAnchors(code, part))
     const [first] = codes
     if (first === undefined) {
       this.#text(text)
       return
     }
     this.#codesOf.set(item, codes)
-    const heading = codes.map(({ code }) => code).join(', ')
+    const heading = named.join(', ')
     this.#sections.push({ anchor: first.anchor, heading, texts: [text] })
+  }
+
+  #codeAnchors(code: string, part: string): CodeAnchor[] {
+    const shown = { code, anchor: this.#newAnchor(`${part}-${code}`), isSecond: false }
+    // The codes of commands come by HTTP as well, and their paragraphs stand among those of MQTT.
+    const byHttp = `http-${code}`
+    if (part !== 'mqtt' || !code.startsWith('command_') || this.#anchors.has(byHttp)) return [shown]
+    return [shown, { code, anchor: this.#newAnchor(byHttp), isSecond: true }]
   }
 
   #readTable(token: Tokens.Table): void {
@@ -188,9 +201,12 @@ class PageBuilder {
       },
       listitem(item) {
         let inner = this.parser.parse(item.tokens)
-        for (const { anchor, code } of codesOf(item) ?? []) {
+        for (const { anchor, code, isSecond } of codesOf(item) ?? []) {
           const name = `<code>${code}</code>`
-          inner = inner.replace(name, `<a class="code" id="${anchor}" href="#${anchor}">${name}</a>`)
+          const marked = isSecond
+            ? `<span id="${anchor}"></span>${name}`
+            : `<a class="code" id="${anchor}" href="#${anchor}">${name}</a>`
+          inner = inner.replace(name, marked)
         }
         return `<li>${inner}</li>\n`
       },

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { WAIT_CODES } from '../src/lorawan/command-waits.ts'
+import { readDocumentation } from '../site/documentation.ts'
 import { argumentsOfCalls } from './support/source-calls.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -44,7 +45,7 @@ const TEMPLATES: Readonly<Record<string, () => string[]>> = {
 }
 
 test('every reason of the HTTP interface has its paragraph, and every paragraph its reason', () => {
-  const reasons = codesOf(HTTP, 'src/{http,identity}/*.ts', /\breason(?:: | = )'([a-z_]+)'/g)
+  const reasons = reasonsOfHttp()
   assert.ok(reasons.size > 60, `${reasons.size} reasons`)
   const documented = paragraphsOf('HTTP')
   assert.deepEqual(missing(reasons, documented), [], 'reasons without a paragraph')
@@ -52,15 +53,38 @@ test('every reason of the HTTP interface has its paragraph, and every paragraph 
 })
 
 test('every code of a refusal by the broker has its paragraph, and every paragraph its code', () => {
-  const own = codesOf(MQTT, 'src/{broker,access,lorawan}/*.ts', /\bcode: '([a-z_]+)'/g)
-  const codes = new Set([...own, ...tokenReasons()])
-  // For what commands wait is no refusal: docs/commands.md has a row for each.
-  for (const code of WAIT_CODES) if (code !== 'device_disabled') codes.delete(code)
+  const codes = codesOfBroker()
   assert.ok(codes.size > 60, `${codes.size} codes`)
   const documented = paragraphsOf('MQTT')
   assert.deepEqual(missing(codes, documented), [], 'codes without a paragraph')
   assert.deepEqual(missing(documented, codes), [], 'paragraphs of codes that nothing answers')
 })
+
+test('every reason and code has an anchor, to which answers, the console and the search lead', () => {
+  const page = readDocumentation(root).pages.find(({ source }) => source.file === 'docs/errors.md')
+  const anchors = page?.rendered.anchors ?? new Set()
+  const byHttp = [...reasonsOfHttp(), ...commandFaultCodes().map((code) => `command_${code}`)]
+  assert.deepEqual(
+    byHttp.filter((reason) => !anchors.has(`http-${reason}`)),
+    [],
+  )
+  assert.deepEqual(
+    [...codesOfBroker()].filter((code) => !anchors.has(`mqtt-${code}`)),
+    [],
+  )
+})
+
+function reasonsOfHttp(): Set<string> {
+  return codesOf(HTTP, 'src/{http,identity}/*.ts', /\breason(?:: | = )'([a-z0-9_]+)'/g)
+}
+
+function codesOfBroker(): Set<string> {
+  const own = codesOf(MQTT, 'src/{broker,access,lorawan}/*.ts', /\bcode: '([a-z0-9_]+)'/g)
+  const codes = new Set([...own, ...tokenReasons()])
+  // For what commands wait is no refusal: docs/commands.md has a row for each.
+  for (const code of WAIT_CODES) if (code !== 'device_disabled') codes.delete(code)
+  return codes
+}
 
 function codesOf(refusing: readonly Refusing[], propertiesIn: string, property: RegExp): Set<string> {
   const codes = new Set<string>()
@@ -77,7 +101,7 @@ function codesOf(refusing: readonly Refusing[], propertiesIn: string, property: 
 
 /** The codes that an argument is or may be; none where it hands one on. */
 function codesIn(argument: string): string[] {
-  if (!argument.includes('`')) return Array.from(argument.matchAll(/'([a-z_]+)'/g), ([, code = '']) => code)
+  if (!argument.includes('`')) return Array.from(argument.matchAll(/'([a-z0-9_]+)'/g), ([, code = '']) => code)
   const codes = TEMPLATES[argument]?.()
   assert.ok(codes !== undefined, `what does ${argument} stand for?`)
   return codes
@@ -110,7 +134,7 @@ function paragraphsOf(part: string): Set<string> {
   const [, body = ''] = text.split(new RegExp(`^## ${part}$`, 'm'))
   const items = (body.split(/^## /m)[0] ?? '').matchAll(/^- (`[^]*?):(?:\s|$)/gm)
   return new Set(
-    Array.from(items, ([, head = '']) => Array.from(head.matchAll(/`([a-z_]+)`/g), ([, code = '']) => code)).flat(),
+    Array.from(items, ([, head = '']) => Array.from(head.matchAll(/`([a-z0-9_]+)`/g), ([, code = '']) => code)).flat(),
   )
 }
 

@@ -46,6 +46,7 @@ Fieldgate’s demonstration is running. ${state} Ctrl-C stops it.
 
   Console         ${httpsAddress}
   API reference   ${httpsAddress}/api/docs
+  Documentation   ${httpsAddress}/docs
   Log in as       ${logins.join('\n                  ')}
   CA certificate  ${caFile ?? '(the system’s)'}
 

@@ -87,6 +87,7 @@ function greeting(service: Service, settings: Settings): string {
 
   console        ${https}
   API reference  ${https}/api/docs
+  documentation  ${https}/docs
   MQTT over TLS  ${mqtts.host}:${mqtts.port}
   or WebSocket   ${https.replace('https:', 'wss:')}/mqtt
 ${trusted}  data           ${settings.dataDirectory}

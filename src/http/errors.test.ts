@@ -44,15 +44,26 @@ test('a registry that finds the disk full is unavailable, and nothing is said of
 })
 
 test('a 401 carries a challenge, throttling carries Retry-After', () => {
-  assert.deepEqual(headersOf('unauthenticated', 'login_failed'), { 'www-authenticate': 'Bearer realm="fieldgate"' })
-  assert.deepEqual(headersOf('resource_exhausted', 'login_throttled'), { 'retry-after': '30' })
-  assert.deepEqual(headersOf('resource_exhausted', 'too_many_tokens'), {})
+  assert.deepEqual(headersOf('unauthenticated', 'login_failed'), {
+    'www-authenticate': 'Bearer realm="fieldgate"',
+    ...link('login_failed'),
+  })
+  assert.deepEqual(headersOf('resource_exhausted', 'login_throttled'), {
+    'retry-after': '30',
+    ...link('login_throttled'),
+  })
+  assert.deepEqual(headersOf('resource_exhausted', 'too_many_tokens'), link('too_many_tokens'))
   assert.equal(accepted({ ok: true, value: 7 }), 7)
 })
 
 test('the text that clients match on', () => {
   assert.equal(objectNotFound().message, 'object does not exist')
 })
+
+/** The header that leads to the paragraph of a reason. */
+function link(reason: string): Record<string, string> {
+  return { link: `</docs/errors#http-${reason}>; rel="help"` }
+}
 
 function headersOf(code: 'unauthenticated' | 'resource_exhausted', reason: string): Record<string, string> {
   try {

@@ -158,9 +158,11 @@ function answer(refused: RequestRefused, unexpected: boolean): ErrorAnswer {
   const { message, reason } = refused
   // Every 401 says how to do better (RFC 9110 §11.6.1).
   const challenge: Record<string, string> = refused.statusCode === 401 ? { 'www-authenticate': CHALLENGE } : {}
+  // The body's shape is a contract; a link to the paragraph of the reason goes into a header of its own (RFC 8288).
+  const link = `</docs/errors#http-${reason}>; rel="help"`
   return {
     status: refused.statusCode,
-    headers: { ...challenge, ...refused.headers },
+    headers: { ...challenge, link, ...refused.headers },
     body: { error: message, code: STATUS_OF[refused.refusal].code, message, details: [{ reason, ...refused.place }] },
     unexpected,
   }

@@ -168,9 +168,13 @@ function Snippets({ access, deployment }: AccessPanelsProps): ReactElement {
         </Tabs.Panel>
       ))}
       <Text size="sm" c="dimmed" mt="md">
-        Every setting of the broker and each refusal is explained in the{' '}
-        <Anchor href="/api/docs" underline="always">
-          API reference
+        The documentation explains{' '}
+        <Anchor href="/docs/mqtt" target="_blank" rel="noopener" underline="always">
+          every setting and limit of the broker
+        </Anchor>{' '}
+        and{' '}
+        <Anchor href="/docs/errors#mqtt" target="_blank" rel="noopener" underline="always">
+          each refusal
         </Anchor>
         .
       </Text>

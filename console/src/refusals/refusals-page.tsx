@@ -5,6 +5,7 @@ import { ResourceTable } from '../administration/resource-table.tsx'
 import type { Refusal } from '../api/broker-views.ts'
 import { Holder } from '../connections/holder.tsx'
 import { Blank } from '../shell/blank.tsx'
+import { Explained } from '../shell/explained.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 import { Page } from '../shell/page.tsx'
 import { When } from '../shell/when.tsx'
@@ -94,6 +95,7 @@ function What({ refusal }: { readonly refusal: Refusal }): ReactElement {
           {remedy}
         </Text>
       )}
+      <Explained part="mqtt" code={refusal.code} />
       <Text span size="xs" c="dimmed" hiddenFrom="sm" className="breakable">
         {refusal.clientID} {refusal.userName}
       </Text>

@@ -39,6 +39,9 @@ export function PersonMenu(): ReactElement {
         >
           {other === 'dark' ? 'Dark colours' : 'Light colours'}
         </Menu.Item>
+        <Menu.Item component="a" href="/docs" target="_blank" rel="noopener" leftSection={<Icon name="list" />}>
+          Documentation
+        </Menu.Item>
         <Menu.Divider />
         <Menu.Item leftSection={<Icon name="signOut" />} onClick={() => leave(signOut)}>
           Sign out
