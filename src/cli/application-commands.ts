@@ -15,10 +15,12 @@ import { listPage } from './api-client.ts'
 import type { ApiClient, JsonObject } from './api-client.ts'
 import { counted } from './counted.ts'
 import { readTextFile } from './file-failure.ts'
+import { namesOf } from './names.ts'
 import { applicationIdOf, organizationIdOf } from './references.ts'
 import { countOf, withRemoval } from './removal.ts'
 import type { Removal } from './removal.ts'
 import { cellText, linesText } from './table.ts'
+import type { Column } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface ApplicationOptions {
@@ -52,12 +54,16 @@ Examples:
   withListOptions(
     application.command('list').description('list applications').option('--organization <organization>', 'only its'),
   ).action(async (options: ListOptions & ApplicationOptions, command: Command) => {
-    const list = await withClient(terminal, command, async (client) => {
+    const { list, organizationName } = await withClient(terminal, command, async (client) => {
       const { organization } = options
       const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
-      return listPage(client, '/api/applications', { ...listQuery(options), organizationID })
+      return {
+        list: await listPage(client, '/api/applications', { ...listQuery(options), organizationID }),
+        organizationName: await namesOf(client, 'organizations'),
+      }
     })
-    const columns = [column('ID', 'id'), column('NAME', 'name'), column('ORGANIZATION ID', 'organizationID')]
+    const owner: Column<JsonObject> = { title: 'ORGANIZATION', cell: (row) => organizationName(row['organizationID']) }
+    const columns = [column('ID', 'id'), column('NAME', 'name'), owner]
     showList(terminal, list, options, [...columns, column('DESCRIPTION', 'description')])
   })
 

@@ -11,13 +11,15 @@ import {
 } from './administration.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
-import type { ApiClient } from './api-client.ts'
+import type { ApiClient, JsonObject } from './api-client.ts'
 import { addDeviceQueueCommand } from './device-queue-command.ts'
+import { namesOf } from './names.ts'
 import { pair } from './name-value-pair.ts'
 import { applicationIdOf, organizationIdOf } from './references.ts'
 import { withRemoval } from './removal.ts'
 import type { Removal } from './removal.ts'
 import { cellText } from './table.ts'
+import type { Column } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface DeviceOptions {
@@ -57,12 +59,16 @@ Examples:
       .option('--organization <organization>', 'only its'),
   ).action(async (options: ListOptions & DeviceOptions, command: Command) => {
     const { application, organization } = options
-    const list = await withClient(terminal, command, async (client) => {
+    const { list, applicationName } = await withClient(terminal, command, async (client) => {
       const applicationID = application === undefined ? undefined : await applicationIdOf(client, application)
       const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
-      return listPage(client, '/api/devices', { ...listQuery(options), applicationID, organizationID })
+      return {
+        list: await listPage(client, '/api/devices', { ...listQuery(options), applicationID, organizationID }),
+        applicationName: await namesOf(client, 'applications'),
+      }
     })
-    const columns = [column('DEVEUI', 'devEUI'), column('NAME', 'name'), column('APPLICATION ID', 'applicationID')]
+    const place: Column<JsonObject> = { title: 'APPLICATION', cell: (row) => applicationName(row['applicationID']) }
+    const columns = [column('DEVEUI', 'devEUI'), column('NAME', 'name'), place]
     showList(terminal, list, options, [...columns, column('DISABLED', 'isDisabled'), column('LAST SEEN', 'lastSeenAt')])
   })
 

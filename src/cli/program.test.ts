@@ -128,7 +128,7 @@ describe('the command line where no service runs', () => {
     assert.match(await succeed(shell, 'device list --application water'), /0101010101010101 +meter/)
     assert.match(await succeed(shell, 'device get 0101010101010101'), /tags +\{"street":"north"\}/)
     await succeed(shell, 'device update 0101010101010101 --disabled')
-    assert.match(await succeed(shell, 'device list'), /meter +\d+ +yes/)
+    assert.match(await succeed(shell, 'device list'), /meter +water +yes/)
     await succeed(shell, 'user update anna --note guest --no-active')
     const { user } = (await json(shell, 'user get anna')) as { user: Record<string, unknown> }
     assert.deepEqual([user['note'], user['isActive'], user['isAdmin']], ['guest', false, false])
@@ -136,14 +136,20 @@ describe('the command line where no service runs', () => {
     await succeed(shell, 'organization update-member alpine anna --device-admin')
     await succeed(shell, 'organization update alpine --display-name Alps')
     await succeed(shell, 'application update water --description Meters')
-    assert.match(await succeed(shell, 'application list --organization alpine'), /water +\d+ +Meters/)
+    assert.match(await succeed(shell, 'application list --organization alpine'), /water +alpine +Meters/)
   })
 
   it('issues, lists and revokes tokens and service credentials', async () => {
-    const token = await succeed(shell, 'token create --organization alpine --user anna --ttl 3600')
+    const token = await succeed(shell, 'token create --organization alpine --user anna --ttl 1h')
     assert.match(token, /^eyJ[\w.-]+\n$/)
     const { result } = (await json(shell, 'token list --organization alpine')) as { result: { id: string }[] }
     assert.equal(result.length, 1)
+    assert.match(await succeed(shell, 'token list --organization alpine'), /^ID +USER +ISSUED .*\n\S+ +anna +20/)
+    const { exp = 0, iat = 0 } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
+      readonly exp?: number
+      readonly iat?: number
+    }
+    assert.equal(exp - iat, 3600)
     await succeed(shell, `token revoke ${result[0]?.id} --yes`)
     assert.equal((await json(shell, 'token list --organization alpine'))['totalCount'], '0')
     const credential = await json(shell, 'service-credential create chirpstack')
@@ -207,6 +213,19 @@ describe('the command line where no service runs', () => {
     const line = 'user set-password admin --password-stdin --remove-second-factor'
     assert.match(await succeed(shell, line, 'the newest password\n'), /The second factor of admin is removed\.\n$/)
     assert.equal((await logIn()).secondFactor, false)
+  })
+
+  it('lists what was done, with the operator of the machine as who did it', async () => {
+    const out = await succeed(shell, 'audit-log list --search token.issued --organization alpine')
+    assert.match(
+      out,
+      /^AT +BY +ACTION +SUBJECT +ORGANIZATION\n20\S+ +the operator of this machine +token\.issued +\S+ +alpine\n/,
+    )
+    const { result } = (await json(shell, 'audit-log list --search organization.created')) as {
+      result: readonly { readonly actor: string; readonly actorUserID: string }[]
+    }
+    assert.deepEqual([result[0]?.actor, result[0]?.actorUserID], ['operator', ''])
+    assert.match(await succeed(shell, 'audit-log list --search user.created'), / the service +user\.created +1\n$/)
   })
 
   it('tells refusals in the service’s words, with exit code 1', async () => {

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { version } from '../version.ts'
 import { ApiRefusal } from './api-client.ts'
 import { addApplicationCommands } from './application-commands.ts'
+import { addAuditCommands } from './audit-commands.ts'
 import { addCodecCommands } from './codec-commands.ts'
 import { CommandFailure } from './command-failure.ts'
 import { addDataCommands } from './data-commands.ts'
@@ -94,6 +95,7 @@ Examples:
   addNetworkServerCommands(program, terminal)
   addMetricsTokenCommands(program, terminal)
   addKeyCommands(program, terminal)
+  addAuditCommands(program, terminal)
   addSettingsCommand(program, terminal)
   return program
 }

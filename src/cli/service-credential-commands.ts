@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { column, listQuery, showFields, showList, withClient, withListOptions } from './administration.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from './api-client.ts'
+import { namesOf } from './names.ts'
 import { organizationIdOf } from './references.ts'
 import { withRemoval } from './removal.ts'
 import { cellText } from './table.ts'
@@ -46,15 +47,18 @@ Examples:
   withListOptions(
     credential.command('list').description('list credentials').option('--organization <organization>', 'only its'),
   ).action(async (options: ListOptions & CredentialOptions, command: Command) => {
-    const list = await withClient(terminal, command, async (client) => {
+    const { list, organizationName } = await withClient(terminal, command, async (client) => {
       const { organization } = options
       const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
-      return listPage(client, '/api/service-credentials', { ...listQuery(options), organizationID })
+      return {
+        list: await listPage(client, '/api/service-credentials', { ...listQuery(options), organizationID }),
+        organizationName: await namesOf(client, 'organizations'),
+      }
     })
     const columns = [column('ID', 'id'), column('NAME', 'name'), column('USER NAME', 'userName')]
     showList(terminal, list, options, [
       ...columns,
-      column('ORGANIZATION ID', 'organizationID'),
+      { title: 'ORGANIZATION', cell: ({ organizationID }) => organizationName(organizationID) },
       column('CREATED', 'createdAt'),
     ])
   })

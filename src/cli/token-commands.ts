@@ -2,11 +2,14 @@ import type { Command } from 'commander'
 import { column, listQuery, showJson, showList, withClient, withListOptions } from './administration.ts'
 import type { ListOptions } from './administration.ts'
 import { ApiRefusal, listPage } from './api-client.ts'
-import type { ApiClient } from './api-client.ts'
+import type { ApiClient, JsonObject } from './api-client.ts'
 import { CommandFailure } from './command-failure.ts'
+import { secondsOf } from './duration.ts'
+import { namesOf } from './names.ts'
 import { organizationIdOf, userIdOf } from './references.ts'
 import { withRemoval } from './removal.ts'
 import { cellText } from './table.ts'
+import type { Column } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 interface TokenOptions {
@@ -25,7 +28,7 @@ export function addTokenCommands(program: Command, terminal: Terminal): void {
 The token is printed alone, so that a shell can take it.
 
 Examples:
-  TOKEN=$(fieldgate token create --organization alpine-valley-water --user anna --ttl 3600)
+  TOKEN=$(fieldgate token create --organization alpine-valley-water --user anna --ttl 1h)
   fieldgate token list --organization alpine-valley-water
   fieldgate token delete 4f2c9a...`,
   )
@@ -35,13 +38,13 @@ Examples:
     .description('issue a broker-access token and print it')
     .requiredOption('--organization <organization>')
     .option('--user <user-name>', 'whose it is; the first global admin’s when not given')
-    .option('--ttl <seconds>', 'how long it lives; the deployment’s default when not given')
+    .option('--ttl <duration>', 'how long it lives: seconds, or 15m, 1h, 7d; the deployment’s default when not given')
     .option('--json', 'for programs: the API’s own JSON')
     .action(async ({ organization = '', user, ttl = '', json }: TokenOptions, command: Command) => {
       const organizationId = await withClient(terminal, command, (client) =>
         organizationOfMember(client, organization, user),
       )
-      const body = { organizationId, ttlInSeconds: ttl }
+      const body = { organizationId, ttlInSeconds: secondsOf(ttl) }
       const issue = (client: ApiClient) => client.request('POST', '/api/mosquitto-auth/login', body)
       const issued = await withClient(terminal, command, issue, user)
       if (json === true) showJson(terminal, issued)
@@ -54,11 +57,15 @@ Examples:
       .description('list the tokens that are neither expired nor revoked')
       .requiredOption('--organization <organization>'),
   ).action(async (options: ListOptions & TokenOptions, command: Command) => {
-    const list = await withClient(terminal, command, async (client) => {
+    const { list, userName } = await withClient(terminal, command, async (client) => {
       const organizationID = await organizationIdOf(client, options.organization ?? '')
-      return listPage(client, '/api/broker-tokens', { ...listQuery(options), organizationID })
+      return {
+        list: await listPage(client, '/api/broker-tokens', { ...listQuery(options), organizationID }),
+        userName: await namesOf(client, 'users'),
+      }
     })
-    const columns = [column('ID', 'id'), column('USER ID', 'userID'), column('ISSUED', 'issuedAt')]
+    const user: Column<JsonObject> = { title: 'USER', cell: ({ userID }) => userName(userID) }
+    const columns = [column('ID', 'id'), user, column('ISSUED', 'issuedAt')]
     showList(terminal, list, options, [...columns, column('EXPIRES', 'expiresAt'), column('LAST USED', 'lastUsedAt')])
   })
 
