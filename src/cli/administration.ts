@@ -36,10 +36,10 @@ export async function withClient<Result>(
 /** Adds the options that every list has. */
 export function withListOptions(command: Command): Command {
   return command
-    .option('--search <text>', 'only those that contain this text, in any case')
-    .option('--limit <number>', 'at most so many', '100')
-    .option('--offset <number>', 'skip so many', '0')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--search <text>', 'show only entries that contain this text; upper and lower case are the same')
+    .option('--limit <number>', 'show at most this number of entries', '100')
+    .option('--offset <number>', 'skip this number of entries', '0')
+    .option('--json', 'print the JSON of the API, for programs')
 }
 
 /** The query of a list's options. */

@@ -36,7 +36,9 @@ interface ApplicationOptions {
 
 /** `fieldgate application ...`: groups of devices. */
 export function addApplicationCommands(program: Command, terminal: Terminal): void {
-  const application = program.command('application').description('groups of devices that belong together')
+  const application = program
+    .command('application')
+    .description('create, change and list applications: groups of devices')
   application.addHelpText(
     'afterAll',
     `
@@ -52,7 +54,10 @@ Examples:
   addCreateAndUpdate(application, terminal)
 
   withListOptions(
-    application.command('list').description('list applications').option('--organization <organization>', 'only its'),
+    application
+      .command('list')
+      .description('list applications')
+      .option('--organization <organization>', 'only those of this organization'),
   ).action(async (options: ListOptions & ApplicationOptions, command: Command) => {
     const { list, organizationName } = await withClient(terminal, command, async (client) => {
       const { organization } = options
@@ -71,7 +76,7 @@ Examples:
     .command('get')
     .description('show an application')
     .argument('<application>')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (reference: string, options: ApplicationOptions, command: Command) => {
       const found = await withClient(terminal, command, async (client) =>
         client.request('GET', `/api/applications/${await applicationIdOf(client, reference)}`),
@@ -82,7 +87,7 @@ Examples:
   withRemoval(
     application
       .command('delete')
-      .description('delete an application with its devices; what subscriptions to it deliver ends at once')
+      .description('delete an application with its devices; subscriptions to it get nothing more')
       .argument('<application>'),
     terminal,
     'delete',
@@ -121,9 +126,9 @@ function addCreateAndUpdate(application: Command, terminal: Terminal): void {
   withFieldOptions(
     application.command('create').description('create an application and print its id').argument('<name>'),
   )
-    .requiredOption('--organization <organization>', 'whose it is, for life')
+    .requiredOption('--organization <organization>', 'the organization that owns it; this can’t be changed later')
     .option('--id <id>', 'the id that its network server has for it: a UUID or digits; for global admins')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (name: string, options: ApplicationOptions, command: Command) => {
       const changes = await changesOf(options)
       const created = await withClient(terminal, command, async (client) => {
@@ -137,7 +142,7 @@ function addCreateAndUpdate(application: Command, terminal: Terminal): void {
   withFieldOptions(
     application
       .command('update')
-      .description('change an application; what is not given stays')
+      .description('change an application; fields that are not given stay as they are')
       .argument('<application>'),
   )
     .option('--name <name>', 'a new name')

@@ -13,7 +13,7 @@ interface AuditOptions {
 
 /** `fieldgate audit-log ...`: who did what. */
 export function addAuditCommands(program: Command, terminal: Terminal): void {
-  const audit = program.command('audit-log').description('who did what in the last 90 days')
+  const audit = program.command('audit-log').description('show who did what in the last 90 days')
   audit.addHelpText(
     'afterAll',
     `

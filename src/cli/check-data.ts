@@ -3,6 +3,7 @@ import type { DataDirectoryReport } from '../check-data-directory.ts'
 import type { LogReport } from '../engine/check-log.ts'
 import { openDataDirectory } from '../data-directory.ts'
 import { systemClock } from '../identity/clock.ts'
+import { showJson } from './administration.ts'
 import { CommandFailure } from './command-failure.ts'
 import { counted } from './counted.ts'
 import { formatBytes } from './progress.ts'
@@ -13,22 +14,38 @@ const DAMAGED = 1
 const LOST = 2
 
 /** `fieldgate check`: says what is in a data directory, and what is wrong with it. Answers the exit code. Throws CommandFailure. */
-export async function checkData(terminal: Terminal, directory: string): Promise<number> {
+export async function checkData(terminal: Terminal, directory: string, isJson: boolean): Promise<number> {
   const opened = await openDataDirectory(directory, { purpose: 'check', clock: systemClock, mustExist: true })
   if (!opened.ok) throw new CommandFailure(opened.message)
   try {
     const report = await checkDataDirectory(directory)
+    if (isJson) {
+      showJson(terminal, forPrograms(report))
+      return exitCodeOf(report)
+    }
     terminal.out(describe(report))
     for (const problem of report.problems) terminal.error(`${problem}\n`)
-    if (report.problems.length === 0) return 0
+    if (report.problems.length === 0) return exitCodeOf(report)
     const advice = report.isLossy
       ? 'What is whole is served; to have the rest, restore a backup into a new directory.'
       : 'Nothing is lost by it: the next start makes it again out of what is whole.'
     terminal.error(`fieldgate: ${directory} is damaged. ${advice}\n`)
-    return report.isLossy ? LOST : DAMAGED
+    return exitCodeOf(report)
   } finally {
     await opened.dataDirectory.release()
   }
+}
+
+function exitCodeOf({ problems, isLossy }: DataDirectoryReport): number {
+  if (problems.length === 0) return 0
+  return isLossy ? LOST : DAMAGED
+}
+
+/** The counts and the sentences; a damage has its sentence in `problems`. */
+function forPrograms({ registry, log, problems, isLossy }: DataDirectoryReport): unknown {
+  const { organizations, users, devices } = registry
+  const { damages: _, problems: __, ...messages } = log ?? { damages: [], problems: [] }
+  return { registry: { organizations, users, devices }, messages: log && messages, problems, isLossy }
 }
 
 function describe({ registry, log, problems }: DataDirectoryReport): string {

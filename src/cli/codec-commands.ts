@@ -6,7 +6,7 @@ import type { TrialOptions } from './try-codec.ts'
 
 /** `fieldgate codec ...`: codecs, tried before they are saved. */
 export function addCodecCommands(program: Command, terminal: Terminal): void {
-  const codec = program.command('codec').description('payload codecs: try one on bytes')
+  const codec = program.command('codec').description('try a payload codec on bytes')
   codec
     .command('test')
     .description('decode bytes, or encode an object, by a script file or by what an application has saved')
@@ -20,7 +20,7 @@ export function addCodecCommands(program: Command, terminal: Terminal): void {
     .option('--object <json>', 'the object to encode', jsonValue)
     .option('--f-port <number>', 'port of the frame, 1 to 255', fPort, 1)
     .option('--variable <name=value>', 'a value for the script, before that of the device; may be repeated', pair)
-    .option('--json', 'for programs: the answer of the API’s codec test')
+    .option('--json', 'print the answer of the API’s codec test as JSON')
     .addHelpText(
       'after',
       `

@@ -44,7 +44,7 @@ Examples:
     .command('restore')
     .description('make a data directory out of a backup')
     .argument('<file>', 'what `fieldgate backup` wrote')
-    .option('--data-dir <directory>', 'a new or an empty one, in the place of FIELDGATE_DATA_DIR')
+    .option('--data-dir <directory>', 'use this new or empty directory instead of FIELDGATE_DATA_DIR')
     .addHelpText(
       'after',
       `
@@ -60,11 +60,12 @@ Examples:
   program
     .command('check')
     .description('read everything in a data directory, and say what is damaged and what exactly is lost')
-    .option('--data-dir <directory>', 'in the place of FIELDGATE_DATA_DIR')
+    .option('--data-dir <directory>', 'use this directory instead of FIELDGATE_DATA_DIR')
+    .option('--json', 'print the report as JSON')
     .addHelpText('after', CHECK_HELP)
-    .action(async ({ dataDir }: DirectoryOption) => {
+    .action(async ({ dataDir, json }: DirectoryOption & { readonly json?: true }) => {
       const { checkData } = await import('./check-data.ts')
-      exit.code = await checkData(terminal, resolve(dataDir ?? settingsFor(terminal).dataDirectory))
+      exit.code = await checkData(terminal, resolve(dataDir ?? settingsFor(terminal).dataDirectory), json === true)
     })
 }
 

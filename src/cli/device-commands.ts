@@ -36,7 +36,7 @@ interface DeviceOptions {
 
 /** `fieldgate device ...`: the devices. */
 export function addDeviceCommands(program: Command, terminal: Terminal): void {
-  const device = program.command('device').description('devices')
+  const device = program.command('device').description('create, change and list devices')
   device.addHelpText(
     'afterAll',
     `
@@ -55,8 +55,8 @@ Examples:
     device
       .command('list')
       .description('list devices')
-      .option('--application <application>', 'only its')
-      .option('--organization <organization>', 'only its'),
+      .option('--application <application>', 'only those of this application')
+      .option('--organization <organization>', 'only those of this organization'),
   ).action(async (options: ListOptions & DeviceOptions, command: Command) => {
     const { application, organization } = options
     const { list, applicationName } = await withClient(terminal, command, async (client) => {
@@ -76,7 +76,7 @@ Examples:
     .command('get')
     .description('show a device')
     .argument('<devEui>')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (devEui: string, options: DeviceOptions, command: Command) => {
       const found = await withClient(terminal, command, (client) => client.request('GET', pathOf(devEui)))
       showFields(terminal, found, options.json)
@@ -85,7 +85,7 @@ Examples:
   addDeviceQueueCommand(device, terminal)
 
   withRemoval(
-    device.command('delete').description('delete a device; its events and commands end at once').argument('<devEui>'),
+    device.command('delete').description('delete a device; it sends and gets nothing more').argument('<devEui>'),
     terminal,
     'delete',
     findRemoval,
@@ -102,7 +102,7 @@ async function findRemoval(client: ApiClient, reference: string): Promise<Remova
 function addCreateAndUpdate(device: Command, terminal: Terminal): void {
   withFieldOptions(device.command('create').description('create a device').argument('<devEui>'))
     .requiredOption('--application <application>')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (devEUI: string, options: DeviceOptions, command: Command) => {
       const created = await withClient(terminal, command, async (client) => {
         const applicationID = await applicationIdOf(client, options.application ?? '')
@@ -112,7 +112,10 @@ function addCreateAndUpdate(device: Command, terminal: Terminal): void {
     })
 
   withFieldOptions(
-    device.command('update').description('change a device; what is not given stays').argument('<devEui>'),
+    device
+      .command('update')
+      .description('change a device; fields that are not given stay as they are')
+      .argument('<devEui>'),
   )
     .option('--no-disabled', 'take its events and commands')
     .option('--application <application>', 'move it to another application of its organization')

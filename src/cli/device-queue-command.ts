@@ -12,7 +12,7 @@ export function addDeviceQueueCommand(device: Command, terminal: Terminal): void
     .command('queue')
     .description('list the commands of a device: those that wait, and for what, then those of the last day')
     .argument('<devEui>')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (devEui: string, { json }: { readonly json?: true }, command: Command) => {
       const path = `/api/devices/${encodeURIComponent(devEui)}`
       const found = await withClient(terminal, command, async (client) => {

@@ -47,10 +47,10 @@ export function addImportCommand(program: Command, terminal: Terminal): void {
     .command('import')
     .description('create devices from a file: CSV with a header line, or JSON lines')
     .argument('<file>', '"-" for standard input')
-    .option('--application <application>', 'for rows that name none')
+    .option('--application <application>', 'the application of rows that do not name one')
     .addOption(new Option('--format <format>', 'when the file’s name does not end in it').choices(['csv', 'jsonl']))
-    .option('--dry-run', 'only say what would be created and refused')
-    .option('--json', 'for programs: the counts and the refused rows')
+    .option('--dry-run', 'show what would happen; change nothing')
+    .option('--json', 'print the counts and the refused rows as JSON')
     .addHelpText(
       'after',
       `

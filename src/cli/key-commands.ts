@@ -8,7 +8,7 @@ interface KeyOptions {
 
 /** `fieldgate keys ...`: what tokens are signed with. */
 export function addKeyCommands(program: Command, terminal: Terminal): void {
-  const keys = program.command('keys').description('the keys that tokens are signed with')
+  const keys = program.command('keys').description('change the key that signs tokens')
   keys.addHelpText(
     'afterAll',
     `
@@ -21,7 +21,7 @@ Examples:
   keys
     .command('rotate')
     .description('sign with a new key from now on; print its id')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async ({ json }: KeyOptions, command: Command) => {
       const rotated = await withClient(terminal, command, (client) =>
         client.request('POST', '/api/internal/keys/rotate'),

@@ -9,7 +9,7 @@ import type { Terminal } from './terminal.ts'
 
 /** `fieldgate metrics-token ...`: what programs that collect metrics show. */
 export function addMetricsTokenCommands(program: Command, terminal: Terminal): void {
-  const metricsToken = program.command('metrics-token').description('tokens with which programs read /metrics')
+  const metricsToken = program.command('metrics-token').description('issue, list and revoke tokens that read /metrics')
   metricsToken.addHelpText(
     'afterAll',
     `
@@ -26,7 +26,7 @@ Examples:
     .command('create')
     .description('issue a metrics token and print it')
     .argument('<name>', 'what it is for')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (name: string, { json }: { readonly json?: true }, command: Command) => {
       const created = await withClient(terminal, command, (client) =>
         client.request('POST', '/api/metrics-tokens', { metricsToken: { name } }),

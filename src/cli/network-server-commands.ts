@@ -23,7 +23,7 @@ interface SetUpOptions {
 export function addNetworkServerCommands(program: Command, terminal: Terminal): void {
   const networkServer = program
     .command('network-server')
-    .description('ChirpStack v4 by its gRPC API: commands with an answer to each')
+    .description('set up a ChirpStack v4 by its gRPC API, which answers each command')
   networkServer.addHelpText(
     'afterAll',
     `
@@ -58,7 +58,7 @@ Examples:
   networkServer
     .command('list')
     .description('list network servers')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (options: { readonly json?: true }, command: Command) => {
       const list = await withClient(terminal, command, (client) => listPage(client, '/api/network-servers', {}))
       const columns = [column('NAME', 'name'), column('KIND', 'kind'), column('URL', 'url')]
@@ -93,7 +93,7 @@ function withSetUpOptions(command: Command): Command {
       [],
     )
     .option('--sync-seconds <number>', 'between two synchronisations', '300')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
 }
 
 async function bodyOf(client: ApiClient, name: string, options: SetUpOptions): Promise<JsonObject> {

@@ -33,7 +33,9 @@ interface RoleOptions {
 
 /** `fieldgate organization ...`: the tenants, and who belongs to them. */
 export function addOrganizationCommands(program: Command, terminal: Terminal): void {
-  const organization = program.command('organization').description('tenants, and their members')
+  const organization = program
+    .command('organization')
+    .description('create, change and list organizations and their members')
   organization.addHelpText(
     'afterAll',
     `
@@ -65,7 +67,7 @@ Examples:
     .command('get')
     .description('show an organization')
     .argument('<organization>')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (reference: string, options: OrganizationOptions, command: Command) => {
       const found = await withClient(terminal, command, async (client) =>
         client.request('GET', `/api/organizations/${await organizationIdOf(client, reference)}`),
@@ -110,7 +112,7 @@ function addCreateAndUpdate(organization: Command, terminal: Terminal): void {
     .argument('<name>', 'letters, digits, _ and -')
     .option('--display-name <text>', 'for people; the name when not given')
     .option('--gateways', 'it may have gateways of its own')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (name: string, { displayName, gateways, json }: OrganizationOptions, command: Command) => {
       const body = { organization: given({ name, displayName, canHaveGateways: gateways }) }
       const created = await withClient(terminal, command, (client) =>
@@ -121,7 +123,7 @@ function addCreateAndUpdate(organization: Command, terminal: Terminal): void {
 
   organization
     .command('update')
-    .description('change an organization; what is not given stays')
+    .description('change an organization; fields that are not given stay as they are')
     .argument('<organization>')
     .option('--name <name>', 'a new name')
     .option('--display-name <text>', 'for people')
@@ -167,7 +169,7 @@ function addMembers(organization: Command, terminal: Terminal): void {
 
   organization
     .command('remove-member')
-    .description('end a membership; the connections that it allowed end at once')
+    .description('remove a member; its connections end at once')
     .argument('<organization>')
     .argument('<user>')
     .action(async (reference: string, user: string, _: object, command: Command) => {

@@ -98,6 +98,10 @@ describe('the command line', () => {
   })
 
   it('shows the settings, secrets aside', async () => {
+    const asked = await shell('settings --json', '', { FIELDGATE_ADMIN_PASSWORD: 'never to be shown' })
+    const rows = JSON.parse(asked.out) as readonly { readonly name: string; readonly value: unknown }[]
+    assert.equal(rows.find(({ name }) => name === 'FIELDGATE_ADMIN_PASSWORD')?.value, '(set)')
+    assert.equal(rows.find(({ name }) => name === 'FIELDGATE_MQTTS_PORT')?.value, 8883)
     const { out } = await shell('settings', '', {
       FIELDGATE_ADMIN_PASSWORD: 'never to be shown',
       FIELDGATE_HOST: '::1',
@@ -176,6 +180,14 @@ describe('the command line where no service runs', () => {
     const header = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as { kid: string }
     assert.equal(header.kid, kid)
     assert.notEqual((await json(shell, 'keys rotate'))['kid'], kid)
+  })
+
+  it('checks the data directory, and tells programs what is in it', async () => {
+    const { registry, messages, problems, isLossy } = await json(shell, 'check')
+    assert.deepEqual([problems, isLossy], [[], false])
+    assert.deepEqual(registry, { organizations: 2, users: 2, devices: 1 })
+    assert.equal((messages as { messages: number }).messages, 0)
+    assert.match(await succeed(shell, 'check'), /^registry {2}2 organizations, 2 users, 1 device\n/)
   })
 
   it('sets a password from standard input, so that no argument shows it', async () => {

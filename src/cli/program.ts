@@ -107,7 +107,7 @@ function addServiceCommands(program: Command, terminal: Terminal, exit: { code: 
     .action(() => terminal.out(`${version}\n`))
   program
     .command('serve')
-    .description('run the service until SIGINT or SIGTERM')
+    .description('run the service; SIGINT and SIGTERM stop it')
     .addHelpText('after', '\nA second signal ends it at once. Settings: see `fieldgate settings --help`.')
     .action(async () => {
       const { serve } = await import('./serve.ts')

@@ -35,8 +35,8 @@ export function withRemoval(
   find: (client: ApiClient, reference: string) => Promise<Removal>,
 ): void {
   command
-    .option('--yes', 'don’t ask; needed where there is no terminal')
-    .option('--json', 'for programs: what was removed')
+    .option('--yes', 'do not ask; needed where there is no terminal')
+    .option('--json', 'print as JSON what was removed')
     .action(async (reference: string, { yes, json }: RemovalOptions) => {
       requireConfirmation(terminal, yes)
       const removal = await withClient(terminal, command, async (client) => {

@@ -15,7 +15,9 @@ interface CredentialOptions {
 
 /** `fieldgate service-credential ...`: what network servers connect with. */
 export function addServiceCredentialCommands(program: Command, terminal: Terminal): void {
-  const credential = program.command('service-credential').description('credentials of network servers')
+  const credential = program
+    .command('service-credential')
+    .description('issue, list and revoke credentials of network servers')
   credential.addHelpText(
     'afterAll',
     `
@@ -31,11 +33,8 @@ Examples:
     .command('create')
     .description('issue a credential; print its MQTT user name and password')
     .argument('<name>', 'for people')
-    .option(
-      '--organization <organization>',
-      'good for this organization alone; for the whole deployment when not given',
-    )
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--organization <organization>', 'only for this organization; for all of them when not given')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (name: string, { organization, json }: CredentialOptions, command: Command) => {
       const created = await withClient(terminal, command, async (client) => {
         const organizationID = organization === undefined ? '' : await organizationIdOf(client, organization)
@@ -45,7 +44,10 @@ Examples:
     })
 
   withListOptions(
-    credential.command('list').description('list credentials').option('--organization <organization>', 'only its'),
+    credential
+      .command('list')
+      .description('list credentials')
+      .option('--organization <organization>', 'only those of this organization'),
   ).action(async (options: ListOptions & CredentialOptions, command: Command) => {
     const { list, organizationName } = await withClient(terminal, command, async (client) => {
       const { organization } = options

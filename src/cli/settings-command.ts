@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { definitions, settingsHelp, settingsTable } from '../config.ts'
 import { fileVariable } from '../secret-file.ts'
+import { showJson } from './administration.ts'
 import { readSettings } from './read-settings.ts'
 import { formatTable } from './table.ts'
 import type { Terminal } from './terminal.ts'
@@ -9,10 +10,11 @@ import type { Terminal } from './terminal.ts'
 export function addSettingsCommand(program: Command, terminal: Terminal): void {
   program
     .command('settings')
-    .description('show the settings of the present environment')
+    .description('show the settings that hold now')
+    .option('--json', 'print them as JSON')
     .option('--markdown', 'all settings as the table of the README')
     .addHelpText('after', `\n${settingsHelp()}`)
-    .action((options: { readonly markdown?: true }) => {
+    .action((options: { readonly markdown?: true; readonly json?: true }) => {
       if (options.markdown === true) {
         terminal.out(`${settingsTable()}\n`)
         return
@@ -29,6 +31,10 @@ export function addSettingsCommand(program: Command, terminal: Terminal): void {
         value: isSecret && values[key] !== undefined ? '(set)' : values[key],
         source: sourceOf(name),
       }))
+      if (options.json === true) {
+        showJson(terminal, rows)
+        return
+      }
       const columns = [
         { title: 'SETTING', cell: (row: (typeof rows)[number]) => row.name },
         { title: 'VALUE', cell: (row: (typeof rows)[number]) => row.value },

@@ -21,7 +21,7 @@ interface TokenOptions {
 
 /** `fieldgate token ...`: broker-access tokens, the MQTT user names of people and their programs. */
 export function addTokenCommands(program: Command, terminal: Terminal): void {
-  const token = program.command('token').description('broker-access tokens: MQTT user names of members')
+  const token = program.command('token').description('issue, list and revoke broker-access tokens of MQTT clients')
   token.addHelpText(
     'afterAll',
     `
@@ -37,9 +37,9 @@ Examples:
     .command('create')
     .description('issue a broker-access token and print it')
     .requiredOption('--organization <organization>')
-    .option('--user <user-name>', 'whose it is; the first global admin’s when not given')
+    .option('--user <user-name>', 'the user who gets it; the first global admin when not given')
     .option('--ttl <duration>', 'how long it lives: seconds, or 15m, 1h, 7d; the deployment’s default when not given')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async ({ organization = '', user, ttl = '', json }: TokenOptions, command: Command) => {
       const organizationId = await withClient(terminal, command, (client) =>
         organizationOfMember(client, organization, user),

@@ -32,7 +32,7 @@ interface UserOptions {
 
 /** `fieldgate user ...`: who may log in. */
 export function addUserCommands(program: Command, terminal: Terminal): void {
-  const user = program.command('user').description('who may log in')
+  const user = program.command('user').description('create, change and list users, and set passwords')
   user.addHelpText(
     'afterAll',
     `
@@ -66,7 +66,7 @@ Examples:
     .command('get')
     .description('show a user')
     .argument('<user>')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (reference: string, options: { readonly json?: true }, command: Command) => {
       const found = await withClient(terminal, command, async (client) =>
         client.request('GET', `/api/users/${await userIdOf(client, reference)}`),
@@ -128,9 +128,9 @@ function addCreate(user: Command, terminal: Terminal): void {
     .argument('<user-name>', 'often an e-mail address')
     .option('--admin', 'global admin: may do everything')
     .option('--note <text>', 'for admins')
-    .option('--organization <organization...>', 'make it a member of these')
+    .option('--organization <organization...>', 'make the user a member of these organizations')
     .option('--password-stdin', 'the first line of standard input')
-    .option('--json', 'for programs: the API’s own JSON')
+    .option('--json', 'print the JSON of the API, for programs')
     .action(async (email: string, options: UserOptions, command: Command) => {
       const password = await readNewPassword(terminal, options.passwordStdin === true)
       const created = await withClient(terminal, command, async (client) => {
@@ -148,7 +148,7 @@ function addCreate(user: Command, terminal: Terminal): void {
 function addUpdate(user: Command, terminal: Terminal): void {
   user
     .command('update')
-    .description('change a user; what is not given stays')
+    .description('change a user; fields that are not given stay as they are')
     .argument('<user>')
     .option('--email <user-name>', 'a new user name')
     .option('--admin', 'make it a global admin')
