@@ -11,6 +11,14 @@ export interface Standing {
   readonly isDeviceAdmin: boolean
 }
 
+/** The least that somebody must be. */
+export type Role = 'deviceAdmin' | 'organizationAdmin' | 'globalAdmin'
+
+/** Whether somebody is at least that. */
+export function isRole({ isGlobalAdmin, isOrganizationAdmin, isDeviceAdmin }: Standing, role: Role): boolean {
+  return { globalAdmin: isGlobalAdmin, organizationAdmin: isOrganizationAdmin, deviceAdmin: isDeviceAdmin }[role]
+}
+
 interface Page {
   /** A pattern of wouter. */
   readonly path: string
@@ -20,8 +28,11 @@ interface Page {
   readonly navigation?: {
     readonly icon: IconName
     readonly group: 'work' | 'administration'
-    readonly isFor?: (standing: Standing) => boolean
+    /** Who is offered it, where fewer are than may open it. */
+    readonly needs?: Role
   }
+  /** Who may open it; everybody where nothing is said. */
+  readonly needs?: Role
 }
 
 export const PAGES: readonly Page[] = [
@@ -52,67 +63,78 @@ export const PAGES: readonly Page[] = [
     path: '/codecs',
     title: 'Codecs',
     Page: fetchedPage(async () => (await import('./codecs/codecs-page.tsx')).CodecsPage),
-    navigation: { icon: 'code', group: 'work', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+    navigation: { icon: 'code', group: 'work' },
+    needs: 'organizationAdmin',
   },
   {
     path: '/applications',
     title: 'Applications',
     Page: fetchedPage(async () => (await import('./applications/applications-page.tsx')).ApplicationsPage),
-    navigation: { icon: 'grid', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+    navigation: { icon: 'grid', group: 'administration' },
+    needs: 'organizationAdmin',
   },
   {
     path: '/import',
     title: 'Import devices',
     Page: fetchedPage(async () => (await import('./device-import/import-page.tsx')).ImportPage),
-    navigation: { icon: 'upload', group: 'administration', isFor: ({ isDeviceAdmin }) => isDeviceAdmin },
+    navigation: { icon: 'upload', group: 'administration' },
+    needs: 'deviceAdmin',
   },
   {
     path: '/members',
     title: 'Members',
     Page: fetchedPage(async () => (await import('./members/members-page.tsx')).MembersPage),
-    navigation: { icon: 'users', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+    navigation: { icon: 'users', group: 'administration' },
+    needs: 'organizationAdmin',
   },
   {
     path: '/network-servers',
     title: 'Network servers',
     Page: fetchedPage(async () => (await import('./network-servers/network-servers-page.tsx')).NetworkServersPage),
-    navigation: { icon: 'server', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+    navigation: { icon: 'server', group: 'administration' },
+    needs: 'organizationAdmin',
   },
   {
     path: '/connections',
     title: 'Connections',
     Page: fetchedPage(async () => (await import('./connections/connections-page.tsx')).ConnectionsPage),
-    navigation: { icon: 'link', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+    navigation: { icon: 'link', group: 'administration' },
+    needs: 'organizationAdmin',
   },
   {
     path: '/refusals',
     title: 'Refusals',
     Page: fetchedPage(async () => (await import('./refusals/refusals-page.tsx')).RefusalsPage),
-    navigation: { icon: 'shield', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+    // Members come by a link of Connect, to their own.
+    navigation: { icon: 'shield', group: 'administration', needs: 'organizationAdmin' },
   },
   {
     path: '/audit-log',
     title: 'Audit log',
     Page: fetchedPage(async () => (await import('./audit-log/audit-page.tsx')).AuditPage),
-    navigation: { icon: 'list', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+    navigation: { icon: 'list', group: 'administration' },
+    needs: 'organizationAdmin',
   },
   {
     path: '/organizations',
     title: 'Organizations',
     Page: fetchedPage(async () => (await import('./organizations/organizations-page.tsx')).OrganizationsPage),
-    navigation: { icon: 'building', group: 'administration', isFor: ({ isOrganizationAdmin }) => isOrganizationAdmin },
+    navigation: { icon: 'building', group: 'administration' },
+    needs: 'organizationAdmin',
   },
   {
     path: '/users',
     title: 'Users',
     Page: fetchedPage(async () => (await import('./users/users-page.tsx')).UsersPage),
-    navigation: { icon: 'user', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
+    navigation: { icon: 'user', group: 'administration' },
+    needs: 'globalAdmin',
   },
   {
     path: '/status',
     title: 'Status',
     Page: fetchedPage(async () => (await import('./status/status-page.tsx')).StatusPage),
-    navigation: { icon: 'gauge', group: 'administration', isFor: ({ isGlobalAdmin }) => isGlobalAdmin },
+    navigation: { icon: 'gauge', group: 'administration' },
+    needs: 'globalAdmin',
   },
   {
     path: '/account',

@@ -455,3 +455,26 @@ for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]
     await window.close()
   })
 }
+
+test('an address without the right says so in one sentence, without buttons', async () => {
+  const administration = new Administration(world.service)
+  const organizations = [{ organizationID: world.organizationId }]
+  await administration.must('POST', '/api/users', { user: { email: 'emil' }, password: PASSWORD, organizations })
+  const cases = [
+    [world.anna, ['/users', '/status'], 'This page is for global admins of the deployment only.'],
+    [{ userName: 'emil', password: PASSWORD }, ['/import'], 'This page is for device admins of the organization.'],
+    [{ userName: 'emil', password: PASSWORD }, ['/members', '/codecs'], 'This page is for admins of the organization.'],
+  ] as const
+  for (const [person, paths, sentence] of cases) {
+    const window = await open(paths[0], person)
+    const { page } = window
+    for (const path of paths) {
+      await page.goto(path)
+      await page.getByText(sentence).waitFor()
+      assert.equal(await page.getByRole('main').getByRole('button').count(), 0)
+      await window.assertAccessible(path)
+    }
+    window.assertQuiet()
+    await window.close()
+  }
+})

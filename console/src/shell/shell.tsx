@@ -3,7 +3,7 @@ import { AppShell, Box, Burger, Center, Group, Loader, NavLink, ScrollArea, Stac
 import { useDisclosure } from '@mantine/hooks'
 import { type ReactElement, Suspense } from 'react'
 import { type AroundNavHandler, Link, Redirect, Route, Router, Switch, useLocation } from 'wouter'
-import { FIRST_PAGE, PAGES, type Standing } from '../pages.ts'
+import { FIRST_PAGE, isRole, PAGES, type Role, type Standing } from '../pages.ts'
 import { Blank } from './blank.tsx'
 import { Page as PageFrame } from './page.tsx'
 import { PageBoundary } from './page-boundary.tsx'
@@ -67,7 +67,9 @@ export function Shell(): ReactElement {
 function Navigation({ onNavigate }: { readonly onNavigate: () => void }): ReactElement {
   const [location] = useLocation()
   const standing: Standing = useOrganization()
-  const shown = PAGES.filter(({ navigation }) => navigation !== undefined && (navigation.isFor?.(standing) ?? true))
+  const shown = PAGES.filter(({ navigation, needs = navigation?.needs }) => {
+    return navigation !== undefined && (needs === undefined || isRole(standing, needs))
+  })
   const administration = shown.filter(({ navigation }) => navigation?.group === 'administration')
   const entry = ({ path, title, navigation }: (typeof PAGES)[number]): ReactElement => {
     const isActive = location === path || location.startsWith(`${path}/`)
@@ -102,6 +104,7 @@ function Navigation({ onNavigate }: { readonly onNavigate: () => void }): ReactE
 
 function Pages(): ReactElement {
   const [location] = useLocation()
+  const standing: Standing = useOrganization()
   return (
     <PageBoundary path={location}>
       <Suspense
@@ -112,8 +115,10 @@ function Pages(): ReactElement {
         }
       >
         <Switch>
-          {PAGES.map(({ path, Page }) => (
-            <Route key={path} path={path} component={Page} />
+          {PAGES.map(({ path, title, Page, needs }) => (
+            <Route key={path} path={path}>
+              {needs === undefined || isRole(standing, needs) ? <Page /> : <NotForYou title={title} needs={needs} />}
+            </Route>
           ))}
           <Route path="/">
             <Redirect to={FIRST_PAGE} replace />
@@ -126,5 +131,20 @@ function Pages(): ReactElement {
         </Switch>
       </Suspense>
     </PageBoundary>
+  )
+}
+
+const ASK: Readonly<Record<Role, string>> = {
+  globalAdmin: 'This page is for global admins of the deployment only.',
+  organizationAdmin: 'This page is for admins of the organization. Ask one of them if you need it.',
+  deviceAdmin: 'This page is for device admins of the organization. Ask an admin of the organization if you need it.',
+}
+
+/** Who comes by an address without the right hears it at once, in one sentence. */
+function NotForYou({ title, needs }: { readonly title: string; readonly needs: Role }): ReactElement {
+  return (
+    <PageFrame title={title}>
+      <Blank icon="shield" title="You may not open this page" text={ASK[needs]} />
+    </PageFrame>
   )
 }
