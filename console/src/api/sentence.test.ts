@@ -17,3 +17,9 @@ test('what the console does not know is told as the service says it, as a senten
   assert.equal(sentenceFor('invalid_argument', 'limit: must be an integer'), 'Limit: must be an integer.')
   assert.equal(sentenceFor('new_code', 'wait a moment'), 'Wait a moment.')
 })
+
+test('a sentence that begins with a name of code leaves it as it is', () => {
+  for (const text of ['decodeUplink must give an object', 'fPort: is missing', 'dev_eui is wrong', 'x() is none']) {
+    assert.equal(sentenceFor('', text), `${text}.`)
+  }
+})

@@ -1,3 +1,4 @@
+import { asSentence } from '../api/sentence.ts'
 import type { ClientRefusal } from '../api/broker-views.ts'
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -15,6 +16,5 @@ export function kindWords(kind: string): string {
 
 /** The broker's reason as a sentence: `The token has expired.` */
 export function sentence({ message }: Pick<ClientRefusal, 'message'>): string {
-  const text = message.charAt(0).toUpperCase() + message.slice(1)
-  return /[.…]$/.test(text) ? text : `${text}.`
+  return asSentence(message)
 }
