@@ -63,10 +63,22 @@ export function readEvent(message: EventMessage): LiveEvent {
     battery: event['batteryLevelUnavailable'] === true ? undefined : numberOf(event['batteryLevel']),
   }
   const deviceName = textOf(event['deviceName']) ?? textOf(info['deviceName']) ?? ''
-  const isFault = kind === 'error' || event['level'] === 'ERROR' || (kind === 'ack' && event['acknowledged'] === false)
+  const isWanted = ['code', 'error', 'description'].some((member) => WANTED.has(textOf(event[member]) ?? ''))
+  const isFault =
+    (!isWanted && (kind === 'error' || event['level'] === 'ERROR')) ||
+    (kind === 'ack' && event['acknowledged'] === false)
   const summary = summaryOf(kind, event, facts)
   return { serial: lastSerial, ...message, applicationId, devEui, deviceName, kind, ...facts, summary, isFault }
 }
+
+/** What events about commands tell that somebody asked for: no fault. */
+const WANTED: ReadonlySet<string> = new Set([
+  'command_cancelled',
+  'command_replaced',
+  // Where the event is of a family without room for our code.
+  'the command was cancelled',
+  'a later command with replace took its place',
+])
 
 interface Facts {
   readonly data: string | undefined
@@ -96,7 +108,8 @@ function summaryOf(kind: string, event: Members, { data, object, fPort, fCnt }: 
     case 'error':
     case 'log': {
       const type = textOf(event['type']) ?? textOf(event['code']) ?? ''
-      return joined([type, textOf(event['error']) ?? textOf(event['description']) ?? ''])
+      // It says no more than that nobody gave one.
+      return joined([type === 'UNKNOWN' ? '' : type, textOf(event['error']) ?? textOf(event['description']) ?? ''])
     }
     default:
       return ''

@@ -154,11 +154,11 @@ function Facts({ detail }: { readonly detail: DeviceDetail }): ReactElement {
 
 function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactElement {
   return (
-    <div>
+    <div style={{ minWidth: 0 }}>
       <Text size="sm" c="dimmed">
         {name}
       </Text>
-      <Text component="div" fw={500}>
+      <Text component="div" fw={500} className="breakable">
         {children}
       </Text>
     </div>

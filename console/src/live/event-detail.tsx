@@ -13,7 +13,7 @@ export function EventDetail({ event }: { readonly event: LiveEvent }): ReactElem
   return (
     <Stack gap="md">
       <Group gap="sm">
-        <KindBadge kind={event.kind} />
+        <KindBadge kind={event.kind} isFault={event.isFault} />
         <Anchor component={Link} href={`/devices/${event.devEui}`} fw={600}>
           {event.deviceName || event.devEui}
         </Anchor>

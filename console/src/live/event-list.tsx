@@ -23,6 +23,10 @@ interface EventListProps {
 }
 
 const ROW_HEIGHT = 44
+/** Of rows in two lines. */
+const TALL_ROW_HEIGHT = 60
+/** A list that is narrower has rows in two lines: nothing of a kind or a device's name is cut. In pixels. */
+const NARROW = 640
 /** Rows drawn beyond each edge, so that fast scrolling shows no gap. */
 const MARGIN_ROWS = 6
 
@@ -30,9 +34,11 @@ const MARGIN_ROWS = 6
 export function EventList({ events, rows, withDevice, chosen, onChoose }: EventListProps): ReactElement {
   const frame = useRef<HTMLDivElement>(null)
   const [scrollTop, setScrollTop] = useState(0)
-  useAnchor(frame, events)
+  const isNarrow = useIsNarrow(frame)
+  const height = isNarrow ? TALL_ROW_HEIGHT : ROW_HEIGHT
+  useAnchor(frame, events, height)
 
-  const first = Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - MARGIN_ROWS)
+  const first = Math.max(0, Math.floor(scrollTop / height) - MARGIN_ROWS)
   const drawn = events.slice(first, first + rows + 2 * MARGIN_ROWS)
   const chosenIndex = chosen === undefined ? -1 : events.indexOf(chosen)
 
@@ -44,16 +50,17 @@ export function EventList({ events, rows, withDevice, chosen, onChoose }: EventL
     const next = events[index]
     if (next === undefined || frame.current === null) return
     onChoose(next)
-    const top = index * ROW_HEIGHT
+    const top = index * height
     const { scrollTop: from, clientHeight } = frame.current
     if (top < from) frame.current.scrollTop = top
-    else if (top + ROW_HEIGHT > from + clientHeight) frame.current.scrollTop = top + ROW_HEIGHT - clientHeight
+    else if (top + height > from + clientHeight) frame.current.scrollTop = top + height - clientHeight
   }
 
   return (
     <div
       ref={frame}
       className={classes['frame']}
+      data-narrow={isNarrow || undefined}
       style={{ maxHeight: rows * ROW_HEIGHT }}
       tabIndex={0}
       role="listbox"
@@ -64,12 +71,13 @@ export function EventList({ events, rows, withDevice, chosen, onChoose }: EventL
       onKeyDown={move}
       onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}
     >
-      <div className={classes['all']} role="presentation" style={{ height: events.length * ROW_HEIGHT }}>
+      <div className={classes['all']} role="presentation" style={{ height: events.length * height }}>
         {drawn.map((event, index) => (
           <Row
             key={event.serial}
             event={event}
-            top={(first + index) * ROW_HEIGHT}
+            top={(first + index) * height}
+            height={height}
             isChosen={event === chosen}
             withDevice={withDevice}
             onChoose={onChoose}
@@ -83,12 +91,13 @@ export function EventList({ events, rows, withDevice, chosen, onChoose }: EventL
 interface RowProps {
   readonly event: LiveEvent
   readonly top: number
+  readonly height: number
   readonly isChosen: boolean
   readonly withDevice: boolean
   readonly onChoose: (event: LiveEvent) => void
 }
 
-function Row({ event, top, isChosen, withDevice, onChoose }: RowProps): ReactElement {
+function Row({ event, top, height, isChosen, withDevice, onChoose }: RowProps): ReactElement {
   return (
     <div
       id={`event-${event.serial}`}
@@ -97,12 +106,16 @@ function Row({ event, top, isChosen, withDevice, onChoose }: RowProps): ReactEle
       className={classes['row']}
       data-chosen={isChosen || undefined}
       data-fault={event.isFault || undefined}
-      style={{ top, height: ROW_HEIGHT }}
+      style={{ top, height }}
       onClick={() => onChoose(event)}
     >
       <span className={classes['time']}>{clockTime(event.receivedAtMs)}</span>
-      <KindBadge kind={event.kind} />
-      {withDevice ? <span className={classes['device']}>{event.deviceName || event.devEui}</span> : null}
+      <KindBadge kind={event.kind} isFault={event.isFault} />
+      {withDevice ? (
+        <span className={classes['device']} title={event.deviceName || event.devEui}>
+          {event.deviceName || event.devEui}
+        </span>
+      ) : null}
       <span className={classes['summary']}>{event.summary}</span>
       <span className={classes['signal']}>{event.rssi === undefined ? '' : `${event.rssi} dBm`}</span>
     </div>
@@ -110,16 +123,29 @@ function Row({ event, top, isChosen, withDevice, onChoose }: RowProps): ReactEle
 }
 
 /** Keeps what is read in its place when rows come in above it. */
-function useAnchor(frame: RefObject<HTMLDivElement | null>, events: readonly LiveEvent[]): void {
+function useAnchor(frame: RefObject<HTMLDivElement | null>, events: readonly LiveEvent[], height: number): void {
   const before = useRef(events)
   useLayoutEffect(() => {
     const top = before.current[0]
     before.current = events
-    if (frame.current === null || frame.current.scrollTop < ROW_HEIGHT || top === undefined) return
+    if (frame.current === null || frame.current.scrollTop < height || top === undefined) return
     const added = events.indexOf(top)
-    if (added > 0) frame.current.scrollTop += added * ROW_HEIGHT
-  }, [frame, events])
+    if (added > 0) frame.current.scrollTop += added * height
+  }, [frame, events, height])
   useEffect(() => {
     if (events.length === 0 && frame.current !== null) frame.current.scrollTop = 0
   }, [frame, events.length])
+}
+
+/** Whether there is no room for a row in one line. */
+function useIsNarrow(frame: RefObject<HTMLDivElement | null>): boolean {
+  const [isNarrow, setNarrow] = useState(false)
+  useLayoutEffect(() => {
+    if (frame.current === null) return undefined
+    setNarrow(frame.current.clientWidth < NARROW)
+    const observer = new ResizeObserver(([entry]) => setNarrow((entry?.contentRect.width ?? NARROW) < NARROW))
+    observer.observe(frame.current)
+    return () => observer.disconnect()
+  }, [frame])
+  return isNarrow
 }

@@ -1,5 +1,6 @@
 import { Badge, type MantineColor } from '@mantine/core'
 import type { ReactElement } from 'react'
+import type { LiveEvent } from '../broker/live-event.ts'
 
 const COLORS: Readonly<Record<string, MantineColor>> = {
   up: 'field',
@@ -13,9 +14,11 @@ const COLORS: Readonly<Record<string, MantineColor>> = {
 }
 
 /** The kind of an event; its colour repeats what its word says. */
-export function KindBadge({ kind }: { readonly kind: string }): ReactElement {
+export function KindBadge({ kind, isFault }: Pick<LiveEvent, 'kind' | 'isFault'>): ReactElement {
+  // An error event may tell of what somebody wanted: a command that was cancelled.
+  const color = kind === 'error' && !isFault ? 'gray' : (COLORS[kind] ?? 'gray')
   return (
-    <Badge variant="light" color={COLORS[kind] ?? 'gray'} tt="none" fw={600} w={72} radius="sm" autoContrast>
+    <Badge variant="light" color={color} tt="none" fw={600} w={80} px={4} flex="none" radius="sm" autoContrast>
       {kind}
     </Badge>
   )
