@@ -91,6 +91,7 @@ test('another organization is chosen at the top, stays chosen over a reload, and
   await page.getByText('No application yet').waitFor()
   await page.getByRole('link', { name: 'Live' }).click()
   await page.getByText('Nothing to watch yet').waitFor()
+  await page.getByRole('main').getByRole('link', { name: 'To the applications' }).waitFor()
   await window.assertAccessible('empty organization')
   window.assertQuiet()
   await window.close()

@@ -109,7 +109,7 @@ function CommandForm({ devEui, topicName, connection }: CommandPanelProps): Reac
         <Failure error={publication.error} />
         {publication.isSuccess ? (
           <Text size="sm" c="dimmed" role="status">
-            The service owns it now. What becomes of it is told beside.
+            The command is saved. Its progress is shown in the list of commands.
           </Text>
         ) : null}
       </Stack>

@@ -30,7 +30,7 @@ export function QueuePanel({ devEui, events }: QueuePanelProps): ReactElement {
     if (lastAnswer !== undefined) void queryClient.invalidateQueries({ queryKey: deviceQueueKey(devEui) })
   }, [queryClient, devEui, lastAnswer])
   return (
-    <Panel title="Commands" lead="Those that wait, and what became of the others of the last day.">
+    <Panel title="Commands" lead="Waiting commands, and the results of the last 24 hours.">
       <Failure error={queue.error} onRetry={() => void queue.refetch()} />
       {queue.data?.length === 0 ? (
         <Blank

@@ -1,7 +1,8 @@
 /** Events as they come. */
-import { Button, Chip, Group, Select, Text, TextInput } from '@mantine/core'
+import { Anchor, Button, Chip, Group, Select, Text, TextInput } from '@mantine/core'
 import { type ReactElement, useDeferredValue, useMemo, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
 import { applicationTopics } from '../api/broker-access.ts'
 import { useApplications } from '../api/directory.ts'
 import { ConnectionBadge } from '../broker/connection-badge.tsx'
@@ -23,7 +24,7 @@ const NONE: readonly string[] = []
 
 /** The page. */
 export function LivePage(): ReactElement {
-  const { organization } = useOrganization()
+  const { organization, isOrganizationAdmin } = useOrganization()
   const applications = useApplications(organization.id)
   const offered = applications.data?.result ?? []
   const [chosen, setChosen] = useState<string | null>(null)
@@ -49,7 +50,14 @@ export function LivePage(): ReactElement {
         <Blank
           icon="activity"
           title="Nothing to watch yet"
-          text="Events come from the devices of applications. This organization has no application yet; an admin of it creates the first one."
+          text={`Events come from the devices of applications, and there is no application yet. ${isOrganizationAdmin ? 'Create the first one; then add devices to it.' : 'An admin of the organization creates the first one.'}`}
+          action={
+            isOrganizationAdmin ? (
+              <Anchor component={Link} href="/applications">
+                To the applications
+              </Anchor>
+            ) : undefined
+          }
         />
       </Page>
     )

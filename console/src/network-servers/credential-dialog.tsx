@@ -101,8 +101,8 @@ function CredentialForm({ onIssued, onClose }: CredentialFormProps): ReactElemen
       ) : null}
       {scope === 'organization' ? (
         <Text size="sm" c="dimmed">
-          Commands to devices of {organization.displayName} then go to the organization’s own network servers alone, and
-          wait while these are away.
+          From then on, commands for devices of {organization.displayName} are sent only to network servers with a
+          credential of this organization. If none is connected, commands wait.
         </Text>
       ) : null}
     </DialogForm>
