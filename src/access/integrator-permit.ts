@@ -13,6 +13,9 @@ import { whyUnmatched } from './unmatched-filter.ts'
 
 /** One answer for what is not there and what is another organization's, so that nobody learns which it is. */
 const NOT_A_COMMAND_TOPIC = refusal('publish_not_granted', 'not the command topic of a device of your organization')
+/** The same for an application that is another organization's and for one that is not there. */
+const APPLICATION_NOT_OWN = refusal('subscribe_application_not_own', 'no application of your organization has this id')
+const TOO_WIDE = refusal('subscribe_too_wide', 'a wildcard reaches beyond the events of one application')
 const NOT_AN_EVENT_TOPIC = refusal('subscribe_not_granted', 'not covered by the event topics of your organization')
 /** A Will Message is judged when its connection is gone, perhaps because of what ended the permit. */
 const PERMIT_OVER = refusal('permit_over', 'what allowed it has ended')
@@ -75,8 +78,11 @@ export class IntegratorPermit implements Permit, HeldPermit {
     // Only its own Session is told on it.
     if (topicFilter === MISSED_TOPIC_NAME) return ALLOWED
     const applicationId = applicationIdOf(topicFilter)
-    const isOwn = applicationId !== undefined && this.#options.applications.has(applicationId)
-    return isOwn && covers(applicationEventsTopic(applicationId), topicFilter) ? ALLOWED : NOT_AN_EVENT_TOPIC
+    if (applicationId === undefined) return reachesEverywhere(topicFilter) ? TOO_WIDE : NOT_AN_EVENT_TOPIC
+    if (applicationId === '+' || applicationId === '#') return TOO_WIDE
+    if (!this.#options.applications.has(applicationId)) return APPLICATION_NOT_OWN
+    if (covers(applicationEventsTopic(applicationId), topicFilter)) return ALLOWED
+    return reachesBeyondEvents(topicFilter) ? TOO_WIDE : NOT_AN_EVENT_TOPIC
   }
 
   /** An application can be made anew under the id of one that another organization had. */
@@ -111,6 +117,16 @@ export class IntegratorPermit implements Permit, HeldPermit {
 function commandDecision(place: DevicePlace | undefined, applicationId: string): Decision {
   if (place?.applicationId !== applicationId) return NOT_A_COMMAND_TOPIC
   return place.isDisabled ? DEVICE_DISABLED : ALLOWED
+}
+
+function reachesEverywhere(topicFilter: string): boolean {
+  return topicFilter === '#' || topicFilter.startsWith('+')
+}
+
+/** Of an application's own: `#` in the place of a level, or `+` where its events have a word. */
+function reachesBeyondEvents(topicFilter: string): boolean {
+  const [, , device, , event] = topicFilter.split('/')
+  return topicFilter.endsWith('#') || device === '+' || event === '+'
 }
 
 /** The second level of a Topic Filter whose first is `application`. */

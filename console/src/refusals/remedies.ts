@@ -14,8 +14,11 @@ const REMEDIES: Readonly<Record<string, string>> = {
   client_id_invalid: 'Choose a shorter client id.',
   too_many_connections: 'Close clients that are not needed, or let several share one connection.',
   too_many_sessions: 'Use the same client ids again, or connect with Clean Start.',
-  subscribe_not_granted:
-    'Subscribe to a topic as the page Connect shows it. Wildcards across applications are not allowed.',
+  subscribe_not_granted: 'Subscribe to a topic as the page Connect shows it.',
+  subscribe_too_wide:
+    'Wildcards across applications are not allowed. Subscribe to each application with the topic that the page Connect shows.',
+  subscribe_application_not_own:
+    'Check the application in the topic. If another organization has it, the client needs a token of that organization.',
   publish_not_granted:
     'Commands go to the command topic of a device of the organization, as the page Connect shows it.',
   event_device_unknown: 'Create or import the device, with the application that the network server names.',
