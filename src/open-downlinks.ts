@@ -105,8 +105,8 @@ function commandRegistryOf({ applications, devices }: Registry): CommandRegistry
       const device = await devices.get(devEui)
       if (device === undefined) return undefined
       const application = await applications.get(device.applicationId)
-      const { applicationId, name: deviceName, tags } = device
-      return application && { applicationId, applicationName: application.name, deviceName, tags }
+      const { applicationId, name: deviceName, deviceProfileName, tags } = device
+      return application && { applicationId, applicationName: application.name, deviceName, deviceProfileName, tags }
     },
   }
 }

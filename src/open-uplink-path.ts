@@ -47,7 +47,7 @@ export function openUplinkPath({
   return { uplinkPath, close }
 }
 
-function uplinkRegistryOf({ applications, devices }: Registry): UplinkRegistry {
+function uplinkRegistryOf({ applications, devices, directory }: Registry): UplinkRegistry {
   return {
     codecOf: async (applicationId) => {
       const application = await applications.get(applicationId)
@@ -55,6 +55,14 @@ function uplinkRegistryOf({ applications, devices }: Registry): UplinkRegistry {
       const { organizationId, payloadCodec, payloadDecoderScript } = application
       return { organizationId, codec: payloadCodec, decoderScript: payloadDecoderScript }
     },
+    hasTags: (devEui) => {
+      const place = directory.device(devEui)
+      if (!(place instanceof Promise)) return place?.hasTags === true
+      // It is looked up again by who needs it.
+      place.catch(() => {})
+      return undefined
+    },
+    tagsOf: async (devEui) => (await devices.get(devEui))?.tags ?? {},
     variablesOf: async (devEui) => (await devices.get(devEui))?.variables ?? {},
   }
 }

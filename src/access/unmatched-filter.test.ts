@@ -11,10 +11,10 @@ const DISABLED = '010203040506070b'
 const NOBODY = '010203040506070c'
 
 const places: Readonly<Record<string, DevicePlace>> = {
-  [OWN]: { applicationId: '5', organizationId: '1', isDisabled: false },
-  [OTHER_APPLICATION]: { applicationId: '6', organizationId: '1', isDisabled: false },
-  [FOREIGN]: { applicationId: '7', organizationId: '2', isDisabled: false },
-  [DISABLED]: { applicationId: '5', organizationId: '1', isDisabled: true },
+  [OWN]: { applicationId: '5', organizationId: '1', isDisabled: false, hasTags: false },
+  [OTHER_APPLICATION]: { applicationId: '6', organizationId: '1', isDisabled: false, hasTags: false },
+  [FOREIGN]: { applicationId: '7', organizationId: '2', isDisabled: false, hasTags: false },
+  [DISABLED]: { applicationId: '5', organizationId: '1', isDisabled: true, hasTags: false },
 }
 
 function why(tail: string) {

@@ -21,7 +21,7 @@ test('what was asked for once is answered at once, until a change touches it', a
   assert.equal(await directory.device(devEui), undefined)
   assert.equal(directory.device(devEui), undefined)
   valueOf(await registry.devices.create({ devEui, name: 'd', applicationId: first }, nobody))
-  const place = { applicationId: first, organizationId, isDisabled: false }
+  const place = { applicationId: first, organizationId, isDisabled: false, hasTags: false }
   assert.deepEqual(await directory.device(devEui), place)
   assert.deepEqual(directory.device(devEui), place)
   valueOf(await registry.devices.update(devEui, { isDisabled: true, applicationId: second }, nobody))

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { InferResult } from 'kysely'
 import { applicationIdOf, hasApplicationId } from './application-ids.ts'
 import { BoundedCache } from './bounded-cache.ts'
@@ -10,6 +11,8 @@ export interface DevicePlace {
   readonly applicationId: string
   readonly organizationId: string
   readonly isDisabled: boolean
+  /** Whether events of the device get tags. */
+  readonly hasTags: boolean
 }
 
 /**
@@ -185,6 +188,7 @@ function deviceFinder(db: Store['db']): (devEui: string) => Promise<DevicePlace 
     .selectFrom('devices')
     .innerJoin('applications', 'applications.id', 'devices.application_id')
     .select(['applications.id', 'applications.uuid', 'devices.organization_id', 'devices.is_disabled'])
+    .select(sql<number>`case when devices.tags = '{}' then 0 else 1 end`.as('has_tags'))
     .where('devices.dev_eui', '=', '')
     .where('applications.removed_at', 'is', null)
     .compile()
@@ -197,6 +201,7 @@ function deviceFinder(db: Store['db']): (devEui: string) => Promise<DevicePlace 
         applicationId: applicationIdOf(row),
         organizationId: String(row.organization_id),
         isDisabled: row.is_disabled === 1,
+        hasTags: row.has_tags === 1,
       }
     )
   }

@@ -36,7 +36,10 @@ describe('a command of which the network server says nothing', () => {
     // Of the first it was told that a gateway has sent it; whether the device has acknowledged it is awaited from then on.
     await pass(downlinks, WORD_WAIT_MS)
     assert.deepEqual(standing(downlinks), ['c expired', 'b acknowledged', 'a unconfirmed'])
-    assert.match(String(downlinks.told('/event/error').at(-1)?.['error']), /has sent the command, and has not said/)
+    assert.match(
+      String(downlinks.told('/event/error').at(-1)?.['description']),
+      /has sent the command, and has not said/,
+    )
   })
 
   it('stays as it is where a gateway has sent it, and no acknowledgement is asked for', async () => {
@@ -60,7 +63,7 @@ describe('a command of which the network server says nothing', () => {
     assert.deepEqual(standing(downlinks), ['b sent', 'a sent'])
     await pass(downlinks, 1_000)
     assert.deepEqual(standing(downlinks), ['b unconfirmed', 'a sent'])
-    assert.match(String(downlinks.told('/event/error')[0]?.['error']), /though the device has sent 2 uplinks/)
+    assert.match(String(downlinks.told('/event/error')[0]?.['description']), /though the device has sent 2 uplinks/)
   })
 
   it('may wait behind one that the device has not acknowledged yet', async () => {

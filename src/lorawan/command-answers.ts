@@ -7,19 +7,38 @@ import type { Log } from '../broker/log.ts'
 import type { QoS } from '../mqtt/packet.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { CommandAnswer, CommandRefused, CommandTarget } from './commands.ts'
-import type { CommandRegistry } from './command-registry.ts'
+import type { CommandRegistry, DeviceNames } from './command-registry.ts'
 import type { DownlinkItem } from './downlink-item.ts'
 import type { ErrorType, EventPayloads } from './events.ts'
 import { eventTopic } from './topics.ts'
 
-/** The error event of a command: that of family A with three members more. */
-export interface CommandErrorEvent extends Omit<EventPayloads['error'], never> {
+/** What the error event of a command tells of it, in both families. */
+interface CommandFacts {
   /** The command's id; empty where it could not be read. */
   readonly commandId: string
   /** Stable: docs/errors.md has a paragraph for each. */
   readonly code: string
   /** The member at fault; empty where the command as a whole is. */
   readonly member: string
+}
+
+/** The error event of a command: that of family A with four members more. */
+export interface CommandErrorEvent extends Omit<EventPayloads['error'], never>, CommandFacts {
+  readonly level: ErrorLevel
+}
+
+/** `INFO`: no failure, somebody has cancelled or replaced the command. */
+type ErrorLevel = 'ERROR' | 'INFO'
+
+/** That of a device whose other events are of family B: a log event of ChirpStack v4, with what family A has of the command. */
+interface CommandErrorEventB extends CommandFacts {
+  /** RFC 3339. */
+  readonly time: string
+  /** Ids that only the network server knows are empty. */
+  readonly deviceInfo: Readonly<Record<string, unknown>>
+  readonly level: ErrorLevel
+  readonly description: string
+  readonly context: Readonly<Record<string, string>>
 }
 
 /** Where an answer is wanted. */
@@ -32,6 +51,8 @@ export interface ResponseWanted {
 export interface CommandAnswersOptions {
   readonly publisher: Publisher
   readonly registry: CommandRegistry
+  /** Whether the events of the application's devices are of family B. */
+  readonly isFamilyB: (applicationId: string) => boolean
   readonly clock: { now(): number }
   readonly log: Log
 }
@@ -42,6 +63,8 @@ export interface CommandAnswersOptions {
  */
 const REFUSALS_PER_SECOND = 10
 const REFUSALS_AT_ONCE = 100
+/** No failures: somebody wanted it so. */
+const CANCELLED: ReadonlySet<string> = new Set(['command_cancelled', 'command_replaced'])
 /** Failures that nobody else hears of, or that the network server has told in an event of its own. */
 const UNTOLD: ReadonlySet<string> = new Set(['command_discarded', 'command_device_removed'])
 
@@ -110,23 +133,17 @@ export class CommandAnswers {
 
   async #publishError(
     { applicationId, devEui }: CommandTarget,
-    { message, ...about }: { commandId: string; code: string; member: string; message: string },
+    { message, ...about }: CommandFacts & { readonly message: string },
   ): Promise<void> {
     const { registry, log } = this.#options
     try {
       const names = await registry.namesOf(devEui)
       if (names === undefined) return
-      const event: CommandErrorEvent = {
-        applicationID: names.applicationId,
-        applicationName: names.applicationName,
-        deviceName: names.deviceName,
-        devEUI: devEui,
-        tags: names.tags,
-        type: errorTypeOf(about.code),
-        error: message,
-        fCnt: 0,
-        ...about,
-      }
+      const level: ErrorLevel = CANCELLED.has(about.code) ? 'INFO' : 'ERROR'
+      const told = { level, message, ...about }
+      const event = this.#options.isFamilyB(names.applicationId)
+        ? eventOfB(devEui, names, told, this.#options.clock.now())
+        : eventOfA(devEui, names, told)
       this.counts.errorEvents += 1
       const topicName = eventTopic(names.applicationId, devEui, 'error')
       await this.#publish(topicName, Buffer.from(JSON.stringify(event)), 1, undefined)
@@ -157,6 +174,39 @@ export class CommandAnswers {
     const may = left >= 1
     this.#allowances.set(organization, { left: may ? left - 1 : left, atMs: now })
     return may
+  }
+}
+
+type Told = CommandFacts & { readonly level: ErrorLevel; readonly message: string }
+
+function eventOfA(devEui: string, names: DeviceNames, { message, level, ...about }: Told): CommandErrorEvent {
+  return {
+    applicationID: names.applicationId,
+    applicationName: names.applicationName,
+    deviceName: names.deviceName,
+    devEUI: devEui,
+    tags: names.tags,
+    type: errorTypeOf(about.code),
+    error: message,
+    fCnt: 0,
+    ...about,
+    level,
+  }
+}
+
+function eventOfB(devEui: string, names: DeviceNames, told: Told, nowMs: number): CommandErrorEventB {
+  const { message, level, code, commandId, member } = told
+  const { applicationId, applicationName, deviceProfileName, deviceName, tags } = names
+  const ids = { tenantId: '', tenantName: '', applicationId, applicationName, deviceProfileId: '', deviceProfileName }
+  return {
+    time: new Date(nowMs).toISOString(),
+    deviceInfo: { ...ids, deviceName, devEui, tags },
+    level,
+    code,
+    description: message,
+    context: {},
+    commandId,
+    member,
   }
 }
 

@@ -13,6 +13,7 @@ export interface DeviceNames {
   readonly applicationId: string
   readonly applicationName: string
   readonly deviceName: string
+  readonly deviceProfileName: string
   readonly tags: Readonly<Record<string, string>>
 }
 

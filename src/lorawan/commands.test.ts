@@ -155,8 +155,60 @@ describe('the error event', () => {
         commandId: 'valve-7',
         code: 'command_out_of_range',
         member: 'fPort',
+        level: 'ERROR',
       },
     ])
+  })
+
+  it('has the shape of ChirpStack v4’s log events where the application’s id or events are v4’s', async () => {
+    const downlinks = await openTestDownlinks()
+    const applicationId = '7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11'
+    downlinks.devices.set(DEVICE, { applicationId, organizationId: '1', isDisabled: false })
+    await publish(
+      downlinks,
+      { ...VALID, id: 'valve-7', fPort: 0 },
+      { topicName: TOPIC_NAME.replace('5', applicationId) },
+    )
+    await downlinks.settle()
+    assert.deepEqual(downlinks.told('/event/error'), [
+      {
+        time: '2026-01-15T12:00:00.000Z',
+        deviceInfo: {
+          tenantId: '',
+          tenantName: '',
+          applicationId,
+          applicationName: 'meters',
+          deviceProfileId: '',
+          deviceProfileName: 'valve',
+          deviceName: `device ${DEVICE}`,
+          devEui: DEVICE,
+          tags: { floor: '1' },
+        },
+        level: 'ERROR',
+        code: 'command_out_of_range',
+        description: 'fPort: 0 is below 1',
+        context: {},
+        commandId: 'valve-7',
+        member: 'fPort',
+      },
+    ])
+  })
+
+  it('of a command that somebody cancelled or replaced is of the level INFO: nothing has failed', async () => {
+    const downlinks = await openTestDownlinks()
+    downlinks.server.answer = AWAY
+    await publish(downlinks, { ...VALID, id: 'one' })
+    await publish(downlinks, { ...VALID, id: 'two', replace: true })
+    await downlinks.settle()
+    await downlinks.commands.cancel('1', DEVICE, 'two')
+    await downlinks.settle()
+    assert.deepEqual(
+      downlinks.told('/event/error').map(({ commandId, code, level }) => [commandId, code, level]),
+      [
+        ['one', 'command_replaced', 'INFO'],
+        ['two', 'command_cancelled', 'INFO'],
+      ],
+    )
   })
 
   it('comes ten times a second after the first hundred, however many commands are refused', async () => {

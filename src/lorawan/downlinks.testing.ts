@@ -143,7 +143,13 @@ export async function openTestDownlinks(
       namesOf: async (devEui) => {
         const applicationId = devices.get(devEui)?.applicationId
         if (applicationId === undefined) return undefined
-        return { applicationId, applicationName: 'meters', deviceName: `device ${devEui}`, tags: { floor: '1' } }
+        return {
+          applicationId,
+          applicationName: 'meters',
+          deviceName: `device ${devEui}`,
+          deviceProfileName: 'valve',
+          tags: { floor: '1' },
+        }
       },
     },
     encoder: jsonEncoder,

@@ -80,7 +80,8 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
     variablesOf: (devEui) => options.registry.variablesOf(devEui),
     namesOf: (devEui) => options.registry.namesOf(devEui),
   }
-  const answers = new CommandAnswers({ publisher, registry, clock, log })
+  const isFamilyB = (applicationId: string): boolean => naming.names(applicationId)
+  const answers = new CommandAnswers({ publisher, registry, isFamilyB, clock, log })
   const queue: DownlinkQueue = new DownlinkQueue({
     state,
     clock,
@@ -91,7 +92,7 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
     onFate: (item) => answers.fate(item),
     onTaken: (item) => words.took(item),
   })
-  const naming = new CommandNaming({ state, log })
+  const naming: CommandNaming = new CommandNaming({ state, log })
   const words: AwaitedWords = new AwaitedWords({
     queue,
     clock,

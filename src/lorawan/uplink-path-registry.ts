@@ -1,4 +1,5 @@
-/** What decoding needs of the registry, remembered: an uplink costs no look into it. */
+/** What the events of devices need of the registry, remembered: an event costs no look into it. */
+import { DeviceTags } from './event-tags.ts'
 
 /** How the uplinks of an application are decoded. */
 export interface RegisteredCodec {
@@ -14,6 +15,10 @@ export interface UplinkRegistry {
   codecOf(applicationId: string): Promise<RegisteredCodec | undefined>
   /** What a device's scripts are given; asked only for scripts. */
   variablesOf(devEui: string): Promise<Readonly<Record<string, string>>>
+  /** Whether the device has tags; undefined where that is not at hand. Asked for each event. */
+  hasTags(devEui: string): boolean | undefined
+  /** Labels that go out with every event of the device. */
+  tagsOf(devEui: string): Promise<Readonly<Record<string, string>>>
 }
 
 /** What is remembered at most; at a bound all is forgotten, and looked up again. */
@@ -40,6 +45,17 @@ const VARIABLES: MemoryBounds<Readonly<Record<string, string>>> = {
     return size
   },
 }
+
+/** Devices with tags; one may have 20,000 characters of them. */
+const TAGS: MemoryBounds<DeviceTags | NoTags> = {
+  entries: 100_000,
+  size: 67_108_864,
+  sizeOf: (tags) => tagsIn(tags)?.size ?? 0,
+}
+
+/** A device that has none, after all. */
+type NoTags = typeof NO_TAGS
+const NO_TAGS = 'none'
 
 const NO_CODEC: RegisteredCodec = { organizationId: '', codec: '', decoderScript: '' }
 
@@ -104,12 +120,19 @@ class Memory<Value> {
   }
 }
 
-/** The codecs of applications and the variables of devices. Its owner tells it what has changed. */
+/** The codecs of applications, and the variables and tags of devices. Its owner tells it what has changed. */
 export class UplinkCodecs {
   readonly #codecs: Memory<RegisteredCodec>
   readonly #variables: Memory<Readonly<Record<string, string>>>
+  readonly #tags: Memory<DeviceTags | NoTags>
+  readonly #hasTags: UplinkRegistry['hasTags']
 
   constructor(registry: UplinkRegistry) {
+    this.#hasTags = (devEui) => registry.hasTags(devEui)
+    this.#tags = new Memory(async (devEui) => {
+      const tags = await registry.tagsOf(devEui)
+      return Object.keys(tags).length === 0 ? NO_TAGS : new DeviceTags(tags)
+    }, TAGS)
     const codecOf = async (applicationId: string) => (await registry.codecOf(applicationId)) ?? NO_CODEC
     this.#codecs = new Memory(codecOf, CODECS)
     this.#variables = new Memory((devEui) => registry.variablesOf(devEui), VARIABLES)
@@ -128,6 +151,19 @@ export class UplinkCodecs {
     return this.#variables.get(devEui) ?? this.#variables.look(devEui)
   }
 
+  /** False for a device that is known to have none. */
+  mayHaveTags(devEui: string): boolean {
+    return this.#hasTags(devEui) !== false
+  }
+
+  /** Undefined for a device without tags; a promise where they have to be looked up. */
+  tagsOf(devEui: string): DeviceTags | undefined | Promise<DeviceTags | undefined> {
+    if (!this.mayHaveTags(devEui)) return undefined
+    const known = this.#tags.get(devEui)
+    if (known !== undefined) return tagsIn(known)
+    return this.#tags.look(devEui).then(tagsIn)
+  }
+
   /** The application was created, changed or removed. */
   applicationChanged(applicationId: string): void {
     this.#codecs.forget(applicationId)
@@ -135,10 +171,16 @@ export class UplinkCodecs {
 
   deviceChanged(devEui: string): void {
     this.#variables.forget(devEui)
+    this.#tags.forget(devEui)
   }
 
   /** Many devices were created at once. */
   devicesChanged(): void {
     this.#variables.clear()
+    this.#tags.clear()
   }
+}
+
+function tagsIn(known: DeviceTags | NoTags): DeviceTags | undefined {
+  return known === NO_TAGS ? undefined : known
 }

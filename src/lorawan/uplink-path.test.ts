@@ -36,6 +36,9 @@ let decodings: Decoding[]
 let codecs: Map<string, RegisteredCodec>
 let looks: string[]
 let logged: string[]
+/** Tags of the registry, by DevEUI. */
+let tags: Map<string, Readonly<Record<string, string>>>
+let tagsAtHand: (devEui: string) => boolean | undefined
 let publish: (message: OwnMessage) => Promise<void>
 
 beforeEach(() => {
@@ -44,6 +47,8 @@ beforeEach(() => {
   decodings = []
   looks = []
   logged = []
+  tags = new Map()
+  tagsAtHand = (devEui) => tags.has(devEui)
   codecs = new Map([['5', SCRIPTED]])
   publish = async ({ topicName, payload, qos }) =>
     void seen.push(`${topicName.split('/').at(-1)} ${qos} ${payload.toString()}`)
@@ -58,12 +63,18 @@ beforeEach(() => {
         looks.push(devEui)
         return { of: devEui }
       },
+      hasTags: (devEui) => tagsAtHand(devEui),
+      tagsOf: async (devEui) => {
+        looks.push(`tags ${devEui}`)
+        return tags.get(devEui) ?? {}
+      },
     },
     codecs: { decodeUplink },
     commandEvents: {
-      wants: (topicName) => topicName.endsWith('/event/txack'),
+      wants: (topicName) => /\/event\/(?:txack|log)$/.test(topicName),
       named: () => naming?.promise,
-      told: ({ devEui, kind, payload }) => Buffer.from(`${devEui} ${kind} ${payload.toString()}`),
+      told: ({ devEui, kind, payload }) =>
+        kind === 'txack' ? Buffer.from(`${devEui} ${kind} ${payload.toString()}`) : payload,
     },
     publisher: { publish: (message) => publish(message) },
     clock: { now: () => 1_700_000_000_000 },
@@ -224,6 +235,7 @@ describe('an uplink', () => {
       errorOf('it threw (line 3)'),
       FAMILY_B,
       'log 1 {"time":null,"deviceInfo":{},"level":"ERROR","code":"UPLINK_CODEC","description":"it threw (line 3)","context":{"deduplication_id":""}}',
+      'error 1 {"time":null,"deviceInfo":{},"level":"ERROR","code":"UPLINK_CODEC","description":"it threw (line 3)","context":{"deduplication_id":""}}',
     ])
     assert.equal(path.numbers().failed, 2)
   })
@@ -630,5 +642,95 @@ describe('a path that closes', () => {
     decodings[0]?.succeed()
     await turn()
     assert.equal(seen.length, 3)
+  })
+})
+
+const tagged = (members: object): string => JSON.stringify({ devEUI: ONE, ...members })
+
+describe('tags of the registry', () => {
+  it('go out with every kind of event; one look-up serves all that follow', async () => {
+    tags.set(ONE, { floor: '3' })
+    codecs.set('5', NONE)
+    const kinds: PublishedEventKind[] = ['up', 'join', 'ack', 'status', 'location', 'error', 'log', 'integration']
+    for (const kind of kinds) await send(tagged({ tags: { floor: '1', own: 'x' } }), { kind })
+    assert.deepEqual(
+      seen,
+      kinds.map(() => tagged({ tags: { floor: '3', own: 'x' } })),
+    )
+    assert.deepEqual(
+      looks.filter((look) => look.startsWith('tags')),
+      [`tags ${ONE}`],
+    )
+  })
+
+  it('are not looked up for a device that has none', async () => {
+    codecs.set('5', NONE)
+    await send('{"devEUI":"01"}', { kind: 'status' })
+    assert.deepEqual([seen, looks], [['{"devEUI":"01"}'], []])
+  })
+
+  it('stand before an object that is added, and in the error event of a codec', async () => {
+    tags.set(ONE, { floor: '3' })
+    await settleUplink('{"tags":{},"fPort":2,"data":"AQ=="}', ({ succeed }) => succeed())
+    await settleUplink('{"tags":{},"fPort":2,"data":"AQ=="}', ({ fail }) => fail())
+    assert.equal(seen[0], '{"tags":{"floor":"3"},"fPort":2,"data":"AQ==","object":{"a":1}}')
+    assert.match(seen[2] ?? '', /^error 1 .*"tags":\{"floor":"3"\}/)
+  })
+
+  it('that change are looked up again, and those that can’t be read keep no event back', async () => {
+    tags.set(ONE, { floor: '3' })
+    codecs.set('5', NONE)
+    await send('{}', { kind: 'status' })
+    tags.set(ONE, { floor: '4' })
+    path.deviceChanged(ONE)
+    await send('{}', { kind: 'status' })
+    // The directory does not know yet that they are gone.
+    tags.delete(ONE)
+    tagsAtHand = () => undefined
+    path.devicesChanged()
+    await send('{}', { kind: 'status' })
+    tags.get = () => {
+      throw new Error('the disk is gone')
+    }
+    await send('{}', { kind: 'status', devEui: TWO })
+    assert.deepEqual(seen, ['{"tags":{"floor":"3"}}', '{"tags":{"floor":"4"}}', '{}', '{}'])
+    assert.deepEqual(logged, ['event.tags_not_read'])
+  })
+})
+
+/** Sends an uplink, and lets its codec answer. */
+async function settleUplink(payload: string, answer: (decoding: Decoding) => void): Promise<void> {
+  await send(payload)
+  await turn()
+  const decoding = decodings.shift()
+  assert.ok(decoding !== undefined)
+  answer(decoding)
+  await turn()
+}
+
+describe('errors of ChirpStack v4', () => {
+  const error = '{"level":"ERROR","code":"UPLINK_CODEC","deviceInfo":{}}'
+
+  it('on log go out as error as well, byte for byte and behind it', () => {
+    void send(error, { kind: 'log', name: 'the log event' })
+    assert.deepEqual(seen, ['the log event', `error 1 ${error}`])
+  })
+
+  it('are those of the level ERROR alone', () => {
+    for (const payload of ['{"level":"WARNING","code":"ERROR"}', '{"level":"INFO"}', 'ERROR', '{"level":"ERROR"']) {
+      void send(payload, { kind: 'log', name: 'x' })
+    }
+    void send(error, { kind: 'integration', name: 'x' })
+    assert.deepEqual(new Set(seen), new Set(['x']))
+  })
+
+  it('are copied at a bounded rate, and the others are counted', () => {
+    for (let index = 0; index < 130; index += 1) void send(error, { kind: 'log', name: 'log' })
+    assert.equal(seen.filter((text) => text === 'log').length, 130)
+    assert.equal(seen.length, 230)
+    assert.equal(path.numbers().errorsWithheld, 30)
+    path.tick()
+    void send(error, { kind: 'log', name: 'log' })
+    assert.equal(seen.length, 232)
   })
 })

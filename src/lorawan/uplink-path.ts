@@ -1,17 +1,19 @@
 /**
  * Uplinks on their way from a network server to their readers: each is held back until its object has been added, and behind
  * it what else comes of its device. So is an event about a command that is just being handed over, until the command's id is known.
- * Other devices' events pass. Where there is no room to wait, the connection waits that brought it. An uplink is never lost to its codec:
+ * Each gets its device's tags. Other devices' events pass. Where there is no room to wait, the connection waits that brought it. An uplink is never lost to its codec:
  * where that fails, it goes on without `object`, and an error event behind it tells why.
  */
 import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../broker/consumer.ts'
 import type { Log } from '../broker/log.ts'
 import type { Codecs } from './codecs/codecs.ts'
 import type { CommandEvent, CommandEvents } from './command-events.ts'
-import { addObject, withoutObject } from './codecs/uplink-object.ts'
+import { addObject } from './codecs/uplink-object.ts'
 import type { UplinkWithObject } from './codecs/uplink-object.ts'
 import { DecodingLanes } from './decoding-lanes.ts'
-import { eventTopic, parseTopic } from './topics.ts'
+import { EventFaults } from './event-faults.ts'
+import { DeviceTags } from './event-tags.ts'
+import { parseTopic } from './topics.ts'
 import type { ParsedTopic } from './topics.ts'
 import { HeldBounds } from './uplink-path-bounds.ts'
 import type { HeldSize } from './uplink-path-bounds.ts'
@@ -24,8 +26,6 @@ const TICK_MS = 1_000
 const MAXIMUM_TICKS = 2
 /** The same where the connection has room, as far as can be told: its client may have a bound of its own. */
 const MAXIMUM_TICKS_WITH_ROOM = 10
-/** Error events of one application from one tick to the next; the others are counted. An uplink that fails is two events to be stored. */
-const MAXIMUM_ERRORS_PER_TICK = 100
 
 const NO_VARIABLES: Readonly<Record<string, string>> = {}
 
@@ -102,9 +102,8 @@ export class UplinkPath implements PublishTransformer, Publisher {
   /** First come first; as many as there are connections, bridges and webhooks. */
   readonly #waiters = new Set<Waiter>()
   #isAdmitting = false
-  /** Error events of each application since the last tick. */
-  readonly #told = new Map<string, number>()
-  readonly #numbers = { decoded: 0, failed: 0, late: 0, refused: 0, errorsWithheld: 0, errorsLost: 0 }
+  readonly #faults: EventFaults
+  readonly #numbers = { decoded: 0, failed: 0, late: 0, refused: 0 }
   #ticks = 0
   #isClosed = false
 
@@ -113,20 +112,22 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#decoder = codecs
     this.#commandEvents = commandEvents
     this.#publisher = publisher
+    this.#faults = new EventFaults(publisher)
     this.#clock = clock
     this.#log = log
   }
 
   numbers(): Readonly<UplinkNumbers> {
-    return { held: this.#bounds.messages, ...this.#numbers }
+    return { held: this.#bounds.messages, ...this.#numbers, ...this.#faults.numbers }
   }
 
   holds(topicName: string): boolean {
     const isUplink = topicName.endsWith('/event/up')
     if (!isUplink && this.#commandEvents.wants(topicName)) return true
-    if (this.#isClosed || (!isUplink && this.#devices.size === 0)) return false
     const topic = parseTopic(topicName)
     if (topic?.kind !== 'event') return false
+    if (this.#codecs.mayHaveTags(topic.devEui)) return true
+    if (this.#isClosed || (!isUplink && this.#devices.size === 0)) return false
     return (isUplink && this.#codecs.known(topic.applicationId)?.codec !== '') || this.#devices.has(topic.devEui)
   }
 
@@ -138,6 +139,25 @@ export class UplinkPath implements PublishTransformer, Publisher {
       goOn(received)
       return undefined
     }
+    const tags = this.#codecs.tagsOf(topic.devEui)
+    if (tags === undefined) return this.#transform(topic, message, received, goOn)
+    if (tags instanceof DeviceTags) return this.#transform(topic, message, tags.into(received), goOn)
+    return tags.then(
+      (found) => this.#transform(topic, message, found?.into(received) ?? received, goOn),
+      (error: unknown) => {
+        this.#log.error({ err: error, devEui: topic.devEui }, 'event.tags_not_read')
+        return this.#transform(topic, message, received, goOn)
+      },
+    )
+  }
+
+  #transform(
+    topic: EventTopic,
+    message: HeldMessage,
+    received: Buffer,
+    goOn: (payload: Buffer) => void,
+  ): Promise<void> | undefined {
+    const { topicName } = message
     const { applicationId, devEui, eventKind } = topic
     const event = { devEui, kind: eventKind, payload: received }
     const isOfCommand = this.#commandEvents.wants(topicName)
@@ -149,7 +169,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     const awaitsName = naming !== undefined
     const held: Held = { topic, payload, size, message, goOn, tick: this.#ticks, awaitsName, outcome: undefined }
     if (naming !== undefined) void naming.then(() => this.#settleNamed(held, event))
-    else if (eventKind !== 'up' || codec?.codec === '') held.outcome = { payload, error: undefined }
+    else if (eventKind !== 'up' || codec?.codec === '' || this.#isClosed) held.outcome = { payload, error: undefined }
     else if (message.isShared && this.#bounds.isTooSlow(size, message.room)) held.outcome = this.#refused(OFTEN_LATE)
     if (held.outcome !== undefined && !this.#devices.has(devEui)) {
       this.#goOn(held)
@@ -183,7 +203,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
   /** Lets go what others have waited for too long. */
   tick(): void {
     this.#ticks += 1
-    this.#told.clear()
+    this.#faults.tick()
     this.#lanes.tick()
     for (const held of this.#decoding) {
       if (this.#ticks - held.tick <= MAXIMUM_TICKS) break
@@ -369,28 +389,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
       // There is no packet being handled to which it could be an answer, and what waits behind it must go on.
       this.#log.error({ err: error, topic }, 'uplink.route_failed')
     }
-    if (outcome !== undefined) this.#tell(topic, payload, outcome)
-  }
-
-  /** Publishes the error event of an uplink that has gone on without `object`. */
-  #tell(topic: EventTopic, payload: Buffer, outcome: UplinkWithObject | string): void {
-    const { applicationId, devEui } = topic
-    if (typeof outcome === 'object' && outcome.error === undefined) return
-    const told = this.#told.get(applicationId) ?? 0
-    if (told >= MAXIMUM_ERRORS_PER_TICK) {
-      this.#numbers.errorsWithheld += 1
-      return
-    }
-    const { error } = typeof outcome === 'object' ? outcome : withoutObject(payload, outcome)
-    if (error === undefined) return
-    this.#told.set(applicationId, told + 1)
-    const message = {
-      topicName: eventTopic(applicationId, devEui, error.kind),
-      payload: error.payload,
-      qos: 1,
-    } as const
-    this.#publisher.publish(message).catch(() => {
-      this.#numbers.errorsLost += 1
-    })
+    if (outcome !== undefined) this.#faults.uplink(topic, payload, outcome)
+    if (topic.eventKind === 'log') this.#faults.logged(topic, completed)
   }
 }

@@ -148,12 +148,13 @@ test('a broken script leaves uplinks as they came, tells so behind each, and is 
     tenant.publish(FAMILY_B(2, 'AQID'), { qos: 0 }),
     tenant.publish('{"margin":7}', { kind: 'status' }),
   ])
-  const [upA, error, upB, log, status] = await tenant.receive(5)
+  const [upA, error, upB, log, copy, status] = await tenant.receive(6)
   assert.deepEqual([upA, upB], [`up ${FAMILY_A(1, 'AQID')}`, `up ${FAMILY_B(2, 'AQID')}`])
   assert.match(error ?? '', /^error .*"type":"UPLINK_CODEC","error":".*missing.*\(line 1\)","fCnt":1\}$/)
   assert.match(log ?? '', /^log .*"code":"UPLINK_CODEC","description":".*missing.*"/)
+  assert.equal(copy, log?.replace('log', 'error'))
   assert.equal(status, 'status {"margin":7}')
-  assert.equal((await tenant.stored()).length, 5)
+  assert.equal((await tenant.stored()).length, 6)
 
   await administration.must('PUT', `/api/applications/${tenant.applicationId}`, {
     application: { payloadDecoderScript: SUM },

@@ -58,7 +58,11 @@ export async function assertLives(...clients: readonly WireClient[]): Promise<vo
 }
 
 /** Publishes at QoS 1 by MQTT 5 and answers the Reason Code of PUBACK. */
-export async function publish(client: WireClient, topicName: string, payload: string | Buffer = COMMAND): Promise<number> {
+export async function publish(
+  client: WireClient,
+  topicName: string,
+  payload: string | Buffer = COMMAND,
+): Promise<number> {
   client.send(client.publishPacket(topicName, payload, 1))
   const puback = await client.next()
   assert.equal(puback?.cmd, 'puback')
