@@ -33,6 +33,7 @@ export function ensureInstalled() {
       'node_modules is a link to another folder, whose packages are not those of package-lock.json. Remove the link.',
     )
   }
+  requireNpm()
   console.error('Installing the packages of package-lock.json (once; about a minute) ...')
   const result = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: root,
@@ -48,6 +49,14 @@ export function ensureInstalled() {
   const version = execFileSync(pinnedNode, ['--version'], { encoding: 'utf8' }).trim()
   console.error(`Installed; this project runs on its own Node ${version}.`)
   writeFileSync(installStamp, wanted)
+}
+
+/** Older versions of npm leave out packages for this platform, and the build fails later for a reason that nobody understands. */
+function requireNpm() {
+  const { error, stdout } = spawnSync('npm', ['--version'], { encoding: 'utf8' })
+  if (error) fail(`npm could not be started: ${error.message}`)
+  if (Number(stdout.split('.')[0]) >= 10) return
+  fail(`npm 10 or newer is needed; this is ${stdout.trim()}. \`npm install --global npm@11\` installs one.`)
 }
 
 /** Compiles src/ and simulator/, the console and the documentation to dist/, each unless it comes from these very files. */
