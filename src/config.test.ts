@@ -52,6 +52,11 @@ describe('the settings', () => {
   })
 
   it('never show a secret, not even a wrong one', () => {
+    const control = faultsOf({ FIELDGATE_ADMIN_PASSWORD: 'correct\u0001horse' })
+    assert.deepEqual(
+      control.map(({ reason }) => reason),
+      ['must have no control characters'],
+    )
     const faults = faultsOf({ FIELDGATE_ADMIN_PASSWORD: 'hunter2' })
     assert.equal(faults.length, 1)
     assert.doesNotMatch(JSON.stringify(faults) + describeFaults(faults).join(), /hunter2/)

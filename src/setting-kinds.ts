@@ -165,7 +165,11 @@ export function secret(of: {
     parse: (given) => {
       const length = Array.from(given).length
       const isLong = length >= of.minimumLength && length <= of.maximumLength
-      return isLong ? { ok: true, value: given } : { ok: false, reason: `must be ${accepts}` }
+      if (!isLong) return { ok: false, reason: `must be ${accepts}` }
+      // As the registry has it: a start must not fail for it when the ports are open already.
+      return /[\p{Cc}\u2028\u2029]/u.test(given)
+        ? { ok: false, reason: 'must have no control characters' }
+        : { ok: true, value: given }
     },
   }
 }
