@@ -8,6 +8,7 @@ import {
   applicationId as applicationIdField,
   devEuiOf,
   DevEuiInput,
+  flag,
   id,
   idInBody,
   idText,
@@ -47,6 +48,9 @@ const BrokerToken = Type.Object(
   { description: 'Broker-access token', [NAME]: 'BrokerToken' },
 )
 
+/** Nobody is to hide a lasting access from those who read the audit without the console's tokens. */
+const CONSOLE_TTL_SECONDS = 3600
+
 /** Endpoint 4: a session becomes a broker-access token. */
 export function addBrokerAccessRoute(
   app: HttpApp,
@@ -65,16 +69,34 @@ export function addBrokerAccessRoute(
         `The token is the MQTT user name; the MQTT password is the word default. It lives ${settings.brokerTokenDefaultTtlSeconds} ` +
         `seconds unless ttlInSeconds says otherwise, and at most ${settings.brokerTokenMaximumTtlSeconds}.`,
       security: SESSION_SECURITY,
-      body: Type.Object({ organizationId: idInBody('Organization id.'), ttlInSeconds: Ttl }),
+      body: Type.Object({
+        organizationId: idInBody('Organization id.'),
+        ttlInSeconds: Ttl,
+        isOfConsole: Type.Optional(
+          flag(
+            `For an open page of the console: lives ${CONSOLE_TTL_SECONDS} seconds at most, and GET /api/audit-log can leave it out.`,
+          ),
+        ),
+      }),
       response: responses(BrokerToken),
     },
     handler: async (request) => {
       const viewer = viewerOf(request)
       const organizationId = idText(request.body.organizationId)
       const ttlSeconds = ttlOf(request.body.ttlInSeconds, settings)
+      const isOfConsole = request.body.isOfConsole ?? false
+      if (isOfConsole && ttlSeconds > CONSOLE_TTL_SECONDS) {
+        throw invalidArgument(
+          `ttlInSeconds: must be at most ${CONSOLE_TTL_SECONDS} with isOfConsole`,
+          'ttl_out_of_range',
+        )
+      }
       await demandIn(registry, viewer, organizationId, 'brokerToken.issue')
       const token = accepted(
-        await registry.tokens.issueBrokerAccess({ userId: viewer.userId, organizationId, ttlSeconds }, viewer),
+        await registry.tokens.issueBrokerAccess(
+          { userId: viewer.userId, organizationId, ttlSeconds, isOfConsole },
+          viewer,
+        ),
       )
       return { jwtMqttAuth: token.jwt }
     },

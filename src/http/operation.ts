@@ -8,6 +8,7 @@ import { RequestRefused } from './errors.ts'
 import {
   choice,
   digits,
+  flag,
   givenId,
   idOrNothing,
   listOf,
@@ -27,7 +28,7 @@ import { NAME } from './schema-keywords.ts'
 import { addSigningKeyRoutes, type SigningKeyRegistry } from './signing-keys.ts'
 
 /** The parts of the registry that operation needs. */
-export type OperationRegistry = OwnershipRegistry & SigningKeyRegistry & Pick<Registry, 'audit'>
+export type OperationRegistry = OwnershipRegistry & SigningKeyRegistry & Pick<Registry, 'audit' | 'users'>
 
 /** What the HTTP interface may know of the broker. */
 export interface BrokerView {
@@ -127,6 +128,7 @@ const EntryItem = Type.Object(
         'older versions its command line too.',
     }),
     actorUserID: idOrNothing('"" unless the actor is a user.'),
+    actorName: Type.String({ description: 'Name of that user; "" unless the actor is one that is still there.' }),
     action: Type.String(),
     subject: Type.String(),
     organizationID: idOrNothing('"" where it concerns no organization.'),
@@ -148,7 +150,15 @@ function addAuditRoute(app: HttpApp, registry: OperationRegistry): void {
         'Newest first. What was done to an organization, for its admins; without organizationID everything, for global ' +
         'admins.',
       security: SESSION_SECURITY,
-      querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
+      querystring: Type.Object({
+        ...PagingQuery,
+        organizationID: optionalId('Organization id.'),
+        consoleTokens: Type.Optional(
+          flag(
+            'false leaves out the tokens that open pages of the console took and gave back. They are in without it.',
+          ),
+        ),
+      }),
       response: responses(listOf(EntryItem, 'AuditEntryList')),
     },
     handler: async (request) => {
@@ -156,18 +166,26 @@ function addAuditRoute(app: HttpApp, registry: OperationRegistry): void {
       const organizationId = givenId(request.query.organizationID)
       if (organizationId === undefined) demandGlobalAdmin(viewer)
       else await demandIn(registry, viewer, organizationId, 'audit.read')
-      const page = { ...pageOf(request.query), ...(organizationId === undefined ? {} : { organizationId }) }
-      return written(await registry.audit.list(viewer, page), itemOf)
+      const page = {
+        ...pageOf(request.query),
+        ...(organizationId === undefined ? {} : { organizationId }),
+        consoleTokens: request.query.consoleTokens ?? true,
+      }
+      const entries = await registry.audit.list(viewer, page)
+      const actors = new Set(entries.items.map(({ actorUserId }) => actorUserId ?? ''))
+      const names = await registry.users.emailsOf([...actors])
+      return written(entries, (entry) => itemOf(entry, names))
     },
   })
 }
 
-function itemOf(entry: AuditEntry) {
+function itemOf(entry: AuditEntry, names: ReadonlyMap<string, string>) {
   return {
     id: entry.id,
     at: timestamp(entry.atMs),
     actor: entry.actor,
     actorUserID: entry.actorUserId ?? '',
+    actorName: names.get(entry.actorUserId ?? '') ?? '',
     action: entry.action,
     subject: entry.subject,
     organizationID: entry.organizationId ?? '',

@@ -29,7 +29,7 @@ const GOOD = 'function Decode(port, bytes) { return { a: 1 } }'
 
 test('a script that is no JavaScript is refused with its line and column, and nothing is changed', async () => {
   const { applicationId, registry } = deployment
-  const before = await registry.applications.get(applicationId)
+  const savedBefore = await registry.applications.get(applicationId)
   const { status, body } = await send('PUT', `/api/applications/${applicationId}`, {
     name: 'renamed',
     payloadCodec: 'CUSTOM_JS',
@@ -42,7 +42,7 @@ test('a script that is no JavaScript is refused with its line and column, and no
     /^application\.payloadEncoderScript: is no JavaScript at line 2, column 1[0-9]: SyntaxError: /,
   )
   assert.partialDeepStrictEqual(body.details, [{ reason: 'script_not_parsed', line: 2 }])
-  assert.deepEqual(await registry.applications.get(applicationId), before)
+  assert.deepEqual(await registry.applications.get(applicationId), savedBefore)
 })
 
 test('a new application with such a script is refused as well', async () => {

@@ -22,6 +22,7 @@ export async function appendAuditEntry(db: Kysely<Schema>, nowMs: number, actor:
       at: nowMs,
       actor_user_id: actor.isOperator === true ? null : actor.userId,
       is_operator: Number(actor.isOperator === true),
+      is_of_console: Number(deed.detail['isOfConsole'] === true),
       action: deed.action,
       subject,
       search_text: foldText(`${deed.action}\n${subject}`),

@@ -25,11 +25,20 @@ export interface AuditEntry {
 /** What was done, without when and by whom. */
 export type Deed = Pick<AuditEntry, 'action' | 'subject' | 'organizationId' | 'detail'>
 
+/** A page of the audit. */
+export interface AuditPage extends Page {
+  readonly organizationId?: string
+  readonly consoleTokens?: boolean
+}
+
 /** Who did what. Kept for 90 days, and at most 100,000 entries. */
 export interface Audit {
   record(actor: Actor, deed: Deed): Promise<void>
-  /** Newest first. `search` looks into action and subject. Others than global admins see what was done to their organizations. */
-  list(viewer: Viewer, page: Page & { readonly organizationId?: string }): Promise<Listed<AuditEntry>>
+  /**
+   * Newest first. `search` looks into action and subject. Others than global admins see what was done to their organizations. Tokens that pages
+   * of the console took and gave back are left out where `consoleTokens` is false.
+   */
+  list(viewer: Viewer, page: AuditPage): Promise<Listed<AuditEntry>>
 }
 
 const ageMaximumMs = 90 * 86_400_000
@@ -46,6 +55,7 @@ export function createAudit({ db, clock }: Store): Audit & { prune(): Promise<vo
       if (search === null) return { totalCount: 0, items: [] }
       let query = db.selectFrom('audit_entries')
       if (page.organizationId !== undefined) query = query.where('organization_id', '=', page.organizationId)
+      if (page.consoleTokens === false) query = query.where('is_of_console', '=', 0)
       if (!viewer.isAdmin) {
         const userId = parseId(viewer.userId) ?? 0
         query = query.where('organization_id', 'in', (eb) =>

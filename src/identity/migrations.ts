@@ -171,6 +171,12 @@ const tokensOfMetrics = [
     created_at bigint not null, last_used_at bigint)`,
 ]
 
+/** Before, tokens of the console's pages stood like all others: these stay so. */
+const tokensOfConsole = [
+  `alter table broker_tokens add column is_of_console integer not null default 0`,
+  `alter table audit_entries add column is_of_console integer not null default 0`,
+]
+
 /** All steps, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -209,6 +215,12 @@ export const allMigrations: readonly Migration[] = [
     version: 6,
     async up(trx) {
       for (const statement of tokensOfMetrics) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 7,
+    async up(trx) {
+      for (const statement of tokensOfConsole) await sql.raw(statement).execute(trx)
     },
   },
 ]

@@ -156,6 +156,7 @@ interface BrokerTokensTable {
   readonly issued_at: number
   readonly expires_at: number
   readonly last_used_at: number | null
+  readonly is_of_console: number
 }
 
 interface SigningKeysTable {
@@ -190,6 +191,7 @@ interface AuditEntriesTable {
   /** `null` for the service, and for the operator of the machine. */
   readonly actor_user_id: string | null
   readonly is_operator: number
+  readonly is_of_console: number
   readonly action: string
   readonly subject: string
   readonly search_text: string

@@ -61,6 +61,15 @@ export interface BrokerAccess {
   readonly lastUsedAtMs: number | null
 }
 
+/** What a broker-access token is to allow. */
+export interface BrokerAccessGrant {
+  readonly userId: string
+  readonly organizationId: string
+  readonly ttlSeconds: number
+  /** For a page of the console, that is open for a while: a reader of the audit may leave it out. */
+  readonly isOfConsole?: boolean
+}
+
 /**
  * JSON Web Tokens (RFC 7519), signed with ES256. The three kinds differ in `typ` and `aud`, so that none passes for another.
  * `verify…` refuses as `unauthenticated` with: token_malformed, token_signature_invalid, token_expired, token_wrong_audience,
@@ -74,7 +83,7 @@ export interface Tokens {
   issueSecondFactorStep(user: { readonly id: string }): Promise<string>
   /** Refusals: invalid_ttl (not a whole number of 1 or more), user_inactive, not_a_member, too_many_tokens. */
   issueBrokerAccess(
-    grant: { readonly userId: string; readonly organizationId: string; readonly ttlSeconds: number },
+    grant: BrokerAccessGrant,
     actor?: Actor,
   ): Promise<Result<{ readonly jwt: string; readonly tokenId: string; readonly expiresAtMs: number }>>
   verifySession(jwt: string): Promise<Result<SessionClaims>>
@@ -186,7 +195,7 @@ interface IssuedClaims {
 
 async function recordBrokerAccess(
   { trx, nowMs, audit }: Unit,
-  grant: { readonly userId: string; readonly organizationId: string; readonly ttlSeconds: number },
+  grant: BrokerAccessGrant,
 ): Promise<Result<{ readonly tokenId: string; readonly issuedAtMs: number; readonly expiresAtMs: number }>> {
   const user = await trx
     .selectFrom('users')
@@ -227,9 +236,14 @@ async function recordBrokerAccess(
       issued_at: issuedAtMs,
       expires_at: expiresAtMs,
       last_used_at: null,
+      is_of_console: Number(grant.isOfConsole === true),
     })
     .execute()
-  await audit('token.issued', tokenId, grant.organizationId, { userId: grant.userId, expiresAtMs })
+  await audit('token.issued', tokenId, grant.organizationId, {
+    userId: grant.userId,
+    expiresAtMs,
+    ...(grant.isOfConsole === true ? { isOfConsole: true } : {}),
+  })
   return granted({ tokenId, issuedAtMs, expiresAtMs })
 }
 
@@ -339,10 +353,13 @@ function createAdministration({ store, keys, verifier, accessLog }: TokenParts):
         const row = await trx
           .deleteFrom('broker_tokens')
           .where('id', '=', tokenId)
-          .returning(['user_id', 'organization_id'])
+          .returning(['user_id', 'organization_id', 'is_of_console'])
           .executeTakeFirst()
         if (row === undefined) return notFound('token_not_found')
-        await audit('token.revoked', tokenId, String(row.organization_id), { userId: String(row.user_id) })
+        await audit('token.revoked', tokenId, String(row.organization_id), {
+          userId: String(row.user_id),
+          ...(row.is_of_console === 1 ? { isOfConsole: true } : {}),
+        })
         emit({ kind: 'token_revoked', tokenId })
         return done
       }),

@@ -398,6 +398,22 @@ test('the audit log tells who did what, is searched, and turns its pages', async
   await window.close()
 })
 
+test('the audit log leaves the console’s own tokens out until they are asked for, and names a global admin', async () => {
+  const window = await open('/live')
+  const { page } = window
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await page.goto('/audit-log')
+  const issued = page.getByRole('row').filter({ hasText: 'Token issued' }).filter({ hasText: 'of console: yes' })
+  await page.getByRole('row').filter({ hasText: 'admin' }).first().waitFor()
+  assert.equal(await issued.count(), 0)
+  assert.equal(await page.getByText('user 1', { exact: true }).count(), 0)
+  await page.getByRole('switch', { name: 'Show the console’s own tokens' }).click()
+  await issued.first().waitFor()
+  await window.assertAccessible('audit log with the console’s tokens')
+  await window.picture('audit-console-tokens-light')
+  await window.close()
+})
+
 test('who may not administer is not offered it', async () => {
   const administration = new Administration(world.service)
   const organizations = [{ organizationID: world.organizationId }]

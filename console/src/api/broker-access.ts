@@ -40,9 +40,13 @@ export function useDeployment() {
   })
 }
 
-/** Issues a broker-access token. */
-export async function issueBrokerToken(organizationId: string, ttlSeconds: number): Promise<IssuedToken> {
-  const body = { organizationId, ttlInSeconds: String(ttlSeconds) }
+/** Issues a broker-access token; `isOfConsole` where it is for this page itself. */
+export async function issueBrokerToken(
+  organizationId: string,
+  ttlSeconds: number,
+  options: { readonly isOfConsole?: boolean } = {},
+): Promise<IssuedToken> {
+  const body = { organizationId, ttlInSeconds: String(ttlSeconds), ...options }
   const { jwtMqttAuth } = await request<{ readonly jwtMqttAuth: string }>('POST', '/api/mosquitto-auth/login', { body })
   const { jti, exp } = claimsOf(jwtMqttAuth)
   return { jwt: jwtMqttAuth, id: jti, expiresAtMs: exp * 1000 }

@@ -1,5 +1,5 @@
 /** Who did what. */
-import { Box, Group, SegmentedControl, Stack, Text, Tooltip } from '@mantine/core'
+import { Box, Group, SegmentedControl, Stack, Switch, Text, Tooltip } from '@mantine/core'
 import { type ReactElement, useState } from 'react'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import { Blank } from '../shell/blank.tsx'
@@ -15,6 +15,7 @@ interface Entry {
   readonly actor: 'user' | 'operator' | 'service'
   /** "" unless the actor is a user. */
   readonly actorUserID: string
+  readonly actorName: string
   readonly action: string
   readonly subject: string
   readonly detail: Readonly<Record<string, unknown>>
@@ -24,6 +25,8 @@ interface Entry {
 export function AuditPage(): ReactElement {
   const { organization, isGlobalAdmin } = useOrganization()
   const [scope, setScope] = useState<'organization' | 'deployment'>('organization')
+  // Each opening of Live or of a device takes a token and gives it back.
+  const [withConsoleTokens, setWithConsoleTokens] = useState(false)
   const names = useActorNames()
   return (
     <Page
@@ -31,29 +34,39 @@ export function AuditPage(): ReactElement {
       lead={`What was done to ${scope === 'organization' ? organization.displayName : 'the whole deployment'} in the last 90 days, newest first.`}
     >
       <ResourceTable<Entry>
-        key={scope}
+        key={`${scope} ${withConsoleTokens}`}
         path="/api/audit-log"
-        query={scope === 'organization' ? { organizationID: organization.id } : {}}
+        query={{
+          ...(scope === 'organization' ? { organizationID: organization.id } : {}),
+          consoleTokens: String(withConsoleTokens),
+        }}
         searchLabel="Search by action, id or DevEUI"
         shortcuts={SHORTCUTS}
         filters={
-          isGlobalAdmin ? (
-            <SegmentedControl
-              aria-label="Whose entries"
-              value={scope}
-              onChange={setScope}
-              data={[
-                { value: 'organization', label: 'This organization' },
-                { value: 'deployment', label: 'All' },
-              ]}
+          <>
+            {isGlobalAdmin ? (
+              <SegmentedControl
+                aria-label="Whose entries"
+                value={scope}
+                onChange={setScope}
+                data={[
+                  { value: 'organization', label: 'This organization' },
+                  { value: 'deployment', label: 'All' },
+                ]}
+              />
+            ) : null}
+            <Switch
+              label="Show the console’s own tokens"
+              checked={withConsoleTokens}
+              onChange={(event) => setWithConsoleTokens(event.currentTarget.checked)}
             />
-          ) : undefined
+          </>
         }
         keyOf={({ id }) => id}
         columns={[
-          { title: 'When', cell: (entry) => <When entry={entry} names={names} /> },
+          { title: 'When', cell: (entry) => <When entry={entry} /> },
           { title: 'What', cell: (entry) => <What entry={entry} names={names} /> },
-          { title: 'By', isExtra: true, cell: (entry) => <Actor entry={entry} names={names} /> },
+          { title: 'By', isExtra: true, cell: (entry) => <Actor entry={entry} /> },
         ]}
         empty={
           <Blank
@@ -67,17 +80,20 @@ export function AuditPage(): ReactElement {
   )
 }
 
-interface CellProps {
+interface EntryProps {
   readonly entry: Entry
+}
+
+interface CellProps extends EntryProps {
   readonly names: ReadonlyMap<string, string>
 }
 
-function When({ entry, names }: CellProps): ReactElement {
+function When({ entry }: EntryProps): ReactElement {
   return (
     <>
       <time dateTime={entry.at}>{moment(Date.parse(entry.at))}</time>
       <Box hiddenFrom="sm">
-        <Actor entry={entry} names={names} />
+        <Actor entry={entry} />
       </Box>
     </>
   )
@@ -106,10 +122,10 @@ function What({ entry, names }: CellProps): ReactElement {
   )
 }
 
-function Actor({ entry, names }: CellProps): ReactElement {
+function Actor({ entry }: EntryProps): ReactElement {
   return (
     <Text size="sm" c="dimmed" className="breakable">
-      {actorText(entry, names)}
+      {actorText(entry)}
     </Text>
   )
 }

@@ -10,11 +10,10 @@ test('an action reads as a sentence does, also one that is new to the console', 
 })
 
 test('the operator of the machine, the service and users are told apart', () => {
-  const names = new Map([['2', 'anna']])
-  assert.equal(actorText({ actor: 'operator', actorUserID: '' }, names), 'the operator of this machine')
-  assert.equal(actorText({ actor: 'service', actorUserID: '' }, names), 'the service')
-  assert.equal(actorText({ actor: 'user', actorUserID: '2' }, names), 'anna')
-  assert.equal(actorText({ actor: 'user', actorUserID: '3' }, names), 'user 3')
+  assert.equal(actorText({ actor: 'operator', actorUserID: '', actorName: '' }), 'the operator of this machine')
+  assert.equal(actorText({ actor: 'service', actorUserID: '', actorName: '' }), 'the service')
+  assert.equal(actorText({ actor: 'user', actorUserID: '2', actorName: 'anna' }), 'anna')
+  assert.equal(actorText({ actor: 'user', actorUserID: '3', actorName: '' }), 'user 3')
 })
 
 test('details are told with their names and values in words', () => {

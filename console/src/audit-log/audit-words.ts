@@ -23,13 +23,23 @@ export function isAboutUser(action: string): boolean {
   return /^(?:user|member|second_factor)\./.test(action)
 }
 
+/** Who did something. */
+interface Actor {
+  readonly actor: 'user' | 'operator' | 'service'
+  /** "" unless the actor is a user. */
+  readonly actorUserID: string
+  /** "" where the user is gone. */
+  readonly actorName: string
+}
+
 /** Who did it: a user by its name where that is known. */
-export function actorText(
-  { actor, actorUserID }: { readonly actor: 'user' | 'operator' | 'service'; readonly actorUserID: string },
-  userNames: ReadonlyMap<string, string>,
-): string {
+export function actorText({
+  actor,
+  actorUserID,
+  actorName,
+}: Pick<Actor, 'actor' | 'actorUserID' | 'actorName'>): string {
   if (actor === 'operator') return 'the operator of this machine'
-  return actor === 'service' ? 'the service' : (userNames.get(actorUserID) ?? `user ${actorUserID}`)
+  return actor === 'service' ? 'the service' : actorName || `user ${actorUserID}`
 }
 
 /** What a reader may ask for, and the search that finds it: it looks into actions and subjects. */

@@ -144,7 +144,7 @@ export class BrokerConnection {
 
   async #freshToken(): Promise<IssuedToken> {
     if (this.#token !== undefined && this.#token.expiresAtMs - Date.now() > LEAST_LEFT_MS) return this.#token
-    this.#token = await issueBrokerToken(this.#organizationId, TOKEN_TTL_SECONDS)
+    this.#token = await issueBrokerToken(this.#organizationId, TOKEN_TTL_SECONDS, { isOfConsole: true })
     return this.#token
   }
 
