@@ -94,6 +94,7 @@ function ensureDebianPackages() {
     curl: 'curl',
     openssl: 'openssl',
     faketime: 'faketime',
+    jq: 'jq',
     chromium: 'chromium',
     'redis-server': 'redis-server',
     '/usr/lib/postgresql': 'postgresql',

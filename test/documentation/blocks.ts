@@ -1,0 +1,46 @@
+/** The blocks of code in the documentation, and what is to be done with each. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Lexer, type Token, type Tokens } from 'marked'
+
+/** One block. */
+export interface Block {
+  /** `docs/api.md`, from the root of the repository. */
+  readonly file: string
+  /** The place of the block on its page, from 1: for messages. */
+  readonly number: number
+  /** The first word behind the fence; empty for none, and for a block that is only indented. */
+  readonly language: string
+  readonly text: string
+  /** Why it is not run, where the page says so: `unrun="it asks for a password"`. */
+  readonly unrun: string | undefined
+  /** What its output must have in it, where the page says so: `says="fPort: 0 is below 1"`. */
+  readonly says: string | undefined
+}
+
+const PAGES = ['README.md', 'docs/*.md', 'docs/network-servers/*.md', 'docs/deploy/*.md', 'deploy/**/*.md']
+
+/** All blocks below `root`, by page, in their order. */
+export function readBlocks(root: string): ReadonlyMap<string, readonly Block[]> {
+  const files = globSync(PAGES, { cwd: root }).toSorted()
+  return new Map(files.map((file) => [file, blocksOf(file, readFileSync(join(root, file), 'utf8'))]))
+}
+
+function blocksOf(file: string, source: string): Block[] {
+  return codeIn(new Lexer().lex(source)).map(({ text, lang = '' }, position) => ({
+    file,
+    number: position + 1,
+    language: /^\w*/.exec(lang)?.[0] ?? '',
+    text,
+    unrun: /\bunrun="([^"]+)"/.exec(lang)?.[1],
+    says: /\bsays="([^"]+)"/.exec(lang)?.[1],
+  }))
+}
+
+function codeIn(tokens: readonly Token[]): Tokens.Code[] {
+  return tokens.flatMap((token) => {
+    if (token.type === 'code') return [token as Tokens.Code]
+    if (token.type === 'list') return codeIn((token as Tokens.List).items)
+    return 'tokens' in token && token.tokens !== undefined ? codeIn(token.tokens) : []
+  })
+}
