@@ -230,6 +230,19 @@ test('revocation, removal and deactivation void tokens at once, remembered or no
   assert.equal(reasonOf(await tokens.verifySession(bench.session)), 'user_inactive')
 })
 
+test('a token that is missing because an older backup was restored hears so, and not only that it was revoked', async () => {
+  await using bench = await openBench()
+  const { registry, userId, organizationId } = bench
+  const { jwt, tokenId } = valueOf(
+    await registry.tokens.issueBrokerAccess({ userId, organizationId, ttlSeconds: 3600 }),
+  )
+  // A registry of before the token has its user, its organization and its key, and no row of it: as after a revocation.
+  valueOf(await registry.tokens.revokeBrokerAccess(tokenId, nobody))
+  const refused = await registry.tokens.verifyBrokerAccess(jwt)
+  assert.ok(!refused.ok)
+  assert.match(refused.message, /it was revoked, or an older backup of the service was restored$/)
+})
+
 test('what was verified is judged again without its text: by its end, its token, its user and its organization', async () => {
   await using bench = await openBench()
   const { registry, userId, organizationId } = bench

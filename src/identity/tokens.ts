@@ -278,7 +278,7 @@ function createVerifying({
     const standing = await standings.ofAccess(userId, organizationId, tokenId)
     if (!standing.isUserActive) return userInactive()
     if (!standing.isMember) return notMember()
-    return standing.isTokenKnown ? done : revoked()
+    return standing.isTokenKnown ? done : unknownToken()
   }
 
   return {
@@ -415,6 +415,12 @@ function userInactive(): Refusal {
 
 function notMember(): Refusal {
   return refuse('permission_denied', 'not_a_member', 'the user is no member of the organization')
+}
+
+/** A revoked token leaves no row, and so does one that was issued after the backup from which this registry was restored. */
+function unknownToken(): Refusal {
+  const message = 'the token is not known here any more: it was revoked, or an older backup of the service was restored'
+  return refuse('unauthenticated', 'token_revoked', message)
 }
 
 function revoked(): Refusal {

@@ -128,7 +128,7 @@ test('refusals say why and what to do, how often, and are searched', async () =>
   const window = await open('/refusals', 'anna')
   const { page } = window
   const row = page.getByRole('row').filter({ hasText: 'old-script' })
-  await row.getByText('The token was revoked.').waitFor()
+  await row.getByText('it was revoked, or an older backup of the service was restored').waitFor()
   await row.getByText('3 times').waitFor()
   await row.getByText('Create a new one on the page Connect').waitFor()
   await page.getByRole('button', { name: 'Topics not granted' }).click()
