@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { definitions } from '../src/config.ts'
@@ -58,4 +59,16 @@ test('text of a page is text, whatever it looks like', () => {
   })
   assert.doesNotMatch(html, /<script|<b>/)
   assert.match(html, /&lt;script&gt;/)
+})
+
+test('the pages and buttons that the first steps name are those of the console', () => {
+  const steps = readFileSync(join(root, 'docs/first-device.md'), 'utf8')
+  const named = Array.from(steps.matchAll(/\*\*([^*]+)\*\*/g), ([, name = '']) => name)
+  assert.ok(named.length > 12)
+  const files = globSync('console/src/**/*.{ts,tsx}', { cwd: root })
+  const console = files.map((file) => readFileSync(join(root, file), 'utf8')).join('\n')
+  assert.deepEqual(
+    named.filter((name) => !new RegExp(String.raw`(?:^\s+|[>'"])${name}(?:[<'"]|$)`, 'm').test(console)),
+    [],
+  )
 })

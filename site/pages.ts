@@ -40,6 +40,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ['docs/errors.md', 'Errors'],
   ],
   Operate: [
+    ['docs/operate.md', 'Run it'],
     ['docs/settings.md', 'Settings'],
     ['docs/network-servers/README.md', 'Network servers'],
     ['docs/network-servers/mqtt.md', 'ChirpStack by MQTT'],

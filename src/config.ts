@@ -119,7 +119,7 @@ export const definitions = {
     default: 604_800,
     minimum: 0,
     maximum: 31_557_600,
-    description: 'How long an MQTT Session outlives its connection at most. A longer wish is cut down to it.',
+    description: 'How long an MQTT Session outlives its connection at most. Longer values are reduced to this limit.',
   }),
   engine: choice({
     name: 'FIELDGATE_ENGINE',
@@ -140,14 +140,15 @@ export const definitions = {
     default: 17_179_869_184,
     minimum: 268_435_456,
     maximum: 281_474_976_710_656,
-    description: 'How many bytes of messages are kept at most; beyond, the oldest go before their time.',
+    description:
+      'How many bytes of messages are kept at most. When this limit is reached, the oldest messages are deleted first.',
   }),
   keepQoS0Events: choice({
     name: 'FIELDGATE_KEEP_QOS0_EVENTS',
     default: 'true',
     choices: ['true', 'false'],
     description:
-      'Whether events that a network server publishes at QoS 0 are kept as well: then they stand in the history, and reach Sessions that were away.',
+      'Whether events that a network server publishes at QoS 0 are stored too. They then appear in the history and are delivered to clients that reconnect.',
   }),
   commandWordSeconds: integer({
     name: 'FIELDGATE_COMMAND_WORD_SECONDS',

@@ -12,11 +12,15 @@ export interface Block {
   /** The first word behind the fence; empty for none, and for a block that is only indented. */
   readonly language: string
   readonly text: string
-  /** Why it is not run, where the page says so: `unrun="it asks for a password"`. */
+  /** Why it is not run, where the page says so (`unrun="it asks for a password"`), or where it would change the machine. */
   readonly unrun: string | undefined
   /** What its output must have in it, where the page says so: `says="fPort: 0 is below 1"`. */
   readonly says: string | undefined
 }
+
+/** Commands that no test may run on the machine that it is on. */
+const CHANGES_MACHINE =
+  /^(?:sudo |systemctl |systemd-|runuser |docker |podman |install |apt-get |npm (?:ci|install|run package)|set -e$)/m
 
 const PAGES = ['README.md', 'docs/*.md', 'docs/network-servers/*.md', 'docs/deploy/*.md', 'deploy/**/*.md']
 
@@ -32,7 +36,7 @@ function blocksOf(file: string, source: string): Block[] {
     number: position + 1,
     language: /^\w*/.exec(lang)?.[0] ?? '',
     text,
-    unrun: /\bunrun="([^"]+)"/.exec(lang)?.[1],
+    unrun: /\bunrun="([^"]+)"/.exec(lang)?.[1] ?? (CHANGES_MACHINE.test(text) ? 'it changes the machine' : undefined),
     says: /\bsays="([^"]+)"/.exec(lang)?.[1],
   }))
 }

@@ -42,6 +42,9 @@ const CHECKS: Readonly<Record<string, (text: string) => void | Promise<void>>> =
   ts: (text) => {
     assert.ok(stripTypeScriptTypes(text) !== '')
   },
+  ini: (text) => {
+    for (const line of text.split('\n')) assert.match(line, /^(?:\[[\w-]+\]|[\w-]+=.*|[#;].*|)$/)
+  },
   csv: (text) => {
     assert.ok(parse(text).length > 1)
   },
