@@ -76,10 +76,17 @@ test('a channel that is alone in its sensor goes without its number', () => {
 })
 
 test('a command that was cancelled or replaced is told as an error event, and is no fault', () => {
-  const wanted = { type: 'UNKNOWN', error: 'the command was cancelled', fCnt: 0, code: 'command_cancelled' }
+  const wanted = {
+    type: 'UNKNOWN',
+    level: 'INFO',
+    error: 'the command was cancelled',
+    fCnt: 0,
+    code: 'command_cancelled',
+  }
   assert.deepEqual([read('error', wanted).isFault, read('error', wanted).summary], [false, 'the command was cancelled'])
-  const foreign = { level: 'ERROR', code: 'UNKNOWN', description: 'a later command with replace took its place' }
-  assert.equal(read('log', foreign).isFault, false)
-  const fault = { type: 'UNKNOWN', error: 'no answer', code: 'command_unconfirmed' }
+  const foreign = { level: 'INFO', code: 'UNKNOWN', description: 'a later command with replace took its place' }
+  assert.equal(read('error', foreign).isFault, false)
+  const fault = { type: 'UNKNOWN', level: 'ERROR', error: 'no answer', code: 'command_unconfirmed' }
   assert.deepEqual([read('error', fault).isFault, read('error', fault).summary], [true, 'no answer'])
+  assert.equal(read('error', { type: 'OTAA', error: 'of a network server' }).isFault, true)
 })

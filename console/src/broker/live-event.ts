@@ -63,22 +63,12 @@ export function readEvent(message: EventMessage): LiveEvent {
     battery: event['batteryLevelUnavailable'] === true ? undefined : numberOf(event['batteryLevel']),
   }
   const deviceName = textOf(event['deviceName']) ?? textOf(info['deviceName']) ?? ''
-  const isWanted = ['code', 'error', 'description'].some((member) => WANTED.has(textOf(event[member]) ?? ''))
-  const isFault =
-    (!isWanted && (kind === 'error' || event['level'] === 'ERROR')) ||
-    (kind === 'ack' && event['acknowledged'] === false)
+  // An error event without a level is one of a network server. Our own say by INFO that somebody wanted it: a command that was cancelled.
+  const level = textOf(event['level']) ?? (kind === 'error' ? 'ERROR' : '')
+  const isFault = level === 'ERROR' || (kind === 'ack' && event['acknowledged'] === false)
   const summary = summaryOf(kind, event, facts)
   return { serial: lastSerial, ...message, applicationId, devEui, deviceName, kind, ...facts, summary, isFault }
 }
-
-/** What events about commands tell that somebody asked for: no fault. */
-const WANTED: ReadonlySet<string> = new Set([
-  'command_cancelled',
-  'command_replaced',
-  // Where the event is of a family without room for our code.
-  'the command was cancelled',
-  'a later command with replace took its place',
-])
 
 interface Facts {
   readonly data: string | undefined
