@@ -7,6 +7,7 @@ import type { FastifySchemaCompiler } from 'fastify'
 import { Compile } from 'typebox/compile'
 import type { TSchema } from 'typebox'
 import { invalidArgument } from './errors.ts'
+import { conflictSentence, withDocumentedSpellings } from './spellings.ts'
 
 /** The keyword in which a schema says its rule in words: what follows `member: ` in the refusal. */
 export const RULE = 'x-rule'
@@ -30,7 +31,9 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   const check = Compile(schema)
   const node: SchemaNode = schema
   return (value: unknown) => {
-    const candidate = httpPart === 'body' ? value : fromText(node, value)
+    const spelled = httpPart === 'body' || httpPart === 'querystring' ? withDocumentedSpellings(node, value) : { value }
+    if ('conflict' in spelled) return { error: invalidArgument(conflictSentence(spelled.conflict)) }
+    const candidate = httpPart === 'body' ? spelled.value : fromText(node, spelled.value)
     if (check.Check(candidate)) return { value: candidate }
     return { error: invalidArgument(faultSentence(schema, check.Errors(candidate), httpPart)) }
   }
