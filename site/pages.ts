@@ -42,6 +42,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
   Operate: [
     ['docs/operate.md', 'Run it'],
     ['docs/settings.md', 'Settings'],
+    ['docs/metrics.md', 'Metrics'],
     ['docs/network-servers/README.md', 'Network servers'],
     ['docs/network-servers/mqtt.md', 'ChirpStack by MQTT'],
     ['docs/network-servers/bridge.md', 'Beside another broker'],
