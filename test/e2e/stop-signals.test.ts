@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Program } from '../support/program.ts'
 import { makeFolder } from '../support/running-service.ts'
@@ -38,23 +38,23 @@ const WAYS: readonly Way[] = [
   { command: NPX, signal: 'SIGHUP' },
   { command: NPX, signal: 'SIGTERM', to: 'shell' },
   { command: NPM_START, signal: 'SIGTERM' },
-  { command: NPM_START, signal: 'SIGINT' },
   { command: NPM_START, signal: 'SIGHUP' },
   { command: NPM_RUN, signal: 'SIGTERM' },
-  { command: START, signal: 'SIGTERM' },
+  { command: START, signal: 'SIGINT' },
   { command: LAUNCHER, signal: 'SIGTERM' },
   { command: LAUNCHER, signal: 'SIGINT' },
-  { command: LAUNCHER, signal: 'SIGHUP' },
   { command: OLD_NODE, signal: 'SIGTERM' },
   // Nobody can pass this one on: the service notices that its launcher is gone.
   { command: OLD_NODE, signal: 'SIGKILL' },
 ]
 
-describe('a signal ends the service in order', () => {
-  for (const { command, signal, to } of WAYS) {
-    const name = command.map((word) => word.replace(process.execPath, 'node').replace(root, '')).join(' ')
-    const skip = to !== undefined && !hasProc ? 'there is no /proc to find the process by' : false
-    it(`${signal} to ${to === undefined ? '' : `the ${to} of `}${name}`, { skip }, async () => {
+for (const { command, signal, to } of WAYS) {
+  const name = command.map((word) => word.replace(process.execPath, 'node').replace(root, '')).join(' ')
+  const skip = to !== undefined && !hasProc ? 'there is no /proc to find the process by' : false
+  test(
+    `${signal} to ${to === undefined ? '' : `the ${to} of `}${name} ends the service in order`,
+    { skip },
+    async () => {
       const folder = await makeFolder()
       const program = start(command, folder)
       let servicePid: number | undefined
@@ -74,9 +74,9 @@ describe('a signal ends the service in order', () => {
         await program[Symbol.asyncDispose]()
         await rm(folder, { recursive: true, force: true })
       }
-    })
-  }
-})
+    },
+  )
+}
 
 interface Ports {
   readonly httpsPort: number
