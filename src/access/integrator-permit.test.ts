@@ -22,11 +22,14 @@ function verdict(topicFilter: string): string {
 for (const [code, topicFilters] of [
   ['allowed', ['application/5/device/+/event/+', 'application/5/device/0101010101010101/event/up']],
   [
-    'subscribe_too_wide',
+    'subscribe_wildcard_not_granted',
     ['#', '+/#', '+/5/device/+/event/+', 'application/#', 'application/+/device/+/event/up', 'application/5/#'],
   ],
-  ['subscribe_too_wide', ['application/5/device/+/+/up', 'application/5/+/+/event/up', 'application/5/device/#']],
-  ['subscribe_application_not_own', ['application/7/device/+/event/+', 'application/7/#', 'application//device']],
+  [
+    'subscribe_wildcard_not_granted',
+    ['application/5/device/+/+/up', 'application/5/+/+/event/up', 'application/5/device/#'],
+  ],
+  ['subscribe_application_not_granted', ['application/7/device/+/event/+', 'application/7/#', 'application//device']],
   [
     'subscribe_not_granted',
     ['meters', 'application', 'application/5', 'application/5/device/+/command/down', '$SYS/#'],

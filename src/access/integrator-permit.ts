@@ -14,8 +14,11 @@ import { whyUnmatched } from './unmatched-filter.ts'
 /** One answer for what is not there and what is another organization's, so that nobody learns which it is. */
 const NOT_A_COMMAND_TOPIC = refusal('publish_not_granted', 'not the command topic of a device of your organization')
 /** The same for an application that is another organization's and for one that is not there. */
-const APPLICATION_NOT_OWN = refusal('subscribe_application_not_own', 'no application of your organization has this id')
-const TOO_WIDE = refusal('subscribe_too_wide', 'a wildcard reaches beyond the events of one application')
+const APPLICATION_NOT_OWN = refusal(
+  'subscribe_application_not_granted',
+  'no application of your organization has this id',
+)
+const TOO_WIDE = refusal('subscribe_wildcard_not_granted', 'a wildcard reaches beyond the events of one application')
 const NOT_AN_EVENT_TOPIC = refusal('subscribe_not_granted', 'not covered by the event topics of your organization')
 /** A Will Message is judged when its connection is gone, perhaps because of what ended the permit. */
 const PERMIT_OVER = refusal('permit_over', 'what allowed it has ended')

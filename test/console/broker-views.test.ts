@@ -133,8 +133,8 @@ test('refusals say why and what to do, how often, and are searched', async () =>
   await row.getByText('Create a new one on the page Connect').waitFor()
   await page.getByRole('button', { name: 'Topics not granted' }).click()
   await page.getByText('Subscription refused').waitFor()
-  const explained = page.getByRole('link', { name: 'What subscribe_too_wide means' }).first()
-  assert.equal(await explained.getAttribute('href'), '/docs/errors#mqtt-subscribe_too_wide')
+  const explained = page.getByRole('link', { name: 'What subscribe_wildcard_not_granted means' }).first()
+  assert.equal(await explained.getAttribute('href'), '/docs/errors#mqtt-subscribe_wildcard_not_granted')
   await row.waitFor({ state: 'detached' })
   // Who did not prove whose it is, is no business of the organization.
   assert.equal(await page.getByText('guessing').count(), 0)

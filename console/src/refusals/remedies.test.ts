@@ -13,7 +13,7 @@ test('each reason that has a remedy is a reason of the broker', () => {
 })
 
 test('another organization’s application is not taken for a wildcard', () => {
-  assert.match(remedyOf('subscribe_too_wide') ?? '', /Wildcards across applications/)
-  assert.match(remedyOf('subscribe_application_not_own') ?? '', /token of that organization/)
+  assert.match(remedyOf('subscribe_wildcard_not_granted') ?? '', /Wildcards across applications/)
+  assert.match(remedyOf('subscribe_application_not_granted') ?? '', /token of that organization/)
   assert.doesNotMatch(remedyOf('subscribe_not_granted') ?? '', /ildcard/)
 })

@@ -15,9 +15,9 @@ const REMEDIES: Readonly<Record<string, string>> = {
   too_many_connections: 'Close clients that are not needed, or let several share one connection.',
   too_many_sessions: 'Use the same client ids again, or connect with Clean Start.',
   subscribe_not_granted: 'Subscribe to a topic as the page Connect shows it.',
-  subscribe_too_wide:
+  subscribe_wildcard_not_granted:
     'Wildcards across applications are not allowed. Subscribe to each application with the topic that the page Connect shows.',
-  subscribe_application_not_own:
+  subscribe_application_not_granted:
     'Check the application in the topic. If another organization has it, the client needs a token of that organization.',
   publish_not_granted:
     'Commands go to the command topic of a device of the organization, as the page Connect shows it.',
