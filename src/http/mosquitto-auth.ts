@@ -83,8 +83,12 @@ export function addBrokerAccessRoute(
     handler: async (request) => {
       const viewer = viewerOf(request)
       const organizationId = idText(request.body.organizationId)
-      const ttlSeconds = ttlOf(request.body.ttlInSeconds, settings)
       const isOfConsole = request.body.isOfConsole ?? false
+      const { brokerTokenDefaultTtlSeconds } = settings
+      const defaultSeconds = isOfConsole
+        ? Math.min(brokerTokenDefaultTtlSeconds, CONSOLE_TTL_SECONDS)
+        : brokerTokenDefaultTtlSeconds
+      const ttlSeconds = ttlOf(request.body.ttlInSeconds, defaultSeconds, settings)
       if (isOfConsole && ttlSeconds > CONSOLE_TTL_SECONDS) {
         throw invalidArgument(
           `ttlInSeconds: must be at most ${CONSOLE_TTL_SECONDS} with isOfConsole`,
@@ -103,17 +107,20 @@ export function addBrokerAccessRoute(
   })
 }
 
-function ttlOf(value: string | number | undefined, settings: BrokerTokenSettings): number {
-  const { brokerTokenDefaultTtlSeconds, brokerTokenMaximumTtlSeconds } = settings
+function ttlOf(
+  value: string | number | undefined,
+  defaultSeconds: number,
+  { brokerTokenMaximumTtlSeconds }: BrokerTokenSettings,
+): number {
   const seconds = value === undefined || value === '' ? 0 : secondsOf(value)
   if (seconds === undefined || seconds > brokerTokenMaximumTtlSeconds) {
     throw invalidArgument(
       `ttlInSeconds: must be a whole number from 1 to ${brokerTokenMaximumTtlSeconds}, or 0 for the default of ` +
-        `${brokerTokenDefaultTtlSeconds}`,
+        `${defaultSeconds}`,
       'ttl_out_of_range',
     )
   }
-  return seconds === 0 ? brokerTokenDefaultTtlSeconds : seconds
+  return seconds === 0 ? defaultSeconds : seconds
 }
 
 function secondsOf(value: string | number): number | undefined {

@@ -7,7 +7,7 @@ import { choice, Empty, listOf, PagingQuery, pageOf, responses, TimestampOrNull,
 import type { HttpApp } from './http-app.ts'
 import { SESSION_SECURITY } from './openapi.ts'
 import { demandGlobalAdmin } from './ownership.ts'
-import { NAME } from './schema-keywords.ts'
+import { DOCUMENTED, NAME } from './schema-keywords.ts'
 
 export interface NetworkServerView {
   readonly name: string
@@ -54,23 +54,44 @@ export interface NetworkServerSetups {
 const config = { credential: 'session' } as const
 const common = { tags: ['Network servers'], security: SESSION_SECURITY }
 
+const TENANTS_DOCUMENTED = {
+  type: 'object',
+  minProperties: 1,
+  maxProperties: 100,
+  propertyNames: { type: 'string', pattern: '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$' },
+  additionalProperties: { type: 'string', pattern: '^[1-9][0-9]{0,14}$' },
+} as const
+
 const GivenNetworkServer = Type.Object(
   {
     name: Type.String({
       maxLength: 40,
       description: '1 to 40 lower-case letters, digits and hyphens; stays as it is.',
+      examples: ['chirpstack'],
+      [DOCUMENTED]: { type: 'string', minLength: 1, maxLength: 40, pattern: '^[a-z0-9][a-z0-9-]{0,39}$' },
     }),
-    url: Type.String({ maxLength: 500, description: '`https://host:port`, or `http://host:port` for clear text.' }),
+    url: Type.String({
+      maxLength: 500,
+      description: '`https://host:port`, or `http://host:port` for clear text.',
+      examples: ['https://chirpstack.example.org:8080'],
+      [DOCUMENTED]: { type: 'string', maxLength: 500, pattern: '^https?://[^/?#@]+' },
+    }),
     apiKey: Type.String({
       maxLength: 4096,
       description: 'Made in ChirpStack: Network Server › API keys. Never told again.',
+      [DOCUMENTED]: { type: 'string', minLength: 1, maxLength: 4096, pattern: '^[!-~]+$' },
     }),
     caCertificate: Type.Optional(
-      Type.String({ maxLength: 65536, description: 'PEM, trusted in the place of the system’s authorities.' }),
+      Type.String({
+        maxLength: 65536,
+        description: 'PEM, trusted in the place of the system’s authorities.',
+        [DOCUMENTED]: { type: 'string', maxLength: 65536, pattern: '-----BEGIN CERTIFICATE-----' },
+      }),
     ),
     tenants: Type.Optional(
       Type.Record(Type.String({ pattern: '^[0-9a-f-]{36}$' }), Type.String({ pattern: '^[0-9]{1,15}$' }), {
         maxProperties: 100,
+        [DOCUMENTED]: TENANTS_DOCUMENTED,
         description:
           'ChirpStack’s tenants to organizations here: {"<UUID>": "<organization id>"}; all tenants when not given.',
       }),

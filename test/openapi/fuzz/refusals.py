@@ -23,6 +23,9 @@ RULES = [
     (r"updateApplication$", r"invalid_argument$", r"application\.organizationID: an application stays"),
     (r"updateDevice$", r"other_organization$", r""),
     (r"createBrokerToken$", r"ttl_out_of_range$", r"ttlInSeconds: must be a whole number from 1 to"),
+    (r"createBrokerToken$", r"ttl_out_of_range$", r"ttlInSeconds: must be at most 3600 with isOfConsole$"),
+    # A pattern can tell neither a URL nor a certificate.
+    (r"(create|try)NetworkServer$", r"invalid_argument$", r"networkServer\.(url|caCertificate): must "),
     (r"setPassword$", r"invalid_argument$", r"oldPassword: is missing$"),
     (r"importDevices$", r"invalid_csv$", r""),
     (r"testCodec$", r"invalid_argument$", r"data: is missing, and hex and object as well$"),
