@@ -106,13 +106,20 @@ class NodeRed {
     const red = join(parts, 'node_modules', packageName, 'red.js')
     const environment = { HOME: folder, NODE_RED_DISABLE_TELEMETRY: 'true' }
     const program = new Program(process.execPath, [red, '--userDir', folder], { environment })
-    await program.output(/Started flows/, 60_000)
-    const address = `127.0.0.1:${port}`
-    const editor = new WebSocket(`ws://${address}/comms`)
-    const nodeRed = new NodeRed(program, address, folder, editor)
-    await within(once(editor, 'open'), 'the editor’s connection to Node-RED')
-    for (const topic of ['debug', 'status/#']) editor.send(JSON.stringify({ subscribe: topic }))
-    return nodeRed
+    try {
+      await program.output(/Started flows/, 60_000)
+      const address = `127.0.0.1:${port}`
+      const editor = new WebSocket(`ws://${address}/comms`)
+      const nodeRed = new NodeRed(program, address, folder, editor)
+      await within(once(editor, 'open'), 'the editor’s connection to Node-RED')
+      for (const topic of ['debug', 'status/#']) editor.send(JSON.stringify({ subscribe: topic }))
+      return nodeRed
+    } catch (error) {
+      // A program that stays keeps the test's process alive.
+      await program[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true })
+      throw error
+    }
   }
 
   private constructor(program: Program, address: string, folder: string, editor: WebSocket) {

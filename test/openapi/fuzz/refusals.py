@@ -24,6 +24,8 @@ RULES = [
     (r"updateDevice$", r"other_organization$", r""),
     (r"createBrokerToken$", r"ttl_out_of_range$", r"ttlInSeconds: must be a whole number from 1 to"),
     (r"createBrokerToken$", r"ttl_out_of_range$", r"ttlInSeconds: must be at most 3600 with isOfConsole$"),
+    (r"(create|try)NetworkServer$", r"organization_not_found$", r"networkServer\.tenants: there is no organization"),
+    (r"(create|update)Application$", r"script_not_parsed$", r"application\.payload(De|En)coderScript: is no JavaScript"),
     # A pattern can tell neither a URL nor a certificate.
     (r"(create|try)NetworkServer$", r"invalid_argument$", r"networkServer\.(url|caCertificate): must "),
     (r"setPassword$", r"invalid_argument$", r"oldPassword: is missing$"),
