@@ -215,7 +215,8 @@ async function importRows(
     if (refused === undefined || progress.created === 0) throw refused ?? error
     progress.stopped = refused.message
   }
-  if (batch.length > 0) await flush()
+  // Nobody reads the report of an upload whose connection is gone, and the service may be about to close.
+  if (batch.length > 0 && !signal.aborted) await flush()
   return progress
 }
 

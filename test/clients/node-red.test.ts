@@ -108,6 +108,7 @@ class NodeRed {
     const program = new Program(process.execPath, [red, '--userDir', folder], { environment })
     try {
       await program.output(/Started flows/, 60_000)
+      await program.output(/Server now running at/)
       const address = `127.0.0.1:${port}`
       const editor = new WebSocket(`ws://${address}/comms`)
       const nodeRed = new NodeRed(program, address, folder, editor)
