@@ -72,6 +72,10 @@ test('jsonObject is the object as text, beside which data may be empty', async (
     [400, 'deviceQueueItem.jsonObject: neither the application nor its network server has a codec for it; send data'],
   )
   assert.equal(sentence(await send(devEui, { ...command, jsonObject: '{' })), 'deviceQueueItem.jsonObject: is not JSON')
+  for (const jsonObject of [[1], 5, true, null]) {
+    const answer = await send(devEui, { ...command, jsonObject, object: { led: 1 } })
+    assert.equal(sentence(answer), 'deviceQueueItem.jsonObject: must be JSON as text, or an object')
+  }
   const wrong = await send(devEui, { ...command, jsonObject: '5' })
   assert.equal(sentence(wrong), 'deviceQueueItem.jsonObject: must be an object, not a number')
   await setCodec('CUSTOM_JS')

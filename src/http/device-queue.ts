@@ -299,9 +299,16 @@ function commandOf(item: Readonly<Record<string, unknown>>): Record<string, unkn
   const { jsonObject, devEUI, ...rest } = item
   const command: Record<string, unknown> = rest
   if (devEUI !== undefined && command['devEui'] === undefined) command['devEui'] = devEUI
+  if (jsonObject !== undefined && typeof jsonObject !== 'string' && !isObject(jsonObject)) {
+    throw invalidArgument('deviceQueueItem.jsonObject: must be JSON as text, or an object')
+  }
   if (jsonObject === undefined || jsonObject === '' || command['object'] !== undefined) return command
   if (command['data'] === '') delete command['data']
   return { ...command, object: typeof jsonObject === 'string' ? parsed(jsonObject) : jsonObject }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function parsed(text: string): unknown {

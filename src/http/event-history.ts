@@ -12,7 +12,7 @@ import { applicationId, choice, DevEui, DevEuiInput, devEuiOf, Timestamp } from 
 import type { HttpApp } from './http-app.ts'
 import { SESSION_OR_BROKER_SECURITY } from './openapi.ts'
 import { demandIn, type OwnershipRegistry } from './ownership.ts'
-import { DOCUMENTED, NAME } from './schema-keywords.ts'
+import { ALSO_ACCEPTS, DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
 /** The parts of the registry that history needs. */
@@ -93,7 +93,7 @@ const time = (description: string) =>
       maxLength: 64,
       description,
       examples: ['2026-01-31T08:00:00Z'],
-      [DOCUMENTED]: { type: 'string', format: 'date-time' },
+      [DOCUMENTED]: { type: 'string', format: 'date-time', [ALSO_ACCEPTS]: ['empty'] },
     }),
   )
 const limitRule = `must be an integer from 1 to ${MAXIMUM_LIMIT}`

@@ -18,5 +18,7 @@ export function widened(value: unknown): unknown {
 /** A larger number would have lost its last digits already in the client's JSON. */
 const TYPES: Readonly<Record<string, object>> = {
   object: { type: 'object' },
+  /** A parameter without a value is one that is not given. */
+  empty: { type: 'string', maxLength: 0 },
   integer: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
 }
