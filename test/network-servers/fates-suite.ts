@@ -53,6 +53,17 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    title: 'for a device of class C is transmitted without an uplink, and acknowledged',
+    fate: everywhere('acknowledged transmitted'),
+    run: async (place) => {
+      const device = await place.joinedDevice({ deviceClass: 'C' })
+      const frame = device.nextFrame(({ fPort }) => fPort === 10, 20_000)
+      await place.integrator.command(device.devEui, { id: ID, data: DATA, confirmed: true })
+      assert.equal((await frame).payload.toString('base64'), DATA)
+      return device.devEui
+    },
+  },
+  {
     title: 'that the device does not acknowledge is not_acknowledged',
     fate: everywhere('not_acknowledged transmitted'),
     run: async (place) => {
