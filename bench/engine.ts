@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import type { Engine } from '../src/broker/engine.ts'
 import { Message } from '../src/broker/message.ts'
 import { EmbeddedEngine } from '../src/engine/embedded.ts'
-import { MemoryEngine } from '../src/engine/memory.ts'
-import { nodeDisk } from '../src/engine/node-disk.ts'
+import { MemoryEngine } from '../src/engine/memory/memory.ts'
+import { nodeDisk } from '../src/engine/ports/node-disk.ts'
 
 const PARTITIONS = 64
 const PAYLOAD = Buffer.alloc(200, 0x41)

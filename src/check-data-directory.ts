@@ -1,10 +1,10 @@
 /** Reads everything in a data directory and says what is wrong with it; changes nothing. */
 import { messagesIn, registryFileIn } from './data-directory.ts'
-import { checkLog } from './engine/check-log.ts'
-import type { LogReport } from './engine/check-log.ts'
-import { losesSomething } from './engine/log-damage.ts'
-import { LogDirectoryError } from './engine/log-directory.ts'
-import { nodeDisk } from './engine/node-disk.ts'
+import { checkLog } from './engine/opening/check-log.ts'
+import type { LogReport } from './engine/opening/check-log.ts'
+import { losesSomething } from './engine/opening/log-damage.ts'
+import { LogDirectoryError } from './engine/segments/log-directory.ts'
+import { nodeDisk } from './engine/ports/node-disk.ts'
 import { checkRegistry } from './identity/check-registry.ts'
 import type { RegistryReport } from './identity/check-registry.ts'
 

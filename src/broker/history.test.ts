@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHarness } from '../../test/support/broker-harness.ts'
-import { MemoryEngine } from '../engine/memory.ts'
+import { MemoryEngine } from '../engine/memory/memory.ts'
 import { History, type HistoryQuery } from './history.ts'
 
 /** Two partitions alone, so that many branches of topics share one. */

@@ -7,7 +7,7 @@ import { systemClock } from '../broker/clock.ts'
 import type { Engine } from '../broker/engine.ts'
 import { DEFAULT_LIMITS } from '../broker/limits.ts'
 import type { Limits } from '../broker/limits.ts'
-import { MemoryEngine } from '../engine/memory.ts'
+import { MemoryEngine } from '../engine/memory/memory.ts'
 import { AddressLimiter } from '../listeners/address-limiter.ts'
 import type { Listener } from '../listeners/listen.ts'
 import { listenTcp } from '../listeners/tcp.ts'
@@ -166,7 +166,7 @@ async function openEngine({ engine, dataDir }: BareBrokerOptions, command: Comma
   if (dataDir === undefined) command.error('error: --engine embedded needs --data-dir')
   const { messagesIn, openDataDirectory } = await import('../data-directory.ts')
   const { EmbeddedEngine } = await import('../engine/embedded.ts')
-  const { nodeDisk } = await import('../engine/node-disk.ts')
+  const { nodeDisk } = await import('../engine/ports/node-disk.ts')
   const path = resolve(dataDir)
   const opened = await openDataDirectory(path, { purpose: 'bare-broker', clock: systemClock })
   if (!opened.ok) throw new CommandFailure(opened.message)

@@ -1,6 +1,6 @@
 import { checkDataDirectory } from '../check-data-directory.ts'
 import type { DataDirectoryReport } from '../check-data-directory.ts'
-import type { LogReport } from '../engine/check-log.ts'
+import type { LogReport } from '../engine/opening/check-log.ts'
 import { openDataDirectory } from '../data-directory.ts'
 import { systemClock } from '../identity/clock.ts'
 import { showJson } from './administration.ts'

@@ -1,8 +1,8 @@
 import { describeEngine } from './engine-contract.testing.ts'
 import { EmbeddedEngine } from './embedded.ts'
 import type { EmbeddedEngineOptions } from './embedded.ts'
-import { SimulatedDisk } from './simulated-disk.testing.ts'
-import { TestClock } from './test-clock.testing.ts'
+import { SimulatedDisk } from './ports/simulated-disk.testing.ts'
+import { TestClock } from './ports/test-clock.testing.ts'
 
 for (const [what, options] of [
   ['with everything in memory', {}],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Engine } from '../broker/engine.ts'
 import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
-import type { TestClock } from './test-clock.testing.ts'
+import type { TestClock } from './ports/test-clock.testing.ts'
 
 /** An engine, open, that keeps messages though nobody has to read them, for about so many bytes. */
 export interface EngineFixture {

@@ -5,9 +5,9 @@ import { silentLog } from '../broker/log.ts'
 import type { Log } from '../broker/log.ts'
 import { EmbeddedEngine } from './embedded.ts'
 import { loadAll, messageOf, readAll, texts } from './engine-client.testing.ts'
-import { SimulatedDisk, seededRandom } from './simulated-disk.testing.ts'
-import type { Random } from './simulated-disk.testing.ts'
-import { TestClock } from './test-clock.testing.ts'
+import { SimulatedDisk, seededRandom } from './ports/simulated-disk.testing.ts'
+import type { Random } from './ports/simulated-disk.testing.ts'
+import { TestClock } from './ports/test-clock.testing.ts'
 
 /** Simulated lives of a disk, each with so many ends; `FIELDGATE_POWER_CUTS=2000` for a long night. A seed of a failure comes first with `FIELDGATE_POWER_CUT_SEED`. */
 const LIVES = Number(process.env['FIELDGATE_POWER_CUTS'] ?? 60)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { History } from '../broker/history.ts'
 import { Message } from '../broker/message.ts'
-import { MemoryEngine } from '../engine/memory.ts'
+import { MemoryEngine } from '../engine/memory/memory.ts'
 import { EventHistory, type EventQuery, STORED_EVENT_KINDS, type StoredEvent } from './event-history.ts'
 import { commandTopic, eventTopic } from './topics.ts'
 

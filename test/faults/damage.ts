@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { spoil } from '../../src/engine/spoil.testing.ts'
+import { spoil } from '../../src/engine/opening/spoil.testing.ts'
 import type { RunningService } from '../support/running-service.ts'
 import type { CheckEnd, Fault, FaultWorld } from './fault.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { MemoryEngine } from '../../src/engine/memory.ts'
+import { MemoryEngine } from '../../src/engine/memory/memory.ts'
 import { encodePacket } from '../../src/mqtt/encode-packet.ts'
 import type { Packet, ProtocolVersion, QoS } from '../../src/mqtt/packet.ts'
 import { connectPacket, createHarness } from '../support/broker-harness.ts'

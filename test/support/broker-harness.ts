@@ -5,7 +5,7 @@ import type { Clock, SteadyMs } from '../../src/broker/clock.ts'
 import { ALLOWED } from '../../src/broker/policy.ts'
 import type { Admission, Credentials, Decision, Permit, PermitEnd, Policy } from '../../src/broker/policy.ts'
 import type { Transport, TransportHandlers } from '../../src/broker/transport.ts'
-import { MemoryEngine } from '../../src/engine/memory.ts'
+import { MemoryEngine } from '../../src/engine/memory/memory.ts'
 import { encodePacket } from '../../src/mqtt/encode-packet.ts'
 import { PacketReader } from '../../src/mqtt/packet-reader.ts'
 import type {

@@ -1,5 +1,5 @@
 /** A memory engine that a second broker can open again: what a durable engine is to a restart, without a disk. */
-import { MemoryEngine } from '../../src/engine/memory.ts'
+import { MemoryEngine } from '../../src/engine/memory/memory.ts'
 
 export class SurvivingEngine extends MemoryEngine {
   override readonly isDurable = true

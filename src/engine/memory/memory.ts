@@ -1,0 +1,229 @@
+/**
+ * The memory engine: a log that lives as long as the process, for tests, for the core alone and for deployments that accept
+ * to lose what was in flight when the process ends. It keeps a message while a reader still has to read it, and, told so, a span of what was last.
+ */
+import type {
+  AppendRequest,
+  Engine,
+  EngineFailure,
+  EngineHealth,
+  EngineUsage,
+  LogReaders,
+  ReadResult,
+  ScanQuery,
+  ScanResult,
+  StateChange,
+  StateEntry,
+  StateRequest,
+} from '../../broker/engine.ts'
+import type { Message } from '../../broker/message.ts'
+import { DecodedMessages } from '../reading/decoded-messages.ts'
+import { HeldMessages } from './held-messages.ts'
+import { unstorable } from '../writing/log-request.ts'
+import type { MemoryStore } from './memory-store.ts'
+import { ChunkMemory, RecordedMessages } from './recorded-messages.ts'
+
+export interface MemoryEngineOptions {
+  readonly partitions?: number
+  /** Bytes of messages kept for readers that are behind; the partition that holds most loses its oldest beyond. */
+  readonly maximumBytes?: number
+  /** Messages of each partition that are kept, at least, though all readers have read them, for history; within `maximumBytes`. Default: none. */
+  readonly retainedMessages?: number
+  readonly clock?: { now(): number }
+}
+
+interface WaitingMessage {
+  readonly partition: number
+  readonly request: AppendRequest
+}
+
+const GREATEST_CHUNK_BYTES = 65_536
+const SMALLEST_CHUNK_BYTES = 4_096
+/** For readers that are behind on what is stored as records. */
+const DECODED_BYTES = 16 * 1_048_576
+
+export class MemoryEngine implements Engine {
+  readonly partitions: number
+  readonly isDurable: boolean = false
+  readonly #maximumBytes: number
+  readonly #clock: { now(): number }
+  readonly #stores: readonly MemoryStore[]
+  #readers: LogReaders = { lowestNeeded: () => Infinity }
+  #waiting: (WaitingMessage | StateRequest)[] = []
+  readonly #state = new Map<string, Buffer>()
+  #bytes = 0
+
+  constructor(options: MemoryEngineOptions = {}) {
+    this.partitions = options.partitions ?? 64
+    this.#maximumBytes = options.maximumBytes ?? 1_073_741_824
+    this.#clock = options.clock ?? Date
+    const { retainedMessages = 0 } = options
+    const chunkBytes = Math.max(SMALLEST_CHUNK_BYTES, Math.min(GREATEST_CHUNK_BYTES, this.#maximumBytes / 16))
+    const memory = new ChunkMemory(chunkBytes)
+    const decoded = new DecodedMessages(this.partitions, DECODED_BYTES)
+    this.#stores = Array.from({ length: this.partitions }, (_, partition) =>
+      retainedMessages === 0 ? new HeldMessages() : new RecordedMessages(partition, retainedMessages, memory, decoded),
+    )
+  }
+
+  open(readers: LogReaders): Promise<void> {
+    this.#readers = readers
+    return Promise.resolve()
+  }
+
+  tail(partition: number): number {
+    return this.#store(partition).tail
+  }
+
+  append(partition: number, request: AppendRequest): void {
+    this.#wait({ partition, request })
+  }
+
+  write(request: StateRequest): void {
+    this.#wait(request)
+  }
+
+  async *load(prefix: string): AsyncGenerator<StateEntry> {
+    for (const key of [...this.#state.keys()].toSorted()) {
+      const value = this.#state.get(key)
+      if (value !== undefined && key.startsWith(prefix)) yield { key, value: Buffer.from(value) }
+    }
+  }
+
+  read(partition: number, from: number, maximumMessages: number): ReadResult {
+    const store = this.#store(partition)
+    const { first, tail } = store
+    const start = Math.min(Math.max(from, first), tail)
+    const messages: Message[] = []
+    const offsets: number[] = []
+    for (let offset = start; offset < tail && messages.length < maximumMessages; offset += 1) {
+      messages.push(store.message(offset))
+      offsets.push(offset)
+    }
+    return { messages, offsets, next: start + messages.length, lost: Math.max(0, start - from) }
+  }
+
+  offsetAt(partition: number, timeMs: number): Promise<number> {
+    const store = this.#store(partition)
+    let offset = store.tail
+    while (offset > store.first && store.ownedAtMs(offset - 1) >= timeMs) offset -= 1
+    return Promise.resolve(offset)
+  }
+
+  usage(): EngineUsage {
+    let messages = 0
+    let oldestAtMs: number | undefined
+    for (const store of this.#stores) {
+      const { first, tail } = store
+      if (first === tail) continue
+      messages += tail - first
+      oldestAtMs = Math.min(store.ownedAtMs(first), oldestAtMs ?? Infinity)
+    }
+    return { messages, bytes: this.#bytes, oldestAtMs }
+  }
+
+  scan(query: ScanQuery): Promise<ScanResult> {
+    const { topicPrefix, accepts, fromMs = 0, toMs = Infinity, afterOffset, direction, maximumMessages } = query
+    const store = this.#store(query.partition)
+    const { first, tail } = store
+    const isForward = direction === 'oldest first'
+    const step = isForward ? 1 : -1
+    const begin = afterOffset === undefined ? (isForward ? first : tail - 1) : afterOffset + step
+    const page: Message[] = []
+    for (let offset = isForward ? Math.max(begin, first) : Math.min(begin, tail - 1); ; offset += step) {
+      if (offset < first || offset >= tail)
+        return Promise.resolve({ messages: page, more: false, nextAfterOffset: undefined })
+      const topicName = store.topicName(offset)
+      if (!topicName.startsWith(topicPrefix) || accepts?.(topicName) === false) continue
+      const ownedAtMs = store.ownedAtMs(offset)
+      if (ownedAtMs < fromMs || ownedAtMs >= toMs) continue
+      if (page.length === maximumMessages)
+        return Promise.resolve({ messages: page, more: true, nextAfterOffset: page.at(-1)?.offset })
+      page.push(store.message(offset))
+    }
+  }
+
+  health(): EngineHealth {
+    return { canWrite: true, reason: '' }
+  }
+
+  /** What was asked of it before is committed by then: that takes one microtask, which is before this one's. */
+  async close(): Promise<void> {
+    await Promise.resolve()
+  }
+
+  #store(partition: number): MemoryStore {
+    return this.#stores[partition] as MemoryStore
+  }
+
+  #commit(): void {
+    const batch = this.#waiting
+    this.#waiting = []
+    const touched = new Set<number>()
+    const now = this.#clock.now()
+    for (const waiting of batch) {
+      if (!('partition' in waiting)) {
+        this.#change(waiting.changes)
+        waiting.committed()
+        continue
+      }
+      const { partition, request } = waiting
+      const store = this.#store(partition)
+      const failure = this.#take(store, partition, request.message, now)
+      if (failure !== undefined) {
+        request.failed(failure)
+        continue
+      }
+      touched.add(partition)
+      if (request.changes !== undefined) this.#change(request.changes)
+      request.committed(request.message.offset)
+    }
+    for (const partition of touched) this.#trim(partition)
+    while (this.#bytes > this.#maximumBytes) this.#shed()
+  }
+
+  #take(store: MemoryStore, partition: number, message: Message, now: number): EngineFailure | undefined {
+    const before = store.bytes
+    message.partition = partition
+    message.offset = store.tail
+    message.ownedAtMs = now
+    try {
+      store.append(message)
+    } catch (error) {
+      message.partition = -1
+      message.offset = -1
+      message.ownedAtMs = 0
+      return unstorable(error)
+    }
+    this.#bytes += store.bytes - before
+    return undefined
+  }
+
+  #wait(request: WaitingMessage | StateRequest): void {
+    if (this.#waiting.length === 0) queueMicrotask(() => this.#commit())
+    this.#waiting.push(request)
+  }
+
+  #change(changes: readonly StateChange[]): void {
+    for (const { key, value } of changes) {
+      if (value === undefined) this.#state.delete(key)
+      else this.#state.set(key, value)
+    }
+  }
+
+  #trim(partition: number): void {
+    const store = this.#store(partition)
+    const before = store.bytes
+    store.trim(this.#readers.lowestNeeded(partition))
+    this.#bytes += store.bytes - before
+  }
+
+  /** Lets the fullest partition lose the older half of what it holds. */
+  #shed(): void {
+    let fullest = this.#store(0)
+    for (const store of this.#stores) if (store.bytes > fullest.bytes) fullest = store
+    const before = fullest.bytes
+    fullest.shed()
+    this.#bytes += fullest.bytes - before
+  }
+}

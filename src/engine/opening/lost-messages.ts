@@ -1,0 +1,82 @@
+/** Which messages stood in bytes that are damaged: what the index, the neighbours and the bytes themselves tell. */
+import type { DiskFile } from '../ports/disk.ts'
+import { readDespiteErrors } from '../ports/disk.ts'
+import type { LostMessages } from './log-damage.ts'
+import {
+  KIND_CHANGES,
+  KIND_MESSAGE,
+  PREFIX_BYTES,
+  SMALLEST_RECORD_BYTES,
+  kindOf,
+  placeOfRecord,
+} from '../segments/record.ts'
+import type { Stretch } from '../segments/scan-records.ts'
+import type { SegmentIndex } from '../segments/segment-index.ts'
+
+/** The shortest record of a message. */
+const SMALLEST_MESSAGE_BYTES = 36
+/** Of a stretch, so much is looked at for what the records in it say of themselves. */
+const MAXIMUM_LOOKED_AT = 1_048_576
+
+/** The messages of each partition between `bases` and `ends` that the index does not have. */
+export function lostMessages(index: SegmentIndex, bases: Float64Array, ends: Float64Array): LostMessages[] {
+  const lost: LostMessages[] = []
+  for (const [partition, base] of bases.entries()) {
+    const end = ends[partition] as number
+    let from = base
+    const entries = index.partition(partition)
+    const length = entries?.length ?? 0
+    for (let at = 0; at < length; at += 1) {
+      const offset = (entries?.base ?? 0) + at
+      if (index.position(partition, offset) === -1) continue
+      if (offset > from) lost.push({ partition, from, to: offset })
+      from = offset + 1
+    }
+    if (end > from) lost.push({ partition, from, to: end })
+  }
+  return lost
+}
+
+/** All messages of an index. */
+export function messagesOf(index: SegmentIndex, partitions: number): LostMessages[] {
+  return Array.from({ length: partitions }, (_, partition) => ({
+    partition,
+    entries: index.partition(partition),
+  })).flatMap(({ partition, entries }) =>
+    entries === undefined ? [] : [{ partition, from: entries.base, to: entries.base + entries.length }],
+  )
+}
+
+/**
+ * Damaged bytes often say what stood there: a record whose payload is damaged still has its length and its place. Moves `ends` behind the messages that are
+ * told in this way, and answers how many more there may have been at most.
+ */
+export async function endsBehind(file: DiskFile, stretches: readonly Stretch[], ends: Float64Array): Promise<number> {
+  let furtherAtMost = 0
+  for (const { from, to } of stretches) {
+    const bytes = Buffer.alloc(Math.min(to - from, MAXIMUM_LOOKED_AT))
+    const bytesRead = await readDespiteErrors(file, [bytes], from)
+    const told = bytesToldBy(bytes.subarray(0, bytesRead), ends)
+    furtherAtMost += Math.ceil((to - from - told) / SMALLEST_MESSAGE_BYTES)
+  }
+  return furtherAtMost
+}
+
+/** Goes through the heads of the damaged records as long as they make sense; answers the bytes of these records. */
+function bytesToldBy(bytes: Buffer, ends: Float64Array): number {
+  let at = 0
+  while (at + SMALLEST_RECORD_BYTES <= bytes.length) {
+    const next = at + PREFIX_BYTES + bytes.readUInt32LE(at)
+    if (next < at + SMALLEST_RECORD_BYTES || next > bytes.length) return at
+    const kind = kindOf(bytes, at)
+    if (kind === KIND_MESSAGE && next - at >= SMALLEST_MESSAGE_BYTES) {
+      const { partition, offset } = placeOfRecord(bytes, at)
+      const end = ends[partition]
+      // One that is known by now, or the very next: nothing else can be its place.
+      if (end === undefined || !Number.isSafeInteger(offset) || offset < 0 || offset > end) return at
+      ends[partition] = Math.max(end, offset + 1)
+    } else if (kind !== KIND_CHANGES) return at
+    at = next
+  }
+  return at
+}

@@ -1,0 +1,53 @@
+/** What the damaged head of a segment said, out of the segments around it and of its own records. */
+import type { DiskFile } from '../ports/disk.ts'
+import { KIND_MESSAGE, kindOf, placeOfRecord } from '../segments/record.ts'
+import { isRecordAt, scanRecords } from '../segments/scan-records.ts'
+import { GREATEST_JUMP } from '../segments/segment-indexes.ts'
+import type { SegmentIndex } from '../segments/segment-index.ts'
+import { segmentHeaderBytes } from '../segments/segment-header.ts'
+import type { SegmentHeader } from '../segments/segment-header.ts'
+
+export interface Surroundings {
+  readonly number: number
+  readonly partitions: number
+  /** Of the log. */
+  readonly seal: number
+  /** By partition: where the messages of the segment before end; undefined: there is none. */
+  readonly before: Float64Array | undefined
+  /** Its own, where there is one. */
+  readonly index: SegmentIndex | undefined
+  /** The head of the segment behind; undefined: there is none, or it follows another one. */
+  readonly following: SegmentHeader | undefined
+}
+
+/** Undefined: there is no whole record in the segment, and nothing tells that there was one. Throws as `scanRecords`. */
+export async function headerWithoutHead(file: DiskFile, around: Surroundings): Promise<SegmentHeader | undefined> {
+  const { number, partitions, before, index, following } = around
+  const from = segmentHeaderBytes(partitions)
+  const to = following?.previous?.length ?? (await file.size())
+  // Of version 1, where its first record has no seal: it stands where no tenant can put one.
+  const seal = (await isRecordAt(file, { from, to }, 0)) ? 0 : around.seal
+  const firstSeen = new Map<number, number>()
+  let createdAtMs: number | undefined
+  let records = 0
+  await scanRecords(file, { from, to }, seal, ({ bytes, start }) => {
+    records += 1
+    if (kindOf(bytes, start) !== KIND_MESSAGE) return
+    const { partition, offset, ownedAtMs } = placeOfRecord(bytes, start)
+    createdAtMs ??= ownedAtMs
+    if (!firstSeen.has(partition)) firstSeen.set(partition, offset)
+  })
+  if (records === 0 && following === undefined) return undefined
+  const bases = Float64Array.from({ length: partitions }, (_, partition) => {
+    const seen = firstSeen.get(partition)
+    const end = following === undefined ? undefined : (following.bases[partition] as number) - following.gap
+    // The very first segment begins with the first message.
+    const known = index?.partition(partition)?.base ?? (number === 1 ? 0 : undefined)
+    const base = before?.[partition] ?? known ?? seen ?? end ?? 0
+    // The offsets of a restored log go on far behind.
+    if (seen !== undefined && (seen < base || seen > base + GREATEST_JUMP)) return seen
+    return end === undefined ? base : Math.min(base, end)
+  })
+  createdAtMs ??= following?.createdAtMs ?? 0
+  return { number, seal, createdAtMs, gap: 0, previous: undefined, bases }
+}

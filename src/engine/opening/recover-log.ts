@@ -1,0 +1,399 @@
+/**
+ * Opening a log: heads of all segments, the records of the last one, the state out of its snapshot and of what the log says behind it.
+ *
+ * Whatever is whole is served. A record is whole when its checksum says so, wherever it stands: what is damaged before it is passed over, listed and
+ * copied aside, and never cut. Only what stands behind the last whole record of the newest segment is cut, for a crash may have torn it, and a batch is
+ * acknowledged only when all of it and all before it is on disk; it is copied aside as well. Where something tells that there was more (a snapshot, an index, the segment
+ * behind), that is damage, too.
+ *
+ * `fieldgate check` is the same with the purpose `check`: it reads all segments, and changes nothing.
+ */
+import type { Log } from '../../broker/log.ts'
+import { codeOf } from '../ports/disk.ts'
+import type { Disk, DiskFile } from '../ports/disk.ts'
+import { KeptAside } from '../segments/kept-aside.ts'
+import { damageFields, damageOf } from './log-damage.ts'
+import type { LogDamage } from './log-damage.ts'
+import { LogDirectoryError, logDirectoryOf, stateDirectoryOf } from '../segments/log-directory.ts'
+import type { LogFormat } from '../segments/log-directory.ts'
+import { endsBehind, lostMessages, messagesOf } from './lost-messages.ts'
+import { endsOf, readSegment } from '../segments/read-segment.ts'
+import { NewerRecordError, changesOfRecord } from '../segments/record.ts'
+import { headerWithoutHead } from './recover-head.ts'
+import { chainOf, readHeads } from '../segments/read-heads.ts'
+import type { Head } from '../segments/read-heads.ts'
+import { recoverState } from './recover-state.ts'
+import type { RecoveredState } from './recover-state.ts'
+import { scanRecords } from '../segments/scan-records.ts'
+import { readStoredIndex } from '../segments/segment-indexes.ts'
+import {
+  indexName,
+  indexNumberOf,
+  segmentHeaderBytes,
+  segmentName,
+  segmentNumberOf,
+} from '../segments/segment-header.ts'
+import type { SegmentHeader } from '../segments/segment-header.ts'
+import { Segment } from '../segments/segment.ts'
+import type { StateStore, Snapshot } from '../writing/state-store.ts'
+
+const ALL = Infinity
+
+export interface RecoveredLog {
+  /** Ascending, all sealed. */
+  readonly segments: Segment[]
+  /** By partition: where the log goes on. */
+  readonly tails: Float64Array
+  /** Offsets that are left out in each partition before the next segment: of messages that may have stood in damaged bytes, and nobody knows where. */
+  readonly gap: number
+  readonly state: StateStore
+  /** The snapshot that the state was recovered from. */
+  readonly snapshot: Snapshot | undefined
+  /** The number of the newest segment's file, valid or not; 0 when there is none. */
+  readonly lastNumber: number
+  /** Bytes cut from the end of the last segment; of a log that is checked, those that a start would cut. */
+  readonly cutBytes: number
+  readonly damages: readonly LogDamage[]
+  /** Of the segments that were read. */
+  readonly records: number
+  readonly messages: number
+}
+
+export interface RecoverOptions {
+  readonly disk: Disk
+  readonly directory: string
+  readonly format: LogFormat
+  readonly log: Log
+  readonly purpose: 'open' | 'check'
+}
+
+/** Reads what is stored. Throws `LogDirectoryError` for what a newer version wrote, and what the disk throws. */
+export async function recoverLog(options: RecoverOptions): Promise<RecoveredLog> {
+  try {
+    return await new Recovery(options).run()
+  } catch (error) {
+    if (!(error instanceof NewerRecordError)) throw error
+    const { directory } = options
+    throw new LogDirectoryError(
+      'newer_format',
+      `The log in ${directory} can't be read: ${error.message}. Use the newer one.`,
+    )
+  }
+}
+
+class Recovery {
+  readonly #disk: Disk
+  readonly #directory: string
+  readonly #root: string
+  readonly #partitions: number
+  readonly #seal: number
+  readonly #log: Log
+  readonly #isCheck: boolean
+  readonly #aside: KeptAside
+  readonly #damages: LogDamage[] = []
+  readonly #segments: Segment[] = []
+  #state: RecoveredState | undefined
+  #cutBytes = 0
+  #gap = 0
+  #records = 0
+  #messages = 0
+
+  constructor({ disk, directory, format, log, purpose }: RecoverOptions) {
+    this.#disk = disk
+    this.#root = directory
+    this.#directory = logDirectoryOf(directory)
+    this.#partitions = format.partitions
+    this.#seal = format.seal
+    this.#log = log
+    this.#isCheck = purpose === 'check'
+    this.#aside = new KeptAside(disk, directory, log)
+  }
+
+  async run(): Promise<RecoveredLog> {
+    const names = await this.#disk.list(this.#directory)
+    const heads = await this.#chain(names)
+    const stateDirectory = stateDirectoryOf(this.#root)
+    this.#state = await recoverState(this.#disk, stateDirectory, heads, this.#seal)
+    for (const damage of this.#state.damages) this.#note(damage)
+    for (const [place, head] of heads.entries()) await this.#recover(head, heads[place + 1])
+    const tails = await this.#tails(names)
+    if (!this.#isCheck) {
+      for (const { name } of this.#state.damaged) await this.#aside.move(`${stateDirectory}/${name}`)
+      await this.#disk.syncDirectory(this.#directory)
+    }
+    const numbers = names.map((name) => segmentNumberOf(name) ?? indexNumberOf(name) ?? 0)
+    return {
+      segments: this.#segments,
+      tails,
+      gap: this.#gap,
+      state: this.#state.state,
+      snapshot: this.#state.snapshot,
+      lastNumber: Math.max(0, this.#state.newest?.at.segment ?? 0, ...numbers),
+      cutBytes: this.#cutBytes,
+      damages: this.#damages,
+      records: this.#records,
+      messages: this.#messages,
+    }
+  }
+
+  /** Leftovers of writes that had failed are removed. */
+  async #chain(names: readonly string[]): Promise<readonly Head[]> {
+    const numbers = names.flatMap((name) => segmentNumberOf(name) ?? []).toSorted((one, other) => one - other)
+    const { chain, leftovers } = chainOf(await readHeads(this.#disk, this.#directory, numbers, this.#partitions))
+    if (this.#isCheck) return chain
+    for (const { number, header } of leftovers) {
+      this.#log.info({ segment: number }, 'log.leftover_removed')
+      const path = `${this.#directory}/${segmentName(number)}`
+      if (header === undefined) await this.#aside.move(path)
+      else await this.#remove(path)
+      await this.#remove(`${this.#directory}/${indexName(number)}`)
+    }
+    return chain
+  }
+
+  async #recover(head: Head, next: Head | undefined): Promise<void> {
+    const before = this.#segments.at(-1)
+    const following = next?.header?.previous?.number === head.number ? next.header : undefined
+    const header = head.header ?? (await this.#headless(head, following, next === undefined))
+    if (header === undefined) return
+    const segment = new Segment(header)
+    const previous = head.header?.previous?.number
+    if (before !== undefined && previous !== undefined && previous !== before.number) {
+      this.#noteMissing(before, previous, header)
+    }
+    this.#segments.push(segment)
+    await this.#withFile(segment.number, async (file) => {
+      if (following === undefined) await this.#recoverOpenEnded(file, segment, next === undefined)
+      else await this.#recoverSealed(file, segment, following, head)
+    })
+  }
+
+  /** A segment whose head is damaged: everything that the head said stands elsewhere, too. Undefined: it has no record either. */
+  async #headless(
+    { number, size }: Head,
+    following: SegmentHeader | undefined,
+    isLast: boolean,
+  ): Promise<SegmentHeader | undefined> {
+    const around = {
+      number,
+      partitions: this.#partitions,
+      seal: this.#seal,
+      before: this.#segments.at(-1)?.ends,
+      index: (await readStoredIndex(this.#disk, this.#directory, number, this.#partitions))?.index,
+      following,
+    }
+    const header = await this.#withFile(number, (file) => headerWithoutHead(file, around))
+    const headBytes = segmentHeaderBytes(this.#partitions)
+    if (header !== undefined || !isLast) {
+      const stretches = [{ from: 0, to: Math.min(headBytes, size) }]
+      this.#note(damageOf('head', `log/${segmentName(number)}`, { stretches }))
+      if (header === undefined && !this.#isCheck) await this.#aside.move(`${this.#directory}/${segmentName(number)}`)
+      return header
+    }
+    // Begun in a power cut: nothing in it was acknowledged. It is kept to be sure.
+    this.#cutBytes += size
+    if (this.#isCheck) return undefined
+    this.#log.warn({ segment: number, bytes: size }, 'log.segment_headless')
+    const path = `${this.#directory}/${segmentName(number)}`
+    if (size <= headBytes) await this.#remove(path)
+    else await this.#aside.move(path)
+    return undefined
+  }
+
+  /** Its successor says how far it is valid, and where its messages end. */
+  async #recoverSealed(file: DiskFile, segment: Segment, following: SegmentHeader, head: Head): Promise<void> {
+    const { previous, bases, gap } = following
+    if (previous === undefined) return
+    segment.length = previous.length
+    segment.firstMs = previous.firstMs
+    segment.lastMs = previous.lastMs
+    for (const [partition, base] of bases.entries()) segment.ends[partition] = base - gap
+    const replayFrom = this.#replayFrom(segment)
+    const isShort = head.size < previous.length
+    if (!this.#isCheck && !isShort && head.header !== undefined) {
+      if (replayFrom === undefined) return
+      const range = { from: replayFrom, to: segment.length }
+      const outcome = await scanRecords(file, range, segment.seal, ({ bytes, start }) => this.#apply(bytes, start))
+      if (outcome.damages === 0 && outcome.end === segment.length) return
+    }
+    // A second time, where something is damaged: now for all that is lost.
+    const applied = !this.#isCheck && !isShort && head.header !== undefined ? ALL : (replayFrom ?? ALL)
+    const reading = await this.#read(file, segment, applied)
+    const { end } = reading
+    const stretches = [...reading.stretches, ...(end < segment.length ? [{ from: end, to: segment.length }] : [])]
+    const lost = lostMessages(reading.index, segment.bases, segment.ends)
+    const [fromMs = reading.lastMs, toMs = -Infinity] = reading.betweenMs ?? []
+    const betweenMs = [fromMs, end < segment.length ? Math.max(reading.lastMs, previous.lastMs) : toMs] as const
+    await this.#noteRecords(file, segment, { stretches, lost, betweenMs })
+  }
+
+  /** The newest segment, or one before a gap: its records say how far it goes, and its index or a snapshot that there was more. */
+  async #recoverOpenEnded(file: DiskFile, segment: Segment, isLast: boolean): Promise<void> {
+    const size = await file.size()
+    const stored = await readStoredIndex(this.#disk, this.#directory, segment.number, this.#partitions)
+    const snapshotted = this.#state?.newest?.at
+    segment.length = Math.min(stored?.length ?? size, size)
+    const reading = await this.#read(file, segment, this.#replayFrom(segment) ?? ALL)
+    const { end, index } = reading
+    const told = Math.max(stored?.length ?? 0, snapshotted?.segment === segment.number ? snapshotted.position : 0)
+    const stretches = end < told ? [...reading.stretches, { from: end, to: told }] : reading.stretches
+    segment.ends.set(endsOf(index, segment.bases))
+    if (stored !== undefined) segment.ends.set(endsOf(stored.index, segment.ends))
+    const { tails } = this.#state ?? { tails: [] }
+    if (isLast) for (const [partition, tail] of tails.entries()) raise(segment.ends, partition, tail)
+    let furtherAtMost = 0
+    if (isLast && stored === undefined && stretches.length > 0) {
+      const isTold = end < told && tails.length > 0
+      furtherAtMost = await endsBehind(file, isTold ? reading.stretches : stretches, segment.ends)
+      this.#gap = furtherAtMost
+    }
+    segment.length = end
+    segment.index = index
+    const lost = lostMessages(index, segment.bases, segment.ends)
+    const [fromMs = reading.lastMs, toMs = reading.lastMs] = reading.betweenMs ?? []
+    await this.#noteRecords(file, segment, { stretches, lost, betweenMs: [fromMs, toMs], furtherAtMost })
+    if (isLast) await this.#cut(file, segment, { size, told })
+  }
+
+  /** What stands behind the last whole record was never acknowledged. */
+  async #cut(
+    file: DiskFile,
+    segment: Segment,
+    { size, told }: { readonly size: number; readonly told: number },
+  ): Promise<void> {
+    const { number, length } = segment
+    if (told <= length) this.#cutBytes += size - length
+    if (this.#isCheck) return
+    try {
+      if (length < size) {
+        if (told <= length) {
+          this.#log.warn({ segment: number, position: length, bytes: size - length }, 'log.tail_cut')
+          await this.#aside.keep(file, segmentName(number), { from: length, to: size })
+        }
+        await file.truncate(length)
+      }
+      // After a kill the records may be in the system's memory alone: they are served from now on, so they must not vanish in a power cut.
+      await file.datasync()
+    } catch (error) {
+      // The next segment says how far this one is valid. A disk that is full, or takes nothing, can be read all the same.
+      if (codeOf(error) === 'unknown') throw error
+      this.#log.warn({ segment: number, code: codeOf(error) }, 'log.tail_uncut')
+    }
+  }
+
+  async #read(file: DiskFile, segment: Segment, replayFrom: number): ReturnType<typeof readSegment> {
+    const reading = await readSegment(file, segment, (bytes, start, position) => {
+      if (position >= replayFrom) this.#apply(bytes, start)
+    })
+    this.#records += reading.records
+    this.#messages += reading.messages
+    return reading
+  }
+
+  #apply(bytes: Buffer, start: number): void {
+    this.#state?.state.apply(changesOfRecord(bytes, start))
+  }
+
+  /** Where the state goes on in this segment; undefined: all of it is in the snapshot. */
+  #replayFrom(segment: Segment): number | undefined {
+    const head = segmentHeaderBytes(this.#partitions)
+    const at = this.#state?.at
+    if (at === undefined || segment.number > at.segment) return head
+    return segment.number === at.segment ? at.position : undefined
+  }
+
+  /** Where the log goes on: behind everything that anything tells of. */
+  async #tails(names: readonly string[]): Promise<Float64Array> {
+    const last = this.#segments.at(-1)
+    const ends = last?.ends ?? new Float64Array(this.#partitions)
+    const tails = ends.slice()
+    const { tails: snapshotted, newest } = this.#state ?? { tails: [] }
+    for (const [partition, tail] of snapshotted.entries()) raise(tails, partition, tail)
+    for (const name of names) {
+      const number = indexNumberOf(name)
+      if (number === undefined || names.includes(segmentName(number))) continue
+      const stored = await readStoredIndex(this.#disk, this.#directory, number, this.#partitions)
+      if (number > (last?.number ?? 0)) {
+        if (stored !== undefined) tails.set(endsOf(stored.index, tails))
+        continue
+      }
+      // Retention removes the index first. What is missing in between is told by the segment behind.
+      if (stored !== undefined && number < (this.#segments[0]?.number ?? 0)) {
+        this.#note(
+          damageOf('segment', `log/${segmentName(number)}`, { lost: messagesOf(stored.index, this.#partitions) }),
+        )
+      }
+      if (!this.#isCheck) await this.#remove(`${this.#directory}/${name}`)
+    }
+    const lost = lostBetween(ends, tails)
+    const isMissing = newest !== undefined && newest.at.segment > (last?.number ?? 0)
+    if (lost.length > 0 || isMissing) {
+      const file = `log/${segmentName(isMissing ? newest.at.segment : (last?.number ?? 0) + 1)}`
+      this.#note(damageOf('segment', file, { lost, state: STATE_OF_MISSING }))
+    }
+    return tails.map((tail) => tail + this.#gap)
+  }
+
+  #noteMissing(before: Segment, number: number, { bases, gap }: SegmentHeader): void {
+    const lost = lostBetween(
+      before.ends,
+      bases.map((base) => base - gap),
+    )
+    const at = this.#state?.at
+    const state = at === undefined || number >= at.segment ? STATE_OF_MISSING : ''
+    this.#note(damageOf('segment', `log/${segmentName(number)}`, { lost, state }))
+  }
+
+  async #noteRecords(
+    file: DiskFile,
+    segment: Segment,
+    found: Pick<LogDamage, 'stretches' | 'lost' | 'betweenMs'> & { readonly furtherAtMost?: number },
+  ): Promise<void> {
+    const { stretches, lost } = found
+    if (stretches.length === 0 && lost.length === 0) return
+    const replayFrom = this.#replayFrom(segment)
+    const isOfState = replayFrom !== undefined && stretches.some(({ to }) => to > replayFrom)
+    const name = segmentName(segment.number)
+    this.#note(damageOf('records', `log/${name}`, { ...found, state: isOfState ? STATE_OF_RECORDS : '' }))
+    if (this.#isCheck) return
+    const size = await file.size()
+    for (const { from, to } of stretches) {
+      if (from < size) await this.#aside.keep(file, name, { from, to: Math.min(to, size) })
+    }
+  }
+
+  #note(damage: LogDamage): void {
+    this.#damages.push(damage)
+    if (!this.#isCheck) this.#log.error(damageFields(damage), 'log.damaged')
+  }
+
+  async #remove(path: string): Promise<void> {
+    await this.#disk.remove(path).catch((error: unknown) => {
+      if (codeOf(error) === 'unknown') throw error
+      this.#log.warn({ path, code: codeOf(error) }, 'log.file_unremoved')
+    })
+  }
+
+  async #withFile<Result>(number: number, run: (file: DiskFile) => Promise<Result>): Promise<Result> {
+    const file = await this.#disk.open(`${this.#directory}/${segmentName(number)}`)
+    try {
+      return await run(file)
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+const STATE_OF_MISSING = 'Changes of the state that stood there are lost.'
+const STATE_OF_RECORDS = 'Changes of the state that stood there, if any, are lost.'
+
+function raise(ends: Float64Array, partition: number, end: number): void {
+  ends[partition] = Math.max(ends[partition] ?? 0, end)
+}
+
+function lostBetween(ends: Float64Array, bases: Float64Array): LogDamage['lost'] {
+  return [...bases.entries()].flatMap(([partition, to]) => {
+    const from = ends[partition] ?? 0
+    return to > from ? [{ partition, from, to }] : []
+  })
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { EmbeddedEngine } from '../embedded.ts'
+import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts } from '../engine-client.testing.ts'
+import { nodeDisk } from './node-disk.ts'
+
+function topicName(number: number): string {
+  return `application/1/device/${number % 10}/event/up`
+}
+
+async function temporaryDirectory(t: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'fieldgate-disk-'))
+  t.after(() => rm(directory, { recursive: true }))
+  return directory
+}
+
+test('more pieces than a system call takes are written and read whole', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const file = await nodeDisk.create(`${directory}/a`)
+  const pieces = Array.from({ length: 2_500 }, (_, number) => Buffer.from(String(number).padStart(5)))
+  await file.write(pieces, 3)
+  await file.datasync()
+  assert.equal(await file.size(), 3 + 12_500)
+  const read = pieces.map(() => Buffer.alloc(5))
+  assert.equal(await file.read([...read, Buffer.alloc(10)], 3), 12_500)
+  assert.deepEqual(read, pieces)
+  await file.truncate(8)
+  assert.equal(await file.size(), 8)
+  await file.close()
+})
+
+test('what there is not fails with the system’s code; removing it does nothing; a directory that is not there is empty', async (t) => {
+  const directory = await temporaryDirectory(t)
+  await assert.rejects(nodeDisk.open(`${directory}/a`), { code: 'ENOENT' })
+  await nodeDisk.remove(`${directory}/a`)
+  await (await nodeDisk.create(`${directory}/a`)).close()
+  await assert.rejects(nodeDisk.create(`${directory}/a`), { code: 'EEXIST' })
+  assert.deepEqual(await nodeDisk.list(`${directory}/none`), [])
+  await nodeDisk.rename(`${directory}/a`, `${directory}/b`)
+  assert.deepEqual(await nodeDisk.list(directory), ['b'])
+})
+
+test('directories are made one in another, and files and directories are for their owner alone', async (t) => {
+  const directory = await temporaryDirectory(t)
+  await nodeDisk.makeDirectory(`${directory}/x/y/z`)
+  await nodeDisk.makeDirectory(`${directory}/x/y/z`)
+  await (await nodeDisk.create(`${directory}/x/y/z/file`)).close()
+  await nodeDisk.syncDirectory(`${directory}/x/y/z`)
+  assert.equal((await stat(`${directory}/x/y`)).mode & 0o777, 0o700)
+  assert.equal((await stat(`${directory}/x/y/z/file`)).mode & 0o777, 0o600)
+})
+
+test('an engine on the machine’s disk keeps what it owned', async (t) => {
+  const directory = `${await temporaryDirectory(t)}/log`
+  const open = async (): Promise<EmbeddedEngine> => {
+    const engine = new EmbeddedEngine({ disk: nodeDisk, directory, partitions: 2, segmentBytes: 100_000, tailBytes: 0 })
+    await engine.open()
+    return engine
+  }
+  const engine = await open()
+  for (let batch = 0; batch < 20; batch += 1) {
+    const numbers = Array.from({ length: 100 }, (_, index) => 100 * batch + index)
+    const changes = changesOf({ batch: `${batch}` })
+    await Promise.all(numbers.map((number) => append(engine, 0, messageOf(topicName(number), `${number}`), changes)))
+  }
+  const expected = Array.from({ length: 2_000 }, (_, number) => `${number}`)
+  assert.deepEqual(texts((await readAll(engine, 0, 0, 500)).messages), expected)
+  await engine.close()
+  const again = await open()
+  assert.deepEqual(texts((await readAll(again, 0, 0, 500)).messages), expected)
+  const query = { partition: 0, topicPrefix: 'application/1/device/7/', direction: 'newest first' } as const
+  const ofDevice = expected.filter((text) => text.endsWith('7')).toReversed()
+  assert.deepEqual(texts(await scanAll(again, query, 50)), ofDevice)
+  assert.deepEqual(await loadAll(again), [['batch', '19']])
+  await again.close()
+  const format = await readFile(`${directory}/format`, 'utf8')
+  assert.match(format, /^fieldgate-log 2 partitions 2 seal [0-9a-f]{8} check [0-9a-f]{8}\n$/)
+})

@@ -1,0 +1,42 @@
+/** Time for tests: it stands still until it is told to go on; what runs after a turn does so by itself. */
+import type { SteadyMs } from '../../broker/clock.ts'
+import type { EngineClock } from './engine-clock.ts'
+
+export class TestClock implements EngineClock {
+  #now = 1_750_000_000_000
+  #timers: { readonly atMs: number; readonly run: () => void }[] = []
+
+  now(): number {
+    return this.#now
+  }
+
+  steady(): SteadyMs {
+    return this.#now as SteadyMs
+  }
+
+  afterTurn(run: () => void): void {
+    queueMicrotask(run)
+  }
+
+  after(ms: number, run: () => void): () => void {
+    const timer = { atMs: this.#now + ms, run }
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer)
+    }
+  }
+
+  /** Lets time pass; what was due runs, in order. */
+  advance(ms: number): void {
+    this.#now += ms
+    for (;;) {
+      const due = this.#timers
+        .filter(({ atMs }) => atMs <= this.#now)
+        .toSorted((one, other) => one.atMs - other.atMs)
+        .at(0)
+      if (due === undefined) return
+      this.#timers = this.#timers.filter((other) => other !== due)
+      due.run()
+    }
+  }
+}

@@ -1,0 +1,164 @@
+/** Reads of the log: by those who follow a partition. What is in memory is answered at once, the rest is read from disk first. */
+import type { ReadResult } from '../../broker/engine.ts'
+import type { Log } from '../../broker/log.ts'
+import type { Message } from '../../broker/message.ts'
+import type { BlockCache, Blocks } from './block-cache.ts'
+import type { DecodedMessages } from './decoded-messages.ts'
+import { readMessageRecord } from '../segments/record.ts'
+import type { RecordSource } from './record-source.ts'
+import type { SegmentFiles } from '../segments/segment-files.ts'
+import type { SegmentIndexes } from '../segments/segment-indexes.ts'
+import type { SegmentIndex } from '../segments/segment-index.ts'
+import { messagesBetween, segmentFrom } from '../segments/segment.ts'
+import type { Segment } from '../segments/segment.ts'
+
+/** Blocks read for one call of `read`: 4 MiB. Where partitions are interleaved, few of a block's records are of the one that is read. */
+const MAXIMUM_BLOCKS = 64
+
+/** The log as its readers see it. */
+export interface ReadableLog {
+  /** Ascending; the last one may be written to. */
+  readonly segments: readonly Segment[]
+  /** By partition: behind the last committed message. */
+  readonly tails: Float64Array
+  readonly indexes: SegmentIndexes
+  readonly files: SegmentFiles
+  readonly cache: BlockCache
+  readonly source: RecordSource
+  readonly decoded: DecodedMessages
+  readonly log: Log
+}
+
+/** What has to be read first. */
+interface Missing {
+  readonly segment: Segment
+  /** Undefined: its index. */
+  readonly blocks: readonly number[] | undefined
+}
+
+const NOTHING_HELD: Blocks = new Map()
+
+export class LogReader {
+  readonly #log: ReadableLog
+  readonly #damaged = new Set<number>()
+
+  constructor(log: ReadableLog) {
+    this.#log = log
+  }
+
+  /** As `Engine.read`. Rejects with what the disk says. */
+  read(partition: number, from: number, maximumMessages: number): ReadResult | Promise<ReadResult> {
+    const tail = this.#log.tails[partition] as number
+    const result = this.#attempt(partition, from, tail, maximumMessages, NOTHING_HELD)
+    return 'segment' in result ? this.#readFromDisk(partition, from, maximumMessages, result) : result
+  }
+
+  /** Reads the blocks of a segment, in addition to those that are held. */
+  async fetch(segment: Segment, blocks: readonly number[], held: Map<number, Buffer>): Promise<void> {
+    const { cache, files } = this.#log
+    const completeBytes = segment.isSealed ? Infinity : segment.length
+    const loaded = await files.use(segment.number, (file) => cache.load(segment.number, blocks, file, completeBytes))
+    for (const [key, bytes] of loaded) held.set(key, bytes)
+  }
+
+  /** Logs, once for each segment, that records of it can't be read. */
+  noteDamage(segment: Segment, position: number): void {
+    if (this.#damaged.has(segment.number)) return
+    this.#damaged.add(segment.number)
+    this.#log.log.error({ segment: segment.number, position }, 'log.record_damaged')
+  }
+
+  async #readFromDisk(partition: number, from: number, maximumMessages: number, first: Missing): Promise<ReadResult> {
+    // Fixed, so that all that is looked for is in the files by now.
+    const tail = this.#log.tails[partition] as number
+    const held = new Map<number, Buffer>()
+    let missing = first
+    for (;;) {
+      const { segment, blocks } = missing
+      try {
+        if (blocks === undefined) await this.#log.indexes.load(segment)
+        else await this.fetch(segment, blocks, held)
+      } catch (error) {
+        // Retention may have taken it meanwhile.
+        if (this.#log.segments.includes(segment)) throw error
+      }
+      const result = this.#attempt(partition, from, tail, maximumMessages, held)
+      if (!('segment' in result)) return result
+      missing = result
+    }
+  }
+
+  #attempt(partition: number, from: number, tail: number, maximumMessages: number, held: Blocks): ReadResult | Missing {
+    const { segments, indexes } = this.#log
+    let offset = from
+    while (offset < tail) {
+      const place = segmentFrom(segments, partition, offset)
+      if (place === -1) break
+      const segment = segments[place] as Segment
+      const index = indexes.find(segment)
+      if (index === undefined) return { segment, blocks: undefined }
+      const start = Math.max(offset, segment.base(partition))
+      const stop = Math.min(segment.end(partition), tail)
+      const run = this.#run(segment, index, { partition, start, stop, maximumMessages }, held)
+      if ('segment' in run) return run
+      const [first] = run.messages
+      if (first !== undefined) return { ...run, lost: messagesBetween(from, first.offset) }
+      // Nothing in it can be read any more.
+      offset = stop
+    }
+    return { messages: [], offsets: [], next: tail, lost: messagesBetween(from, tail) }
+  }
+
+  #run(
+    segment: Segment,
+    index: SegmentIndex,
+    range: {
+      readonly partition: number
+      readonly start: number
+      readonly stop: number
+      readonly maximumMessages: number
+    },
+    held: Blocks,
+  ): { messages: Message[]; offsets: number[]; next: number } | Missing {
+    const { decoded, source } = this.#log
+    const { partition, start, stop, maximumMessages } = range
+    const messages: Message[] = []
+    const offsets: number[] = []
+    let offset = start
+    for (; offset < stop && messages.length < maximumMessages; offset += 1) {
+      let message = decoded.get(partition, offset)
+      if (message === undefined) {
+        const position = index.position(partition, offset)
+        const located = position === -1 ? undefined : source.locate(segment, position, held)
+        if (located === undefined) {
+          if (position !== -1) this.noteDamage(segment, position)
+          // The next read begins here, and tells how many are lost.
+          if (messages.length > 0) break
+          continue
+        }
+        if ('missing' in located) {
+          if (messages.length > 0) break
+          const ahead = positionsOf(index, partition, offset, Math.min(stop, offset + maximumMessages))
+          const blocks = source.missingFrom(segment, ahead, held, MAXIMUM_BLOCKS)
+          return { segment, blocks: ascending([...located.missing, ...blocks]) }
+        }
+        message = readMessageRecord(located.bytes, located.start)
+        decoded.add(message)
+      }
+      messages.push(message)
+      offsets.push(offset)
+    }
+    return { messages, offsets, next: offset }
+  }
+}
+
+function* positionsOf(index: SegmentIndex, partition: number, from: number, to: number): Generator<number> {
+  for (let offset = from; offset < to; offset += 1) {
+    const position = index.position(partition, offset)
+    if (position !== -1) yield position
+  }
+}
+
+function ascending(blocks: readonly number[]): number[] {
+  return [...new Set(blocks)].toSorted((one, other) => one - other)
+}

@@ -1,0 +1,178 @@
+/** Reads of the log apart from all who follow it: history, by branch of topics and time. The index says what is worth reading. */
+import type { ScanQuery, ScanResult } from '../../broker/engine.ts'
+import type { Message } from '../../broker/message.ts'
+import type { LogReader, ReadableLog } from './log-reader.ts'
+import { readMessageRecord, topicNameOfRecord } from '../segments/record.ts'
+import type { SegmentIndex } from '../segments/segment-index.ts'
+import type { Segment } from '../segments/segment.ts'
+import { branchesWithPrefix } from '../segments/topic-branch.ts'
+
+/** Bounds on the work of one call, so that a question about little in much neither holds up the event loop nor reads the whole disk. */
+const MAXIMUM_EXAMINED = 200_000
+const MAXIMUM_INDEX_LOADS = 8
+const MAXIMUM_BLOCKS = 1_024
+/** Records read for a call beside those that it returns: what `accepts` refuses, and equal bits of unequal names. */
+const MAXIMUM_REFUSED = 4_096
+/** Records looked up together. */
+const BATCH = 512
+/** Blocks read together: 4 MiB. */
+const BLOCKS_TOGETHER = 64
+
+interface Candidate {
+  readonly offset: number
+  readonly position: number
+}
+
+/** As `Engine.scan`. Rejects with what the disk says. */
+export async function scanLog(log: ReadableLog, reader: LogReader, query: ScanQuery): Promise<ScanResult> {
+  return await new Scan(log, reader, query).run()
+}
+
+class Scan {
+  readonly #log: ReadableLog
+  readonly #reader: LogReader
+  readonly #query: ScanQuery
+  readonly #isForward: boolean
+  readonly #mask: number
+  readonly #bits: number
+  readonly #fromMs: number
+  readonly #toMs: number
+  readonly #found: Message[] = []
+  #examined = 0
+  #indexLoads = 0
+  #blocks = 0
+  #refused = 0
+
+  constructor(log: ReadableLog, reader: LogReader, query: ScanQuery) {
+    this.#log = log
+    this.#reader = reader
+    this.#query = query
+    this.#isForward = query.direction === 'oldest first'
+    const { mask, bits } = branchesWithPrefix(query.topicPrefix)
+    this.#mask = mask
+    this.#bits = bits
+    this.#fromMs = query.fromMs ?? -Infinity
+    this.#toMs = query.toMs ?? Infinity
+  }
+
+  async run(): Promise<ScanResult> {
+    const { partition, afterOffset } = this.#query
+    // The log may change while blocks are read: what is asked for is what it is now.
+    const segments = this.#isForward ? [...this.#log.segments] : this.#log.segments.toReversed()
+    const tail = this.#log.tails[partition] as number
+    for (const segment of segments) {
+      let low = segment.base(partition)
+      let high = Math.min(segment.end(partition), tail)
+      if (afterOffset !== undefined && this.#isForward) low = Math.max(low, afterOffset + 1)
+      if (afterOffset !== undefined && !this.#isForward) high = Math.min(high, afterOffset)
+      if (low >= high || segment.firstMs >= this.#toMs || segment.lastMs < this.#fromMs) continue
+      try {
+        const page = await this.#pageUpTo(segment, low, high)
+        if (page !== undefined) return page
+      } catch (error) {
+        // Retention may have taken it meanwhile.
+        if (this.#log.segments.includes(segment)) throw error
+      }
+    }
+    return { messages: this.#found, more: false, nextAfterOffset: undefined }
+  }
+
+  /** Goes through a segment; answers the page when it is full or the work is done. */
+  async #pageUpTo(segment: Segment, low: number, high: number): Promise<ScanResult | undefined> {
+    let index = this.#log.indexes.find(segment)
+    if (index === undefined) {
+      if (this.#indexLoads === MAXIMUM_INDEX_LOADS) return this.#page(this.#isForward ? low - 1 : high)
+      this.#indexLoads += 1
+      index = await this.#log.indexes.load(segment)
+    }
+    const stoppedAt = await this.#scanSegment(segment, index, low, high)
+    if (this.#found.length > this.#query.maximumMessages) return this.#page(undefined)
+    return stoppedAt === undefined ? undefined : this.#page(stoppedAt)
+  }
+
+  /** Answers where the scan goes on when its share of work is done. */
+  async #scanSegment(segment: Segment, index: SegmentIndex, low: number, high: number): Promise<number | undefined> {
+    const { partition, maximumMessages } = this.#query
+    const entries = index.partition(partition)
+    if (entries === undefined) return undefined
+    const step = this.#isForward ? 1 : -1
+    let offset = this.#isForward ? low : high - 1
+    const isWithin = (): boolean => offset >= low && offset < high
+    while (isWithin()) {
+      const wanted = Math.min(BATCH, maximumMessages + 1 - this.#found.length)
+      const candidates: Candidate[] = []
+      for (; isWithin() && candidates.length < wanted && this.#examined < MAXIMUM_EXAMINED; offset += step) {
+        this.#examined += 1
+        const at = offset - entries.base
+        if (at < 0 || at >= entries.length) continue
+        if (((entries.branches[at] as number) & this.#mask) >>> 0 !== this.#bits) continue
+        const ownedAtMs = index.ownedAtMs(entries, at)
+        if (ownedAtMs < this.#fromMs || ownedAtMs >= this.#toMs) continue
+        const position = index.position(partition, offset)
+        if (position !== -1) candidates.push({ offset, position })
+      }
+      await this.#readAll(segment, candidates)
+      if (this.#found.length > maximumMessages) return undefined
+      if (this.#isSpent() && isWithin()) return offset - step
+    }
+    return this.#isSpent() ? offset - step : undefined
+  }
+
+  async #readAll(segment: Segment, candidates: readonly Candidate[]): Promise<void> {
+    const { source } = this.#log
+    const held = new Map<number, Buffer>()
+    for (let at = 0; at < candidates.length;) {
+      const located = source.locate(segment, (candidates[at] as Candidate).position, held)
+      if (located !== undefined && 'missing' in located) {
+        const ahead = candidates.slice(at).map(({ position }) => position)
+        const blocks = new Set([...located.missing, ...source.missingFrom(segment, ahead, held, BLOCKS_TOGETHER)])
+        this.#blocks += blocks.size
+        await this.#reader.fetch(
+          segment,
+          [...blocks].toSorted((one, other) => one - other),
+          held,
+        )
+        continue
+      }
+      if (located === undefined) this.#reader.noteDamage(segment, (candidates[at] as Candidate).position)
+      else this.#judge(located.bytes, located.start)
+      at += 1
+    }
+  }
+
+  #judge(bytes: Buffer, start: number): void {
+    const { topicPrefix, accepts } = this.#query
+    const topicName = topicNameOfRecord(bytes, start)
+    if (topicName.startsWith(topicPrefix) && (accepts?.(topicName) ?? true)) {
+      this.#found.push(readMessageRecord(bytes, start))
+    } else this.#refused += 1
+  }
+
+  #isSpent(): boolean {
+    return this.#examined >= MAXIMUM_EXAMINED || this.#refused >= MAXIMUM_REFUSED || this.#blocks >= MAXIMUM_BLOCKS
+  }
+
+  #page(stoppedAt: number | undefined): ScanResult {
+    const { maximumMessages } = this.#query
+    const messages = this.#found.slice(0, maximumMessages)
+    return { messages, more: true, nextAfterOffset: stoppedAt ?? messages.at(-1)?.offset }
+  }
+}
+
+/** As `Engine.offsetAt`: from the newest segment back to the first message that is older than the time. */
+export async function offsetAtTime(log: ReadableLog, partition: number, timeMs: number): Promise<number> {
+  let offset = log.tails[partition] as number
+  for (const segment of log.segments.toReversed()) {
+    if (!segment.has(partition)) continue
+    if (segment.firstMs < timeMs) {
+      const index = await log.indexes.load(segment)
+      const entries = index.partition(partition)
+      if (entries === undefined) continue
+      for (let at = entries.length - 1; at >= 0; at -= 1) {
+        if (index.ownedAtMs(entries, at) < timeMs) return Math.max(entries.base + at + 1, 0)
+        offset = entries.base + at
+      }
+    } else offset = segment.base(partition)
+  }
+  return offset
+}

@@ -1,0 +1,15 @@
+import type { EngineUsage } from '../../broker/engine.ts'
+import { messagesBetween } from '../segments/segment.ts'
+import type { Segment } from '../segments/segment.ts'
+
+/** What the segments hold together, oldest first. */
+export function usageOf(segments: readonly Segment[]): EngineUsage {
+  let messages = 0
+  let bytes = 0
+  for (const { bases, ends, length } of segments) {
+    for (const [partition, base] of bases.entries()) messages += messagesBetween(base, ends[partition] as number)
+    bytes += length
+  }
+  const oldestAtMs = segments.find(({ firstMs }) => firstMs !== Infinity)?.firstMs
+  return { messages, bytes, oldestAtMs }
+}

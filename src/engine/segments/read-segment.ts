@@ -1,0 +1,59 @@
+/** Reads all records of a segment: what is whole, and what is lost of it. */
+import type { DiskFile } from '../ports/disk.ts'
+import { KIND_MESSAGE, kindOf, placeOfRecord } from './record.ts'
+import type { ScanOutcome } from './scan-records.ts'
+import { buildIndex } from './segment-indexes.ts'
+import { segmentHeaderBytes } from './segment-header.ts'
+import { SegmentIndex } from './segment-index.ts'
+import type { Segment } from './segment.ts'
+
+export interface SegmentReading extends ScanOutcome {
+  readonly index: SegmentIndex
+  readonly records: number
+  readonly messages: number
+  /** Between which times the messages in damaged bytes were taken, ms since 1970, as far as their neighbours tell; undefined: nothing is damaged in between. */
+  readonly betweenMs: readonly [from: number, to: number] | undefined
+  /** When the last of its messages was taken. */
+  readonly lastMs: number
+}
+
+/** Reads the first `segment.length` bytes; notes the times of messages in the segment. Throws as `scanRecords`. */
+export async function readSegment(
+  file: DiskFile,
+  segment: Segment,
+  visit: (bytes: Buffer, start: number, position: number) => void,
+): Promise<SegmentReading> {
+  const index = new SegmentIndex(segment.bases.length, segment.createdAtMs)
+  let expected = segmentHeaderBytes(segment.bases.length)
+  let records = 0
+  let messages = 0
+  let lastMs = segment.createdAtMs
+  let fromMs: number | undefined
+  let toMs = -Infinity
+  let isBehindDamage = false
+  const outcome = await buildIndex(file, segment, index, (bytes, start, position, length) => {
+    records += 1
+    if (position !== expected) {
+      fromMs ??= lastMs
+      isBehindDamage = true
+    }
+    expected = position + length
+    if (kindOf(bytes, start) === KIND_MESSAGE) {
+      messages += 1
+      lastMs = placeOfRecord(bytes, start).ownedAtMs
+      if (isBehindDamage) toMs = lastMs
+      isBehindDamage = false
+    }
+    visit(bytes, start, position)
+  })
+  if (isBehindDamage) toMs = Math.max(toMs, lastMs)
+  return { ...outcome, index, records, messages, lastMs, betweenMs: fromMs === undefined ? undefined : [fromMs, toMs] }
+}
+
+/** Where the messages of each partition end that the index has, and behind them, where it begins where it has none. */
+export function endsOf(index: SegmentIndex, bases: Float64Array): Float64Array {
+  return bases.map((base, partition) => {
+    const entries = index.partition(partition)
+    return entries === undefined ? base : Math.max(base, entries.base + entries.length)
+  })
+}

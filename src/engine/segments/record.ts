@@ -1,0 +1,337 @@
+/**
+ * The records of the log: what lies in its segments and in the snapshots of the state. Integers and floating point numbers are
+ * little-endian.
+ *
+ *     0   uint32   length: bytes behind the CRC
+ *     4   uint32   CRC-32 of those bytes, begun with the seal of the log
+ *     8   uint8    version of the record
+ *     9   uint8    kind: 1 a message, 2 changes of state, 3 the end of a snapshot
+ *
+ * A message, with the changes that are owned together with it:
+ *
+ *     10  uint8    flags: QoS (2 bits), RETAIN 4, expires 8, has properties 16, has changes 32
+ *     11  uint16   partition
+ *     13  float64  offset
+ *     21  float64  when the log took it, ms since 1970
+ *     29  uint16   bytes of the Topic Name
+ *     31  uint32   bytes of the publisher's key
+ *     35           Topic Name; publisher's key; [float64 expiry]; [uint32 length, properties as in PUBLISH]; [uint32 length, changes];
+ *                  payload
+ *
+ * The seal is a random number that no tenant knows. Without it, a payload could hold bytes that look like a whole record, and a reader that looks for
+ * the next record behind damage would take them for one. A log of version 1 has the seal 0.
+ *
+ * Changes, one behind the other: uint8 1 with a new value or 0 forgotten, uint32 bytes of the key, key, [uint32 bytes of the value, value].
+ */
+import assert from 'node:assert'
+import { crc32 } from 'node:zlib'
+import type { StateChange } from '../../broker/engine.ts'
+import { Message } from '../../broker/message.ts'
+import { PacketCursor } from '../../mqtt/packet-cursor.ts'
+import { PacketWriter } from '../../mqtt/packet-writer.ts'
+import type { MessageProperties, QoS } from '../../mqtt/packet.ts'
+import { decodeProperties, propertiesSize, writeProperties } from '../../mqtt/properties.ts'
+import { TopicNameCache } from '../../mqtt/topic-name-cache.ts'
+import { hasWildcard } from '../../mqtt/topic-name.ts'
+
+/** The version that this program writes; it reads this one and all before. */
+const RECORD_VERSION = 1
+/** Bytes of the length and the CRC. */
+export const PREFIX_BYTES = 8
+/** The shortest record: its version and kind alone. */
+export const SMALLEST_RECORD_BYTES = PREFIX_BYTES + 2
+
+export const KIND_MESSAGE = 1
+export const KIND_CHANGES = 2
+export const KIND_END = 3
+
+const RETAIN = 4
+const EXPIRES = 8
+const HAS_PROPERTIES = 16
+const HAS_CHANGES = 32
+const MESSAGE_HEAD_BYTES = 35
+
+/** One for all logs of the process: the same devices publish to the same topics, and their publishers have the same keys. */
+const knownTexts = new TopicNameCache()
+
+/** Where a message comes to stand. */
+export interface Place {
+  readonly partition: number
+  readonly offset: number
+  readonly ownedAtMs: number
+}
+
+/** A record of a newer version than this program's. */
+export class NewerRecordError extends Error {
+  readonly code = 'newer_format'
+
+  constructor(version: number) {
+    super(
+      `it holds records of version ${version}, written by a newer Fieldgate; this one reads versions up to ${RECORD_VERSION}`,
+    )
+  }
+}
+
+/** Bytes that the message's record takes at most, so that room can be made before it is written. Throws RangeError for properties that could not be read again. */
+export function messageRecordBound(message: Message, changes: readonly StateChange[] | undefined): number {
+  const texts = 3 * (message.topicName.length + message.publisherKey.length)
+  const properties = message.properties === undefined ? 0 : propertiesBound(message.properties)
+  return MESSAGE_HEAD_BYTES + 16 + texts + properties + changesBound(changes) + message.payload.length
+}
+
+/** Bytes that a record of changes takes at most. */
+export function changesRecordBound(changes: readonly StateChange[]): number {
+  return SMALLEST_RECORD_BYTES + changesBound(changes)
+}
+
+/** Writes the message's record at the place in the buffer, which has room for `messageRecordBound`; answers where it ends. The payload is copied. */
+export function writeMessageRecord(
+  bytes: Buffer,
+  start: number,
+  message: Message,
+  place: Place,
+  changes: readonly StateChange[] | undefined,
+  seal: number,
+): number {
+  const { payload, properties, expiresAtMs } = message
+  let flags = message.qos | (message.retain ? RETAIN : 0)
+  let at = start + MESSAGE_HEAD_BYTES
+  const topicBytes = bytes.write(message.topicName, at)
+  assert(topicBytes <= 0xffff, 'a Topic Name has at most 65,535 bytes')
+  at += topicBytes
+  const keyBytes = bytes.write(message.publisherKey, at)
+  at += keyBytes
+  if (expiresAtMs !== Infinity) {
+    flags |= EXPIRES
+    at = bytes.writeDoubleLE(expiresAtMs, at)
+  }
+  if (properties !== undefined) {
+    flags |= HAS_PROPERTIES
+    at = writeMessageProperties(bytes, at, properties)
+  }
+  if (changes !== undefined && changes.length > 0) {
+    flags |= HAS_CHANGES
+    const end = writeChanges(bytes, at + 4, changes)
+    bytes.writeUInt32LE(end - at - 4, at)
+    at = end
+  }
+  payload.copy(bytes, at)
+  at += payload.length
+  bytes[start + 10] = flags
+  bytes.writeUInt16LE(place.partition, start + 11)
+  bytes.writeDoubleLE(place.offset, start + 13)
+  bytes.writeDoubleLE(place.ownedAtMs, start + 21)
+  bytes.writeUInt16LE(topicBytes, start + 29)
+  bytes.writeUInt32LE(keyBytes, start + 31)
+  return finishRecord(bytes, start, at, KIND_MESSAGE, seal)
+}
+
+/** Writes a record of changes, all of one group, at the place in the buffer; answers where it ends. */
+export function writeChangesRecord(
+  bytes: Buffer,
+  start: number,
+  changes: readonly StateChange[],
+  seal: number,
+): number {
+  return finishRecord(bytes, start, writeChanges(bytes, start + SMALLEST_RECORD_BYTES, changes), KIND_CHANGES, seal)
+}
+
+/** The end of a snapshot: behind it the file holds no more. */
+export interface SnapshotEnd {
+  /** Entries of the whole snapshot. */
+  readonly entries: number
+  /** By partition: behind the last message when the snapshot was begun. Empty in a snapshot of version 1. */
+  readonly tails: Float64Array
+}
+
+/** Bytes of the record of an end. */
+export function endRecordBytes(partitions: number): number {
+  return SMALLEST_RECORD_BYTES + 8 + 8 * partitions
+}
+
+/** Writes the end of a snapshot at the place in the buffer; answers where the record ends. */
+export function writeEndRecord(bytes: Buffer, start: number, { entries, tails }: SnapshotEnd, seal: number): number {
+  let at = bytes.writeDoubleLE(entries, start + SMALLEST_RECORD_BYTES)
+  for (const tail of tails) at = bytes.writeDoubleLE(tail, at)
+  return finishRecord(bytes, start, at, KIND_END, seal)
+}
+
+/** The end of a snapshot whose record begins there. */
+export function readEndRecord(bytes: Buffer, start: number): SnapshotEnd {
+  const from = start + SMALLEST_RECORD_BYTES
+  const end = start + PREFIX_BYTES + bytes.readUInt32LE(start)
+  const length = Math.floor((end - from - 8) / 8)
+  const tails = Float64Array.from({ length }, (_, index) => bytes.readDoubleLE(from + 8 + 8 * index))
+  return { entries: bytes.readDoubleLE(from), tails }
+}
+
+/**
+ * Looks for a whole, valid record at the place. Answers its bytes; 0 when there is none; or, as a negative number, the bytes that must be there to tell. Throws
+ * `NewerRecordError` for a valid one of a newer version.
+ */
+export function checkRecord(bytes: Buffer, start: number, end: number, maximumBytes: number, seal: number): number {
+  if (end - start < SMALLEST_RECORD_BYTES) return -SMALLEST_RECORD_BYTES
+  const length = bytes.readUInt32LE(start)
+  if (length < 2 || length + PREFIX_BYTES > maximumBytes) return 0
+  const kind = bytes[start + 9] as number
+  if (kind < KIND_MESSAGE || kind > KIND_END) return 0
+  if (end - start < length + PREFIX_BYTES) return -(length + PREFIX_BYTES)
+  const body = bytes.subarray(start + PREFIX_BYTES, start + PREFIX_BYTES + length)
+  if (crc32(body, seal) !== bytes.readUInt32LE(start + 4)) return 0
+  const version = bytes[start + 8] as number
+  if (version > RECORD_VERSION) throw new NewerRecordError(version)
+  return length + PREFIX_BYTES
+}
+
+export function kindOf(bytes: Buffer, start: number): number {
+  return bytes[start + 9] as number
+}
+
+/** The place of the message whose record begins there. */
+export function placeOfRecord(bytes: Buffer, start: number): Place {
+  return {
+    partition: bytes.readUInt16LE(start + 11),
+    offset: bytes.readDoubleLE(start + 13),
+    ownedAtMs: bytes.readDoubleLE(start + 21),
+  }
+}
+
+/** The Topic Name of the message whose record begins there. */
+export function topicNameOfRecord(bytes: Buffer, start: number): string {
+  const at = start + MESSAGE_HEAD_BYTES
+  return readText(bytes, at, at + bytes.readUInt16LE(start + 29))
+}
+
+/** The message whose record begins there. Its memory is its own: nothing is left of the buffer in it. */
+export function readMessageRecord(bytes: Buffer, start: number): Message {
+  const end = start + PREFIX_BYTES + bytes.readUInt32LE(start)
+  const flags = bytes[start + 10] as number
+  let at = start + MESSAGE_HEAD_BYTES
+  const topicEnd = at + bytes.readUInt16LE(start + 29)
+  const topicName = readText(bytes, at, topicEnd)
+  at = topicEnd + bytes.readUInt32LE(start + 31)
+  const publisherKey = readText(bytes, topicEnd, at)
+  let expiresAtMs = Infinity
+  if ((flags & EXPIRES) !== 0) {
+    expiresAtMs = bytes.readDoubleLE(at)
+    at += 8
+  }
+  let properties: MessageProperties | undefined
+  if ((flags & HAS_PROPERTIES) !== 0) {
+    const from = at + 4
+    at = from + bytes.readUInt32LE(at)
+    properties = readMessageProperties(bytes, from, at)
+  }
+  if ((flags & HAS_CHANGES) !== 0) at += 4 + bytes.readUInt32LE(at)
+  const payload = Buffer.from(bytes.subarray(at, end))
+  const qos = (flags & 3) as QoS
+  const retain = (flags & RETAIN) !== 0
+  const message = new Message({ topicName, payload, qos, retain, properties, publisherKey }, expiresAtMs)
+  message.partition = bytes.readUInt16LE(start + 11)
+  message.offset = bytes.readDoubleLE(start + 13)
+  message.ownedAtMs = bytes.readDoubleLE(start + 21)
+  return message
+}
+
+/** The changes of state in the record that begins there, if any; the values are copies. */
+export function changesOfRecord(bytes: Buffer, start: number): StateChange[] {
+  const end = start + PREFIX_BYTES + bytes.readUInt32LE(start)
+  const kind = kindOf(bytes, start)
+  if (kind === KIND_CHANGES) return readChanges(bytes, start + SMALLEST_RECORD_BYTES, end)
+  const flags = bytes[start + 10] as number
+  if (kind !== KIND_MESSAGE || (flags & HAS_CHANGES) === 0) return []
+  let at = start + MESSAGE_HEAD_BYTES + bytes.readUInt16LE(start + 29) + bytes.readUInt32LE(start + 31)
+  if ((flags & EXPIRES) !== 0) at += 8
+  if ((flags & HAS_PROPERTIES) !== 0) at += 4 + bytes.readUInt32LE(at)
+  return readChanges(bytes, at + 4, at + 4 + bytes.readUInt32LE(at))
+}
+
+function finishRecord(bytes: Buffer, start: number, end: number, kind: number, seal: number): number {
+  bytes[start + 8] = RECORD_VERSION
+  bytes[start + 9] = kind
+  bytes.writeUInt32LE(end - start - PREFIX_BYTES, start)
+  bytes.writeUInt32LE(crc32(bytes.subarray(start + PREFIX_BYTES, end), seal), start + 4)
+  return end
+}
+
+function writeMessageProperties(bytes: Buffer, start: number, properties: MessageProperties): number {
+  const size = propertiesSize('publish', properties)
+  // The writer makes a packet; only what stands behind its fixed header is wanted.
+  const writer = new PacketWriter(0, 4 + size)
+  const from = writer.position
+  writeProperties(writer, 'publish', properties, size)
+  const length = writer.position - from
+  bytes.writeUInt32LE(length, start)
+  writer.bytes.copy(bytes, start + 4, from, writer.position)
+  return start + 4 + length
+}
+
+function readMessageProperties(bytes: Buffer, start: number, end: number): MessageProperties | undefined {
+  const cursor = new PacketCursor()
+  cursor.packetType = 'publish'
+  cursor.bytes = bytes
+  cursor.position = start
+  cursor.end = end
+  const properties = decodeProperties(cursor, 'publish')
+  const correlationData = properties?.correlationData
+  return correlationData === undefined ? properties : { ...properties, correlationData: Buffer.from(correlationData) }
+}
+
+function propertiesBound(properties: MessageProperties): number {
+  const { responseTopic } = properties
+  // Only of a message that the service made itself; stored, it would stop all readers of its partition.
+  if (responseTopic !== undefined && (responseTopic === '' || hasWildcard(responseTopic))) {
+    throw new RangeError('the Response Topic is no Topic Name')
+  }
+  return 16 + propertiesSize('publish', properties)
+}
+
+function changesBound(changes: readonly StateChange[] | undefined): number {
+  let bound = 4
+  if (changes !== undefined) {
+    for (const { key, value } of changes) bound += 9 + 3 * key.length + (value?.length ?? 0)
+  }
+  return bound
+}
+
+function writeChanges(bytes: Buffer, start: number, changes: readonly StateChange[]): number {
+  let at = start
+  for (const { key, value } of changes) {
+    bytes[at] = value === undefined ? 0 : 1
+    const keyBytes = bytes.write(key, at + 5)
+    bytes.writeUInt32LE(keyBytes, at + 1)
+    at += 5 + keyBytes
+    if (value === undefined) continue
+    at = bytes.writeUInt32LE(value.length, at)
+    at += value.copy(bytes, at)
+  }
+  return at
+}
+
+function readChanges(bytes: Buffer, start: number, end: number): StateChange[] {
+  const changes: StateChange[] = []
+  let at = start
+  while (at < end) {
+    const hasValue = bytes[at] === 1
+    const keyEnd = at + 5 + bytes.readUInt32LE(at + 1)
+    const key = bytes.toString('utf8', at + 5, keyEnd)
+    at = keyEnd
+    if (!hasValue) {
+      changes.push({ key, value: undefined })
+      continue
+    }
+    const valueEnd = at + 4 + bytes.readUInt32LE(at)
+    changes.push({ key, value: Buffer.from(bytes.subarray(at + 4, valueEnd)) })
+    at = valueEnd
+  }
+  return changes
+}
+
+function readText(bytes: Buffer, start: number, end: number): string {
+  if (start === end) return ''
+  const known = knownTexts.find(bytes, start, end)
+  if (known !== undefined) return known
+  const text = bytes.toString('utf8', start, end)
+  knownTexts.remember(text, bytes, start, end)
+  return text
+}

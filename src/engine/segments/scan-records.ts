@@ -1,0 +1,161 @@
+/** Goes through the records of a file from one end to the other, and looks for the next whole one behind what is damaged. */
+import { readDespiteErrors } from '../ports/disk.ts'
+import type { DiskFile } from '../ports/disk.ts'
+import { PREFIX_BYTES, SMALLEST_RECORD_BYTES, checkRecord } from './record.ts'
+
+/** Read at a time; a longer record is read with as much as it needs. */
+const WINDOW_BYTES = 4_194_304
+/** Stretches that are listed; what is damaged in more places is counted alone. */
+const MAXIMUM_STRETCHES = 1_000
+/**
+ * Bytes whose checksum is computed in search of the next record. Damaged bytes, or a payload made for it, can look like the heads of a million long
+ * records: beyond the budget only short ones are tried, so that a start ends.
+ */
+const SEARCH_BUDGET_BYTES = 4_294_967_296
+const SHORT_RECORD_BYTES = 4_096
+
+/** A record where it lies in memory; gone when the visit is over. */
+export interface VisitedRecord {
+  readonly bytes: Buffer
+  /** Where it begins in `bytes`. */
+  readonly start: number
+  /** Where it begins in the file. */
+  readonly position: number
+  /** All its bytes. */
+  readonly length: number
+}
+
+/** Bytes of a file that are no record, from one position up to another. */
+export interface Stretch {
+  readonly from: number
+  readonly to: number
+}
+
+export interface ScanOutcome {
+  /** Where the last whole record ends; what is behind it, up to the end of the range, is no record. */
+  readonly end: number
+  /** What is no record though a whole one stands behind it, ascending; the first 1,000. */
+  readonly stretches: readonly Stretch[]
+  /** All of these. */
+  readonly damages: number
+  /** Their bytes. */
+  readonly damagedBytes: number
+}
+
+/**
+ * Visits the whole records between two positions, in order; what is none is passed over. Throws `NewerRecordError`, and what the disk throws but for bytes
+ * that it can't read, which count as damaged.
+ */
+export async function scanRecords(
+  file: DiskFile,
+  range: { readonly from: number; readonly to: number },
+  seal: number,
+  visit: (record: VisitedRecord) => void,
+): Promise<ScanOutcome> {
+  const { from } = range
+  const to = Math.min(range.to, await file.size())
+  const window = new Window(file, from, to)
+  const stretches: Stretch[] = []
+  let position = from
+  let end = from
+  let damages = 0
+  let damagedBytes = 0
+  let isInDamage = false
+  let budget = SEARCH_BUDGET_BYTES
+  while (position < to) {
+    let found: number
+    if (isInDamage) {
+      const candidate = window.candidateBytes(position)
+      const isTried = budget > 0 || candidate <= SHORT_RECORD_BYTES
+      budget -= candidate
+      found = isTried ? window.check(position, seal) : 0
+    } else found = window.check(position, seal)
+    if (found < 0 && (await window.reach(position, -found))) continue
+    if (found > 0) {
+      if (isInDamage) {
+        isInDamage = false
+        damages += 1
+        damagedBytes += position - end
+        if (stretches.length < MAXIMUM_STRETCHES) stretches.push({ from: end, to: position })
+      }
+      visit({ bytes: window.bytes, start: position - window.at, position, length: found })
+      position += found
+      end = position
+      continue
+    }
+    // Where the length is as it was, the next record stands right behind.
+    const next = isInDamage ? undefined : await nextByLength(file, window, { position, to }, seal)
+    isInDamage = true
+    position = next ?? position + 1
+  }
+  return { end, stretches, damages, damagedBytes }
+}
+
+/** True where a whole record begins at the first byte of the range. */
+export async function isRecordAt(file: DiskFile, { from, to }: Stretch, seal: number): Promise<boolean> {
+  const window = new Window(file, from, to)
+  for (let found = -SMALLEST_RECORD_BYTES; found < 0; found = window.check(from, seal)) {
+    if (!(await window.reach(from, -found))) return false
+  }
+  return window.check(from, seal) > 0
+}
+
+async function nextByLength(
+  file: DiskFile,
+  window: Window,
+  { position, to }: { readonly position: number; readonly to: number },
+  seal: number,
+): Promise<number | undefined> {
+  await window.reach(position, PREFIX_BYTES)
+  const next = position + window.candidateBytes(position)
+  if (next < position + SMALLEST_RECORD_BYTES || next + SMALLEST_RECORD_BYTES > to) return undefined
+  return (await isRecordAt(file, { from: next, to }, seal)) ? next : undefined
+}
+
+/** The part of a file that is in memory. */
+class Window {
+  bytes: Buffer
+  /** Where it begins in the file. */
+  at: number
+  readonly #file: DiskFile
+  readonly #to: number
+  #filled = 0
+
+  constructor(file: DiskFile, from: number, to: number) {
+    this.#file = file
+    this.#to = to
+    this.at = from
+    this.bytes = Buffer.allocUnsafeSlow(0)
+  }
+
+  /** As `checkRecord`; 0 where the range ends before a record could. */
+  check(position: number, seal: number): number {
+    const left = this.#to - position
+    if (left < SMALLEST_RECORD_BYTES) return 0
+    return checkRecord(this.bytes, position - this.at, this.#filled, left, seal)
+  }
+
+  /** The bytes that a record at the position would have; 0 where its length is not at hand. */
+  candidateBytes(position: number): number {
+    const start = position - this.at
+    return start + PREFIX_BYTES > this.#filled ? 0 : PREFIX_BYTES + this.bytes.readUInt32LE(start)
+  }
+
+  /** Reads on, so that so many bytes from the position on are at hand; false when there are no more to be had. */
+  async reach(position: number, wanted: number): Promise<boolean> {
+    const start = position - this.at
+    if (this.at + this.#filled >= this.#to || this.#filled - start >= wanted) return false
+    const size = Math.min(Math.max(WINDOW_BYTES, wanted), this.#to - position)
+    const larger = size > this.bytes.length ? Buffer.allocUnsafeSlow(size) : this.bytes
+    const kept = Math.max(0, this.#filled - start)
+    if (kept > 0) this.bytes.copy(larger, 0, start, this.#filled)
+    this.bytes = larger
+    this.#filled = kept
+    this.at = position
+    const room = Math.min(larger.length - this.#filled, this.#to - position - this.#filled)
+    const piece = larger.subarray(this.#filled, this.#filled + room)
+    const bytesRead = await readDespiteErrors(this.#file, [piece], position + this.#filled)
+    this.#filled += bytesRead
+    return bytesRead > 0
+  }
+}

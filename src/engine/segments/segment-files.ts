@@ -1,0 +1,70 @@
+/** The open files of the segments that are read: opened when needed, shared by their readers, bounded in number. */
+import type { Disk, DiskFile } from '../ports/disk.ts'
+import { segmentName } from './segment-header.ts'
+
+/** Files open at a time for reading, those in use beyond it not counted. Bounds descriptors. */
+const MAXIMUM_OPEN = 32
+
+interface OpenFile {
+  readonly opening: Promise<DiskFile>
+  users: number
+}
+
+export class SegmentFiles {
+  readonly #disk: Disk
+  readonly #directory: string
+  /** The least lately used first. */
+  readonly #files = new Map<number, OpenFile>()
+
+  constructor(disk: Disk, directory: string) {
+    this.#disk = disk
+    this.#directory = directory
+  }
+
+  /** Runs with the segment's file open. */
+  async use<Result>(segment: number, run: (file: DiskFile) => Promise<Result>): Promise<Result> {
+    const open: OpenFile = this.#files.get(segment) ?? {
+      opening: this.#disk.open(`${this.#directory}/${segmentName(segment)}`),
+      users: 0,
+    }
+    this.#files.delete(segment)
+    this.#files.set(segment, open)
+    open.users += 1
+    try {
+      return await run(await open.opening)
+    } catch (error) {
+      this.#files.delete(segment)
+      throw error
+    } finally {
+      open.users -= 1
+      if (open.users === 0 && this.#files.get(segment) !== open) await closeQuietly(open)
+      else await this.#closeBeyond(MAXIMUM_OPEN)
+    }
+  }
+
+  /** Closes the segment's file once nobody uses it. */
+  async forget(segment: number): Promise<void> {
+    const open = this.#files.get(segment)
+    this.#files.delete(segment)
+    if (open?.users === 0) await closeQuietly(open)
+  }
+
+  /** Closes all files that nobody uses. */
+  close(): Promise<void> {
+    return this.#closeBeyond(0)
+  }
+
+  async #closeBeyond(maximum: number): Promise<void> {
+    for (const [segment, open] of this.#files) {
+      if (this.#files.size <= maximum) return
+      if (open.users > 0) continue
+      this.#files.delete(segment)
+      await closeQuietly(open)
+    }
+  }
+}
+
+/** A file that was only read has nothing left to lose, and one that never opened nothing to close. */
+async function closeQuietly({ opening }: OpenFile): Promise<void> {
+  await opening.then((file) => file.close()).catch(() => {})
+}

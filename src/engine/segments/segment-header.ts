@@ -1,0 +1,137 @@
+/**
+ * The head of a segment, the file that the log is made of. It says where each partition goes on, so that tails outlive the segments that
+ * retention takes, and how far its predecessor is valid, so that what a failing disk left behind there is never read. Little-endian:
+ *
+ *     0   8 bytes  "FGATELOG"
+ *     8   uint16   version
+ *     10  uint16   partitions
+ *     12  uint32   CRC-32 of all that stands before and behind it
+ *     16  uint32   number of the segment
+ *     20  uint32   seal of the segment's records (record.ts)
+ *     24  float64  when it was begun, ms since 1970
+ *     32  float64  offsets that were skipped in each partition before it (after a restore), not lost
+ *     40  float64  number of the segment before it; -1: there was none
+ *     48  float64  bytes of that one that are valid
+ *     56  float64  when the first of its messages was taken, ms since 1970; Infinity: it has none
+ *     64  float64  when the last one was; -Infinity: it has none
+ *     72  float64  for each partition: the offset at which it goes on here
+ *
+ * Version 1 has the number as a float64 at 16 and the seal 0, and its CRC is of what stands behind alone.
+ */
+import { crc32 } from 'node:zlib'
+import { readDespiteErrors } from '../ports/disk.ts'
+import type { DiskFile } from '../ports/disk.ts'
+import { NewerRecordError } from './record.ts'
+
+const MAGIC = 'FGATELOG'
+const VERSION = 2
+const FIXED_BYTES = 72
+const CRC_FROM = 16
+
+/** What the segment before this one turned out to be. */
+export interface PreviousSegment {
+  readonly number: number
+  /** Valid bytes. */
+  readonly length: number
+  readonly firstMs: number
+  readonly lastMs: number
+}
+
+export interface SegmentHeader {
+  readonly number: number
+  readonly seal: number
+  readonly createdAtMs: number
+  readonly gap: number
+  readonly previous: PreviousSegment | undefined
+  /** By partition. */
+  readonly bases: Float64Array
+}
+
+/** Bytes of a head for so many partitions. */
+export function segmentHeaderBytes(partitions: number): number {
+  return FIXED_BYTES + 8 * partitions
+}
+
+/** `00000000000000000042.log`: the names sort as the numbers do. */
+export function segmentName(number: number): string {
+  return `${String(number).padStart(20, '0')}.log`
+}
+
+/** The index beside a segment. */
+export function indexName(number: number): string {
+  return `${String(number).padStart(20, '0')}.index`
+}
+
+/** The number of the segment that a file of this name is; undefined: it is none. */
+export function segmentNumberOf(name: string): number | undefined {
+  return /^\d{20}\.log$/.test(name) ? Number(name.slice(0, 20)) : undefined
+}
+
+/** The number of the segment whose index a file of this name is; undefined: it is none. */
+export function indexNumberOf(name: string): number | undefined {
+  return /^\d{20}\.index$/.test(name) ? Number(name.slice(0, 20)) : undefined
+}
+
+/** Writes the head at the place in the buffer; answers where it ends. */
+export function writeSegmentHeader(bytes: Buffer, start: number, header: SegmentHeader): number {
+  const { number, seal, createdAtMs, gap, previous, bases } = header
+  bytes.write(MAGIC, start, 'latin1')
+  bytes.writeUInt16LE(VERSION, start + 8)
+  bytes.writeUInt16LE(bases.length, start + 10)
+  bytes.writeUInt32LE(number, start + 16)
+  bytes.writeUInt32LE(seal, start + 20)
+  const fixed = [
+    createdAtMs,
+    gap,
+    previous?.number ?? -1,
+    previous?.length ?? 0,
+    previous?.firstMs ?? Infinity,
+    previous?.lastMs ?? -Infinity,
+  ]
+  let at = start + 24
+  for (const value of fixed) at = bytes.writeDoubleLE(value, at)
+  for (const base of bases) at = bytes.writeDoubleLE(base, at)
+  bytes.writeUInt32LE(checksumOf(bytes.subarray(start, at)), start + 12)
+  return at
+}
+
+/** The head of a segment's file, whatever its number of partitions; undefined when it is not whole and valid. Throws as `readSegmentHeader`. */
+export async function readAnySegmentHeader(file: DiskFile): Promise<SegmentHeader | undefined> {
+  const beginning = Buffer.alloc(CRC_FROM)
+  await readDespiteErrors(file, [beginning], 0)
+  const partitions = beginning.readUInt16LE(10)
+  const bytes = Buffer.alloc(segmentHeaderBytes(partitions))
+  const bytesRead = await readDespiteErrors(file, [bytes], 0)
+  return readSegmentHeader(bytes.subarray(0, bytesRead), partitions)
+}
+
+/** Reads the head at the beginning of a segment; undefined when it is not whole and valid. Throws `NewerRecordError` for a newer version's. */
+export function readSegmentHeader(bytes: Buffer, partitions: number): SegmentHeader | undefined {
+  if (bytes.length < CRC_FROM || bytes.toString('latin1', 0, 8) !== MAGIC) return undefined
+  const end = segmentHeaderBytes(partitions)
+  if (bytes.length < end || bytes.readUInt16LE(10) !== partitions) return undefined
+  const version = bytes.readUInt16LE(8)
+  const checksum = version === 1 ? crc32(bytes.subarray(CRC_FROM, end)) : checksumOf(bytes.subarray(0, end))
+  if (checksum !== bytes.readUInt32LE(12)) return undefined
+  if (version > VERSION) throw new NewerRecordError(version)
+  const bases = Float64Array.from({ length: partitions }, (_, index) => bytes.readDoubleLE(FIXED_BYTES + 8 * index))
+  const number = bytes.readDoubleLE(40)
+  const previous = {
+    number,
+    length: bytes.readDoubleLE(48),
+    firstMs: bytes.readDoubleLE(56),
+    lastMs: bytes.readDoubleLE(64),
+  }
+  return {
+    number: version === 1 ? bytes.readDoubleLE(16) : bytes.readUInt32LE(16),
+    seal: version === 1 ? 0 : bytes.readUInt32LE(20),
+    createdAtMs: bytes.readDoubleLE(24),
+    gap: bytes.readDoubleLE(32),
+    previous: number === -1 ? undefined : previous,
+    bases,
+  }
+}
+
+function checksumOf(head: Buffer): number {
+  return crc32(head.subarray(CRC_FROM), crc32(head.subarray(0, 12)))
+}

@@ -1,0 +1,144 @@
+/** The indexes of sealed segments: read from their files when they are needed, made again from the segment where that fails, bounded in memory. */
+import type { Log } from '../../broker/log.ts'
+import { codeOf, readWhole } from '../ports/disk.ts'
+import type { Disk, DiskFile } from '../ports/disk.ts'
+import { KIND_MESSAGE, kindOf, placeOfRecord, topicNameOfRecord } from './record.ts'
+import { scanRecords } from './scan-records.ts'
+import type { ScanOutcome } from './scan-records.ts'
+import type { SegmentFiles } from './segment-files.ts'
+import { indexName, segmentHeaderBytes, segmentName } from './segment-header.ts'
+import { SegmentIndex } from './segment-index.ts'
+import type { Segment } from './segment.ts'
+import { branchOf } from './topic-branch.ts'
+
+/** A jump of offsets within a segment that no damage explains: a forged or rotten record. Bounds what an index can grow to. */
+export const GREATEST_JUMP = 1_048_576
+
+export interface SegmentIndexesOptions {
+  readonly disk: Disk
+  readonly directory: string
+  readonly files: SegmentFiles
+  readonly log: Log
+  /** Memory of the indexes of sealed segments; the least lately used go first. */
+  readonly maximumBytes: number
+}
+
+export class SegmentIndexes {
+  readonly #options: SegmentIndexesOptions
+  /** Segments whose index is at hand, the least lately used first. */
+  readonly #loaded = new Set<Segment>()
+  readonly #loading = new Map<Segment, Promise<SegmentIndex>>()
+  #bytes = 0
+
+  constructor(options: SegmentIndexesOptions) {
+    this.#options = options
+  }
+
+  /** The segment's index, if it is at hand. */
+  find(segment: Segment): SegmentIndex | undefined {
+    if (segment.index !== undefined && this.#loaded.delete(segment)) this.#loaded.add(segment)
+    return segment.index
+  }
+
+  /** The segment's index. Rejects with what the disk says when the segment itself can't be read. */
+  async load(segment: Segment): Promise<SegmentIndex> {
+    const index = this.find(segment)
+    if (index !== undefined) return index
+    let loading = this.#loading.get(segment)
+    if (loading === undefined) {
+      loading = this.#load(segment).finally(() => this.#loading.delete(segment))
+      this.#loading.set(segment, loading)
+    }
+    return await loading
+  }
+
+  /** Writes the index of a segment that is complete, and counts its memory from then on. A failure costs time later, nothing else. */
+  async save(segment: Segment): Promise<void> {
+    const { disk, directory, log } = this.#options
+    const { index } = segment
+    if (index === undefined) return
+    this.#keep(segment, index)
+    const path = `${directory}/${indexName(segment.number)}`
+    try {
+      await disk.remove(path)
+      const file = await disk.create(path)
+      try {
+        await file.write([index.encode(segment)], 0)
+      } finally {
+        await file.close()
+      }
+    } catch (error) {
+      log.warn({ segment: segment.number, code: codeOf(error) }, 'log.index_unwritten')
+    }
+  }
+
+  /** Forgets the index of a segment that is no more. */
+  forget(segment: Segment): void {
+    if (this.#loaded.delete(segment)) this.#bytes -= segment.index?.bytes ?? 0
+    segment.index = undefined
+  }
+
+  async #load(segment: Segment): Promise<SegmentIndex> {
+    const { disk, directory, files, log } = this.#options
+    const partitions = segment.bases.length
+    const stored = await readStoredIndex(disk, directory, segment.number, partitions)
+    if (stored?.length === segment.length) {
+      this.#keep(segment, stored.index)
+      return stored.index
+    }
+    const index = new SegmentIndex(partitions, segment.createdAtMs)
+    const { end, damages, damagedBytes } = await files.use(segment.number, (file) => buildIndex(file, segment, index))
+    const bytes = damagedBytes + segment.length - end
+    if (bytes > 0) log.error({ kind: 'records', file: segmentName(segment.number), damages, bytes }, 'log.damaged')
+    segment.index = index
+    await this.save(segment)
+    return index
+  }
+
+  #keep(segment: Segment, index: SegmentIndex): void {
+    segment.index = index
+    this.#loaded.add(segment)
+    this.#bytes += index.bytes
+    for (const oldest of this.#loaded) {
+      if (this.#bytes <= this.#options.maximumBytes || oldest === segment) return
+      this.forget(oldest)
+    }
+  }
+}
+
+/**
+ * The index in the file beside a segment, and how many bytes of the segment it stands for; undefined when there is none that is valid. It is written
+ * when no more goes to the segment, so all of these are on disk, and nothing behind them was ever acknowledged.
+ */
+export async function readStoredIndex(
+  disk: Disk,
+  directory: string,
+  number: number,
+  partitions: number,
+): Promise<{ readonly index: SegmentIndex; readonly length: number } | undefined> {
+  return await readWhole(disk, `${directory}/${indexName(number)}`).then(
+    (bytes) => SegmentIndex.decode(bytes, partitions, number),
+    () => undefined,
+  )
+}
+
+/** Adds the messages of the segment's file to an index. What is no record, and what stands out of order, is left out. */
+export function buildIndex(
+  file: DiskFile,
+  segment: Segment,
+  index: SegmentIndex,
+  visit?: (bytes: Buffer, start: number, position: number, length: number) => void,
+): Promise<ScanOutcome> {
+  const range = { from: segmentHeaderBytes(segment.bases.length), to: segment.length }
+  return scanRecords(file, range, segment.seal, ({ bytes, start, position, length }) => {
+    if (kindOf(bytes, start) === KIND_MESSAGE) {
+      const { partition, offset, ownedAtMs } = placeOfRecord(bytes, start)
+      const before = index.partition(partition)
+      const expected = before === undefined ? (segment.bases[partition] ?? Infinity) : before.base + before.length
+      if (offset < expected || offset > expected + GREATEST_JUMP) return
+      index.add(partition, offset, position, ownedAtMs, branchOf(topicNameOfRecord(bytes, start)))
+      segment.sawTime(ownedAtMs)
+    }
+    visit?.(bytes, start, position, length)
+  })
+}

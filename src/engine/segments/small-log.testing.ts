@@ -1,0 +1,42 @@
+/** A small log on a simulated disk, to be damaged. */
+import type { Log } from '../../broker/log.ts'
+import { EmbeddedEngine } from '../embedded.ts'
+import { append, changesOf, messageOf } from '../engine-client.testing.ts'
+import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
+import { TestClock } from '../ports/test-clock.testing.ts'
+
+/** Its first segment. */
+export const FIRST = '/data/log/00000000000000000001.log'
+
+/** A log that keeps what it is told: `error log.damaged`. */
+export function recordingLog(): { readonly log: Log; readonly messages: string[] } {
+  const messages: string[] = []
+  const note = (level: string) => (_: object, message: string) => void messages.push(`${level} ${message}`)
+  return { log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }, messages }
+}
+
+/** With segments of some 2,000 bytes. */
+export async function openOn(disk: SimulatedDisk, log?: Log, partitions = 2): Promise<EmbeddedEngine> {
+  const options = {
+    directory: '/data',
+    partitions,
+    clock: new TestClock(),
+    gatherMs: 0,
+    segmentBytes: 2_000,
+    tailBytes: 0,
+  }
+  const engine = new EmbeddedEngine({ disk, ...options, ...(log === undefined ? {} : { log }) })
+  await engine.open()
+  return engine
+}
+
+/** A closed log with so many messages, the even ones in partition 0; with each the state `last`. */
+export async function filled(count: number): Promise<SimulatedDisk> {
+  const disk = new SimulatedDisk()
+  const engine = await openOn(disk)
+  for (let number = 0; number < count; number += 1) {
+    await append(engine, number % 2, messageOf('a/b', `${number}`.padEnd(100)), changesOf({ last: `${number}` }))
+  }
+  await engine.close()
+  return disk
+}

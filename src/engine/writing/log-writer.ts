@@ -1,0 +1,361 @@
+/**
+ * Group commit: while one batch is on its way to the disk, everything that arrives gathers for the next one; one write and one sync own them
+ * all. Idle, a single append goes at once. Under load the next batch waits a little for company, for a sync costs as much for one record
+ * as for a hundred.
+ */
+import assert from 'node:assert'
+import type { AppendRequest, EngineFailure, EngineHealth, StateRequest } from '../../broker/engine.ts'
+import type { Log } from '../../broker/log.ts'
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { ActiveSegment, NewSegments } from '../segments/active-segment.ts'
+import { codeOf } from '../ports/disk.ts'
+import type { EngineClock } from '../ports/engine-clock.ts'
+import { recordBound, tellFailed, waitingAppend, waitingWrite } from './log-request.ts'
+import type { Waiting } from './log-request.ts'
+import { writeChangesRecord, writeMessageRecord } from '../segments/record.ts'
+import type { Segment } from '../segments/segment.ts'
+import type { StateStore } from './state-store.ts'
+import type { Chunk, TailMemory } from '../reading/tail-memory.ts'
+import { BranchCache } from '../segments/topic-branch.ts'
+
+/** Bytes of one batch, about: bounds the time that one write and sync take, and what is encoded in one turn of the event loop. */
+const MAXIMUM_BATCH_BYTES = 4_194_304
+/** A batch does not wait for company any longer once so much has gathered. */
+const ENOUGH_RECORDS = 256
+const ENOUGH_BYTES = 131_072
+/** Records of a batch, on average, from which on company is to be expected: a lone publisher that waits for each answer does not wait longer. */
+const COMPANY = 1.5
+/** While the disk does not take anything, it is asked again so often. */
+const PROBE_MS = 1_000
+/** A batch that is on its way for so long is a disk that does not answer. */
+const STALLED_MS = 10_000
+
+export interface LogWriterOptions {
+  readonly clock: EngineClock
+  readonly log: Log
+  readonly tailMemory: TailMemory
+  readonly state: StateStore
+  readonly newSegments: NewSegments
+  /** By partition: behind the last committed message; moved by the writer. */
+  readonly tails: Float64Array
+  /** Bytes that may wait for their commit; beyond, requests fail with 0x97. Bounds memory when the disk is slower than the publishers. */
+  readonly maximumWaitingBytes: number
+  /** ms from one batch to the next while there is company; 0: never waits. */
+  readonly gatherMs: number
+  /** A segment was completed; its index is at hand. */
+  readonly sealed: (segment: Segment) => void
+}
+
+interface Batch {
+  readonly requests: readonly Waiting[]
+  /** Where it went, known when it is on disk. */
+  segment: Segment | undefined
+  end: number
+  ownedAtMs: number
+}
+
+export class LogWriter {
+  readonly #options: LogWriterOptions
+  readonly #branches = new BranchCache()
+  #active: ActiveSegment | undefined
+  /** By partition: the next offset to give; ahead of `tails` while a batch is on its way. */
+  #next: Float64Array
+  #queue: Waiting[] = []
+  #queueBytes = 0
+  #isRunning = false
+  #isClosed = false
+  #isOverfull = false
+  #startedAt: number = -Infinity
+  #isOnItsWay = false
+  #averageRecords = 1
+  #endWait: (() => void) | undefined
+  #idle: (() => void) | undefined
+  #failure: EngineFailure | undefined
+  #cancelProbe: (() => void) | undefined
+  #probing: Promise<void> = Promise.resolve()
+
+  constructor(options: LogWriterOptions) {
+    this.#options = options
+    this.#next = options.tails.slice()
+  }
+
+  append(partition: number, request: AppendRequest): void {
+    assert(partition >= 0 && partition < this.#next.length, 'the partition is one of the log’s')
+    this.#accept(waitingAppend(partition, request))
+  }
+
+  write(request: StateRequest): void {
+    this.#accept(waitingWrite(request))
+  }
+
+  health(): EngineHealth {
+    if (this.#failure !== undefined) return { canWrite: false, reason: this.#failure.reason }
+    const waitsMs = this.#options.clock.steady() - this.#startedAt
+    if (this.#isOnItsWay && waitsMs >= STALLED_MS) {
+      return { canWrite: false, reason: `The disk has not answered for ${Math.floor(waitsMs / 1000)} s.` }
+    }
+    return { canWrite: true, reason: '' }
+  }
+
+  /** Owns what was asked before, then lets go of the active segment. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#endWait?.()
+    if (this.#isRunning) await new Promise<void>((resolve) => (this.#idle = resolve))
+    this.#cancelProbe?.()
+    await this.#probing
+    const active = this.#active
+    this.#active = undefined
+    if (active !== undefined) await this.#seal(active)
+  }
+
+  #accept(waiting: Waiting): void {
+    const failure = this.#refusal(waiting.bytes)
+    if (failure !== undefined) {
+      queueMicrotask(() => tellFailed(waiting, failure))
+      return
+    }
+    this.#queue.push(waiting)
+    this.#queueBytes += waiting.bytes
+    if (!this.#isRunning) {
+      this.#isRunning = true
+      // Not yet: what else arrives in this turn goes with it.
+      this.#options.clock.afterTurn(() => void this.#run())
+    } else if (this.#endWait !== undefined && this.#hasEnough()) this.#endWait()
+  }
+
+  #refusal(bytes: number): EngineFailure | undefined {
+    if (this.#isClosed) return { reasonCode: ReasonCodes.unspecifiedError, reason: 'The log is closed.' }
+    if (this.#failure !== undefined) return this.#failure
+    const fits = this.#queueBytes + bytes <= this.#options.maximumWaitingBytes || this.#queue.length === 0
+    if (fits && !this.#isOverfull) return undefined
+    // For this turn: a smaller message must not overtake one of its sender that was refused before it.
+    if (!this.#isOverfull) this.#options.clock.afterTurn(() => (this.#isOverfull = false))
+    this.#isOverfull = true
+    return { reasonCode: ReasonCodes.quotaExceeded, reason: 'The disk is slower than what is published.' }
+  }
+
+  async #run(): Promise<void> {
+    let durable: Batch | undefined
+    for (;;) {
+      const waitMs = this.#waitMs()
+      if (this.#queue.length === 0 || waitMs > 0) {
+        if (durable !== undefined) this.#publish(durable)
+        durable = undefined
+        if (this.#queue.length === 0) break
+        if (waitMs > 0) await this.#wait(waitMs)
+      }
+      const batch = this.#take()
+      const writing = this.#persist(batch)
+      // While the disk works on the next batch.
+      if (durable !== undefined) this.#publish(durable)
+      durable = undefined
+      try {
+        await writing
+        durable = batch
+      } catch (error) {
+        this.#fail(batch, error)
+      }
+      this.#isOnItsWay = false
+    }
+    this.#isRunning = false
+    this.#idle?.()
+  }
+
+  #waitMs(): number {
+    if (this.#isClosed || this.#averageRecords < COMPANY || this.#hasEnough()) return 0
+    const { gatherMs, clock } = this.#options
+    return gatherMs - (clock.steady() - this.#startedAt)
+  }
+
+  #hasEnough(): boolean {
+    return this.#queue.length >= ENOUGH_RECORDS || this.#queueBytes >= ENOUGH_BYTES
+  }
+
+  async #wait(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const cancel = this.#options.clock.after(ms, resolve)
+      this.#endWait = () => {
+        cancel()
+        resolve()
+      }
+    })
+    this.#endWait = undefined
+  }
+
+  #take(): Batch {
+    const requests = this.#queue
+    this.#queue = []
+    if (this.#queueBytes > MAXIMUM_BATCH_BYTES) {
+      let bytes = 0
+      const count = requests.findIndex((waiting) => (bytes += waiting.bytes) > MAXIMUM_BATCH_BYTES)
+      // One request may be larger than a batch by itself.
+      this.#queue = count === -1 ? [] : requests.splice(Math.max(1, count))
+    }
+    for (const { bytes } of requests) this.#queueBytes -= bytes
+    this.#averageRecords += (requests.length - this.#averageRecords) / 8
+    return { requests, segment: undefined, end: 0, ownedAtMs: 0 }
+  }
+
+  async #persist(batch: Batch): Promise<void> {
+    const { clock, newSegments } = this.#options
+    const nowMs = Math.floor(clock.now())
+    this.#startedAt = clock.steady()
+    this.#isOnItsWay = true
+    batch.ownedAtMs = nowMs
+    if (this.#active !== undefined && !newSegments.isFull(this.#active, nowMs)) {
+      const active = this.#active
+      await active.append(this.#encode(batch, active))
+      return
+    }
+    const before = this.#active
+    this.#active = undefined
+    const beginning = newSegments.begin(this.#next, nowMs)
+    // When that is done the batch before this one is published, and the segment that it went to complete.
+    await beginning.catch(() => {})
+    if (before !== undefined) await this.#seal(before)
+    const active = await beginning
+    newSegments.link(active)
+    try {
+      await active.append(this.#encode(batch, active))
+      await newSegments.made(active)
+    } catch (error) {
+      await newSegments.drop(active)
+      throw error
+    }
+    this.#active = active
+  }
+
+  /** Encodes the batch behind what the segment holds; answers the pieces of memory that it fills. */
+  #encode(batch: Batch, active: ActiveSegment): Buffer[] {
+    const { tailMemory } = this.#options
+    tailMemory.trim()
+    const pieces: Buffer[] = []
+    let chunk: Chunk | undefined
+    let from = 0
+    let position = active.written
+    const head = active.head
+    if (head !== undefined) {
+      chunk = tailMemory.room(active.segment.number, 0, head.length)
+      from = chunk.used
+      head.copy(chunk.bytes, from)
+      chunk.used += head.length
+      position += head.length
+    }
+    for (const waiting of batch.requests) {
+      const bound = recordBound(waiting)
+      if (bound === undefined) continue
+      const room = tailMemory.room(active.segment.number, position, bound)
+      if (room !== chunk) {
+        if (chunk !== undefined) pieces.push(chunk.bytes.subarray(from, chunk.used))
+        chunk = room
+        from = room.used
+      }
+      waiting.position = position
+      const end = this.#encodeOne(waiting, room, batch.ownedAtMs, active.segment.seal)
+      position += end - room.used
+      room.used = end
+    }
+    if (chunk !== undefined) pieces.push(chunk.bytes.subarray(from, chunk.used))
+    batch.segment = active.segment
+    batch.end = position
+    return pieces
+  }
+
+  #encodeOne(waiting: Waiting, { bytes, used }: Chunk, ownedAtMs: number, seal: number): number {
+    const { append, write, partition } = waiting
+    if (append === undefined) return writeChangesRecord(bytes, used, (write as StateRequest).changes, seal)
+    const offset = this.#next[partition] as number
+    waiting.offset = offset
+    this.#next[partition] = offset + 1
+    return writeMessageRecord(bytes, used, append.message, { partition, offset, ownedAtMs }, append.changes, seal)
+  }
+
+  /** The batch is on disk: makes it part of the log, and tells whose it is. */
+  #publish({ requests, segment, end, ownedAtMs }: Batch): void {
+    const { tails, state } = this.#options
+    assert(segment?.index !== undefined)
+    const { index } = segment
+    segment.length = end
+    for (const waiting of requests) {
+      const { append, write, partition, offset, failure } = waiting
+      if (failure !== undefined) tellFailed(waiting, failure)
+      else if (append === undefined) {
+        const request = write as StateRequest
+        state.apply(request.changes)
+        request.committed()
+      } else {
+        const { message, changes } = append
+        index.add(partition, offset, waiting.position, ownedAtMs, this.#branches.of(message.topicName))
+        segment.sawTime(ownedAtMs)
+        tails[partition] = offset + 1
+        segment.ends[partition] = offset + 1
+        message.partition = partition
+        message.offset = offset
+        message.ownedAtMs = ownedAtMs
+        if (changes !== undefined) state.apply(changes)
+        append.committed(offset)
+      }
+    }
+  }
+
+  async #seal(active: ActiveSegment): Promise<void> {
+    const { log, sealed } = this.#options
+    const { segment } = active
+    segment.isSealed = true
+    await active.close().catch((error: unknown) => {
+      log.warn({ segment: segment.number, code: codeOf(error) }, 'log.segment_unclosed')
+    })
+    sealed(segment)
+  }
+
+  /** The batch is not on disk, whatever of it may be there: nothing more goes to that file, and all who wait are told. */
+  #fail(batch: Batch, error: unknown): void {
+    const { log, newSegments, tails } = this.#options
+    const code = codeOf(error)
+    if (code === 'unknown') throw error
+    const reason = reasonOf(code)
+    log.error({ code, reason }, 'log.unwritable')
+    const failure = { reasonCode: ReasonCodes.quotaExceeded, reason }
+    this.#failure = failure
+    this.#next = tails.slice()
+    const active = this.#active
+    this.#active = undefined
+    if (active !== undefined) {
+      active.segment.isSealed = true
+      this.#probing = newSegments.abandon(active)
+      this.#options.sealed(active.segment)
+    }
+    const waiting = this.#queue
+    this.#queue = []
+    this.#queueBytes = 0
+    for (const request of batch.requests) tellFailed(request, failure)
+    for (const request of waiting) tellFailed(request, failure)
+    this.#probeLater()
+  }
+
+  #probeLater(): void {
+    if (this.#isClosed) return
+    this.#cancelProbe = this.#options.clock.after(PROBE_MS, () => {
+      this.#probing = this.#probing.then(() => this.#probe())
+    })
+  }
+
+  async #probe(): Promise<void> {
+    const { newSegments, clock, log } = this.#options
+    try {
+      this.#active = await newSegments.probe(this.#next, Math.floor(clock.now()))
+      this.#failure = undefined
+      log.info({}, 'log.writable')
+    } catch (error) {
+      if (codeOf(error) === 'unknown') throw error
+      this.#failure = { reasonCode: ReasonCodes.quotaExceeded, reason: reasonOf(codeOf(error)) }
+      this.#probeLater()
+    }
+  }
+}
+
+function reasonOf(code: string): string {
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full.'
+  return `The disk can’t be written (${code}).`
+}

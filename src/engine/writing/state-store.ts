@@ -1,0 +1,206 @@
+/**
+ * The state: every key with its value in memory (as much as its writers' own limits allow), changed when the log has committed the change, and written to a snapshot from time to time so that the
+ * log need not be kept for it. A snapshot is a file of records: changes, and an end with the number of entries and the tails of the log; its name says
+ * where in the log to go on from. It is written while the state changes, so some of its entries are younger than that place: what the
+ * log says from there on, applied to it in order, gives the same in the end, for each change replaces the whole value.
+ *
+ * The snapshot before the newest is kept as well: with the log from its place on, it gives the same state, should the newest be damaged.
+ */
+import type { StateChange, StateEntry } from '../../broker/engine.ts'
+import type { Disk, DiskFile } from '../ports/disk.ts'
+import {
+  KIND_CHANGES,
+  KIND_END,
+  changesOfRecord,
+  changesRecordBound,
+  endRecordBytes,
+  kindOf,
+  readEndRecord,
+  writeChangesRecord,
+  writeEndRecord,
+} from '../segments/record.ts'
+import type { LogFormat } from '../segments/log-directory.ts'
+import type { SnapshotEnd } from '../segments/record.ts'
+import { isRecordAt, scanRecords } from '../segments/scan-records.ts'
+import type { Stretch } from '../segments/scan-records.ts'
+
+/** Where in the log: all that was committed before is in the snapshot. */
+export interface LogPosition {
+  readonly segment: number
+  readonly position: number
+}
+
+/** A snapshot's file. */
+export interface Snapshot {
+  readonly name: string
+  readonly at: LogPosition
+}
+
+/** Written at a time. */
+const PIECE_BYTES = 1_048_576
+/** Entries of one record, by bytes. */
+const RECORD_BYTES = 65_536
+const NAME = /^(\d{20})-(\d{12})\.snapshot$/
+
+/** What was read of a snapshot. */
+export interface SnapshotReading {
+  /** True: all of it. */
+  readonly isWhole: boolean
+  readonly entries: number
+  /** Undefined: the end is damaged, so nobody knows how many entries there were. */
+  readonly end: SnapshotEnd | undefined
+  /** What is damaged of the file. */
+  readonly stretches: readonly Stretch[]
+}
+
+export class StateStore {
+  readonly #state = new Map<string, Buffer>()
+  #bytes = 0
+
+  get size(): number {
+    return this.#state.size
+  }
+
+  /** Bytes of keys and values, about. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  apply(changes: readonly StateChange[]): void {
+    for (const { key, value } of changes) {
+      const before = this.#state.get(key)
+      if (before !== undefined) this.#bytes -= key.length + before.length
+      if (value === undefined) this.#state.delete(key)
+      else {
+        // A copy: the caller's memory may be a small piece of a large one, and may be used again.
+        this.#state.set(key, Buffer.from(value))
+        this.#bytes += key.length + value.length
+      }
+    }
+  }
+
+  /** What is there when it is asked for, by key. */
+  *load(prefix: string): Generator<StateEntry> {
+    const keys = [...this.#state.keys()].filter((key) => key.startsWith(prefix)).toSorted()
+    for (const key of keys) {
+      const value = this.#state.get(key)
+      if (value !== undefined) yield { key, value: Buffer.from(value) }
+    }
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#state.clear()
+    this.#bytes = 0
+  }
+
+  /**
+   * Writes a snapshot that stands for all of the log before a place; the state may change meanwhile. `tails` are those of the log. Resolved: it is durable,
+   * and the one before it is the only other one.
+   */
+  async writeSnapshot(
+    disk: Disk,
+    directory: string,
+    at: LogPosition,
+    { seal, tails }: Pick<LogFormat, 'seal'> & { readonly tails: Float64Array },
+  ): Promise<Snapshot> {
+    const name = snapshotName(at)
+    const end = { entries: 0, tails: tails.slice() }
+    const temporary = `${directory}/${name}.new`
+    await disk.remove(temporary)
+    const file = await disk.create(temporary)
+    try {
+      await this.#writeEntries(file, seal, end)
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+    await disk.rename(temporary, `${directory}/${name}`)
+    await disk.syncDirectory(directory)
+    const others = (await disk.list(directory)).filter((other) => other !== name)
+    const before = snapshotsOf(others)[0]?.name
+    for (const other of others) if (other !== before) await disk.remove(`${directory}/${other}`)
+    return { name, at }
+  }
+
+  /** Reads a snapshot into the state, all of it that is whole. Throws `NewerRecordError` and what the disk throws. */
+  async readSnapshot(disk: Disk, directory: string, { name }: Snapshot, seal: number): Promise<SnapshotReading> {
+    const file = await disk.open(`${directory}/${name}`)
+    try {
+      let entries = 0
+      const found: { end?: SnapshotEnd } = {}
+      const to = await file.size()
+      // Of version 1, which has no seal: nothing of a tenant stands at the first byte, so none can make it look so.
+      const ownSeal = (await isRecordAt(file, { from: 0, to }, 0)) ? 0 : seal
+      const scanned = await scanRecords(file, { from: 0, to }, ownSeal, ({ bytes, start }) => {
+        const kind = kindOf(bytes, start)
+        if (kind === KIND_END) found.end = readEndRecord(bytes, start)
+        if (kind !== KIND_CHANGES) return
+        const changes = changesOfRecord(bytes, start)
+        entries += changes.length
+        this.apply(changes)
+      })
+      const stretches = scanned.end < to ? [...scanned.stretches, { from: scanned.end, to }] : scanned.stretches
+      const { end } = found
+      const isWhole = end?.entries === entries && stretches.length === 0
+      return { isWhole, entries, end, stretches }
+    } finally {
+      await file.close()
+    }
+  }
+
+  async #writeEntries(file: DiskFile, seal: number, end: SnapshotEnd): Promise<void> {
+    let bytes = Buffer.allocUnsafeSlow(2 * PIECE_BYTES)
+    let used = 0
+    let position = 0
+    let entries = 0
+    let group: StateChange[] = []
+    let groupBytes = 0
+    const endGroup = (): void => {
+      const needed = used + changesRecordBound(group)
+      if (needed > bytes.length) {
+        const larger = Buffer.allocUnsafeSlow(needed + PIECE_BYTES)
+        bytes.copy(larger, 0, 0, used)
+        bytes = larger
+      }
+      used = writeChangesRecord(bytes, used, group, seal)
+      group = []
+      groupBytes = 0
+    }
+    const flush = async (): Promise<void> => {
+      await file.write([bytes.subarray(0, used)], position)
+      position += used
+      used = 0
+    }
+    // A Map may change while it is gone through: each entry that stays as it is is met once.
+    for (const [key, value] of this.#state) {
+      group.push({ key, value })
+      groupBytes += key.length + value.length
+      entries += 1
+      if (groupBytes < RECORD_BYTES) continue
+      endGroup()
+      if (used >= PIECE_BYTES) await flush()
+    }
+    if (group.length > 0) endGroup()
+    await flush()
+    if (endRecordBytes(end.tails.length) > bytes.length)
+      bytes = Buffer.allocUnsafeSlow(endRecordBytes(end.tails.length))
+    used = writeEndRecord(bytes, 0, { ...end, entries }, seal)
+    await flush()
+  }
+}
+
+/** The snapshots among these names, the newest first. */
+export function snapshotsOf(names: readonly string[]): readonly Snapshot[] {
+  return names
+    .toSorted()
+    .toReversed()
+    .flatMap((name) => {
+      const match = NAME.exec(name)
+      return match === null ? [] : [{ name, at: { segment: Number(match[1]), position: Number(match[2]) } }]
+    })
+}
+
+function snapshotName({ segment, position }: LogPosition): string {
+  return `${String(segment).padStart(20, '0')}-${String(position).padStart(12, '0')}.snapshot`
+}
