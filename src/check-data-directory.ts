@@ -5,8 +5,8 @@ import type { LogReport } from './engine/opening/check-log.ts'
 import { losesSomething } from './engine/opening/log-damage.ts'
 import { LogDirectoryError } from './engine/segments/log-directory.ts'
 import { nodeDisk } from './engine/ports/node-disk.ts'
-import { checkRegistry } from './identity/check-registry.ts'
-import type { RegistryReport } from './identity/check-registry.ts'
+import { checkRegistry } from './identity/store/check-registry.ts'
+import type { RegistryReport } from './identity/store/check-registry.ts'
 
 /** What there is in a data directory, and what is wrong with it. */
 export interface DataDirectoryReport {

@@ -1,8 +1,8 @@
 /** Network servers that are set up while the service runs: tried, kept in the registry, and opened or closed at once. */
 import type { NetworkServerSetups, NetworkServerTrial, NetworkServerView } from './http/network-servers.ts'
 import type { Registry } from './identity/registry.ts'
-import { refuse } from './identity/result.ts'
-import type { Result } from './identity/result.ts'
+import { refuse } from './identity/store/result.ts'
+import type { Result } from './identity/store/result.ts'
 import type { Log } from './log.ts'
 import { readChirpStack } from './lorawan/network-servers/settings.ts'
 import type { ChirpStackGrpcEntry, NetworkServerEntry } from './lorawan/network-servers/settings.ts'

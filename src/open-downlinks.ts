@@ -1,6 +1,6 @@
 /** The commands of a service, wired to its registry, its broker and its network servers. */
 import type { Dispatcher, Publisher, ReaderListener } from './broker/consumer.ts'
-import { systemClock } from './identity/clock.ts'
+import { systemClock } from './identity/store/clock.ts'
 import type { Registry } from './identity/registry.ts'
 import type { Log } from './log.ts'
 import type { CommandRegistry, DownlinkEncoder } from './lorawan/command-registry.ts'

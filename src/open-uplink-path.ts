@@ -1,7 +1,7 @@
 /** The way of uplinks, wired to the registry whose codecs it follows. */
 import type { Publisher } from './broker/consumer.ts'
-import { systemClock } from './identity/clock.ts'
-import type { Change } from './identity/changes.ts'
+import { systemClock } from './identity/store/clock.ts'
+import type { Change } from './identity/store/changes.ts'
 import type { Registry } from './identity/registry.ts'
 import type { Log } from './log.ts'
 import type { Codecs } from './lorawan/codecs/codecs.ts'

@@ -1,7 +1,7 @@
 /** The registry, for a synchronisation with a network server. */
-import type { Device } from './identity/devices.ts'
+import type { Device } from './identity/devices/devices.ts'
 import type { Registry } from './identity/registry.ts'
-import type { Result } from './identity/result.ts'
+import type { Result } from './identity/store/result.ts'
 import type { SyncedRegistry } from './lorawan/network-servers/synced-registry.ts'
 
 /** The parts of the registry that are synchronised. */

@@ -21,10 +21,10 @@ const HTTP: readonly Refusing[] = [
   { files: 'src/http/*.ts', name: 'RequestRefused', argument: 2 },
   { files: 'src/http/*.ts', name: 'invalidArgument', argument: 1 },
   { files: 'src/http/import-row-check.ts', name: 'refuse', argument: 2 },
-  { files: 'src/identity/*.ts', name: 'refuse', argument: 1 },
+  { files: 'src/identity/**/*.ts', name: 'refuse', argument: 1 },
   { files: 'src/network-server-setups.ts', name: 'refuse', argument: 1 },
-  { files: 'src/identity/*.ts', name: 'notFound', argument: 0 },
-  { files: 'src/identity/*.ts', name: 'alreadyExists', argument: 0 },
+  { files: 'src/identity/**/*.ts', name: 'notFound', argument: 0 },
+  { files: 'src/identity/**/*.ts', name: 'alreadyExists', argument: 0 },
 ]
 
 const MQTT: readonly Refusing[] = [
@@ -75,7 +75,7 @@ test('every reason and code has an anchor, to which answers, the console and the
 })
 
 function reasonsOfHttp(): Set<string> {
-  return codesOf(HTTP, 'src/{http,identity}/*.ts', /\breason(?:: | = )'([a-z0-9_]+)'/g)
+  return codesOf(HTTP, 'src/{http,identity}/**/*.ts', /\breason(?:: | = )'([a-z0-9_]+)'/g)
 }
 
 function codesOfBroker(): Set<string> {
@@ -109,7 +109,9 @@ function codesIn(argument: string): string[] {
 
 /** Why a token is refused: the reasons of its verification, which CONNECT hands on. */
 function tokenReasons(): string[] {
-  const calls = sourcesOf('src/identity/token{s,-verifier}.ts').flatMap((source) => argumentsOfCalls(source, 'refuse'))
+  const calls = sourcesOf('src/identity/tokens/token{s,-verifier}.ts').flatMap((source) =>
+    argumentsOfCalls(source, 'refuse'),
+  )
   const ofTokens = calls.filter(([kind]) => kind === "'unauthenticated'" || kind === "'permission_denied'")
   assert.ok(ofTokens.length > 5)
   return ofTokens.flatMap(([, reason = '']) => codesIn(reason))

@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs'
 import { checkSettings, describeFaults, readEnvironment } from '../../src/config.ts'
 import type { Registry } from '../../src/identity/registry.ts'
-import type { Result } from '../../src/identity/result.ts'
+import type { Result } from '../../src/identity/store/result.ts'
 import { createLog } from '../../src/log.ts'
 import { startService } from '../../src/service.ts'
 import type { Service } from '../../src/service.ts'

@@ -1,6 +1,6 @@
 /** Organizations, users and credentials in the words of the broker's port, and back again. The one place that knows these texts. */
 import type { PermitHolder } from '../broker/policy.ts'
-import type { BrokerAccessClaims } from '../identity/tokens.ts'
+import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 
 const ORGANIZATION = 'organization:'
 const USER = 'user:'

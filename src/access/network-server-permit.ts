@@ -1,8 +1,8 @@
 /** The permit of a network server's service credential: it publishes the events of registered devices and takes their commands. */
 import type { Decision, MessageFault, Permit, PermitEnd, Refusal } from '../broker/policy.ts'
 import { ALLOWED } from '../broker/policy.ts'
-import type { DevicePlace, Directory } from '../identity/directory.ts'
-import type { ServiceCredential } from '../identity/service-credentials.ts'
+import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
+import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'
 import { EventInspection } from '../lorawan/event-inspection.ts'
 import { parseTopic, parseTopicFilter } from '../lorawan/topics.ts'
 import type { ParsedTopic } from '../lorawan/topics.ts'

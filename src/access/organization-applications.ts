@@ -2,8 +2,8 @@
  * The applications of each organization that has had a connection: one set for all its permits, changed in place. Bounded by
  * the applications of the deployment.
  */
-import type { Change } from '../identity/changes.ts'
-import type { Directory } from '../identity/directory.ts'
+import type { Change } from '../identity/store/changes.ts'
+import type { Directory } from '../identity/devices/directory.ts'
 
 interface Entry {
   readonly applications: Set<string>

@@ -1,10 +1,10 @@
 /** The broker's policy out of the registry: tokens and service credentials become permits, and changes reach the live ones. */
 import { timingSafeEqual } from 'node:crypto'
 import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/policy.ts'
-import type { Change } from '../identity/changes.ts'
+import type { Change } from '../identity/store/changes.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { ServiceCredential } from '../identity/service-credentials.ts'
-import type { BrokerAccessClaims } from '../identity/tokens.ts'
+import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'
+import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import { holderOfToken, tokenGround } from './holders.ts'

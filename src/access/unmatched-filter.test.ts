@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DevicePlace } from '../identity/directory.ts'
+import type { DevicePlace } from '../identity/devices/directory.ts'
 import { EVENT_KINDS } from '../lorawan/topics.ts'
 import { whyUnmatched } from './unmatched-filter.ts'
 

@@ -5,7 +5,7 @@ import { CsvError, parse } from 'csv-parse'
 import { devEuiIn, isSeparatorLine, readHeader, separatorOf } from '../http/csv-columns.ts'
 import type { CsvHeader } from '../http/csv-columns.ts'
 import { RequestRefused } from '../http/errors.ts'
-import { readWrittenDevEui } from '../identity/eui.ts'
+import { readWrittenDevEui } from '../identity/devices/eui.ts'
 import { CommandFailure } from './command-failure.ts'
 
 export type ImportFormat = 'csv' | 'jsonl'

@@ -1,6 +1,6 @@
 import type { Settings } from '../config.ts'
 import { createHttpServer } from '../http/server.ts'
-import { systemClock } from '../identity/clock.ts'
+import { systemClock } from '../identity/store/clock.ts'
 import type { Registry } from '../identity/registry.ts'
 import { createLog } from '../log.ts'
 import { createNetworkServerSetups } from '../network-server-setups.ts'

@@ -1,10 +1,10 @@
 /** Finds the way to a deployment: through the service that runs on its data directory, or by taking that directory itself. */
 import type { Settings } from '../config.ts'
 import { registryFileIn } from '../data-directory.ts'
-import { systemClock } from '../identity/clock.ts'
+import { systemClock } from '../identity/store/clock.ts'
 import { openRegistry } from '../identity/registry.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { User } from '../identity/users.ts'
+import type { User } from '../identity/people/users.ts'
 import { createApiClient } from './api-client.ts'
 import type { ApiClient } from './api-client.ts'
 import { CommandFailure } from './command-failure.ts'

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Settings } from '../config.ts'
 import { openDataDirectory } from '../data-directory.ts'
 import type { DataDirectory } from '../data-directory.ts'
-import { systemClock } from '../identity/clock.ts'
+import { systemClock } from '../identity/store/clock.ts'
 import { version } from '../version.ts'
 import { CommandFailure } from './command-failure.ts'
 

@@ -1,6 +1,6 @@
 /** Endpoint 3 of the specification, and the administration of applications. */
 import { Type } from 'typebox'
-import type { Application } from '../identity/applications.ts'
+import type { Application } from '../identity/tenants/applications.ts'
 import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, invalidArgument } from './errors.ts'

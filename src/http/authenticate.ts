@@ -5,10 +5,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import assert from 'node:assert/strict'
-import { metricsTokenPrefix } from '../identity/metrics-tokens.ts'
+import { metricsTokenPrefix } from '../identity/tokens/metrics-tokens.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { Viewer } from '../identity/result.ts'
-import type { SessionClaims } from '../identity/tokens.ts'
+import type { Viewer } from '../identity/store/result.ts'
+import type { SessionClaims } from '../identity/tokens/tokens.ts'
 import { accepted, RequestRefused } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 

@@ -1,7 +1,7 @@
 /** Broker-access tokens that are alive: listing and revoking them, and what clients with them do. */
 import { Type } from 'typebox'
-import type { Viewer } from '../identity/result.ts'
-import type { BrokerAccess } from '../identity/tokens.ts'
+import type { Viewer } from '../identity/store/result.ts'
+import type { BrokerAccess } from '../identity/tokens/tokens.ts'
 import { viewerOf } from './authenticate.ts'
 import type { BrokerViews, KeptRefusal } from './broker-views.ts'
 import { accepted, objectNotFound } from './errors.ts'

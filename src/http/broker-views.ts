@@ -1,6 +1,6 @@
 /** What administrators may see of the running broker: the port, and the names of whom it knows by ids. */
 import type { Registry } from '../identity/registry.ts'
-import type { Page } from '../identity/result.ts'
+import type { Page } from '../identity/store/result.ts'
 
 /** Who connects; undefined is what does not apply or is not known. */
 export interface HolderIds {

@@ -1,7 +1,7 @@
 /** Tries an application's codec on sample bytes or a sample object. Nothing is sent, and nothing is stored. */
 import { Type, type Static } from 'typebox'
-import type { Application } from '../identity/applications.ts'
-import type { Clock } from '../identity/clock.ts'
+import type { Application } from '../identity/tenants/applications.ts'
+import type { Clock } from '../identity/store/clock.ts'
 import { BASE64_PATTERN, decodeBase64 } from '../lorawan/base64.ts'
 import type { CodecFault, Codecs, Decoded, DecodeRequest, Encoded } from '../lorawan/codecs/codecs.ts'
 import { viewerOf } from './authenticate.ts'

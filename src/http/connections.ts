@@ -1,7 +1,7 @@
 /** Live connections of MQTT clients: listing and ending them. */
 import { Type } from 'typebox'
 import type { Registry } from '../identity/registry.ts'
-import type { Viewer } from '../identity/result.ts'
+import type { Viewer } from '../identity/store/result.ts'
 import { viewerOf } from './authenticate.ts'
 import {
   type BrokerViews,

@@ -4,7 +4,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import { pino } from 'pino'
 import { Registry as MetricsRegistry } from 'prom-client'
 import { openRegistry, type Registry } from '../identity/registry.ts'
-import type { Result } from '../identity/result.ts'
+import type { Result } from '../identity/store/result.ts'
 import { TestBrokerViews, testStatus } from './broker-views.testing.ts'
 import { openTestCommands } from './commands.testing.ts'
 import { openTestCodecs } from '../lorawan/codecs/codecs.testing.ts'

@@ -3,9 +3,9 @@
  * can go wrong (a refusal of the registry, of this room or of the framework, an unexpected exception) to it.
  */
 import { Type } from 'typebox'
-import { isDamage, isWithoutRoom } from '../identity/registry-health.ts'
+import { isDamage, isWithoutRoom } from '../identity/store/registry-health.ts'
 import { NAME } from './schema-keywords.ts'
-import type { RefusalCode as RegistryRefusalCode, Result } from '../identity/result.ts'
+import type { RefusalCode as RegistryRefusalCode, Result } from '../identity/store/result.ts'
 
 /** What a refusal says in general; each is one gRPC code and one HTTP status. */
 type RefusalCode = RegistryRefusalCode | 'unimplemented' | 'internal' | 'unavailable'

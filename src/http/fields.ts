@@ -3,9 +3,9 @@
  * Protocol Buffers: 64-bit integers are strings on output, strings or numbers on input).
  */
 import { Type, type Static, type TSchema } from 'typebox'
-import { DEV_EUI_PATTERN, parseDevEui } from '../identity/eui.ts'
-import type { Listed, Page } from '../identity/result.ts'
-import { LINE_PATTERN, NAME_PATTERN, PARAGRAPH_PATTERN, TRIMMED_LINE_PATTERN } from '../identity/text-rules.ts'
+import { DEV_EUI_PATTERN, parseDevEui } from '../identity/devices/eui.ts'
+import type { Listed, Page } from '../identity/store/result.ts'
+import { LINE_PATTERN, NAME_PATTERN, PARAGRAPH_PATTERN, TRIMMED_LINE_PATTERN } from '../identity/store/text-rules.ts'
 import { ErrorBodySchema, invalidArgument } from './errors.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'

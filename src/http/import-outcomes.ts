@@ -1,6 +1,6 @@
 /** What becomes of the good rows of an import: written, or only looked up, with words for a DevEUI that is taken. */
-import type { Device, NewDevice } from '../identity/devices.ts'
-import type { Viewer } from '../identity/result.ts'
+import type { Device, NewDevice } from '../identity/devices/devices.ts'
+import type { Viewer } from '../identity/store/result.ts'
 import { type OwnershipRegistry, roleIn } from './ownership.ts'
 
 /** What became of one device, or would. */

@@ -1,9 +1,9 @@
 /** A row of an import becomes a device to be, or a refusal. */
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import type { NewDevice } from '../identity/devices.ts'
-import { readWrittenDevEui } from '../identity/eui.ts'
-import type { Viewer } from '../identity/result.ts'
+import type { NewDevice } from '../identity/devices/devices.ts'
+import { readWrittenDevEui } from '../identity/devices/eui.ts'
+import type { Viewer } from '../identity/store/result.ts'
 import { deviceChanges, type GivenDevice, WritableDevice } from './device-fields.ts'
 import { RequestRefused } from './errors.ts'
 import { idText } from './fields.ts'

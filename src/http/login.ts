@@ -1,7 +1,7 @@
 /** Endpoint 1 of the specification: logging in, in two steps where the second factor is on. */
 import { Type } from 'typebox'
 import type { Registry } from '../identity/registry.ts'
-import { passwordMaximum, passwordMinimum } from '../identity/users.ts'
+import { passwordMaximum, passwordMinimum } from '../identity/people/users.ts'
 import { accepted, objectNotFound, RequestRefused } from './errors.ts'
 import { A_LINE, responses, ruledText, text } from './fields.ts'
 import type { HttpApp } from './http-app.ts'

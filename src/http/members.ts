@@ -1,6 +1,6 @@
 /** The members of an organization: `/api/organizations/{id}/users`. */
 import { Type } from 'typebox'
-import type { Member } from '../identity/members.ts'
+import type { Member } from '../identity/tenants/members.ts'
 import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, invalidArgument, objectNotFound, permissionDenied } from './errors.ts'

@@ -1,6 +1,6 @@
 /** The tokens with which programs collect metrics, for global admins. */
 import { Type } from 'typebox'
-import type { MetricsToken } from '../identity/metrics-tokens.ts'
+import type { MetricsToken } from '../identity/tokens/metrics-tokens.ts'
 import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, invalidArgument } from './errors.ts'

@@ -1,6 +1,6 @@
 /** ChirpStacks of version 4 that are reached by gRPC: tried, set up and removed by global admins, while the service runs. */
 import { Type, type Static } from 'typebox'
-import type { Actor, Result } from '../identity/result.ts'
+import type { Actor, Result } from '../identity/store/result.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, RequestRefused } from './errors.ts'
 import { choice, Empty, listOf, PagingQuery, pageOf, responses, TimestampOrNull, timestamp } from './fields.ts'

@@ -1,7 +1,7 @@
 /** For those who run the deployment: health, metrics, signing keys and the audit log. */
 import type { Registry as MetricsRegistry } from 'prom-client'
 import { Type } from 'typebox'
-import type { AuditEntry } from '../identity/audit.ts'
+import type { AuditEntry } from '../identity/store/audit.ts'
 import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { RequestRefused } from './errors.ts'

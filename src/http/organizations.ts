@@ -1,6 +1,6 @@
 /** Endpoint 2 of the specification, and the administration of organizations. */
 import { Type } from 'typebox'
-import { nameMaximum, type Organization, ORGANIZATION_NAME_PATTERN } from '../identity/organizations.ts'
+import { nameMaximum, type Organization, ORGANIZATION_NAME_PATTERN } from '../identity/tenants/organizations.ts'
 import type { Registry } from '../identity/registry.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, permissionDenied } from './errors.ts'

@@ -2,11 +2,11 @@
  * From an id to the thing itself, for somebody who may do something with it. Whoever has no role in the organization that
  * owns it hears what an unknown id would say.
  */
-import type { Application } from '../identity/applications.ts'
-import type { Device } from '../identity/devices.ts'
-import type { Organization } from '../identity/organizations.ts'
+import type { Application } from '../identity/tenants/applications.ts'
+import type { Device } from '../identity/devices/devices.ts'
+import type { Organization } from '../identity/tenants/organizations.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { Viewer } from '../identity/result.ts'
+import type { Viewer } from '../identity/store/result.ts'
 import { objectNotFound } from './errors.ts'
 import { type Action, demand, type Role, roleOf } from './permissions.ts'
 

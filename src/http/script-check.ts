@@ -1,5 +1,5 @@
 /** A script that is no JavaScript is not saved: it would fail with the next uplink, and nobody would look. */
-import type { Application } from '../identity/applications.ts'
+import type { Application } from '../identity/tenants/applications.ts'
 import type { Codecs } from '../lorawan/codecs/codecs.ts'
 import { RequestRefused } from './errors.ts'
 

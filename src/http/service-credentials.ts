@@ -1,8 +1,8 @@
 /** The credentials with which network servers connect to the broker. */
 import { Type } from 'typebox'
 import type { Registry } from '../identity/registry.ts'
-import type { Viewer } from '../identity/result.ts'
-import type { ServiceCredential } from '../identity/service-credentials.ts'
+import type { Viewer } from '../identity/store/result.ts'
+import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, invalidArgument, objectNotFound } from './errors.ts'
 import {

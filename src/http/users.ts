@@ -1,7 +1,7 @@
 /** The administration of users, for global admins; everybody may read the own entry and change the own password. */
 import { Type } from 'typebox'
 import type { Registry } from '../identity/registry.ts'
-import { emailMaximum, type User } from '../identity/users.ts'
+import { emailMaximum, type User } from '../identity/people/users.ts'
 import { changeOwnPassword } from './account.ts'
 import { viewerOf } from './authenticate.ts'
 import { accepted, objectNotFound } from './errors.ts'

@@ -1,7 +1,7 @@
-import type { Clock } from './clock.ts'
-import type { PasswordHasher } from './password-hasher.ts'
+import type { Clock } from './store/clock.ts'
+import type { PasswordHasher } from './people/password-hasher.ts'
 import { openRegistry, type Registry, type RegistryOptions } from './registry.ts'
-import type { Actor, Result } from './result.ts'
+import type { Actor, Result } from './store/result.ts'
 
 /** A clock that a test moves. */
 export interface TestClock extends Clock {

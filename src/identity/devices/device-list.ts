@@ -1,0 +1,359 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { hasApplicationId } from '../store/application-ids.ts'
+import type { Changes } from '../store/changes.ts'
+import type { DeviceRemoval } from './device-removal.ts'
+import { deviceOf, type PlacedDeviceRow } from './device-rows.ts'
+import type { Device, Devices } from './devices.ts'
+import { boundedPage, type Listed, type Viewer } from '../store/result.ts'
+import type { Store } from '../store/store.ts'
+import { contains, parseId, parseSearch } from '../store/text-rules.ts'
+
+/*
+ * How a page of a million devices is found within milliseconds, docs/decisions/0002-registry-search.md: counts are kept
+ * with each change; pages are cut from an index that holds the order; few matches come from the trigram index; many
+ * matches are counted by walking the order's index in slices, with a turn of the event loop between two.
+ */
+
+/** Up to so many devices are looked through in one statement, which takes about 1 ms. */
+const directMaximum = 16_384
+/** Index entries that one statement skips to get to an offset. */
+const skipMaximum = 16_384
+/** Index entries of one slice of a walk. */
+const sliceEntries = 16_384
+/** From so many candidates on the trigram index saves little over a walk. */
+const candidatesMaximum = 10_000
+/** Candidates that one statement finds or checks. */
+const candidatesBatch = 500
+/** Row ids of one look into the trigram index, so that words with many candidates don't hold it up. */
+const searchSpan = 131_072
+/** More trigrams of a long word make the candidates no fewer. */
+const trigramsMaximum = 24
+/** Counted walks that are remembered, so that paging through a search doesn't count again; some KB each. */
+const walksMaximum = 32
+
+/** Devices that a list is cut from. */
+interface Scope {
+  readonly key: string
+  /** How many they are. */
+  readonly total: number
+  /** Which they are, where one index holds them in order. */
+  readonly where: RawBuilder<SqlBool> | undefined
+  /** Which they are among those, where none does. */
+  readonly filter: RawBuilder<SqlBool> | undefined
+}
+
+interface Slice {
+  /** The slice is what follows this key ... */
+  readonly after: string
+  /** ... up to this one, `undefined` for the end. */
+  readonly last: string | undefined
+  readonly hits: number
+}
+
+/**
+ * The list of a store's devices. It watches the changes, and the devices that are taken away behind them, to know what
+ * it may remember.
+ */
+export function createDeviceList(store: Store, changes: Changes, removal: DeviceRemoval): Devices['list'] {
+  const walks = createWalks(store, changes, removal)
+  return async (viewer, page) => {
+    const search = parseSearch(page.search)
+    const scope = search === null ? undefined : await findScope(store, viewer, page)
+    if (scope === undefined || search === null) return { totalCount: 0, items: [] }
+    const { limit, offset } = boundedPage(page)
+    const found = await findIds(store, walks, scope, search, limit, offset)
+    return { totalCount: found.totalCount, items: await readDevices(store, found.items) }
+  }
+}
+
+async function findIds(
+  { db }: Store,
+  walks: Walks,
+  scope: Scope,
+  search: string | undefined,
+  limit: number,
+  offset: number,
+): Promise<Listed<number>> {
+  if (search === undefined && scope.filter === undefined) {
+    const items = await cutPage(db, scope, limit, offset)
+    return { totalCount: scope.total, items }
+  }
+  const condition = allOf([scope.filter, search === undefined ? undefined : contains(sql.ref('order_key'), search)])
+  if (scope.total <= directMaximum) return findDirectly(db, scope, condition, limit, offset)
+  const key = `${scope.key} ${search ?? ''}`
+  if (search !== undefined && !walks.isKnown(key)) {
+    const few = await findFew(db, allOf([scope.where, condition]), search)
+    if (few !== undefined) return { totalCount: few.length, items: few.slice(offset, offset + limit) }
+  }
+  const slices = await walks.count(key, scope, condition)
+  return cutWalked(db, scope, condition, slices, limit, offset)
+}
+
+/** Whose devices the viewer asks for; `undefined` when there are none that it may see. */
+async function findScope(
+  { db }: Store,
+  viewer: Viewer,
+  asked: { readonly applicationId?: string; readonly organizationId?: string },
+): Promise<Scope | undefined> {
+  const userId = parseId(viewer.userId) ?? 0
+  const memberships = sql<SqlBool>`organization_id in (select organization_id from members where user_id = ${userId})`
+  if (asked.applicationId !== undefined) {
+    let query = db
+      .selectFrom('applications')
+      .select(['id', 'device_count'])
+      .where(hasApplicationId(asked.applicationId))
+      .where('removed_at', 'is', null)
+    if (!viewer.isAdmin) query = query.where(memberships)
+    if (asked.organizationId !== undefined) {
+      query = query.where('organization_id', '=', parseId(asked.organizationId) ?? 0)
+    }
+    const application = await query.executeTakeFirst()
+    if (application === undefined) return undefined
+    const where = sql<SqlBool>`application_id = ${application.id}`
+    const key = `application ${application.id}`
+    return { key, total: application.device_count, where, filter: undefined }
+  }
+  let query = db.selectFrom('organizations').where('removed_at', 'is', null)
+  if (!viewer.isAdmin) {
+    query = query.where('id', 'in', (eb) =>
+      eb.selectFrom('members').select('organization_id').where('user_id', '=', userId),
+    )
+  }
+  if (asked.organizationId !== undefined) query = query.where('id', '=', parseId(asked.organizationId) ?? 0)
+  const { count, sum, first } = await query
+    .select((eb) => [
+      eb.fn.countAll<number>().as('count'),
+      eb.fn.sum<number | null>('device_count').as('sum'),
+      eb.fn.min<number | null>('id').as('first'),
+    ])
+    .executeTakeFirstOrThrow()
+  const total = sum ?? 0
+  if (viewer.isAdmin && asked.organizationId === undefined)
+    return { key: 'all', total, where: undefined, filter: undefined }
+  if (first === null) return undefined
+  if (count === 1) {
+    return { key: `organization ${first}`, total, where: sql<SqlBool>`organization_id = ${first}`, filter: undefined }
+  }
+  return { key: `member ${userId}`, total, where: undefined, filter: memberships }
+}
+
+/**
+ * A page without a search: the offset is skipped within the index, from the end that is nearer, some at a time with a
+ * turn of the event loop between two.
+ */
+async function cutPage(db: Store['db'], scope: Scope, limit: number, offset: number): Promise<readonly number[]> {
+  const size = Math.min(limit, scope.total - offset)
+  if (size <= 0) return []
+  const isNearEnd = offset > scope.total / 2
+  const order = sql.raw(isNearEnd ? 'desc' : 'asc')
+  const beyond = sql.raw(isNearEnd ? '<' : '>')
+  let skipped = isNearEnd ? scope.total - offset - size : offset
+  let where = scope.where ?? sql<SqlBool>`1 = 1`
+  for (; skipped > skipMaximum; skipped -= skipMaximum) {
+    const { rows } = await sql<{ readonly order_key: string }>`
+      select order_key from devices where ${where} order by order_key ${order} limit 1 offset ${skipMaximum - 1}`.execute(
+      db,
+    )
+    const [last] = rows
+    if (last === undefined) return []
+    where = allOf([scope.where, sql<SqlBool>`order_key ${beyond} ${last.order_key}`])
+    await nextTurn()
+  }
+  const { rows } = await sql<{ readonly id: number }>`
+    select id from devices where ${where} order by order_key ${order} limit ${size} offset ${skipped}`.execute(db)
+  const ids = rows.map(({ id }) => id)
+  return isNearEnd ? ids.toReversed() : ids
+}
+
+/** Looks through all devices of a small scope. They are collected first, so that no plan walks the others in order. */
+async function findDirectly(
+  db: Store['db'],
+  scope: Scope,
+  condition: RawBuilder<SqlBool>,
+  limit: number,
+  offset: number,
+): Promise<Listed<number>> {
+  const found = sql`
+    with found as materialized (select id, order_key from devices where ${allOf([scope.where, condition])})`
+  const counted = await sql<{ readonly count: number }>`${found} select count(*) as count from found`.execute(db)
+  const totalCount = counted.rows[0]?.count ?? 0
+  if (limit === 0 || offset >= totalCount) return { totalCount, items: [] }
+  const { rows } = await sql<{ readonly id: number }>`
+    ${found} select id from found order by order_key limit ${limit} offset ${offset}`.execute(db)
+  return { totalCount, items: rows.map(({ id }) => id) }
+}
+
+/** All matches in order, if the trigram index shows that they are few. */
+async function findFew(
+  db: Store['db'],
+  condition: RawBuilder<SqlBool>,
+  search: string,
+): Promise<readonly number[] | undefined> {
+  const characters = Array.from(search)
+  if (characters.length < 3) return undefined
+  const trigrams = new Set<string>()
+  for (let at = 0; at + 3 <= characters.length && trigrams.size < trigramsMaximum; at += 1) {
+    trigrams.add(
+      `"${characters
+        .slice(at, at + 3)
+        .join('')
+        .replaceAll('"', '""')}"`,
+    )
+  }
+  const match = [...trigrams].join(' AND ')
+  if (!(await areFew(db, match))) return undefined
+  const found: { readonly id: number; readonly key: Buffer }[] = []
+  for (let last = 0; ;) {
+    const candidates = await sql<{ readonly id: number }>`
+      select rowid as id from device_search where device_search match ${match} and rowid > ${last}
+      order by rowid limit ${candidatesBatch}`.execute(db)
+    const ids = candidates.rows.map(({ id }) => id)
+    const newest = ids.at(-1)
+    if (newest === undefined) break
+    last = newest
+    const { rows } = await sql<{ readonly id: number; readonly order_key: string }>`
+      select id, order_key from devices where id in (${sql.join(ids)}) and ${condition}`.execute(db)
+    for (const row of rows) found.push({ id: row.id, key: Buffer.from(row.order_key) })
+    await nextTurn()
+  }
+  // In the order of bytes, which is the index's.
+  return found.toSorted((one, other) => one.key.compare(other.key)).map(({ id }) => id)
+}
+
+/** Whether looking at each candidate is worth it. */
+async function areFew(db: Store['db'], match: string): Promise<boolean> {
+  const newest = await db
+    .selectFrom('devices')
+    .select((eb) => eb.fn.max('id').as('id'))
+    .executeTakeFirst()
+  let candidates = 0
+  for (let from = 0; from < (newest?.id ?? 0); from += searchSpan) {
+    if (from > 0) await nextTurn()
+    const { rows } = await sql<{ readonly count: number }>`
+      select count(*) as count from (
+        select 1 from device_search
+        where device_search match ${match} and rowid > ${from} and rowid <= ${from + searchSpan}
+        limit ${candidatesMaximum + 1})`.execute(db)
+    candidates += rows[0]?.count ?? 0
+    if (candidates > candidatesMaximum) return false
+  }
+  return true
+}
+
+/** Cuts the page from those slices that it lies in. */
+async function cutWalked(
+  db: Store['db'],
+  scope: Scope,
+  condition: RawBuilder<SqlBool>,
+  slices: readonly Slice[],
+  limit: number,
+  offset: number,
+): Promise<Listed<number>> {
+  const items: number[] = []
+  let totalCount = 0
+  for (const { after, last, hits } of slices) {
+    const skipped = Math.max(offset - totalCount, 0)
+    totalCount += hits
+    if (hits <= skipped || items.length >= limit) continue
+    const end = last === undefined ? undefined : sql<SqlBool>`order_key <= ${last}`
+    const { rows } = await sql<{ readonly id: number }>`
+      select id from devices where ${allOf([scope.where, condition, sql<SqlBool>`order_key > ${after}`, end])}
+      order by order_key limit ${limit - items.length} offset ${skipped}`.execute(db)
+    for (const { id } of rows) items.push(id)
+    await nextTurn()
+  }
+  return { totalCount, items }
+}
+
+/** Counts matches slice by slice. */
+interface Walks {
+  /** Whether the count is at hand. */
+  isKnown(key: string): boolean
+  count(key: string, scope: Scope, condition: RawBuilder<SqlBool>): Promise<readonly Slice[]>
+}
+
+function createWalks({ db }: Store, changes: Changes, removal: DeviceRemoval): Walks {
+  const remembered = new Map<string, readonly Slice[]>()
+  // Grows with each change that may move a device in or out of a list.
+  let generation = 0
+  const forget = (): void => {
+    generation += 1
+    remembered.clear()
+  }
+  changes.subscribe(({ kind }) => {
+    if (kind !== 'token_revoked' && kind !== 'service_credential_revoked') forget()
+  })
+  removal.onRemoved(forget)
+  // One walk at a time, so that a turn of the event loop holds one slice however many ask. Who waits is a caller of
+  // `list`, and nothing else is kept for it.
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function walk(key: string, scope: Scope, condition: RawBuilder<SqlBool>): Promise<readonly Slice[]> {
+    const known = remembered.get(key)
+    if (known !== undefined) return known
+    const begun = generation
+    const slices: Slice[] = []
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const slice: Slice = await countSlice(db, scope, condition, after)
+      slices.push(slice)
+      after = slice.last
+      await nextTurn()
+    }
+    if (begun === generation) {
+      for (const oldest of remembered.keys()) {
+        if (remembered.size < walksMaximum) break
+        remembered.delete(oldest)
+      }
+      remembered.set(key, slices)
+    }
+    return slices
+  }
+
+  return {
+    isKnown: (key) => remembered.has(key),
+    count(key, scope, condition) {
+      const own = last.then(() => walk(key, scope, condition))
+      last = own.catch(() => undefined)
+      return own
+    },
+  }
+}
+
+async function countSlice(
+  db: Store['db'],
+  scope: Scope,
+  condition: RawBuilder<SqlBool>,
+  after: string,
+): Promise<Slice> {
+  const within = allOf([scope.where, sql<SqlBool>`order_key > ${after}`])
+  const end = await sql<{ readonly order_key: string }>`
+    select order_key from devices where ${within} order by order_key limit 1 offset ${sliceEntries - 1}`.execute(db)
+  const last = end.rows[0]?.order_key
+  const bounded = last === undefined ? within : allOf([within, sql<SqlBool>`order_key <= ${last}`])
+  const { rows } = await sql<{ readonly hits: number }>`
+    select count(*) as hits from devices where ${bounded} and ${condition}`.execute(db)
+  return { after, last, hits: rows[0]?.hits ?? 0 }
+}
+
+async function readDevices({ db }: Store, ids: readonly number[]): Promise<readonly Device[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('devices')
+    .innerJoin('applications', 'applications.id', 'devices.application_id')
+    .selectAll('devices')
+    .select('applications.uuid as application_uuid')
+    .where('devices.id', 'in', ids)
+    .where('applications.removed_at', 'is', null)
+    .execute()
+  const byId = new Map<number, PlacedDeviceRow>(rows.map((row) => [row.id, row]))
+  return ids.flatMap((id) => {
+    const row = byId.get(id)
+    return row === undefined ? [] : [deviceOf(row)]
+  })
+}
+
+function allOf(conditions: readonly (RawBuilder<SqlBool> | undefined)[]): RawBuilder<SqlBool> {
+  const given = conditions.filter((condition) => condition !== undefined)
+  return given.length === 0 ? sql<SqlBool>`1 = 1` : sql<SqlBool>`(${sql.join(given, sql` and `)})`
+}

@@ -1,0 +1,112 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Kysely, sql } from 'kysely'
+import type { DeviceRow } from './device-rows.ts'
+import type { Schema } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+
+/** Devices that one transaction takes away: it holds up the event loop for some 5 ms. */
+const batchMaximum = 100
+
+/** Takes the devices of removed applications away, behind the mark that took them from sight. */
+export interface DeviceRemoval {
+  /** Resolves when nothing is left that was marked before the call. */
+  run(): Promise<void>
+  /** Calls the listener whenever devices were taken away. */
+  onRemoved(listener: () => void): void
+  /** Ends at the next batch; the rest is done after the next start. */
+  stop(): Promise<void>
+}
+
+/** A removal that works on one batch at a time and gives the event loop a turn between two. */
+export function createDeviceRemoval(store: Store): DeviceRemoval {
+  const listeners: (() => void)[] = []
+  let isStopped = false
+  let running: Promise<void> = Promise.resolve()
+
+  async function sweep(): Promise<void> {
+    for (;;) {
+      if (isStopped || !(await removeBatch(store))) return
+      for (const listener of listeners) listener()
+      await nextTurn()
+    }
+  }
+
+  return {
+    run() {
+      // One after the other: a sweep that is nearly through may have missed the newest mark.
+      running = running.then(sweep, sweep)
+      return running
+    },
+    onRemoved(listener) {
+      listeners.push(listener)
+    },
+    async stop() {
+      isStopped = true
+      await running.catch(() => undefined)
+    },
+  }
+}
+
+/** Deletes devices with what a search knows of them. The counts are the caller's business. */
+export async function deleteDevices(db: Kysely<Schema>, ids: readonly number[]): Promise<void> {
+  await db.deleteFrom('device_search').where('rowid', 'in', ids).execute()
+  await db.deleteFrom('devices').where('id', 'in', ids).execute()
+}
+
+/** Keeps the counts of the applications and organizations that devices were added to or taken from. */
+export async function adjustDeviceCounts(
+  db: Kysely<Schema>,
+  rows: readonly (Pick<DeviceRow, 'application_id' | 'organization_id'> & { readonly change: 1 | -1 })[],
+): Promise<void> {
+  const applications = new Map<number, number>()
+  const organizations = new Map<number, number>()
+  for (const { application_id, organization_id, change } of rows) {
+    applications.set(application_id, (applications.get(application_id) ?? 0) + change)
+    organizations.set(organization_id, (organizations.get(organization_id) ?? 0) + change)
+  }
+  for (const [table, counts] of [
+    ['applications', applications],
+    ['organizations', organizations],
+  ] as const) {
+    const values = Array.from(counts, ([id, change]) => sql`(${id}, ${change})`)
+    await sql`
+      with counted (id, change) as (values ${sql.join(values)})
+      update ${sql.table(table)} set device_count = device_count + counted.change
+      from counted where ${sql.table(table)}.id = counted.id`.execute(db)
+  }
+}
+
+/** Takes one batch away, or a marked application or organization that has become empty. False: there is nothing left. */
+async function removeBatch({ db }: Store): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const application = await trx
+      .selectFrom('applications')
+      .select('id')
+      .where('removed_at', 'is not', null)
+      .limit(1)
+      .executeTakeFirst()
+    if (application !== undefined) {
+      const devices = await trx
+        .selectFrom('devices')
+        .select('id')
+        .where('application_id', '=', application.id)
+        .limit(batchMaximum)
+        .execute()
+      if (devices.length > 0) {
+        await deleteDevices(
+          trx,
+          devices.map(({ id }) => id),
+        )
+      }
+      if (devices.length < batchMaximum) {
+        await trx.deleteFrom('applications').where('id', '=', application.id).execute()
+      }
+      return true
+    }
+    const { numDeletedRows } = await trx
+      .deleteFrom('organizations')
+      .where('removed_at', 'is not', null)
+      .executeTakeFirst()
+    return numDeletedRows > 0n
+  })
+}

@@ -1,0 +1,82 @@
+import type { Selectable } from 'kysely'
+import { applicationIdOf } from '../store/application-ids.ts'
+import type { Device, DeviceFields } from './devices.ts'
+import { type Refusal, refuse } from '../store/result.ts'
+import type { Schema } from '../store/schema.ts'
+import { foldText, isLine, isName, isParagraph } from '../store/text-rules.ts'
+
+/** A device as the table holds it. */
+export type DeviceRow = Selectable<Schema['devices']>
+
+/** The same, with what the id of its application is made of. */
+export interface PlacedDeviceRow extends DeviceRow {
+  readonly application_uuid: string | null
+}
+
+const nameMaximum = 100
+const descriptionMaximum = 1000
+/** How many tags a device may have, and how many variables: with these bounds it takes at most some 40 KB, and usually none. */
+export const entriesMaximum = 32
+/** Of a tag's or a variable's name, in characters. */
+export const entryKeyMaximum = 100
+/** Of a tag's or a variable's value, in characters. */
+export const entryValueMaximum = 1000
+
+/** The device that the row holds. */
+export function deviceOf(row: PlacedDeviceRow): Device {
+  return {
+    devEui: row.dev_eui,
+    name: row.name,
+    applicationId: applicationIdOf({ id: row.application_id, uuid: row.application_uuid }),
+    organizationId: String(row.organization_id),
+    description: row.description,
+    deviceProfileId: row.device_profile_id,
+    deviceProfileName: row.device_profile_name,
+    tags: JSON.parse(row.tags) as Record<string, string>,
+    variables: JSON.parse(row.variables) as Record<string, string>,
+    isDisabled: row.is_disabled === 1,
+    lastSeenAtMs: row.last_seen_at,
+    batteryLevel: row.battery_level,
+    margin: row.margin,
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
+  }
+}
+
+/** What lists are ordered by, and what a search looks into; unique, for a DevEUI is. */
+export function orderKeyOf(name: string, devEui: string): string {
+  // A line feed sorts before every character that a name can have, and a search can't contain one.
+  return `${foldText(name)}\n${devEui}`
+}
+
+/** What is wrong with the fields, if anything. */
+export function checkDevice(fields: Omit<DeviceFields, 'applicationId'>): Refusal | undefined {
+  if (!isName(fields.name, nameMaximum)) {
+    const rule = `name must have 1 to ${nameMaximum} characters on one line`
+    return refuse('invalid_argument', 'invalid_name', rule)
+  }
+  if (!isParagraph(fields.description, descriptionMaximum)) {
+    const rule = `description must have at most ${descriptionMaximum} characters`
+    return refuse('invalid_argument', 'invalid_description', rule)
+  }
+  if (!isLine(fields.deviceProfileId, 0, nameMaximum) || !isLine(fields.deviceProfileName, 0, nameMaximum)) {
+    const rule = `the device profile's id and name must have at most ${nameMaximum} characters on one line`
+    return refuse('invalid_argument', 'invalid_device_profile', rule)
+  }
+  for (const kind of ['tags', 'variables'] as const) {
+    if (!areEntries(fields[kind])) {
+      const rule = `${kind} must be at most ${entriesMaximum} texts of at most ${entryValueMaximum} characters`
+      return refuse('invalid_argument', `invalid_${kind}`, rule)
+    }
+  }
+  return undefined
+}
+
+function areEntries(value: Readonly<Record<string, string>>): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const entries = Object.entries(value)
+  return (
+    entries.length <= entriesMaximum &&
+    entries.every(([key, text]) => isLine(key, 1, entryKeyMaximum) && isParagraph(text, entryValueMaximum))
+  )
+}

@@ -1,0 +1,361 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Selectable, sql } from 'kysely'
+import { applicationIdOf, hasApplicationId } from '../store/application-ids.ts'
+import type { Changes } from '../store/changes.ts'
+import { createDeviceList } from './device-list.ts'
+import { adjustDeviceCounts, deleteDevices, type DeviceRemoval } from './device-removal.ts'
+import { checkDevice, deviceOf, type DeviceRow, orderKeyOf, type PlacedDeviceRow } from './device-rows.ts'
+import { parseDevEui } from './eui.ts'
+import {
+  type Actor,
+  alreadyExists,
+  done,
+  granted,
+  type Listed,
+  notFound,
+  type Page,
+  type Refusal,
+  refuse,
+  type Result,
+  type Viewer,
+} from '../store/result.ts'
+import type { Schema } from '../store/schema.ts'
+import type { Store, Unit } from '../store/store.ts'
+
+/** What may be changed of a device. */
+export interface DeviceFields {
+  readonly name: string
+  /** Another application of the same organization may be given to move the device. */
+  readonly applicationId: string
+  readonly description: string
+  readonly deviceProfileId: string
+  readonly deviceProfileName: string
+  readonly tags: Readonly<Record<string, string>>
+  readonly variables: Readonly<Record<string, string>>
+  /** A disabled device's events and commands are refused. */
+  readonly isDisabled: boolean
+}
+
+/** A device to be. Only what identifies it is needed. */
+export interface NewDevice extends Partial<DeviceFields> {
+  /** In any spelling that `parseDevEui` takes. */
+  readonly devEui: string
+  readonly name: string
+  readonly applicationId: string
+}
+
+/** A device. */
+export interface Device extends DeviceFields {
+  readonly devEui: string
+  readonly organizationId: string
+  /** When it was last heard of, `null` for never. */
+  readonly lastSeenAtMs: number | null
+  /** Percent, 0 to 100; `null` when unknown. */
+  readonly batteryLevel: number | null
+  /** Demodulation margin in dB; `null` when unknown. */
+  readonly margin: number | null
+  readonly createdAtMs: number
+  readonly updatedAtMs: number
+}
+
+/** A sign of life. */
+export interface DeviceSeen {
+  readonly devEui: string
+  readonly lastSeenAtMs: number
+  readonly batteryLevel?: number
+  readonly margin?: number
+}
+
+/** The devices of all applications; a DevEUI belongs to one device in the whole deployment. */
+export interface Devices {
+  /**
+   * Refusals: invalid_dev_eui, invalid_name, invalid_description, invalid_device_profile, invalid_tags,
+   * invalid_variables, application_not_found, device_exists.
+   */
+  create(device: NewDevice, actor: Actor): Promise<Result<{ readonly devEui: string }>>
+  /**
+   * Creates many and tells the outcome of each, in order. Works in batches of 100; each batch is one transaction, and
+   * the event loop gets a turn between two.
+   */
+  createMany(devices: readonly NewDevice[], actor: Actor): Promise<readonly Result<{ readonly devEui: string }>[]>
+  /** Takes any spelling of the DevEUI. */
+  get(devEui: string): Promise<Device | undefined>
+  /** Changes the fields that are given. Refusals: device_not_found, and those of `create`. */
+  update(devEui: string, fields: Partial<DeviceFields>, actor: Actor): Promise<Result<void>>
+  /** Refusal: device_not_found. */
+  remove(devEui: string, actor: Actor): Promise<Result<void>>
+  /** Sorted by name, regardless of case; `search` looks into name and DevEUI. */
+  list(
+    viewer: Viewer,
+    page: Page & { readonly applicationId?: string; readonly organizationId?: string },
+  ): Promise<Listed<Device>>
+  /**
+   * Notes signs of life, in batches of 100 as `createMany`. Unknown devices are passed over; an older time never replaces a newer one;
+   * a level or margin that is not given stays.
+   */
+  recordSeen(seen: readonly DeviceSeen[]): Promise<void>
+}
+
+/** Rows of one transaction: it holds up the event loop for some 5 ms. */
+const batchMaximum = 100
+
+/** The devices of a store. */
+export function createDevices(store: Store, changes: Changes, removal: DeviceRemoval): Devices {
+  const { db } = store
+  return {
+    async create(device, actor) {
+      const [outcome] = await store.change(actor, (unit) => insertDevices(unit, [device]))
+      return outcome ?? alreadyExists('device_exists')
+    },
+
+    async createMany(devices, actor) {
+      const outcomes: Result<{ readonly devEui: string }>[] = []
+      for (const batch of batchesOf(devices)) {
+        if (outcomes.length > 0) await nextTurn()
+        outcomes.push(...(await store.change(actor, (unit) => insertDevices(unit, batch))))
+      }
+      return outcomes
+    },
+
+    async get(devEui) {
+      const row = await findRow(db, devEui)
+      return row && deviceOf(row)
+    },
+
+    update: (devEui, fields, actor) => store.change(actor, (unit) => updateDevice(unit, devEui, fields)),
+
+    remove: (devEui, actor) =>
+      store.change(actor, async (unit) => {
+        const row = await findRow(unit.trx, devEui)
+        if (row === undefined) return notFound('device_not_found')
+        await deleteDevices(unit.trx, [row.id])
+        await adjustDeviceCounts(unit.trx, [{ ...row, change: -1 }])
+        const { applicationId, organizationId } = deviceOf(row)
+        const place = { applicationId, organizationId }
+        await unit.audit('device.removed', row.dev_eui, place.organizationId, { name: row.name })
+        unit.emit({ kind: 'device_removed', devEui: row.dev_eui, ...place })
+        return done
+      }),
+
+    list: createDeviceList(store, changes, removal),
+
+    async recordSeen(seen) {
+      const newest = new Map<string, DeviceSeen>()
+      for (const one of seen) {
+        const devEui = parseDevEui(one.devEui)
+        if (devEui === undefined) continue
+        const known = newest.get(devEui)
+        newest.set(devEui, known === undefined ? one : mergeSeen(known, one))
+      }
+      let isFirst = true
+      for (const batch of batchesOf([...newest])) {
+        if (!isFirst) await nextTurn()
+        isFirst = false
+        await writeSeen(store, batch)
+      }
+    },
+  }
+}
+
+function* batchesOf<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < items.length; start += batchMaximum) yield items.slice(start, start + batchMaximum)
+}
+
+async function findRow(db: Store['db'], devEuiText: string): Promise<PlacedDeviceRow | undefined> {
+  const devEui = parseDevEui(devEuiText)
+  if (devEui === undefined) return undefined
+  return db
+    .selectFrom('devices')
+    .innerJoin('applications', 'applications.id', 'devices.application_id')
+    .selectAll('devices')
+    .select('applications.uuid as application_uuid')
+    .where('devices.dev_eui', '=', devEui)
+    .where('applications.removed_at', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Adds what can be added, and tells for each whether it was. */
+async function insertDevices(
+  unit: Unit,
+  devices: readonly NewDevice[],
+): Promise<readonly Result<{ readonly devEui: string }>[]> {
+  const { trx, nowMs } = unit
+  const applications = await applicationsOf(unit, devices)
+  const rows = new Map<string, Omit<DeviceRow, 'id'>>()
+  const planned = devices.map((device): string | Refusal => {
+    const devEui = parseDevEui(device.devEui)
+    if (devEui === undefined)
+      return refuse('invalid_argument', 'invalid_dev_eui', 'devEUI must be 16 hexadecimal digits')
+    const full = { ...noDetails, ...device }
+    const refusal = checkDevice(full)
+    if (refusal !== undefined) return refusal
+    const application = applications.get(device.applicationId)
+    if (application === undefined) return notFound('application_not_found')
+    if (rows.has(devEui)) return alreadyExists('device_exists')
+    rows.set(devEui, {
+      dev_eui: devEui,
+      application_id: application.id,
+      organization_id: application.organization_id,
+      ...columnsOf(full, devEui),
+      last_seen_at: null,
+      battery_level: null,
+      margin: null,
+      created_at: nowMs,
+      updated_at: nowMs,
+    })
+    return devEui
+  })
+  const added = new Map<string, DeviceRow>()
+  if (rows.size > 0) {
+    const inserted = await trx
+      .insertInto('devices')
+      .values([...rows.values()])
+      .onConflict((conflict) => conflict.column('dev_eui').doNothing())
+      .returningAll()
+      .execute()
+    for (const row of inserted) added.set(row.dev_eui, row)
+  }
+  if (added.size > 0) {
+    const texts = Array.from(added.values(), (row) => ({ rowid: row.id, text: row.order_key }))
+    await trx.insertInto('device_search').values(texts).execute()
+    await adjustDeviceCounts(
+      trx,
+      Array.from(added.values(), (row) => ({ ...row, change: 1 })),
+    )
+    const idOf = new Map(Array.from(applications.values(), (one) => [one.id, applicationIdOf(one)]))
+    await tellOfAdded(unit, [...added.values()], (row) => idOf.get(row.application_id) ?? '')
+  }
+  return planned.map((devEui) => {
+    if (typeof devEui !== 'string') return devEui
+    return added.has(devEui) ? granted({ devEui }) : alreadyExists('device_exists')
+  })
+}
+
+const noDetails = {
+  description: '',
+  deviceProfileId: '',
+  deviceProfileName: '',
+  tags: {},
+  variables: {},
+  isDisabled: false,
+}
+
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the columns are the schema's
+function columnsOf(fields: DeviceFields, devEui: string) {
+  return {
+    name: fields.name,
+    order_key: orderKeyOf(fields.name, devEui),
+    description: fields.description,
+    device_profile_id: fields.deviceProfileId,
+    device_profile_name: fields.deviceProfileName,
+    tags: JSON.stringify(fields.tags),
+    variables: JSON.stringify(fields.variables),
+    is_disabled: Number(fields.isDisabled),
+  }
+}
+
+type ApplicationRow = Pick<Selectable<Schema['applications']>, 'id' | 'uuid' | 'organization_id'>
+
+/** The rows of the applications that the devices name, by id, as far as they exist. */
+async function applicationsOf(
+  { trx }: Unit,
+  devices: readonly NewDevice[],
+): Promise<ReadonlyMap<string, ApplicationRow>> {
+  const ids = new Set(devices.map(({ applicationId }) => applicationId))
+  const rows = await trx
+    .selectFrom('applications')
+    .select(['id', 'uuid', 'organization_id'])
+    .where((eb) => eb.or(Array.from(ids, hasApplicationId)))
+    .where('removed_at', 'is', null)
+    .execute()
+  return new Map(rows.map((row) => [applicationIdOf(row), row]))
+}
+
+async function tellOfAdded(
+  { audit, emit }: Unit,
+  rows: readonly DeviceRow[],
+  applicationIdOfDevice: (row: DeviceRow) => string,
+): Promise<void> {
+  const [first] = rows
+  if (first !== undefined && rows.length === 1) {
+    const place = { applicationId: applicationIdOfDevice(first), organizationId: String(first.organization_id) }
+    await audit('device.created', first.dev_eui, place.organizationId, { name: first.name, ...place })
+    emit({ kind: 'device_created', devEui: first.dev_eui, ...place })
+    return
+  }
+  const counts = new Map<number, number>()
+  for (const row of rows) counts.set(row.organization_id, (counts.get(row.organization_id) ?? 0) + 1)
+  for (const [organizationId, count] of counts) {
+    await audit('devices.created', String(organizationId), String(organizationId), { count })
+  }
+  emit({ kind: 'devices_changed' })
+}
+
+async function updateDevice(unit: Unit, devEui: string, fields: Partial<DeviceFields>): Promise<Result<void>> {
+  const { trx, nowMs, audit, emit } = unit
+  const row = await findRow(trx, devEui)
+  if (row === undefined) return notFound('device_not_found')
+  const before = deviceOf(row)
+  const after = { ...before, ...fields }
+  const refusal = checkDevice(after)
+  if (refusal !== undefined) return refusal
+  const applicationRowId = await findSibling(unit, row, after.applicationId)
+  if (applicationRowId === undefined) return notFound('application_not_found')
+  const columns = columnsOf(after, row.dev_eui)
+  await trx
+    .updateTable('devices')
+    .set({ ...columns, application_id: applicationRowId, updated_at: nowMs })
+    .where('id', '=', row.id)
+    .execute()
+  if (columns.order_key !== row.order_key) {
+    await trx.deleteFrom('device_search').where('rowid', '=', row.id).execute()
+    await trx.insertInto('device_search').values({ rowid: row.id, text: columns.order_key }).execute()
+  }
+  const organizationId = before.organizationId
+  if (applicationRowId !== row.application_id) {
+    await adjustDeviceCounts(trx, [
+      { ...row, change: -1 },
+      { ...row, application_id: applicationRowId, change: 1 },
+    ])
+    emit({ kind: 'device_removed', devEui: row.dev_eui, applicationId: before.applicationId, organizationId })
+  }
+  await audit('device.updated', row.dev_eui, organizationId, {
+    name: after.name,
+    applicationId: after.applicationId,
+    isDisabled: after.isDisabled,
+  })
+  emit({ kind: 'device_changed', devEui: row.dev_eui, applicationId: after.applicationId, organizationId })
+  return done
+}
+
+/** The row id of the application if it belongs to the device's organization: a device never changes its owner. */
+async function findSibling({ trx }: Unit, row: DeviceRow, applicationId: string): Promise<number | undefined> {
+  const application = await trx
+    .selectFrom('applications')
+    .select('id')
+    .where(hasApplicationId(applicationId))
+    .where('organization_id', '=', row.organization_id)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  return application?.id
+}
+
+function mergeSeen(one: DeviceSeen, other: DeviceSeen): DeviceSeen {
+  const [older, newer] = other.lastSeenAtMs >= one.lastSeenAtMs ? [one, other] : [other, one]
+  return { ...older, ...newer }
+}
+
+async function writeSeen(store: Store, batch: readonly (readonly [string, DeviceSeen])[]): Promise<void> {
+  const values = batch.map(
+    ([devEui, { lastSeenAtMs, batteryLevel, margin }]) =>
+      sql`(${devEui}, ${Math.trunc(lastSeenAtMs)}, ${batteryLevel ?? null}, ${margin ?? null})`,
+  )
+  await sql`
+    with seen (dev_eui, at, battery_level, margin) as (values ${sql.join(values)})
+    update devices set last_seen_at = seen.at,
+      battery_level = coalesce(seen.battery_level, devices.battery_level),
+      margin = coalesce(seen.margin, devices.margin)
+    from seen
+    where devices.dev_eui = seen.dev_eui and (devices.last_seen_at is null or devices.last_seen_at <= seen.at)
+  `.execute(store.db)
+}

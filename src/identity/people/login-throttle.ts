@@ -1,0 +1,127 @@
+import { isIPv6 } from 'node:net'
+import { BoundedCache } from '../store/bounded-cache.ts'
+import type { Clock } from '../store/clock.ts'
+
+/** An attempt to log in that may go on. It counts as failed until told otherwise. */
+interface LoginAttempt {
+  /** The password was right. */
+  succeed(): void
+  /** The password was not looked at. */
+  forget(): void
+}
+
+/** Slows guessing of passwords down. */
+export interface LoginThrottle {
+  /** Counts an attempt at the account from the address; `undefined` when it comes too early. */
+  begin(account: string, address: string): LoginAttempt | undefined
+}
+
+interface Rule {
+  /** Failures without consequence. */
+  readonly free: number
+  /** The wait after the first one beyond; it doubles with each further one. */
+  readonly firstWaitMs: number
+  readonly longestWaitMs: number
+}
+
+/** One guesser, one account. */
+const pairRule: Rule = { free: 5, firstWaitMs: 1000, longestWaitMs: 900_000 }
+/** One guesser, many accounts. An office behind one address shares it, so it takes more. */
+const addressRule: Rule = { free: 30, firstWaitMs: 1000, longestWaitMs: 900_000 }
+/** Many guessers, one account. The longest wait is short: it locks the owner out too. */
+const accountRule: Rule = { free: 50, firstWaitMs: 1000, longestWaitMs: 60_000 }
+
+/** After so long without a failure all is forgotten. */
+const memoryMs = 3_600_000
+/** Entries of each of the three maps, some 150 bytes each. At the bound those that failed longest ago go. */
+const entriesMaximum = 20_000
+
+interface Entry {
+  failures: number
+  blockedUntilMs: number
+  lastMs: number
+}
+
+/** All that the throttle measures are durations. */
+type DurationClock = Pick<Clock, 'elapsedMs'>
+
+/** A throttle by account, by address, and by both, with exponential waits; it forgets with the process. */
+export function createLoginThrottle(clock: DurationClock): LoginThrottle {
+  const pairs = createCounter(pairRule, clock)
+  const addresses = createCounter(addressRule, clock)
+  const accounts = createCounter(accountRule, clock)
+  return {
+    begin(account, address) {
+      const network = networkOf(address)
+      const pair = `${network} ${account}`
+      if (pairs.isBlocked(pair) || addresses.isBlocked(network) || accounts.isBlocked(account)) return undefined
+      // Counted before the slow comparison, so that a burst of parallel attempts is no way around.
+      const taken = [pairs.add(pair), addresses.add(network), accounts.add(account)]
+      return {
+        succeed() {
+          for (const takeBack of taken) takeBack()
+          pairs.forget(pair)
+          accounts.forget(account)
+          // Not the address: its owner could wash it clean with an account of its own.
+        },
+        forget() {
+          for (const takeBack of taken) takeBack()
+        },
+      }
+    },
+  }
+}
+
+interface Counter {
+  isBlocked(key: string): boolean
+  /** Counts one failure. Returns how to take it back. */
+  add(key: string): () => void
+  forget(key: string): void
+}
+
+function createCounter(rule: Rule, clock: DurationClock): Counter {
+  const entries = new BoundedCache<Entry>(entriesMaximum)
+  return {
+    isBlocked(key) {
+      const entry = entries.get(key)
+      return entry !== undefined && clock.elapsedMs() < entry.blockedUntilMs
+    },
+    add(key) {
+      const nowMs = clock.elapsedMs()
+      const known = entries.get(key)
+      const entry =
+        known === undefined || nowMs - known.lastMs > memoryMs
+          ? { failures: 0, blockedUntilMs: 0, lastMs: nowMs }
+          : known
+      entry.failures += 1
+      entry.lastMs = nowMs
+      const blockedBefore = entry.blockedUntilMs
+      const beyond = entry.failures - rule.free
+      if (beyond > 0) {
+        entry.blockedUntilMs = nowMs + Math.min(rule.firstWaitMs * 2 ** Math.min(beyond - 1, 30), rule.longestWaitMs)
+      }
+      entries.set(key, entry)
+      const blockedByThis = entry.blockedUntilMs
+      return () => {
+        entry.failures -= 1
+        if (entry.blockedUntilMs === blockedByThis) entry.blockedUntilMs = blockedBefore
+      }
+    },
+    forget: (key) => entries.delete(key),
+  }
+}
+
+/** What one guesser has: an IPv4 address, or the 64 bits that an IPv6 customer is given at least. */
+function networkOf(address: string): string {
+  const mapped = /^::ffff:([0-9.]+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!isIPv6(address)) return address.slice(0, 64)
+  const [head = '', tail] = address.toLowerCase().split('%')[0]?.split('::') ?? []
+  const groups = head === '' ? [] : head.split(':')
+  const rest = tail === undefined || tail === '' ? [] : tail.split(':')
+  const missing = tail === undefined ? 0 : Math.max(8 - groups.length - rest.length, 0)
+  return [...groups, ...Array.from({ length: missing }, () => '0'), ...rest]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')
+}

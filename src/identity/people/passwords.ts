@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import { createLoginThrottle } from './login-throttle.ts'
+import type { PasswordHasher } from './password-hasher.ts'
+import { granted, refuse, type Result } from '../store/result.ts'
+import type { Store } from '../store/store.ts'
+import { foldText, isLine } from '../store/text-rules.ts'
+import { type User, userOf } from './users.ts'
+
+/** Logging in by password. */
+export interface Passwords {
+  /**
+   * Whose password that is, and whether a second factor must follow. `address` is the peer's IP address.
+   * An unknown user, a wrong password and an inactive user all answer `unauthenticated` / `login_failed` after the same
+   * work. Refusals besides: resource_exhausted with `login_throttled` or `login_busy`.
+   */
+  authenticate(attempt: {
+    readonly userName: string
+    readonly password: string
+    readonly address: string
+  }): Promise<Result<{ readonly user: User; readonly secondFactor: boolean }>>
+}
+
+const userNameMaximum = 100
+const passwordMaximum = 128
+
+/** Logging in to the users of a store. */
+export function createPasswords({ db, clock }: Store, hasher: PasswordHasher): Passwords {
+  const throttle = createLoginThrottle(clock)
+  // Nobody's password: comparing with it takes the time that comparing with somebody's takes.
+  const nobodysHash = `$argon2id$v=19$m=19456,t=2,p=1$${base64(16)}$${base64(32)}`
+
+  return {
+    async authenticate({ userName, password, address }) {
+      const isPossible = isLine(userName, 1, userNameMaximum) && isLine(password, 1, passwordMaximum)
+      const account = isPossible ? foldText(userName) : ''
+      const attempt = throttle.begin(account, address)
+      if (attempt === undefined) {
+        return refuse('resource_exhausted', 'login_throttled', 'too many failed logins, try again later')
+      }
+      const row = isPossible
+        ? await db.selectFrom('users').selectAll().where('email_key', '=', account).executeTakeFirst()
+        : undefined
+      const isRight = await hasher.verify(row?.password_hash ?? nobodysHash, isPossible ? password : 'impossible')
+      if (isRight === undefined) {
+        attempt.forget()
+        return refuse('resource_exhausted', 'login_busy', 'too many passwords are being checked, try again')
+      }
+      // Asked again: the user may have been changed or removed while the hash was computed.
+      const current = row && (await db.selectFrom('users').selectAll().where('id', '=', row.id).executeTakeFirst())
+      if (
+        !isRight ||
+        current === undefined ||
+        current.is_active !== 1 ||
+        current.password_hash !== row?.password_hash
+      ) {
+        return refuse('unauthenticated', 'login_failed', 'wrong user name or password')
+      }
+      attempt.succeed()
+      const factor = await db
+        .selectFrom('second_factors')
+        .select('is_enabled')
+        .where('user_id', '=', current.id)
+        .executeTakeFirst()
+      return granted({ user: userOf(current), secondFactor: factor?.is_enabled === 1 })
+    },
+  }
+}
+
+function base64(bytes: number): string {
+  return randomBytes(bytes).toString('base64').replaceAll('=', '')
+}

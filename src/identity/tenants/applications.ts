@@ -1,0 +1,288 @@
+import type { Selectable } from 'kysely'
+import { applicationIdOf, hasApplicationId, parseRequestedId } from '../store/application-ids.ts'
+import type { DeviceRemoval } from '../devices/device-removal.ts'
+import {
+  type Actor,
+  alreadyExists,
+  boundedPage,
+  done,
+  granted,
+  type Listed,
+  notFound,
+  type Page,
+  type Refusal,
+  refuse,
+  type Result,
+  type Viewer,
+} from '../store/result.ts'
+import type { Schema } from '../store/schema.ts'
+import type { Store, Unit } from '../store/store.ts'
+import { contains, foldText, isLine, isName, isParagraph, parseId, parseSearch } from '../store/text-rules.ts'
+
+/** How an application's payloads are decoded and encoded. */
+export type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
+
+/** What may be changed of an application. */
+export interface ApplicationFields {
+  readonly name: string
+  readonly description: string
+  readonly serviceProfileId: string
+  readonly serviceProfileName: string
+  readonly payloadCodec: PayloadCodec
+  readonly payloadEncoderScript: string
+  readonly payloadDecoderScript: string
+}
+
+/** An application to be. It stays with its organization for life. */
+export interface NewApplication extends ApplicationFields {
+  readonly organizationId: string
+  /**
+   * The id that it is to have, for a network server that has ids of its own: a UUID in lower case, or digits up to
+   * 999,999,999. The caller makes sure that this is no tenant's to choose: events go by this id.
+   */
+  readonly id?: string
+}
+
+/** A group of devices that belong together. */
+export interface Application extends NewApplication {
+  readonly id: string
+  readonly createdAtMs: number
+  readonly updatedAtMs: number
+}
+
+/** The applications of all organizations. */
+export interface Applications {
+  /**
+   * The name is unique within the organization. Refusals: invalid_name, invalid_description, invalid_service_profile,
+   * invalid_payload_codec, invalid_payload_script, invalid_application_id, organization_not_found, application_exists.
+   */
+  create(application: NewApplication, actor: Actor): Promise<Result<{ readonly id: string }>>
+  get(id: string): Promise<Application | undefined>
+  /** Changes the fields that are given. Refusals: application_not_found and those of `create`. */
+  update(id: string, fields: Partial<ApplicationFields>, actor: Actor): Promise<Result<void>>
+  /** Removes it with its devices. Refusal: application_not_found. */
+  remove(id: string, actor: Actor): Promise<Result<void>>
+  /** Sorted by name; `search` looks into name. */
+  list(viewer: Viewer, page: Page & { readonly organizationId?: string }): Promise<Listed<Application>>
+}
+
+const nameMaximum = 100
+const descriptionMaximum = 10_000
+/** What the codecs of makers need at most is about half of it. */
+const scriptMaximum = 65_536
+
+/** The applications of a store. */
+export function createApplications(store: Store, removal: DeviceRemoval): Applications {
+  const { db } = store
+  return {
+    create: (application, actor) => store.change(actor, (unit) => insertApplication(unit, application)),
+
+    async get(id) {
+      const row = await findRow(db, id)
+      return row && applicationOf(row)
+    },
+
+    update: (id, fields, actor) => store.change(actor, (unit) => updateApplication(unit, id, fields)),
+
+    async remove(id, actor) {
+      const outcome = await store.change(actor, (unit) => removeApplication(unit, id))
+      if (outcome.ok) await removal.run()
+      return outcome
+    },
+
+    async list(viewer, page) {
+      const search = parseSearch(page.search)
+      if (search === null) return { totalCount: 0, items: [] }
+      let query = db.selectFrom('applications').where('removed_at', 'is', null)
+      if (page.organizationId !== undefined) {
+        query = query.where('organization_id', '=', parseId(page.organizationId) ?? 0)
+      }
+      if (!viewer.isAdmin) {
+        const userId = parseId(viewer.userId) ?? 0
+        query = query.where('organization_id', 'in', (eb) =>
+          eb.selectFrom('members').select('organization_id').where('user_id', '=', userId),
+        )
+      }
+      if (search !== undefined) query = query.where((eb) => contains(eb.ref('sort_key'), search))
+      const { limit, offset } = boundedPage(page)
+      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await query.selectAll().orderBy('sort_key').orderBy('id').limit(limit).offset(offset).execute()
+      return { totalCount: Number(count), items: rows.map(applicationOf) }
+    },
+  }
+}
+
+type Row = Selectable<Schema['applications']>
+
+function applicationOf(row: Row): Application {
+  return {
+    id: applicationIdOf(row),
+    organizationId: String(row.organization_id),
+    name: row.name,
+    description: row.description,
+    serviceProfileId: row.service_profile_id,
+    serviceProfileName: row.service_profile_name,
+    payloadCodec: row.payload_codec as PayloadCodec,
+    payloadEncoderScript: row.payload_encoder_script,
+    payloadDecoderScript: row.payload_decoder_script,
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
+  }
+}
+
+async function findRow(db: Store['db'], id: string): Promise<Row | undefined> {
+  return db
+    .selectFrom('applications')
+    .selectAll()
+    .where(hasApplicationId(id))
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+}
+
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the columns are the schema's
+function columnsOf(fields: ApplicationFields) {
+  return {
+    name: fields.name,
+    sort_key: foldText(fields.name),
+    description: fields.description,
+    service_profile_id: fields.serviceProfileId,
+    service_profile_name: fields.serviceProfileName,
+    payload_codec: fields.payloadCodec,
+    payload_encoder_script: fields.payloadEncoderScript,
+    payload_decoder_script: fields.payloadDecoderScript,
+  }
+}
+
+async function insertApplication(unit: Unit, fields: NewApplication): Promise<Result<{ readonly id: string }>> {
+  const { trx, nowMs, audit, emit } = unit
+  const refusal = refuseFields(fields)
+  if (refusal !== undefined) return refusal
+  const requested = fields.id === undefined ? {} : parseRequestedId(fields.id)
+  if (requested === undefined) {
+    const rule = 'id must be a UUID in lower case, or digits up to 999999999'
+    return refuse('invalid_argument', 'invalid_application_id', rule)
+  }
+  const organization = await trx
+    .selectFrom('organizations')
+    .select('id')
+    .where('id', '=', parseId(fields.organizationId) ?? 0)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  if (organization === undefined) return notFound('organization_not_found')
+  if (await isNameTaken(unit, organization.id, fields.name)) return alreadyExists('application_exists')
+  if (fields.id !== undefined && (await isIdTaken(unit, requested))) return alreadyExists('application_exists')
+  const row = await trx
+    .insertInto('applications')
+    .values({
+      ...columnsOf(fields),
+      ...(requested.uuid === undefined ? requested : { id: await hiddenNumber(unit) }),
+      uuid: requested.uuid ?? null,
+      organization_id: organization.id,
+      device_count: 0,
+      removed_at: null,
+      created_at: nowMs,
+      updated_at: nowMs,
+    })
+    .returning(['id', 'uuid'])
+    .executeTakeFirstOrThrow()
+  const id = applicationIdOf(row)
+  await audit('application.created', id, fields.organizationId, { name: fields.name })
+  emit({ kind: 'application_created', applicationId: id, organizationId: fields.organizationId })
+  return granted({ id })
+}
+
+async function updateApplication(unit: Unit, id: string, fields: Partial<ApplicationFields>): Promise<Result<void>> {
+  const { trx, nowMs, audit, emit } = unit
+  const row = await findRow(trx, id)
+  if (row === undefined) return notFound('application_not_found')
+  const after = { ...applicationOf(row), ...fields }
+  const refusal = refuseFields(after)
+  if (refusal !== undefined) return refusal
+  if (after.name !== row.name && (await isNameTaken(unit, row.organization_id, after.name))) {
+    return alreadyExists('application_exists')
+  }
+  await trx
+    .updateTable('applications')
+    .set({ ...columnsOf(after), updated_at: nowMs })
+    .where('id', '=', row.id)
+    .execute()
+  const organizationId = String(row.organization_id)
+  await audit('application.updated', id, organizationId, { name: after.name })
+  emit({ kind: 'application_changed', applicationId: id, organizationId })
+  return done
+}
+
+/** The mark takes it from everybody's sight at once; the devices, which may be many, follow behind it. */
+async function removeApplication({ trx, nowMs, audit, emit }: Unit, id: string): Promise<Result<void>> {
+  const row = await findRow(trx, id)
+  if (row === undefined) return notFound('application_not_found')
+  await trx.updateTable('applications').set({ removed_at: nowMs }).where('id', '=', row.id).execute()
+  await trx
+    .updateTable('organizations')
+    .set((eb) => ({ device_count: eb('device_count', '-', row.device_count) }))
+    .where('id', '=', row.organization_id)
+    .execute()
+  const organizationId = String(row.organization_id)
+  await audit('application.removed', id, organizationId, { name: row.name })
+  emit({ kind: 'application_removed', applicationId: id, organizationId })
+  return done
+}
+
+async function isNameTaken({ trx }: Unit, organizationId: number, name: string): Promise<boolean> {
+  const row = await trx
+    .selectFrom('applications')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('name', '=', name)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/**
+ * The number of the row of an application with a UUID, below 0: nobody sees it, so it must not take one away that may be asked for.
+ * Those that the registry gives go on above the greatest that there was, and are none of these.
+ */
+async function hiddenNumber({ trx }: Unit): Promise<number> {
+  const { id } = await trx
+    .selectFrom('applications')
+    .select((eb) => eb.fn.min<number | null>('id').as('id'))
+    .executeTakeFirstOrThrow()
+  return Math.min(id ?? 0, 0) - 1
+}
+
+/** Taken also by one whose devices are still being taken away. */
+async function isIdTaken({ trx }: Unit, requested: Partial<Pick<Row, 'id' | 'uuid'>>): Promise<boolean> {
+  const { id = 0, uuid = '' } = requested
+  const row = await trx
+    .selectFrom('applications')
+    .select('id')
+    .where((eb) => eb.or([eb('id', '=', id), eb('uuid', '=', uuid)]))
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+function refuseFields(fields: ApplicationFields): Refusal | undefined {
+  if (!isName(fields.name, nameMaximum)) {
+    const rule = `name must have 1 to ${nameMaximum} characters on one line`
+    return refuse('invalid_argument', 'invalid_name', rule)
+  }
+  if (!isParagraph(fields.description, descriptionMaximum)) {
+    const rule = `description must have at most ${descriptionMaximum} characters`
+    return refuse('invalid_argument', 'invalid_description', rule)
+  }
+  if (!isLine(fields.serviceProfileId, 0, nameMaximum) || !isLine(fields.serviceProfileName, 0, nameMaximum)) {
+    const rule = `the service profile's id and name must have at most ${nameMaximum} characters on one line`
+    return refuse('invalid_argument', 'invalid_service_profile', rule)
+  }
+  if (!['', 'CAYENNE_LPP', 'CUSTOM_JS'].includes(fields.payloadCodec)) {
+    return refuse('invalid_argument', 'invalid_payload_codec', 'payloadCodec must be "", "CAYENNE_LPP" or "CUSTOM_JS"')
+  }
+  for (const script of [fields.payloadEncoderScript, fields.payloadDecoderScript]) {
+    if (!isParagraph(script, scriptMaximum)) {
+      const rule = `a payload script must have at most ${scriptMaximum} characters and no control characters`
+      return refuse('invalid_argument', 'invalid_payload_script', rule)
+    }
+  }
+  return undefined
+}

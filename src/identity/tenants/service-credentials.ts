@@ -1,0 +1,160 @@
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import {
+  type Actor,
+  boundedPage,
+  done,
+  granted,
+  type Listed,
+  notFound,
+  type Page,
+  refuse,
+  type Result,
+} from '../store/result.ts'
+import type { Store } from '../store/store.ts'
+import { contains, foldText, isName, parseId, parseSearch } from '../store/text-rules.ts'
+
+/** What a network server connects with. */
+export interface ServiceCredential {
+  readonly id: string
+  readonly name: string
+  /** `network-server-<id>`. */
+  readonly userName: string
+  /** `null`: good for every organization of the deployment. */
+  readonly organizationId: string | null
+  readonly createdAtMs: number
+}
+
+/** The credentials of network servers. */
+export interface ServiceCredentials {
+  /** The password is told this once: only its hash is kept. Refusals: invalid_name, organization_not_found. */
+  create(
+    credential: { readonly name: string; readonly organizationId: string | null },
+    actor: Actor,
+  ): Promise<Result<{ readonly id: string; readonly userName: string; readonly password: string }>>
+  /** Sorted by name. `organizationId` leaves only those of that organization; `null` those of the whole deployment. */
+  list(page: Page & { readonly organizationId?: string | null }): Promise<Listed<ServiceCredential>>
+  get(
+    id: string,
+  ): Promise<{ readonly id: string; readonly organizationId: string | null; readonly name: string } | undefined>
+  /** Refusal: service_credential_not_found. */
+  revoke(id: string, actor: Actor): Promise<Result<void>>
+  /** Whose credential that is, `undefined` for nobody's. Takes the same time whatever is wrong. */
+  authenticate(
+    userName: string,
+    password: Uint8Array,
+  ): Promise<{ readonly id: string; readonly organizationId: string | null; readonly name: string } | undefined>
+}
+
+const nameMaximum = 100
+const userNamePrefix = 'network-server-'
+const passwordBytes = 32
+/** Longer passwords are nobody's: they are not even hashed. */
+const passwordMaximumBytes = 256
+
+/** The service credentials of a store. */
+export function createServiceCredentials(store: Store): ServiceCredentials {
+  const { db } = store
+  return {
+    create: ({ name, organizationId }, actor) =>
+      store.change(actor, async ({ trx, nowMs, audit }) => {
+        if (!isName(name, nameMaximum)) {
+          const rule = `name must have 1 to ${nameMaximum} characters on one line`
+          return refuse('invalid_argument', 'invalid_name', rule)
+        }
+        const organization =
+          organizationId === null
+            ? null
+            : await trx
+                .selectFrom('organizations')
+                .select('id')
+                .where('id', '=', parseId(organizationId) ?? 0)
+                .where('removed_at', 'is', null)
+                .executeTakeFirst()
+        if (organization === undefined) return notFound('organization_not_found')
+        const id = randomUUID()
+        const password = randomBytes(passwordBytes).toString('base64url')
+        await trx
+          .insertInto('service_credentials')
+          .values({
+            id,
+            name,
+            sort_key: foldText(name),
+            organization_id: organization?.id ?? null,
+            password_hash: hashOf(Buffer.from(password)).toString('hex'),
+            created_at: nowMs,
+          })
+          .execute()
+        await audit('service_credential.created', id, organizationId, { name })
+        return granted({ id, userName: userNamePrefix + id, password })
+      }),
+
+    async list(page) {
+      const search = parseSearch(page.search)
+      if (search === null) return { totalCount: 0, items: [] }
+      const { limit, offset } = boundedPage(page)
+      let query = db.selectFrom('service_credentials')
+      if (page.organizationId === null) query = query.where('organization_id', 'is', null)
+      else if (page.organizationId !== undefined) {
+        query = query.where('organization_id', '=', parseId(page.organizationId) ?? 0)
+      }
+      if (search !== undefined) query = query.where((eb) => contains(eb.ref('sort_key'), search))
+      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await query.selectAll().orderBy('sort_key').orderBy('id').limit(limit).offset(offset).execute()
+      return {
+        totalCount: Number(count),
+        items: rows.map((row) => ({
+          id: row.id,
+          name: row.name,
+          userName: userNamePrefix + row.id,
+          organizationId: row.organization_id === null ? null : String(row.organization_id),
+          createdAtMs: row.created_at,
+        })),
+      }
+    },
+
+    async get(id) {
+      const row = await db
+        .selectFrom('service_credentials')
+        .select(['id', 'organization_id', 'name'])
+        .where('id', '=', id)
+        .executeTakeFirst()
+      const organizationId = row?.organization_id ?? null
+      return (
+        row && { id: row.id, organizationId: organizationId === null ? null : String(organizationId), name: row.name }
+      )
+    },
+
+    revoke: (id, actor) =>
+      store.change(actor, async ({ trx, audit, emit }) => {
+        const row = await trx
+          .deleteFrom('service_credentials')
+          .where('id', '=', id)
+          .returning(['name', 'organization_id'])
+          .executeTakeFirst()
+        if (row === undefined) return notFound('service_credential_not_found')
+        const organizationId = row.organization_id === null ? null : String(row.organization_id)
+        await audit('service_credential.revoked', id, organizationId, { name: row.name })
+        emit({ kind: 'service_credential_revoked', id })
+        return done
+      }),
+
+    async authenticate(userName, password) {
+      const id = userName.startsWith(userNamePrefix) ? userName.slice(userNamePrefix.length, 100) : ''
+      const row = await db.selectFrom('service_credentials').selectAll().where('id', '=', id).executeTakeFirst()
+      // Compared with something in any case, so that the time doesn't tell whether the name exists.
+      const expected = row === undefined ? nobodysHash : Buffer.from(row.password_hash, 'hex')
+      const actual = hashOf(password.length > passwordMaximumBytes ? new Uint8Array(0) : password)
+      const isEqual = timingSafeEqual(actual, expected)
+      if (!isEqual || row === undefined || userName !== userNamePrefix + row.id) return undefined
+      const organizationId = row.organization_id === null ? null : String(row.organization_id)
+      return { id: row.id, organizationId, name: row.name }
+    },
+  }
+}
+
+const nobodysHash = randomBytes(32)
+
+/** SHA-256 is enough: a password of 256 random bits can't be guessed, however quick the hash is. */
+function hashOf(password: Uint8Array): Buffer {
+  return createHash('sha256').update(password).digest()
+}

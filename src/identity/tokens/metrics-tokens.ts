@@ -1,0 +1,126 @@
+/** What programs that collect metrics show instead of an admin's session. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import type { Selectable } from 'kysely'
+import {
+  type Actor,
+  alreadyExists,
+  boundedPage,
+  done,
+  granted,
+  type Listed,
+  notFound,
+  type Page,
+  refuse,
+  type Result,
+} from '../store/result.ts'
+import type { Schema } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+import { contains, foldText, isName, parseSearch } from '../store/text-rules.ts'
+
+/** A token that reads the metrics and nothing else; the token itself is not kept. */
+export interface MetricsToken {
+  readonly id: string
+  /** Unique in any case. */
+  readonly name: string
+  readonly createdAtMs: number
+  /** To a minute; `null` for never. */
+  readonly lastUsedAtMs: number | null
+}
+
+/** The metrics tokens of the deployment. */
+export interface MetricsTokens {
+  /** The token is told this once: only its hash is kept. Refusals: invalid_name, metrics_token_exists, too_many_metrics_tokens. */
+  create(name: string, actor: Actor): Promise<Result<{ readonly id: string; readonly token: string }>>
+  /** Sorted by name. */
+  list(page: Page): Promise<Listed<MetricsToken>>
+  /** Refusal: metrics_token_not_found. */
+  revoke(id: string, actor: Actor): Promise<Result<void>>
+  /** Whether the token is good; notes the use. */
+  authenticate(token: string): Promise<boolean>
+}
+
+/** What every metrics token begins with, so that it is told apart from a JWT, and found by scanners of secrets. */
+export const metricsTokenPrefix = 'fgm_'
+
+const tokenBytes = 32
+/** Longer ones are nobody's: they are not even hashed. */
+const tokenMaximumCharacters = 100
+const nameMaximum = 100
+/** Of the deployment, against filling the disk: many times what a monitoring has. */
+const tokensMaximum = 100
+/** A use is written when the last one that was is older: a scraper comes every few seconds. */
+const useStepMs = 60_000
+
+/** The metrics tokens of a store. `onWriteError` gets why a use could not be noted, which keeps nobody from the metrics. */
+export function createMetricsTokens(store: Store, onWriteError: (error: unknown) => void): MetricsTokens {
+  const { db, clock } = store
+  return {
+    create: (name, actor) =>
+      store.change(actor, async ({ trx, nowMs, audit }) => {
+        if (!isName(name, nameMaximum)) {
+          const rule = `name must have 1 to ${nameMaximum} characters on one line`
+          return refuse('invalid_argument', 'invalid_name', rule)
+        }
+        const names = await trx.selectFrom('metrics_tokens').select('name_key').execute()
+        if (names.some(({ name_key }) => name_key === foldText(name))) return alreadyExists('metrics_token_exists')
+        if (names.length >= tokensMaximum) {
+          const rule = `a deployment has at most ${tokensMaximum} metrics tokens: revoke some`
+          return refuse('resource_exhausted', 'too_many_metrics_tokens', rule)
+        }
+        const id = randomUUID()
+        const token = metricsTokenPrefix + randomBytes(tokenBytes).toString('base64url')
+        const row = { id, name, name_key: foldText(name), token_hash: hashOf(token), created_at: nowMs }
+        await trx
+          .insertInto('metrics_tokens')
+          .values({ ...row, last_used_at: null })
+          .execute()
+        await audit('metrics_token.created', id, null, { name })
+        return granted({ id, token })
+      }),
+
+    async list(page) {
+      const search = parseSearch(page.search)
+      if (search === null) return { totalCount: 0, items: [] }
+      let query = db.selectFrom('metrics_tokens')
+      if (search !== undefined) query = query.where((eb) => contains(eb.ref('name_key'), search))
+      const { limit, offset } = boundedPage(page)
+      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await query.selectAll().orderBy('name_key').limit(limit).offset(offset).execute()
+      return { totalCount: Number(count), items: rows.map(metricsTokenOf) }
+    },
+
+    revoke: (id, actor) =>
+      store.change(actor, async ({ trx, audit }) => {
+        const row = await trx.deleteFrom('metrics_tokens').where('id', '=', id).returning('name').executeTakeFirst()
+        if (row === undefined) return notFound('metrics_token_not_found')
+        await audit('metrics_token.revoked', id, null, { name: row.name })
+        return done
+      }),
+
+    async authenticate(token) {
+      if (token.length > tokenMaximumCharacters) return false
+      // Found by its hash: how long that takes tells nothing about a token that somebody could guess on from.
+      const row = await db
+        .selectFrom('metrics_tokens')
+        .select(['id', 'last_used_at'])
+        .where('token_hash', '=', hashOf(token))
+        .executeTakeFirst()
+      if (row === undefined) return false
+      const nowMs = clock.now()
+      if (row.last_used_at === null || Math.abs(nowMs - row.last_used_at) >= useStepMs) {
+        const table = db.updateTable('metrics_tokens').set({ last_used_at: nowMs })
+        await table.where('id', '=', row.id).execute().catch(onWriteError)
+      }
+      return true
+    },
+  }
+}
+
+function metricsTokenOf(row: Selectable<Schema['metrics_tokens']>): MetricsToken {
+  return { id: row.id, name: row.name, createdAtMs: row.created_at, lastUsedAtMs: row.last_used_at }
+}
+
+/** SHA-256 is enough: 256 random bits can't be guessed, however quick the hash is. */
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}

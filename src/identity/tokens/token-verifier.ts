@@ -1,0 +1,165 @@
+import { KeyObject, verify as verifySignature } from 'node:crypto'
+import { BoundedCache } from '../store/bounded-cache.ts'
+import type { Clock } from '../store/clock.ts'
+import { granted, type Refusal, refuse, type Result } from '../store/result.ts'
+import { signatureAlgorithm, type SigningKeyRing } from './signing-keys.ts'
+
+/** The kinds of token. `typ` (RFC 8725 §3.11) and `aud` differ, so that none passes for another. */
+export const tokenKinds = {
+  session: { typ: 'fieldgate-session+jwt', audience: 'fieldgate:session' },
+  secondFactorStep: { typ: 'fieldgate-second-factor+jwt', audience: 'fieldgate:second-factor' },
+  brokerAccess: { typ: 'fieldgate-broker-access+jwt', audience: 'fieldgate:broker' },
+} as const
+
+/** One of the kinds of token. */
+export type TokenKind = keyof typeof tokenKinds
+
+/** What a token of ours says. */
+export interface VerifiedToken {
+  readonly userId: string
+  readonly tokenId: string
+  readonly expiresAtMs: number
+  /** All members of its payload. */
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+/** Tells whether a token is ours, of the kind, and not expired; not whether it was revoked. */
+export interface TokenVerifier {
+  verify(kind: TokenKind, jwt: string): Result<VerifiedToken>
+  /** The same, whether it has expired or not. */
+  read(kind: TokenKind, jwt: string): Result<VerifiedToken>
+  /** To be called when keys were forgotten. */
+  forget(): void
+}
+
+/** Ours have some 450 characters. */
+const tokenMaximumCharacters = 4096
+/**
+ * Tokens whose signature was found good, with their texts some 10 MB: a client that reconnects costs no elliptic
+ * curve. Only good ones are kept, so nobody else can push them out.
+ */
+const verifiedMaximum = 10_000
+
+/**
+ * A verifier of tokens that were signed with one of the keys for that issuer. It checks on the caller's thread: the way to another
+ * and back costs as much again as the curve.
+ */
+export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock: Clock): TokenVerifier {
+  const verified = {
+    session: new BoundedCache<VerifiedToken>(verifiedMaximum),
+    secondFactorStep: new BoundedCache<VerifiedToken>(verifiedMaximum),
+    brokerAccess: new BoundedCache<VerifiedToken>(verifiedMaximum),
+  }
+
+  function read(kind: TokenKind, jwt: string): Result<VerifiedToken> {
+    const parts = partsOf(jwt)
+    const header = parts && readHeader(parts.header)
+    if (parts === undefined || header === undefined) return malformed()
+    // Before the signature, since it is cheaper: nobody gains from being refused for another reason.
+    if (header.typ !== tokenKinds[kind].typ) return wrongAudience()
+    const key = keys.publicKey(header.kid)
+    if (key === undefined || header.alg !== signatureAlgorithm) return badSignature()
+    if (!isSigned(parts, KeyObject.from(key))) return badSignature()
+    const claims = objectOf(parts.payload)
+    if (claims === undefined) return malformed()
+    const { iss, aud, sub, jti, iat, exp } = claims
+    if (iss !== issuer || aud !== tokenKinds[kind].audience) return wrongAudience()
+    if (typeof sub !== 'string' || typeof jti !== 'string') return malformed()
+    if (typeof iat !== 'number' || typeof exp !== 'number') return malformed()
+    return granted({ userId: sub, tokenId: jti, expiresAtMs: exp * 1000, claims })
+  }
+
+  function readOnce(kind: TokenKind, jwt: string): Result<VerifiedToken> {
+    if (typeof jwt !== 'string' || jwt.length > tokenMaximumCharacters) return malformed()
+    const known = verified[kind].get(jwt)
+    if (known !== undefined) return granted(known)
+    const found = read(kind, jwt)
+    if (found.ok && isCurrent(found.value, clock)) verified[kind].set(jwt, found.value)
+    return found
+  }
+
+  return {
+    verify(kind, jwt) {
+      const found = readOnce(kind, jwt)
+      return !found.ok || isCurrent(found.value, clock) ? found : tokenExpired()
+    },
+
+    read: readOnce,
+
+    forget() {
+      for (const cache of Object.values(verified)) cache.clear()
+    },
+  }
+}
+
+/** RFC 7519 §4.1.4; written so that an end that is no number has passed. */
+function isCurrent({ expiresAtMs }: VerifiedToken, clock: Clock): boolean {
+  return clock.now() < expiresAtMs
+}
+
+interface TokenTexts {
+  /** Header and payload with the dot between them: what is signed. */
+  readonly signed: string
+  readonly header: string
+  readonly payload: string
+  readonly signature: string
+}
+
+/** The parts of a JWS in its compact form (RFC 7515 §7.1). */
+function partsOf(jwt: string): TokenTexts | undefined {
+  // Decoders of base64 pass over white space and whatever they don't know: one token would have many spellings.
+  if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(jwt)) return undefined
+  const first = jwt.indexOf('.')
+  const last = jwt.lastIndexOf('.')
+  return {
+    signed: jwt.slice(0, last),
+    header: jwt.slice(0, first),
+    payload: jwt.slice(first + 1, last),
+    signature: jwt.slice(last + 1),
+  }
+}
+
+/** The header, if it looks like one that we write. No other parameter of a hostile one is ever looked at. */
+function readHeader(text: string): { readonly alg: unknown; readonly kid: string; readonly typ: string } | undefined {
+  const header = objectOf(text)
+  if (header === undefined || Object.keys(header).length !== 3) return undefined
+  const { alg, kid, typ } = header
+  return typeof kid === 'string' && typeof typ === 'string' ? { alg, kid, typ } : undefined
+}
+
+/** The JSON object in base64url. */
+function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** ES256 (RFC 7518 §3.4): ECDSA on P-256 with SHA-256, its two numbers side by side in 64 bytes. */
+function isSigned({ signed, signature }: TokenTexts, key: KeyObject): boolean {
+  const bytes = Buffer.from(signature, 'base64url')
+  // The last character has bits to spare: of its sixteen spellings one is right.
+  if (bytes.length !== 64 || bytes.toString('base64url') !== signature) return false
+  return verifySignature('sha256', Buffer.from(signed, 'latin1'), { key, dsaEncoding: 'ieee-p1363' }, bytes)
+}
+
+function wrongAudience(): Refusal {
+  return refuse('unauthenticated', 'token_wrong_audience', 'the token is meant for something else')
+}
+
+function malformed(): Refusal {
+  return refuse('unauthenticated', 'token_malformed', 'the token is malformed')
+}
+
+function badSignature(): Refusal {
+  return refuse('unauthenticated', 'token_signature_invalid', 'the token was not signed by this service')
+}
+
+/** The refusal of a token whose time is over. */
+export function tokenExpired(): Refusal {
+  return refuse('unauthenticated', 'token_expired', 'the token has expired')
+}
