@@ -92,7 +92,7 @@ export function createNetworkServerSetups({ registry, ofFile, running }: Network
 
 /** gRPC is loaded by the first who needs it. */
 async function tryEntry({ address, tenants }: ChirpStackGrpcEntry): Promise<NetworkServerTrial> {
-  const { tryChirpStack } = await import('./lorawan/network-servers/chirpstack-trial.ts')
+  const { tryChirpStack } = await import('./lorawan/network-servers/chirpstack/chirpstack-trial.ts')
   return tryChirpStack({ address, tenants })
 }
 

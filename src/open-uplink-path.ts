@@ -5,9 +5,9 @@ import type { Change } from './identity/store/changes.ts'
 import type { Registry } from './identity/registry.ts'
 import type { Log } from './log.ts'
 import type { Codecs } from './lorawan/codecs/codecs.ts'
-import type { Downlinks } from './lorawan/downlinks.ts'
-import type { UplinkRegistry } from './lorawan/uplink-path-registry.ts'
-import { UplinkPath } from './lorawan/uplink-path.ts'
+import type { Downlinks } from './lorawan/commands/downlinks.ts'
+import type { UplinkRegistry } from './lorawan/uplinks/uplink-path-registry.ts'
+import { UplinkPath } from './lorawan/uplinks/uplink-path.ts'
 
 export interface UplinkPathWiring {
   readonly registry: Registry

@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { WAIT_CODES } from '../src/lorawan/command-waits.ts'
+import { WAIT_CODES } from '../src/lorawan/commands/command-waits.ts'
 import { readDocumentation } from '../site/documentation.ts'
 import { argumentsOfCalls } from './support/source-calls.ts'
 
@@ -33,8 +33,8 @@ const MQTT: readonly Refusing[] = [
   { files: 'src/broker/*.ts', name: 'disconnect', argument: 2 },
   { files: 'src/access/*-permit.ts', name: 'refusal', argument: 0 },
   { files: 'src/access/policy.ts', name: 'refuse', argument: 1 },
-  { files: 'src/lorawan/command-consumer.ts', name: 'refusal', argument: 1 },
-  { files: 'src/lorawan/commands.ts', name: 'refused', argument: 2 },
+  { files: 'src/lorawan/commands/command-consumer.ts', name: 'refusal', argument: 1 },
+  { files: 'src/lorawan/commands/commands.ts', name: 'refused', argument: 2 },
   { files: 'src/cli/bare-broker-policy.ts', name: 'refuse', argument: 1 },
 ]
 
@@ -79,7 +79,7 @@ function reasonsOfHttp(): Set<string> {
 }
 
 function codesOfBroker(): Set<string> {
-  const own = codesOf(MQTT, 'src/{broker,access,lorawan}/*.ts', /\bcode: '([a-z0-9_]+)'/g)
+  const own = codesOf(MQTT, 'src/{broker/**,access,lorawan/{commands,uplinks}}/*.ts', /\bcode: '([a-z0-9_]+)'/g)
   const codes = new Set([...own, ...tokenReasons()])
   // For what commands wait is no refusal: docs/commands.md has a row for each.
   for (const code of WAIT_CODES) if (code !== 'device_disabled') codes.delete(code)
@@ -118,7 +118,8 @@ function tokenReasons(): string[] {
 }
 
 function commandFaultCodes(): string[] {
-  const union = /type CommandFaultCode =([^]*?)\n\n/.exec(sourcesOf('src/lorawan/command.ts').join(''))?.[1] ?? ''
+  const union =
+    /type CommandFaultCode =([^]*?)\n\n/.exec(sourcesOf('src/lorawan/commands/command.ts').join(''))?.[1] ?? ''
   const codes = codesIn(union)
   assert.ok(codes.length > 10)
   return codes

@@ -3,7 +3,7 @@ import type { Decision, MessageFault, Permit, PermitEnd, Refusal } from '../brok
 import { ALLOWED } from '../broker/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'
-import { EventInspection } from '../lorawan/event-inspection.ts'
+import { EventInspection } from '../lorawan/uplinks/event-inspection.ts'
 import { parseTopic, parseTopicFilter } from '../lorawan/topics.ts'
 import type { ParsedTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'

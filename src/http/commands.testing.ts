@@ -1,8 +1,8 @@
 /** The commands of a test's deployment: a queue in memory, before network servers that never come. */
 import type { Registry } from '../identity/registry.ts'
-import type { Commands } from '../lorawan/commands.ts'
-import type { DownlinksOptions } from '../lorawan/downlinks.ts'
-import { MemoryState, openTestDownlinks } from '../lorawan/downlinks.testing.ts'
+import type { Commands } from '../lorawan/commands/commands.ts'
+import type { DownlinksOptions } from '../lorawan/commands/downlinks.ts'
+import { MemoryState, openTestDownlinks } from '../lorawan/commands/downlinks.testing.ts'
 
 /** Commands of the registry's devices. */
 export async function openTestCommands(registry: Registry, clock: DownlinksOptions['clock']): Promise<Commands> {

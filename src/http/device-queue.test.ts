@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { LightMyRequestResponse } from 'fastify'
-import { VALID, WRONG_COMMANDS } from '../lorawan/invalid-commands.testing.ts'
+import { VALID, WRONG_COMMANDS } from '../lorawan/commands/invalid-commands.testing.ts'
 import { must, newDevice, openTestDeployment, type TestDeployment } from './deployment.testing.ts'
 
 let deployment: TestDeployment

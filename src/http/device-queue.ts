@@ -1,10 +1,10 @@
 /** The downlink queue of a device: commands by HTTP, judged and answered in the same words as those by MQTT. */
 import { Type } from 'typebox'
 import { DATA_PATTERN } from '../lorawan/base64.ts'
-import { COMMAND_ID_PATTERN, readCommand } from '../lorawan/command.ts'
-import type { CommandWait } from '../lorawan/command-waits.ts'
-import type { CommandRefused, Commands } from '../lorawan/commands.ts'
-import { DOWNLINK_STATES, type DownlinkItem } from '../lorawan/downlink-item.ts'
+import { COMMAND_ID_PATTERN, readCommand } from '../lorawan/commands/command.ts'
+import type { CommandWait } from '../lorawan/commands/command-waits.ts'
+import type { CommandRefused, Commands } from '../lorawan/commands/commands.ts'
+import { DOWNLINK_STATES, type DownlinkItem } from '../lorawan/commands/downlink-item.ts'
 import { viewerOf } from './authenticate.ts'
 import { invalidArgument, objectNotFound, RequestRefused } from './errors.ts'
 import {

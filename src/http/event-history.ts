@@ -4,7 +4,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { Clock } from '../identity/store/clock.ts'
-import { type EventHistory, type EventPage, type EventQuery, STORED_EVENT_KINDS } from '../lorawan/event-history.ts'
+import {
+  type EventHistory,
+  type EventPage,
+  type EventQuery,
+  STORED_EVENT_KINDS,
+} from '../lorawan/uplinks/event-history.ts'
 import { type AuthenticationRegistry, type Caller, callerOf } from './authenticate.ts'
 import { ErrorBodySchema, invalidArgument, objectNotFound, RequestRefused } from './errors.ts'
 import { textOfEvents } from './event-text.ts'

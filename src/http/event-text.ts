@@ -1,5 +1,5 @@
 /** Stored events as JSON text. What was published as JSON stands in it byte for byte, neither parsed nor written again. */
-import type { StoredEvent } from '../lorawan/event-history.ts'
+import type { StoredEvent } from '../lorawan/uplinks/event-history.ts'
 import { timestamp } from './fields.ts'
 import { isJson } from './json-text.ts'
 

@@ -1,5 +1,5 @@
 /** A history in memory, for the tests of this folder: what is asked of it is noted, and it can be endless, slow or broken. */
-import type { EventPage, EventQuery, StoredEvent } from '../lorawan/event-history.ts'
+import type { EventPage, EventQuery, StoredEvent } from '../lorawan/uplinks/event-history.ts'
 import type { StoredEvents } from './event-history.ts'
 
 /** Events whose ids are `7-<place in the list>`. */

@@ -1,7 +1,7 @@
 /** Every invalid command over MQTT 3.1.1 and MQTT 5: its exact answer, and that the connection goes on. HTTP has the same table beside its routes. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { VALID, WRONG_COMMANDS, WRONG_PAYLOADS } from '../../src/lorawan/invalid-commands.testing.ts'
+import { VALID, WRONG_COMMANDS, WRONG_PAYLOADS } from '../../src/lorawan/commands/invalid-commands.testing.ts'
 import { Administration } from '../support/administration.ts'
 import { LiveConnections, received } from '../support/live-connections.ts'
 import { startInProcess } from '../support/running-service.ts'

@@ -17,9 +17,9 @@ import tenantService from '@chirpstack/chirpstack-api/api/tenant_grpc_pb.js'
 import tenantPb from '@chirpstack/chirpstack-api/api/tenant_pb.js'
 import { within } from './bounded-wait.ts'
 import { freePort } from './free-port.ts'
-import type { ReceivedDownlink } from '../../src/lorawan/network-server-contract.testing.ts'
-import { ChirpStackApi } from '../../src/lorawan/network-servers/chirpstack-api.ts'
-import type { ChirpStackAddress } from '../../src/lorawan/network-servers/chirpstack-api.ts'
+import type { ReceivedDownlink } from '../../src/lorawan/network-servers/network-server-contract.testing.ts'
+import { ChirpStackApi } from '../../src/lorawan/network-servers/chirpstack/chirpstack-api.ts'
+import type { ChirpStackAddress } from '../../src/lorawan/network-servers/chirpstack/chirpstack-api.ts'
 
 const API_KEY = 'an-API-key'
 /** What there is at first: one tenant with one application, without devices. */

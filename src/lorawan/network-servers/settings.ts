@@ -1,12 +1,12 @@
 /** The file that names the network servers of a deployment: docs/network-servers/README.md describes it member by member. */
-import type { BrokerAddress } from './broker-socket.ts'
-import type { ChirpStackAddress } from './chirpstack-api.ts'
-import type { HttpTarget } from './http-request.ts'
-import { objectOf } from './json-members.ts'
-import { MemberReader } from './member-reader.ts'
-import type { ReadFile } from './member-reader.ts'
-import type { MqttBridgeSettings } from './mqtt-bridge.ts'
-import { TopicTemplate } from './topic-template.ts'
+import type { BrokerAddress } from './bridge/broker-socket.ts'
+import type { ChirpStackAddress } from './chirpstack/chirpstack-api.ts'
+import type { HttpTarget } from './http/http-request.ts'
+import { objectOf } from './adapter/json-members.ts'
+import { MemberReader } from './adapter/member-reader.ts'
+import type { ReadFile } from './adapter/member-reader.ts'
+import type { MqttBridgeSettings } from './bridge/mqtt-bridge.ts'
+import { TopicTemplate } from './bridge/topic-template.ts'
 
 /** What all kinds have. */
 interface Common {

@@ -1,0 +1,216 @@
+/**
+ * What is published about commands: answers on Response Topics, and error events on the topics of devices, which every client
+ * that may see the device's events can have.
+ */
+import type { Publisher } from '../../broker/consumer.ts'
+import type { Log } from '../../broker/log.ts'
+import type { QoS } from '../../mqtt/packet.ts'
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { CommandAnswer, CommandRefused, CommandTarget } from './commands.ts'
+import type { CommandRegistry, DeviceNames } from './command-registry.ts'
+import type { DownlinkItem } from './downlink-item.ts'
+import type { ErrorType, EventPayloads } from '../events.ts'
+import { eventTopic } from '../topics.ts'
+
+/** What the error event of a command tells of it, in both families. */
+interface CommandFacts {
+  /** The command's id; empty where it could not be read. */
+  readonly commandId: string
+  /** Stable: docs/errors.md has a paragraph for each. */
+  readonly code: string
+  /** The member at fault; empty where the command as a whole is. */
+  readonly member: string
+}
+
+/** The error event of a command: that of family A with four members more. */
+export interface CommandErrorEvent extends Omit<EventPayloads['error'], never>, CommandFacts {
+  readonly level: ErrorLevel
+}
+
+/** `INFO`: no failure, somebody has cancelled or replaced the command. */
+type ErrorLevel = 'ERROR' | 'INFO'
+
+/** That of a device whose other events are of family B: a log event of ChirpStack v4, with what family A has of the command. */
+interface CommandErrorEventB extends CommandFacts {
+  /** RFC 3339. */
+  readonly time: string
+  /** Ids that only the network server knows are empty. */
+  readonly deviceInfo: Readonly<Record<string, unknown>>
+  readonly level: ErrorLevel
+  readonly description: string
+  readonly context: Readonly<Record<string, string>>
+}
+
+/** Where an answer is wanted. */
+export interface ResponseWanted {
+  readonly topicName: string
+  readonly correlationData: Buffer | undefined
+  readonly qos: QoS
+}
+
+export interface CommandAnswersOptions {
+  readonly publisher: Publisher
+  readonly registry: CommandRegistry
+  /** Whether the events of the application's devices are of family B. */
+  readonly isFamilyB: (applicationId: string) => boolean
+  readonly clock: { now(): number }
+  readonly log: Log
+}
+
+/**
+ * Error events about refused commands, of one organization: a hostile sender of invalid commands would else fill the log and its
+ * neighbours' subscriptions with them. Beyond it the sender's acknowledgement has to do.
+ */
+const REFUSALS_PER_SECOND = 10
+const REFUSALS_AT_ONCE = 100
+/** No failures: somebody wanted it so. */
+const CANCELLED: ReadonlySet<string> = new Set(['command_cancelled', 'command_replaced'])
+/** Failures that nobody else hears of, or that the network server has told in an event of its own. */
+const UNTOLD: ReadonlySet<string> = new Set(['command_discarded', 'command_device_removed'])
+
+export class CommandAnswers {
+  readonly counts = { errorEvents: 0, errorEventsWithheld: 0, responses: 0 }
+  readonly #options: CommandAnswersOptions
+  /** One an organization; the registry bounds those. */
+  readonly #allowances = new Map<string, { left: number; atMs: number }>()
+
+  constructor(options: CommandAnswersOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Publishes the error event of a refused command; false when its organization has had its share of them. For somebody who
+   * may send commands to the device.
+   */
+  refused(organization: string, target: CommandTarget, refusal: CommandRefused): boolean {
+    // Of a device that is not there nobody may hear.
+    if (refusal.reasonCode === ReasonCodes.notAuthorized && refusal.code === 'command_device_unknown') return true
+    if (!this.#mayTell(organization)) {
+      this.counts.errorEventsWithheld += 1
+      return false
+    }
+    const { id = '', code, member = '', message } = refusal
+    void this.#publishError(target, { commandId: id, code, member, message })
+    return true
+  }
+
+  /** Publishes the error event of a command that was accepted and will not reach its device. One for each, so it needs no bound. */
+  fate({ content, failure }: DownlinkItem): void {
+    if (failure !== undefined && !UNTOLD.has(failure.code)) this.discarded({ content, failure })
+  }
+
+  /** Publishes that of a command whose network server has told of it in an event that did not name the command. */
+  discarded({ content, failure }: Pick<DownlinkItem, 'content' | 'failure'>): void {
+    if (failure === undefined) return
+    const { id, applicationId, devEui } = content
+    const member = failure.code === 'command_expired' ? 'expiresAt' : ''
+    const about = { commandId: id, code: failure.code, member, message: failure.reason }
+    void this.#publishError({ applicationId, devEui }, about)
+  }
+
+  /** Publishes the answer to a command on its Response Topic, which its sender may subscribe to. */
+  respond({ applicationId, devEui }: CommandTarget, answer: CommandAnswer, wanted: ResponseWanted): void {
+    const body = answer.ok
+      ? { applicationId, devEui, id: answer.id, accepted: true, state: answer.state, repeated: answer.isRepeated }
+      : {
+          applicationId,
+          devEui,
+          id: answer.id ?? '',
+          accepted: false,
+          code: answer.code,
+          member: answer.member ?? '',
+          error: answer.message,
+        }
+    this.counts.responses += 1
+    const { topicName, correlationData, qos } = wanted
+    const properties = {
+      payloadFormatIndicator: 1,
+      contentType: 'application/json',
+      ...(correlationData === undefined ? {} : { correlationData }),
+    } as const
+    void this.#publish(topicName, Buffer.from(JSON.stringify(body)), qos, properties)
+  }
+
+  async #publishError(
+    { applicationId, devEui }: CommandTarget,
+    { message, ...about }: CommandFacts & { readonly message: string },
+  ): Promise<void> {
+    const { registry, log } = this.#options
+    try {
+      const names = await registry.namesOf(devEui)
+      if (names === undefined) return
+      const level: ErrorLevel = CANCELLED.has(about.code) ? 'INFO' : 'ERROR'
+      const told = { level, message, ...about }
+      const event = this.#options.isFamilyB(names.applicationId)
+        ? eventOfB(devEui, names, told, this.#options.clock.now())
+        : eventOfA(devEui, names, told)
+      this.counts.errorEvents += 1
+      const topicName = eventTopic(names.applicationId, devEui, 'error')
+      await this.#publish(topicName, Buffer.from(JSON.stringify(event)), 1, undefined)
+    } catch (error) {
+      log.error({ devEui, applicationId, error }, 'command.answer_failed')
+    }
+  }
+
+  async #publish(
+    topicName: string,
+    payload: Buffer,
+    qos: QoS,
+    properties: Parameters<Publisher['publish']>[0]['properties'],
+  ): Promise<void> {
+    try {
+      const message = { topicName, payload, qos, ...(properties === undefined ? {} : { properties }) }
+      await this.#options.publisher.publish(message)
+    } catch (error) {
+      this.#options.log.error({ topicName, error }, 'command.answer_failed')
+    }
+  }
+
+  #mayTell(organization: string): boolean {
+    const now = this.#options.clock.now()
+    const allowance = this.#allowances.get(organization) ?? { left: REFUSALS_AT_ONCE, atMs: now }
+    const earned = (Math.max(now - allowance.atMs, 0) * REFUSALS_PER_SECOND) / 1_000
+    const left = Math.min(REFUSALS_AT_ONCE, allowance.left + earned)
+    const may = left >= 1
+    this.#allowances.set(organization, { left: may ? left - 1 : left, atMs: now })
+    return may
+  }
+}
+
+type Told = CommandFacts & { readonly level: ErrorLevel; readonly message: string }
+
+function eventOfA(devEui: string, names: DeviceNames, { message, level, ...about }: Told): CommandErrorEvent {
+  return {
+    applicationID: names.applicationId,
+    applicationName: names.applicationName,
+    deviceName: names.deviceName,
+    devEUI: devEui,
+    tags: names.tags,
+    type: errorTypeOf(about.code),
+    error: message,
+    fCnt: 0,
+    ...about,
+    level,
+  }
+}
+
+function eventOfB(devEui: string, names: DeviceNames, told: Told, nowMs: number): CommandErrorEventB {
+  const { message, level, code, commandId, member } = told
+  const { applicationId, applicationName, deviceProfileName, deviceName, tags } = names
+  const ids = { tenantId: '', tenantName: '', applicationId, applicationName, deviceProfileId: '', deviceProfileName }
+  return {
+    time: new Date(nowMs).toISOString(),
+    deviceInfo: { ...ids, deviceName, devEui, tags },
+    level,
+    code,
+    description: message,
+    context: {},
+    commandId,
+    member,
+  }
+}
+
+function errorTypeOf(code: string): ErrorType {
+  if (code.startsWith('command_codec_')) return 'DOWNLINK_CODEC'
+  return code === 'command_data_too_long' ? 'DOWNLINK_PAYLOAD_SIZE' : 'UNKNOWN'
+}

@@ -1,0 +1,191 @@
+/** Commands with everything around them in memory, for tests: state, network server, registry, clock and turns. */
+import type { OwnMessage } from '../../broker/consumer.ts'
+import type { StateChange, StateEntry } from '../../broker/engine.ts'
+import { silentLog } from '../../broker/log.ts'
+import type { CommandCodec, DownlinkEncoder } from './command-registry.ts'
+import { createDownlinks } from './downlinks.ts'
+import type { Downlinks, DownlinksOptions } from './downlinks.ts'
+import type { DevicePlace } from './downlink-hand-over.ts'
+import type { DurableState } from './durable-state.ts'
+import type { Downlink, HandOver, NetworkServer } from './network-server.ts'
+
+/** A state that survives the object that uses it; it fails, or waits, when it is told to. */
+export class MemoryState implements DurableState {
+  readonly entries = new Map<string, Buffer>()
+  isFailing = false
+  #held: (() => void)[] | undefined = undefined
+
+  async write(changes: readonly StateChange[]): Promise<void> {
+    const copies = changes.map(({ key, value }) => ({ key, value: value && Buffer.from(value) }))
+    if (this.#held !== undefined) await new Promise<void>((resolve) => this.#held?.push(resolve))
+    if (this.isFailing) throw new Error('the disk is full')
+    for (const { key, value } of copies) {
+      if (value === undefined) this.entries.delete(key)
+      else this.entries.set(key, value)
+    }
+  }
+
+  async *load(prefix: string): AsyncIterable<StateEntry> {
+    const sorted = [...this.entries].toSorted(([one], [other]) => (one < other ? -1 : 1))
+    for (const [key, value] of sorted) if (key.startsWith(prefix)) yield { key, value }
+  }
+
+  /** Writes wait until the function that it returns is called. */
+  hold(): () => void {
+    this.#held = []
+    return () => {
+      const held = this.#held ?? []
+      this.#held = undefined
+      for (const go of held) go()
+    }
+  }
+}
+
+/** A network server that answers as it is told. */
+export class TestNetworkServer implements NetworkServer {
+  readonly name = 'test'
+  readonly judges: boolean
+  readonly offered: Downlink[] = []
+  readonly flushed: string[] = []
+  /** What it says that it has forgotten. */
+  recalled: readonly string[] = []
+  givesIds = false
+  takesObjects = false
+  answer: HandOver | ((downlink: Downlink) => HandOver | Promise<HandOver>) = { outcome: 'taken' }
+
+  constructor(judges = false) {
+    this.judges = judges
+  }
+
+  serves(): boolean {
+    return true
+  }
+
+  async handOver(downlink: Downlink): Promise<HandOver> {
+    this.offered.push(downlink)
+    return typeof this.answer === 'function' ? this.answer(downlink) : this.answer
+  }
+
+  async flush(devEui: string): Promise<readonly string[]> {
+    this.flushed.push(devEui)
+    return this.recalled
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** The answer of a network server that is away. */
+export const AWAY: HandOver = { outcome: 'away', reason: 'it is away' }
+
+/** After so long a command is unconfirmed. */
+export const WORD_WAIT_MS = 3_600_000
+
+export const DEVICE = '0102030405060708'
+export const OTHER_DEVICE = '1112131415161718'
+
+export interface TestDownlinks extends Downlinks {
+  readonly state: MemoryState
+  readonly server: TestNetworkServer
+  readonly published: OwnMessage[]
+  readonly devices: Map<string, DevicePlace>
+  /** Codecs by application; none for the others. */
+  readonly codecs: Map<string, CommandCodec>
+  readonly clock: { ms: number; now(): number; elapsedMs(): number }
+  /** Functions that wait for their time, the next one first. */
+  readonly timers: { readonly ms: number; readonly run: () => void }[]
+  /** When devices were heard of. */
+  readonly heard: Map<string, number>
+  /** Lets everything happen that needs no further time. */
+  settle(): Promise<void>
+  /** The payloads of what was published to the topics that end so. */
+  told(tail: string): Record<string, unknown>[]
+}
+
+/** Encodes an object as its JSON text, and refuses one with a member `bad`. */
+const jsonEncoder: DownlinkEncoder = {
+  encodeDownlink: async ({ object }) =>
+    'bad' in object
+      ? { ok: false, message: 'bad: is not encoded' }
+      : { ok: true, data: Buffer.from(JSON.stringify(object)) },
+}
+
+/** Loaded and ready; `overrides` share the state or the network server of an earlier one. */
+export async function openTestDownlinks(
+  overrides: Partial<DownlinksOptions> & { readonly state?: MemoryState; readonly server?: TestNetworkServer } = {},
+): Promise<TestDownlinks> {
+  const { state = new MemoryState(), server = new TestNetworkServer() } = overrides
+  const clock = {
+    ms: Date.UTC(2026, 0, 15, 12),
+    now(): number {
+      return this.ms
+    },
+    elapsedMs(): number {
+      return this.ms
+    },
+  }
+  const published: OwnMessage[] = []
+  const heard = new Map<string, number>()
+  const timers: { ms: number; run: () => void }[] = []
+  const codecs = new Map<string, CommandCodec>()
+  const place = { applicationId: '5', organizationId: '1', isDisabled: false }
+  const devices = new Map<string, DevicePlace>([
+    [DEVICE, place],
+    [OTHER_DEVICE, place],
+  ])
+  const downlinks = createDownlinks({
+    state,
+    publisher: { publish: async (message) => void published.push(message) },
+    serverOf: () => server,
+    places: { device: (devEui) => devices.get(devEui) },
+    registry: {
+      codecOf: async (applicationId) => codecs.get(applicationId) ?? { codec: '', encoderScript: '' },
+      variablesOf: async () => ({}),
+      namesOf: async (devEui) => {
+        const applicationId = devices.get(devEui)?.applicationId
+        if (applicationId === undefined) return undefined
+        return {
+          applicationId,
+          applicationName: 'meters',
+          deviceName: `device ${devEui}`,
+          deviceProfileName: 'valve',
+          tags: { floor: '1' },
+        }
+      },
+    },
+    encoder: jsonEncoder,
+    clock,
+    monotonicMs: () => clock.ms,
+    heardAtMs: (devEui) => heard.get(devEui),
+    wordWaitMs: WORD_WAIT_MS,
+    log: silentLog,
+    defer: setImmediate,
+    after: (ms, run) => {
+      const timer = { ms, run }
+      timers.push(timer)
+      return () => void timers.splice(timers.indexOf(timer), 1)
+    },
+    ...overrides,
+  })
+  await downlinks.load()
+  return {
+    ...downlinks,
+    state,
+    server,
+    published,
+    devices,
+    codecs,
+    clock,
+    timers,
+    heard,
+    settle,
+    told: (tail) =>
+      published
+        .filter(({ topicName }) => topicName.endsWith(tail))
+        .map(({ payload }) => JSON.parse(payload.toString()) as Record<string, unknown>),
+  }
+}
+
+/** Some turns: what is deferred defers again, and nothing here takes more than a few. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 8; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,99 @@
+/** The way of a network server's events to the broker: what it may speak for is checked, then the broker owns the event. */
+import type { Publisher } from '../../../broker/consumer.ts'
+import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
+import { EVENT_KINDS, eventTopic, isDevEui } from '../../topics.ts'
+import type { PublishedEventKind } from '../../topics.ts'
+import type { EventInspection } from '../../uplinks/event-inspection.ts'
+import type { NetworkServerCounters } from './counters.ts'
+import { EventRefused } from './event-refused.ts'
+import type { NetworkServerLog } from './log.ts'
+
+/** Where a device is registered. */
+export interface DevicePlace {
+  readonly applicationId: string
+  readonly organizationId: string
+  readonly isDisabled: boolean
+}
+
+export interface DeviceEventSinkParts {
+  /** Takes a DevEUI of 16 lower-case hexadecimal digits. */
+  readonly placeOf: (devEui: string) => DevicePlace | undefined | Promise<DevicePlace | undefined>
+  readonly publisher: Publisher
+  readonly ready: (networkServer: NetworkServer) => void
+  readonly counters: NetworkServerCounters
+  /** Of the organization, or of the whole deployment. */
+  readonly inspection: EventInspection
+  /** Milliseconds since some beginning, which no change of the clock's time moves. */
+  readonly monotonicMs: () => number
+  readonly log: NetworkServerLog
+}
+
+/** The largest event that is taken; those of devices have some KB, however many gateways heard them. */
+const MAXIMUM_EVENT_BYTES = 262_144
+
+const KINDS: ReadonlySet<string> = new Set([...EVENT_KINDS, 'log', 'integration'] satisfies PublishedEventKind[])
+
+type DeviceEvent = Parameters<EventSink['event']>[0]
+
+/**
+ * The sink of one network server. `organizationId` is the only organization for whose devices it may speak; undefined for the whole
+ * deployment. Rejects with `EventRefused` for an event that is never taken.
+ */
+export class DeviceEventSink implements EventSink {
+  readonly #parts: DeviceEventSinkParts
+  readonly #organizationId: string | undefined
+  /** Looking devices up takes turns, so that events are published in the order in which they came. */
+  #lastTurn: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: DeviceEventSinkParts, organizationId: string | undefined) {
+    this.#parts = parts
+    this.#organizationId = organizationId
+  }
+
+  async event(event: DeviceEvent): Promise<void> {
+    const { counters } = this.#parts
+    try {
+      const turn = this.#lastTurn.then(() => this.#publish(event))
+      this.#lastTurn = turn.catch(() => undefined)
+      await (
+        await turn
+      ).owned
+      counters.eventsOwned += 1
+    } catch (error) {
+      if (error instanceof EventRefused) counters.eventsRefused += 1
+      else counters.eventsFailed += 1
+      throw error
+    }
+  }
+
+  ready(networkServer: NetworkServer): void {
+    this.#parts.ready(networkServer)
+  }
+
+  /** Resolves when the event is on its way; `owned` when it is owned. */
+  async #publish({ applicationId, devEui, kind, payload }: DeviceEvent): Promise<{ readonly owned: Promise<void> }> {
+    if (!KINDS.has(kind)) throw new EventRefused('event_kind_unknown', 'no such kind of event')
+    if (payload.length > MAXIMUM_EVENT_BYTES) {
+      throw new EventRefused('event_too_large', `an event has at most ${MAXIMUM_EVENT_BYTES} bytes`)
+    }
+    const place = isDevEui(devEui) ? await this.#parts.placeOf(devEui) : undefined
+    const isElsewhere = this.#organizationId !== undefined && place?.organizationId !== this.#organizationId
+    // One answer for a device of somebody else and for none: they must not be told apart.
+    if (place?.applicationId !== applicationId || isElsewhere) {
+      throw new EventRefused('event_device_unknown', 'no such device in this application')
+    }
+    if (place.isDisabled) throw new EventRefused('device_disabled', 'the device is disabled')
+    this.#inspect(kind as PublishedEventKind, { applicationId, devEui, payload })
+    const topicName = eventTopic(applicationId, devEui, kind as PublishedEventKind)
+    return { owned: this.#parts.publisher.publish({ topicName, payload, qos: 1 }) }
+  }
+
+  #inspect(kind: PublishedEventKind, { applicationId, devEui, payload }: Omit<DeviceEvent, 'kind'>): void {
+    const { inspection, monotonicMs, counters, log } = this.#parts
+    const fault = inspection.inspect(kind, devEui, payload, Math.floor(monotonicMs() / 1_000))
+    if (fault === undefined) return
+    const { code, reason, isNews } = fault
+    counters.eventsUnreadable += 1
+    if (isNews) log.warn({ applicationId, kind, code, reason }, 'network_server.event_unreadable')
+  }
+}

@@ -1,0 +1,48 @@
+/** When downlinks are offered again that a network server could not take: it has no way to say that it can. */
+import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
+import { Backoff } from './backoff.ts'
+import type { BackoffSettings } from './backoff.ts'
+import type { Timers } from './timers.ts'
+
+export class Offering {
+  readonly #networkServer: NetworkServer
+  readonly #sink: EventSink
+  readonly #timers: Timers
+  readonly #backoff: Backoff
+  #cancel: (() => void) | undefined = undefined
+  #isPausing = false
+  #isClosed = false
+
+  constructor(networkServer: NetworkServer, sink: EventSink, timers: Timers, backoff: BackoffSettings) {
+    this.#networkServer = networkServer
+    this.#sink = sink
+    this.#timers = timers
+    this.#backoff = new Backoff(backoff)
+  }
+
+  /** True from a failure that was not of one device alone until `ready` is told. */
+  get isPausing(): boolean {
+    return this.#isPausing
+  }
+
+  /** A downlink was taken or refused: the network server is there. */
+  succeeded(): void {
+    this.#backoff.reset()
+  }
+
+  /** A downlink could not be taken: `ready` is told after a while, once for all that failed meanwhile. */
+  failed(isOfDevice = false): void {
+    if (!isOfDevice) this.#isPausing = !this.#isClosed
+    if (this.#cancel !== undefined || this.#isClosed) return
+    this.#cancel = this.#timers.after(this.#backoff.next(), () => {
+      this.#cancel = undefined
+      this.#isPausing = false
+      this.#sink.ready(this.#networkServer)
+    })
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancel?.()
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * A network server whose MQTT broker stays where it is: this service is a client of that broker. Its Session there, with a fixed Client
+ * Identifier and a long expiry, is the durable cursor: what comes while this service is away waits in their broker, and leaves it
+ * when it is owned here.
+ */
+import type { Duplex } from 'node:stream'
+import type { PublishPacket, ProtocolVersion } from '../../../mqtt/packet.ts'
+import { isFailure, ReasonCodes } from '../../../mqtt/reason-codes.ts'
+import type { CommandNaming } from '../../commands/command-naming.ts'
+import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
+import { Backoff } from '../adapter/backoff.ts'
+import type { BackoffSettings } from '../adapter/backoff.ts'
+import { BrokerConnection } from './broker-connection.ts'
+import { counted } from '../adapter/counters.ts'
+import type { NetworkServerCounters } from '../adapter/counters.ts'
+import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './downlink-message.ts'
+import { EventRefused } from '../adapter/event-refused.ts'
+import type { NetworkServerLog } from '../adapter/log.ts'
+import type { Timers } from '../adapter/timers.ts'
+import type { TopicTemplate } from './topic-template.ts'
+
+export interface MqttBridgeSettings {
+  readonly name: string
+  readonly protocolVersion: ProtocolVersion
+  readonly clientId: string
+  readonly userName: string | undefined
+  readonly password: string | undefined
+  readonly sessionExpirySeconds: number
+  readonly eventTopic: TopicTemplate
+  readonly commandTopic: TopicTemplate
+  /** False where downlinks take another way, and this is one for events alone. */
+  readonly takesCommands: boolean
+  /** Their application ids to ours. Where it is undefined, all applications have the same ids on both sides. */
+  readonly applications: ReadonlyMap<string, string> | undefined
+}
+
+export interface MqttBridgeParts {
+  readonly sink: EventSink
+  /** The applications whose devices this network server may speak for. */
+  readonly mayServe: (applicationId: string) => boolean
+  /** Which applications' network servers name commands in their events. */
+  readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
+  readonly openSocket: () => Promise<Duplex>
+  readonly backoff: BackoffSettings
+  readonly timers: Timers
+  readonly counters: NetworkServerCounters
+  readonly log: NetworkServerLog
+}
+
+/** A command that nobody subscribes to is offered again after so long: their broker does not tell when somebody does. */
+const NOBODY_THERE_MS = 10_000
+
+const NOT_CONNECTED = 'there is no connection to the MQTT broker'
+
+export class MqttBridge implements NetworkServer {
+  readonly name: string
+  readonly #settings: MqttBridgeSettings
+  readonly #parts: MqttBridgeParts
+  readonly #backoff: Backoff
+  /** Ours to theirs. */
+  readonly #theirs: ReadonlyMap<string, string> | undefined
+  #connection: BrokerConnection | undefined
+  #cancelTimer: () => void = () => {}
+  #isWanted = false
+  #isClosed = false
+  #isOfferedLater = false
+
+  /** Connects at once, and again whenever the connection is lost. */
+  constructor(settings: MqttBridgeSettings, parts: MqttBridgeParts) {
+    this.name = settings.name
+    this.#settings = settings
+    this.#parts = parts
+    this.#backoff = new Backoff(parts.backoff)
+    const { applications } = settings
+    this.#theirs = applications && new Map(Array.from(applications, ([theirs, ours]) => [ours, theirs]))
+    void this.#connect()
+  }
+
+  serves(applicationId: string): boolean {
+    const isMapped = this.#theirs?.has(applicationId) ?? true
+    return this.#settings.takesCommands && isMapped && this.#parts.mayServe(applicationId)
+  }
+
+  async handOver(downlink: Downlink): Promise<HandOver> {
+    return counted(this.#parts.counters, await this.#offer(downlink))
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancelTimer()
+    this.#connection?.close()
+    return Promise.resolve()
+  }
+
+  async #offer(downlink: Downlink): Promise<HandOver> {
+    const applicationId = this.#theirs?.get(downlink.applicationId) ?? downlink.applicationId
+    const refusal = undeliverable(downlink, this.#parts.naming, applicationId)
+    if (refusal !== undefined) return refusal
+    const connection = this.#connection
+    if (connection === undefined) return { outcome: 'away', code: 'network_server_away', reason: NOT_CONNECTED }
+    if (!connection.hasRoom) {
+      this.#isWanted = true
+      return {
+        outcome: 'away',
+        code: 'network_server_busy',
+        reason: 'the MQTT broker has not acknowledged the downlinks before it',
+      }
+    }
+    const topicName = this.#settings.commandTopic.write({ applicationId, devEui: downlink.devEui })
+    try {
+      const reasonCode = await connection.publish(topicName, downlinkMessage(downlink))
+      if (reasonCode === ReasonCodes.noMatchingSubscribers) return this.#nobodyThere()
+      // The broker has it, and may keep it for a network server that is away: whether that has it too is told by its word alone.
+      if (!isFailure(reasonCode)) return { outcome: 'taken', nextAfterMs: NEXT_AFTER_MS, holdsNext: true }
+      const code = `0x${reasonCode.toString(16)}`
+      // What the broker is short of passes; what it does not allow, or can't read, doesn't.
+      const passes = reasonCode === ReasonCodes.quotaExceeded || reasonCode === ReasonCodes.unspecifiedError
+      if (!passes) return { outcome: 'refused', reason: `the MQTT broker refused the command message: ${code}` }
+      this.#offerLater()
+      return { outcome: 'away', reason: `the MQTT broker could not take the command message: ${code}` }
+    } catch (error) {
+      return { outcome: 'away', reason: error instanceof Error ? error.message : NOT_CONNECTED }
+    } finally {
+      if (this.#isWanted && connection.hasRoom) {
+        this.#isWanted = false
+        this.#parts.sink.ready(this)
+      }
+    }
+  }
+
+  #nobodyThere(): HandOver {
+    this.#offerLater()
+    return {
+      outcome: 'away',
+      code: 'network_server_not_subscribed',
+      reason: 'no network server subscribes to commands at the MQTT broker',
+    }
+  }
+
+  #offerLater(): void {
+    if (this.#isOfferedLater) return
+    this.#isOfferedLater = true
+    this.#parts.timers.after(NOBODY_THERE_MS, () => {
+      this.#isOfferedLater = false
+      if (this.#connection !== undefined && !this.#isClosed) this.#parts.sink.ready(this)
+    })
+  }
+
+  async #connect(): Promise<void> {
+    const { log, counters } = this.#parts
+    let failure: Error
+    try {
+      failure = await this.#runConnection()
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error))
+    }
+    this.#connection = undefined
+    if (this.#isClosed) return
+    counters.failures += 1
+    const waitMs = this.#backoff.next()
+    log.warn({ networkServer: this.name, reason: failure.message, waitMs }, 'network_server.away')
+    this.#cancelTimer = this.#parts.timers.after(waitMs, () => void this.#connect())
+  }
+
+  /** One connection from its beginning to its end; why it ended. */
+  async #runConnection(): Promise<Error> {
+    const socket = await this.#parts.openSocket()
+    if (this.#isClosed) {
+      socket.destroy()
+      return new Error('closed')
+    }
+    const connection = new BrokerConnection(socket, {
+      ...this.#settings,
+      topicFilter: this.#settings.eventTopic.topicFilter,
+      take: (message) => this.#take(message),
+      timers: this.#parts.timers,
+    })
+    // A Session with events that can't be owned connects well each time: only an owned event, or silence, is success.
+    void connection.ready.then(
+      () => {
+        if (this.#isClosed) return connection.close()
+        this.#connection = connection
+        this.#parts.log.info({ networkServer: this.name }, 'network_server.connected')
+        this.#parts.sink.ready(this)
+      },
+      () => undefined,
+    )
+    const settled = this.#parts.timers.after(this.#parts.backoff.maximumMs, () => this.#backoff.reset())
+    const error = await connection.ended
+    settled()
+    return error
+  }
+
+  async #take({ topicName, payload, retain }: PublishPacket): Promise<void> {
+    // A retained event is an old one that MQTT 3.1.1 tells at each subscription.
+    if (retain) return
+    const values = this.#settings.eventTopic.read(topicName)
+    const { applicationId = '', devEui = '', event: kind = '' } = values ?? {}
+    const { applications } = this.#settings
+    const ours = applications === undefined ? applicationId : applications.get(applicationId)
+    if (values === undefined || ours === undefined || !this.#parts.mayServe(ours)) {
+      this.#parts.counters.eventsRefused += 1
+      return
+    }
+    try {
+      // The payload is a view into the socket's chunk, which is its own and is not written to again.
+      await this.#parts.sink.event({ applicationId: ours, devEui, kind, payload })
+      this.#backoff.reset()
+    } catch (error) {
+      if (!(error instanceof EventRefused)) throw error
+    }
+  }
+}

@@ -1,0 +1,249 @@
+/** ChirpStack v4's gRPC API, as far as it is needed here: what there is, page by page, and the downlink queue of a device. */
+import grpc from '@grpc/grpc-js'
+import type { CallOptions, ChannelCredentials, ClientUnaryCall, Metadata, requestCallback } from '@grpc/grpc-js'
+import applicationService from '@chirpstack/chirpstack-api/api/application_grpc_pb.js'
+import application from '@chirpstack/chirpstack-api/api/application_pb.js'
+import deviceService from '@chirpstack/chirpstack-api/api/device_grpc_pb.js'
+import device from '@chirpstack/chirpstack-api/api/device_pb.js'
+import profileService from '@chirpstack/chirpstack-api/api/device_profile_grpc_pb.js'
+import profile from '@chirpstack/chirpstack-api/api/device_profile_pb.js'
+import tenantService from '@chirpstack/chirpstack-api/api/tenant_grpc_pb.js'
+import tenant from '@chirpstack/chirpstack-api/api/tenant_pb.js'
+import protobufStruct from 'google-protobuf/google/protobuf/struct_pb.js'
+import type { JavaScriptValue } from 'google-protobuf/google/protobuf/struct_pb.js'
+import protobufTimestamp from 'google-protobuf/google/protobuf/timestamp_pb.js'
+import type { Downlink } from '../../commands/network-server.ts'
+
+export interface ChirpStackAddress {
+  /** `host:port`. */
+  readonly target: string
+  readonly apiKey: string
+  /** Undefined for clear text. */
+  readonly tls: { readonly ca: string | undefined } | undefined
+}
+
+export interface ChirpStackTenant {
+  readonly id: string
+  readonly name: string
+}
+
+export interface ChirpStackApplication {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+}
+
+export interface ChirpStackDevice {
+  /** 16 lower-case hexadecimal digits. */
+  readonly devEui: string
+  readonly name: string
+  readonly description: string
+  readonly deviceProfileId: string
+  readonly deviceProfileName: string
+  readonly tags: Readonly<Record<string, string>>
+}
+
+/** What stands in a device's queue: it has not been sent, or its acknowledgement is still to come. */
+export interface ChirpStackQueueItem {
+  /** ChirpStack's own, lower case. */
+  readonly id: string
+  readonly confirmed: boolean
+  readonly fPort: number
+  readonly data: Buffer
+  /** ms since 1970; undefined when it does not expire. */
+  readonly expiresAtMs: number | undefined
+  /** True for one that was sent and waits for its acknowledgement. */
+  readonly isPending: boolean
+}
+
+/** How long one call may take. */
+const CALL_MS = 15_000
+/** Items of one page: a page of devices has some 200 KB. */
+const PAGE_SIZE = 500
+/** Of one answer; a page is far smaller. */
+const MAXIMUM_ANSWER_BYTES = 8 * 1024 * 1024
+
+type Call<Query, Answer> = (
+  query: Query,
+  metadata: Metadata,
+  options: Partial<CallOptions>,
+  callback: requestCallback<Answer>,
+) => ClientUnaryCall
+
+/** Calls reject with gRPC's ServiceError, whose `code` is a `grpc.status`. */
+export class ChirpStackApi {
+  readonly #tenants: tenantService.TenantServiceClient
+  readonly #applications: applicationService.ApplicationServiceClient
+  readonly #devices: deviceService.DeviceServiceClient
+  readonly #profiles: profileService.DeviceProfileServiceClient
+  readonly #metadata = new grpc.Metadata()
+  readonly #running = new Set<ClientUnaryCall>()
+
+  constructor({ target, apiKey, tls }: ChirpStackAddress) {
+    const credentials: ChannelCredentials =
+      tls === undefined
+        ? grpc.credentials.createInsecure()
+        : grpc.credentials.createSsl(tls.ca === undefined ? null : Buffer.from(tls.ca))
+    const options = {
+      'grpc.max_receive_message_length': MAXIMUM_ANSWER_BYTES,
+      'grpc.keepalive_time_ms': 30_000,
+      'grpc.keepalive_timeout_ms': 10_000,
+      // An address that is away is asked again soon; commands wait for it.
+      'grpc.max_reconnect_backoff_ms': 10_000,
+    }
+    this.#tenants = new tenantService.TenantServiceClient(target, credentials, options)
+    this.#applications = new applicationService.ApplicationServiceClient(target, credentials, options)
+    this.#devices = new deviceService.DeviceServiceClient(target, credentials, options)
+    this.#profiles = new profileService.DeviceProfileServiceClient(target, credentials, options)
+    this.#metadata.set('authorization', `Bearer ${apiKey}`)
+  }
+
+  /** All tenants that the API key may see. */
+  async *tenants(): AsyncGenerator<ChirpStackTenant> {
+    for (let offset = 0; ; offset += PAGE_SIZE) {
+      const query = new tenant.ListTenantsRequest()
+      query.setLimit(PAGE_SIZE)
+      query.setOffset(offset)
+      const page = (await this.#call(this.#tenants.list.bind(this.#tenants), query)).getResultList()
+      for (const one of page) yield { id: one.getId(), name: one.getName() }
+      if (page.length < PAGE_SIZE) return
+    }
+  }
+
+  async *applications(tenantId: string): AsyncGenerator<ChirpStackApplication> {
+    for (let offset = 0; ; offset += PAGE_SIZE) {
+      const query = new application.ListApplicationsRequest()
+      query.setLimit(PAGE_SIZE)
+      query.setOffset(offset)
+      query.setTenantId(tenantId)
+      const page = (await this.#call(this.#applications.list.bind(this.#applications), query)).getResultList()
+      for (const one of page) yield { id: one.getId(), name: one.getName(), description: one.getDescription() }
+      if (page.length < PAGE_SIZE) return
+    }
+  }
+
+  async *devices(applicationId: string): AsyncGenerator<ChirpStackDevice> {
+    for (let offset = 0; ; offset += PAGE_SIZE) {
+      const query = new device.ListDevicesRequest()
+      query.setLimit(PAGE_SIZE)
+      query.setOffset(offset)
+      query.setApplicationId(applicationId)
+      // An order that does not change while the pages are read: names may.
+      query.setOrderBy(device.ListDevicesRequest.OrderBy.DEV_EUI)
+      const page = (await this.#call(this.#devices.list.bind(this.#devices), query)).getResultList()
+      for (const one of page) {
+        yield {
+          devEui: one.getDevEui().toLowerCase(),
+          name: one.getName(),
+          description: one.getDescription(),
+          deviceProfileId: one.getDeviceProfileId(),
+          deviceProfileName: one.getDeviceProfileName(),
+          tags: Object.fromEntries(one.getTagsMap().toArray()),
+        }
+      }
+      if (page.length < PAGE_SIZE) return
+    }
+  }
+
+  /**
+   * Puts a downlink into its device's queue; gives the id that ChirpStack has made for it. One that `replaces` empties the queue first,
+   * of all that has not been sent.
+   */
+  async enqueue(downlink: Downlink): Promise<string> {
+    const { devEui, confirmed, fPort, data, object, expiresAtMs, replaces } = downlink
+    const item = new device.DeviceQueueItem()
+    item.setDevEui(devEui)
+    item.setConfirmed(confirmed)
+    item.setFPort(fPort)
+    if (data !== undefined) item.setData(data)
+    if (object !== undefined) {
+      item.setObject(protobufStruct.Struct.fromJavaScript(object as Record<string, JavaScriptValue>))
+    }
+    if (expiresAtMs !== undefined) {
+      const expiry = new protobufTimestamp.Timestamp()
+      expiry.setSeconds(Math.floor(expiresAtMs / 1000))
+      expiry.setNanos((expiresAtMs % 1000) * 1_000_000)
+      item.setExpiresAt(expiry)
+    }
+    const query = new device.EnqueueDeviceQueueItemRequest()
+    query.setQueueItem(item)
+    query.setFlushQueue(replaces === true)
+    return (await this.#call(this.#devices.enqueue.bind(this.#devices), query)).getId().toLowerCase()
+  }
+
+  /** What is in the queue of a device, the earliest first; nothing for a device that is not there. */
+  async queue(devEui: string): Promise<readonly ChirpStackQueueItem[]> {
+    const query = new device.GetDeviceQueueItemsRequest()
+    query.setDevEui(devEui)
+    const answer = await this.#call(this.#devices.getQueue.bind(this.#devices), query)
+    return answer.getResultList().map((item) => ({
+      id: item.getId().toLowerCase(),
+      confirmed: item.getConfirmed(),
+      fPort: item.getFPort(),
+      data: Buffer.from(item.getData_asU8()),
+      expiresAtMs: millisecondsOf(item.getExpiresAt()),
+      isPending: item.getIsPending(),
+    }))
+  }
+
+  /** The id of the device's profile. Rejects with NOT_FOUND for a device that is not there. */
+  async profileOf(devEui: string): Promise<string> {
+    const query = new device.GetDeviceRequest()
+    query.setDevEui(devEui)
+    const answer = await this.#call(this.#devices.get.bind(this.#devices), query)
+    return answer.getDevice()?.getDeviceProfileId() ?? ''
+  }
+
+  /** Whether devices of the profile have a codec. */
+  async hasCodec(profileId: string): Promise<boolean> {
+    const query = new profile.GetDeviceProfileRequest()
+    query.setId(profileId)
+    const answer = await this.#call(this.#profiles.get.bind(this.#profiles), query)
+    const runtime = answer.getDeviceProfile()?.getPayloadCodecRuntime() ?? profile.CodecRuntime.NONE
+    return runtime !== profile.CodecRuntime.NONE
+  }
+
+  /** Rejects when the API key may not see the application. */
+  async seeApplication(applicationId: string): Promise<void> {
+    const query = new application.GetApplicationRequest()
+    query.setId(applicationId)
+    await this.#call(this.#applications.get.bind(this.#applications), query)
+  }
+
+  /** Empties the queue of a device, also of what was sent and waits for its acknowledgement. */
+  async flushQueue(devEui: string): Promise<void> {
+    const query = new device.FlushDeviceQueueRequest()
+    query.setDevEui(devEui)
+    await this.#call(this.#devices.flushQueue.bind(this.#devices), query)
+  }
+
+  /** Resolves when it can be reached; rejects when that takes longer than so many milliseconds, or after `close`. */
+  whenReachable(withinMs: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#devices.waitForReady(Date.now() + withinMs, (error) => (error === undefined ? resolve() : reject(error)))
+    return promise
+  }
+
+  /** Calls that have no answer yet reject. */
+  close(): void {
+    for (const call of this.#running) call.cancel()
+    for (const client of [this.#tenants, this.#applications, this.#devices, this.#profiles]) client.close()
+  }
+
+  #call<Query, Answer>(call: Call<Query, Answer>, query: Query): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    const running = call(query, this.#metadata, { deadline: Date.now() + CALL_MS }, (error, answer) => {
+      this.#running.delete(running)
+      if (error !== null) reject(error)
+      else if (answer === undefined) reject(new Error('an answer without content'))
+      else resolve(answer)
+    })
+    this.#running.add(running)
+    return promise
+  }
+}
+
+/** Undefined where there is none. ChirpStack keeps microseconds; ours are whole milliseconds. */
+function millisecondsOf(time: protobufTimestamp.Timestamp | undefined): number | undefined {
+  return time === undefined ? undefined : time.getSeconds() * 1000 + Math.round(time.getNanos() / 1_000_000)
+}

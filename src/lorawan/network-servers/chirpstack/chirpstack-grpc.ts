@@ -1,0 +1,121 @@
+/** ChirpStack v4 by its gRPC API: downlinks with an answer to each, and its tenants, applications and devices in the registry. */
+import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
+import type { BackoffSettings } from '../adapter/backoff.ts'
+import { Backoff } from '../adapter/backoff.ts'
+import type { ChirpStackApi } from './chirpstack-api.ts'
+import { ChirpStackDownlinks } from './chirpstack-downlinks.ts'
+import type { ChirpStackSync } from './chirpstack-sync.ts'
+import { counted } from '../adapter/counters.ts'
+import type { NetworkServerCounters } from '../adapter/counters.ts'
+import { faultOf } from './grpc-fault.ts'
+import type { NetworkServerLog } from '../adapter/log.ts'
+import { Offering } from '../adapter/offering.ts'
+import type { Timers } from '../adapter/timers.ts'
+
+export interface ChirpStackGrpcParts {
+  readonly api: ChirpStackApi
+  readonly sync: ChirpStackSync
+  /** From the end of one synchronisation to the beginning of the next. */
+  readonly syncIntervalMs: number
+  readonly sink: EventSink
+  readonly timers: Timers
+  /** Milliseconds since some beginning, which no change of the clock's time moves. */
+  readonly monotonicMs: () => number
+  readonly backoff: BackoffSettings
+  readonly counters: NetworkServerCounters
+  readonly log: NetworkServerLog
+}
+
+const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting down' }
+const PAUSING: HandOver = { outcome: 'away', reason: 'it could not be asked a moment ago, and is asked again soon' }
+
+/** How long an attempt to reach ChirpStack lasts, before the next one begins. */
+const REACHING_MS = 60_000
+
+export class ChirpStackGrpc implements NetworkServer {
+  readonly name: string
+  readonly judges = true
+  readonly givesIds = true
+  readonly takesObjects = true
+  readonly #parts: ChirpStackGrpcParts
+  readonly #downlinks: ChirpStackDownlinks
+  readonly #offering: Offering
+  readonly #syncBackoff: Backoff
+  #cancelSync: () => void = () => {}
+  #syncing: Promise<void>
+  #isClosed = false
+
+  /** Synchronises at once, and then again and again. */
+  constructor(name: string, parts: ChirpStackGrpcParts) {
+    this.name = name
+    this.#parts = parts
+    this.#downlinks = new ChirpStackDownlinks({ api: parts.api, monotonicMs: parts.monotonicMs })
+    this.#offering = new Offering(this, parts.sink, parts.timers, parts.backoff)
+    this.#syncBackoff = new Backoff(parts.backoff)
+    this.#syncing = this.#synchronise()
+    void this.#tellWhenReachable()
+  }
+
+  serves(applicationId: string): boolean {
+    return this.#parts.sync.applications.has(applicationId)
+  }
+
+  async handOver(downlink: Downlink): Promise<HandOver> {
+    // One that is away is asked again after a while, however often it is offered something meanwhile.
+    if (this.#isClosed || this.#offering.isPausing) return this.#isClosed ? CLOSED : PAUSING
+    const answer = await this.#downlinks.offer(downlink)
+    if (answer.outcome === 'away') this.#offering.failed(answer.isOfDevice === true)
+    else this.#offering.succeeded()
+    return counted(this.#parts.counters, answer)
+  }
+
+  flush(devEui: string): Promise<readonly string[]> {
+    return this.#downlinks.flush(devEui)
+  }
+
+  /** Ends the synchronisation at its next step. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancelSync()
+    this.#offering.close()
+    this.#parts.sync.stop()
+    this.#parts.api.close()
+    await this.#syncing
+  }
+
+  async #tellWhenReachable(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        await this.#parts.api.whenReachable(REACHING_MS)
+        if (!this.#isClosed) this.#parts.sink.ready(this)
+        return
+      } catch {
+        // Tried for a minute, which is the bound of this loop's speed.
+      }
+    }
+  }
+
+  async #synchronise(): Promise<void> {
+    const { sync, log, counters, syncIntervalMs, timers, sink } = this.#parts
+    let waitMs = syncIntervalMs
+    try {
+      const found = sync.applications.size
+      const report = await sync.run()
+      counters.synchronisations += 1
+      this.#syncBackoff.reset()
+      log.info({ networkServer: this.name, ...report }, 'network_server.synchronised')
+      // Commands may wait for an application that was not known to be served from here.
+      if (sync.applications.size !== found && !this.#isClosed) sink.ready(this)
+    } catch (error) {
+      counters.failures += 1
+      waitMs = Math.min(this.#syncBackoff.next(), syncIntervalMs)
+      if (!this.#isClosed) {
+        log.warn({ networkServer: this.name, reason: faultOf(error).reason, waitMs }, 'network_server.sync_failed')
+      }
+    }
+    if (this.#isClosed) return
+    this.#cancelSync = timers.after(waitMs, () => {
+      this.#syncing = this.#synchronise()
+    })
+  }
+}

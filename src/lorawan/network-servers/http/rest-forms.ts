@@ -1,0 +1,63 @@
+/** How downlinks are enqueued by the HTTP APIs of ChirpStack and The Things Stack. */
+import type { Downlink } from '../../commands/network-server.ts'
+import type { RestForm } from './rest-network-server.ts'
+
+/** ChirpStack v3's own API, and chirpstack-rest-api in front of v4. */
+export function chirpStackForm(version: 'v3' | 'v4'): RestForm {
+  return {
+    enqueue: (downlink) => ({
+      path: queuePath(downlink.devEui),
+      body: version === 'v3' ? bodyOfV3(downlink) : bodyOfV4(downlink),
+    }),
+    flushPath: queuePath,
+    namesNoCommand: version === 'v3',
+  }
+}
+
+function queuePath(devEui: string): string {
+  return `/api/devices/${devEui}/queue`
+}
+
+function bodyOfV3({ devEui, confirmed, fPort, data }: Downlink): unknown {
+  return { deviceQueueItem: { devEUI: devEui, confirmed, fPort, data: base64Of(data) } }
+}
+
+function bodyOfV4({ id, confirmed, fPort, data, expiresAtMs }: Downlink): unknown {
+  const expiry = expiresAtMs === undefined ? {} : { expiresAt: new Date(expiresAtMs).toISOString() }
+  return { queueItem: { id, confirmed, fPort, data: base64Of(data), ...expiry } }
+}
+
+/** Bytes alone: objects are not taken by these forms. */
+function base64Of(data: Buffer = Buffer.alloc(0)): string {
+  return data.toString('base64')
+}
+
+/** Marks the correlation id by which The Things Stack tells of a downlink's fate. */
+export const CORRELATION_PREFIX = 'fieldgate:'
+
+export interface TheThingsStackFormSettings {
+  readonly applicationId: string
+  readonly webhookId: string
+  /** The Things Stack's id of a device. */
+  readonly deviceIdOf: (devEui: string) => string | Promise<string>
+}
+
+/** The Things Stack: `down/push` of the webhook. */
+export function theThingsStackForm({ applicationId, webhookId, deviceIdOf }: TheThingsStackFormSettings): RestForm {
+  return {
+    async enqueue({ devEui, id, fPort, confirmed, data }) {
+      const deviceId = encodeURIComponent(await deviceIdOf(devEui))
+      const path =
+        `/api/v3/as/applications/${encodeURIComponent(applicationId)}/webhooks/${encodeURIComponent(webhookId)}` +
+        `/devices/${deviceId}/down/push`
+      const downlink = {
+        f_port: fPort,
+        frm_payload: base64Of(data),
+        confirmed,
+        priority: 'NORMAL',
+        correlation_ids: [CORRELATION_PREFIX + id],
+      }
+      return { path, body: { downlinks: [downlink] } }
+    },
+  }
+}

@@ -1,0 +1,133 @@
+/** Downlinks by the HTTP API of a network server whose events come as webhooks. */
+import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
+import type { BackoffSettings } from '../adapter/backoff.ts'
+import { counted } from '../adapter/counters.ts'
+import type { NetworkServerCounters } from '../adapter/counters.ts'
+import type { HttpAnswer, HttpClient } from './http-request.ts'
+import type { NetworkServerLog } from '../adapter/log.ts'
+import { Offering } from '../adapter/offering.ts'
+import { Patience } from '../adapter/patience.ts'
+import type { Timers } from '../adapter/timers.ts'
+
+/** How a network server wants to be asked. */
+export interface RestForm {
+  /** The path below the base URL, and the body. */
+  enqueue(
+    downlink: Downlink,
+  ): { readonly path: string; readonly body: unknown } | Promise<{ path: string; body: unknown }>
+  /** The path whose DELETE empties a device's queue; absent where there is none. */
+  readonly flushPath?: (devEui: string) => string
+  /** True where its events tell commands apart by frame counters alone: it gets one of a device at a time. */
+  readonly namesNoCommand?: boolean
+}
+
+export interface RestParts {
+  readonly sink: EventSink
+  readonly serves: (applicationId: string) => boolean
+  readonly client: HttpClient
+  readonly form: RestForm
+  readonly timers: Timers
+  /** Milliseconds since some beginning, which no change of the clock's time moves. */
+  readonly monotonicMs: () => number
+  readonly backoff: BackoffSettings
+  readonly counters: NetworkServerCounters
+  readonly log: NetworkServerLog
+}
+
+/** How long internal errors of the network server are not the downlink's fault; outages of its database last minutes. */
+const PATIENT_MS = 600_000
+
+/** Statuses that say something about this moment or about the settings, not about the downlink. */
+const PASSING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
+
+export class RestNetworkServer implements NetworkServer {
+  readonly name: string
+  readonly judges = true
+  readonly flush?: (devEui: string) => Promise<readonly string[]>
+  readonly #parts: RestParts
+  readonly #offering: Offering
+  readonly #patience = new Patience(PATIENT_MS)
+  #isClosed = false
+
+  constructor(name: string, parts: RestParts) {
+    this.name = name
+    this.#parts = parts
+    this.#offering = new Offering(this, parts.sink, parts.timers, parts.backoff)
+    const { flushPath } = parts.form
+    if (flushPath !== undefined) this.flush = (devEui) => this.#flush(flushPath(devEui))
+  }
+
+  serves(applicationId: string): boolean {
+    return this.#parts.serves(applicationId)
+  }
+
+  async handOver(downlink: Downlink): Promise<HandOver> {
+    const answer = await this.#offer(downlink)
+    if (answer.outcome === 'away') this.#offering.failed()
+    else this.#offering.succeeded()
+    return counted(this.#parts.counters, answer)
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true
+    this.#offering.close()
+    this.#parts.client.close()
+    return Promise.resolve()
+  }
+
+  async #offer(downlink: Downlink): Promise<HandOver> {
+    if (this.#isClosed) return { outcome: 'away', reason: 'the service is shutting down' }
+    let answer: HttpAnswer
+    try {
+      const { path, body } = await this.#parts.form.enqueue(downlink)
+      answer = await this.#parts.client.send('POST', path, body)
+    } catch (error) {
+      this.#parts.counters.failures += 1
+      const reason = error instanceof Error ? error.message : 'no answer'
+      this.#parts.log.warn({ networkServer: this.name, reason }, 'network_server.away')
+      return { outcome: 'away', reason }
+    }
+    const { status } = answer
+    // 501 and 502 to 504 are said by what stands in front of it, or before it has looked.
+    const { devEui, id } = downlink
+    const isInternal = status === 500 && !isThereAlready(answer)
+    if (!isInternal) this.#patience.reset(devEui)
+    else if (this.#patience.isOver(devEui, id, this.#parts.monotonicMs())) {
+      return { outcome: 'refused', reason: sentenceOf(answer) }
+    }
+    const said = handOverOf(answer)
+    return said.outcome === 'taken' && this.#parts.form.namesNoCommand === true ? { ...said, holdsNext: true } : said
+  }
+
+  async #flush(path: string): Promise<readonly string[]> {
+    const answer = await this.#parts.client.send('DELETE', path)
+    if (answer.status >= 300) throw new Error(`the network server answered ${sentenceOf(answer)}`)
+    // It does not say what it has forgotten.
+    return []
+  }
+}
+
+/** What the answer to an enqueued downlink means. */
+function handOverOf(answer: HttpAnswer): HandOver {
+  const { status } = answer
+  if (status >= 200 && status < 300) return { outcome: 'taken' }
+  if (isThereAlready(answer)) return { outcome: 'taken' }
+  const isAway = status < 400 || status >= 500 || PASSING.has(status)
+  return { outcome: isAway ? 'away' : 'refused', reason: sentenceOf(answer) }
+}
+
+/** An earlier try whose answer was lost: ChirpStack keeps queue items by the id that was sent along, and its database complains. */
+function isThereAlready({ status, text }: HttpAnswer): boolean {
+  return status >= 400 && /duplicate key|already exists/i.test(text)
+}
+
+/** The status, and the network server's own words where it has some: on one line, and short. */
+function sentenceOf({ status, text }: HttpAnswer): string {
+  let message: unknown
+  try {
+    message = (JSON.parse(text) as { message?: unknown } | null)?.message
+  } catch {
+    message = undefined
+  }
+  return typeof message === 'string' ? `${status} ${message.replaceAll(/[^ -~]/g, ' ').slice(0, 300)}` : String(status)
+}

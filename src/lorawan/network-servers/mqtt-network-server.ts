@@ -1,0 +1,118 @@
+/**
+ * Network servers that are MQTT clients of this broker: ChirpStack v3 and v4 with this service in the place of their broker,
+ * and whatever else subscribes to commands by a service credential.
+ */
+import type { Dispatcher, ReaderFilter, ReaderListener } from '../../broker/consumer.ts'
+import type { CommandNaming } from '../commands/command-naming.ts'
+import { nobodyReads } from '../commands/command-waits.ts'
+import type { Presence } from '../commands/command-waits.ts'
+import type { Downlink, EventSink, HandOver, NetworkServer } from '../commands/network-server.ts'
+import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './bridge/downlink-message.ts'
+import { commandTopic, parseTopicFilter } from '../topics.ts'
+
+export interface MqttNetworkServerOptions {
+  readonly dispatcher: Dispatcher
+  readonly sink: Pick<EventSink, 'ready'>
+  readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
+  /** Whether the organization has a network server of its own, connected or away: then none of the deployment gets its downlinks. */
+  readonly hasOwn: (organizationId: string) => Promise<boolean>
+  /** When network servers of the tenant, or of the deployment, were connected last. */
+  readonly presenceOf: (tenant: string) => Presence
+  /** True for applications whose downlinks another adapter takes. */
+  readonly isServedElsewhere: (applicationId: string) => boolean
+  /** Which applications' network servers name commands in their events. */
+  readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
+}
+
+const TAKEN = { outcome: 'taken' } as const
+const NO_READER: HandOver = { outcome: 'away', reason: 'no network server is connected that subscribes to the command' }
+const NO_ROOM: HandOver = {
+  outcome: 'away',
+  code: 'network_server_busy',
+  reason: 'the network server has not acknowledged what it was sent before',
+}
+const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting down' }
+const ABANDONED: HandOver = { outcome: 'away', reason: 'the network server’s Session ended before it acknowledged' }
+
+/**
+ * The adapter. A network server that names commands in its events gets those of a device one shortly after the other; one that does
+ * not gets one at a time, so that each word that it says is about the one. A downlink is taken when the network server has acknowledged its PUBLISH (at QoS 0: when it was written to its
+ * connection). Of several one gets it: of the organization's own where it has any, for another would not know the device; of the
+ * deployment's where it has none.
+ */
+export class MqttNetworkServer implements NetworkServer, ReaderListener {
+  readonly name = 'mqtt'
+  readonly #dispatcher: Dispatcher
+  readonly #sink: MqttNetworkServerOptions['sink']
+  readonly #organizationOf: MqttNetworkServerOptions['organizationOf']
+  readonly #hasOwn: MqttNetworkServerOptions['hasOwn']
+  readonly #presenceOf: MqttNetworkServerOptions['presenceOf']
+  readonly #isServedElsewhere: MqttNetworkServerOptions['isServedElsewhere']
+  readonly #naming: MqttNetworkServerOptions['naming']
+
+  #isClosed = false
+
+  constructor(options: MqttNetworkServerOptions) {
+    this.#dispatcher = options.dispatcher
+    this.#sink = options.sink
+    this.#organizationOf = options.organizationOf
+    this.#hasOwn = options.hasOwn
+    this.#presenceOf = options.presenceOf
+    this.#isServedElsewhere = options.isServedElsewhere
+    this.#naming = options.naming
+  }
+
+  serves(applicationId: string): boolean {
+    return !this.#isServedElsewhere(applicationId)
+  }
+
+  async handOver(downlink: Downlink): Promise<HandOver> {
+    if (this.#isClosed) return CLOSED
+    const { applicationId } = downlink
+    const refusal = undeliverable(downlink, this.#naming)
+    if (refusal !== undefined) return refusal
+    const organizationId = await this.#organizationOf(applicationId)
+    if (organizationId === undefined) return NO_READER
+    const answer = await this.#offerToOne(downlink, organizationId)
+    if (answer.outcome !== 'taken') return answer
+    return { ...TAKEN, nextAfterMs: NEXT_AFTER_MS, holdsNext: !this.#naming.names(applicationId) }
+  }
+
+  async #offerToOne(downlink: Downlink, organizationId: string): Promise<HandOver> {
+    const ofOwn = await this.#offer(downlink, ({ tenant }) => tenant === `organization:${organizationId}`)
+    if (ofOwn !== NO_READER) return ofOwn
+    if (await this.#hasOwn(organizationId))
+      return this.#away(`organization:${organizationId}`, 'the organization’s network server')
+    const ofAny = await this.#offer(downlink)
+    return ofAny === NO_READER ? this.#away('deployment', 'the deployment’s network server') : ofAny
+  }
+
+  #away(tenant: string, whose: string): HandOver {
+    return { outcome: 'away', ...nobodyReads(whose, this.#presenceOf(tenant)) }
+  }
+
+  #offer(downlink: Downlink, isFor?: ReaderFilter): Promise<HandOver> {
+    return new Promise((resolve) => {
+      const topicName = commandTopic(downlink.applicationId, downlink.devEui)
+      const message = { topicName, payload: downlinkMessage(downlink), qos: 1 } as const
+      const watcher = { acknowledged: () => resolve(TAKEN), abandoned: () => resolve(ABANDONED) }
+      const dispatched = this.#dispatcher.dispatch(message, watcher, isFor)
+      if (dispatched === 'no reader') resolve(NO_READER)
+      if (dispatched === 'no room') resolve(NO_ROOM)
+    })
+  }
+
+  readerReady(topicFilters: readonly string[]): void {
+    if (topicFilters.some(isOfCommands)) this.#sink.ready(this)
+  }
+
+  /** Connections are the broker's to close. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+  }
+}
+
+function isOfCommands(topicFilter: string): boolean {
+  const filter = parseTopicFilter(topicFilter)
+  return filter !== undefined && 'command' in filter.tail
+}

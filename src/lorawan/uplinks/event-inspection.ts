@@ -1,0 +1,109 @@
+/**
+ * Looks at some of the events that a network server publishes, for the settings by which nobody could read them: Protocol Buffers in the place of
+ * JSON, ids in base64, payloads of another device. The event goes on as it came.
+ */
+import { isUtf8 } from 'node:buffer'
+import type { PublishedEventKind } from '../topics.ts'
+
+/** What is wrong with an event that goes on all the same. */
+export interface EventFault {
+  /** Stable: docs/errors.md has a paragraph for each. */
+  readonly code: string
+  /** A sentence with the setting to change. */
+  readonly reason: string
+  /** False where the same kind of event of the same network server has been told of within a minute. */
+  readonly isNews: boolean
+}
+
+/** Of each kind the first event is looked at, then one in so many. */
+const EVENTS_BETWEEN_LOOKS = 1_000
+/** And the first one after so many seconds, for network servers that send less. */
+const SECONDS_BETWEEN_LOOKS = 60
+/** The largest event that is looked at, in bytes; real ones have 500 to 2,000. */
+const MAXIMUM_EVENT_BYTES = 65_536
+/** Characters of a DevEUI that a sentence repeats. */
+const MAXIMUM_SHOWN = 24
+
+/** When events of one kind were looked at. */
+interface Looks {
+  /** Events until the next look. */
+  left: number
+  second: number
+  toldSecond: number
+}
+
+/** Of one network server, or of one connection of it. */
+export class EventInspection {
+  /** As many as there are kinds of event. */
+  readonly #looks = new Map<PublishedEventKind, Looks>()
+
+  /**
+   * Looks at the event if it is its turn; undefined where nothing is wrong, and where nobody has looked. `second` counts the seconds from some
+   * beginning, by a clock that is never set.
+   */
+  inspect(kind: PublishedEventKind, devEui: string, payload: Buffer, second: number): EventFault | undefined {
+    const looks = this.#looks.get(kind)
+    if (looks !== undefined) {
+      looks.left -= 1
+      if (looks.left > 0 && second - looks.second < SECONDS_BETWEEN_LOOKS) return undefined
+    }
+    return this.#look(looks ?? this.#first(kind), devEui, payload, second)
+  }
+
+  #first(kind: PublishedEventKind): Looks {
+    const looks = { left: 0, second: 0, toldSecond: -Infinity }
+    this.#looks.set(kind, looks)
+    return looks
+  }
+
+  #look(looks: Looks, devEui: string, payload: Buffer, second: number): EventFault | undefined {
+    looks.left = EVENTS_BETWEEN_LOOKS
+    looks.second = second
+    const fault = faultOf(devEui, payload)
+    if (fault === undefined) return undefined
+    const isNews = second - looks.toldSecond >= SECONDS_BETWEEN_LOOKS
+    if (isNews) looks.toldSecond = second
+    return { ...fault, isNews }
+  }
+}
+
+const BINARY = {
+  code: 'event_unreadable_binary',
+  reason:
+    'the event is not JSON but binary, as Protocol Buffers are: set json=true in [integration.mqtt] of ChirpStack v4, or marshaler="json_v3" in [application_server.integration] of v3',
+}
+const TEXT = { code: 'event_unreadable_text', reason: 'the event is not a JSON object; integrators expect one' }
+const BASE64_IDS = {
+  code: 'event_unreadable_ids',
+  reason:
+    'the event has the DevEUI in base64; integrators expect hexadecimal digits: set marshaler="json_v3" in [application_server.integration] of ChirpStack v3',
+}
+
+function faultOf(devEui: string, payload: Buffer): Omit<EventFault, 'isNews'> | undefined {
+  if (payload.length > MAXIMUM_EVENT_BYTES) return undefined
+  const members = membersOf(payload)
+  if (members === undefined) return isText(payload) ? TEXT : BINARY
+  const { deviceInfo, devEUI } = members
+  const isOfNewFamily = typeof deviceInfo === 'object' && deviceInfo !== null && 'devEui' in deviceInfo
+  const named: unknown = isOfNewFamily ? deviceInfo.devEui : devEUI
+  if (typeof named !== 'string' || named.toLowerCase() === devEui) return undefined
+  if (Buffer.from(named, 'base64').toString('hex') === devEui) return BASE64_IDS
+  const reason = `the event names the device "${named.slice(0, MAXIMUM_SHOWN)}", and its topic another one: compare the event topic in the network server’s settings`
+  return { code: 'event_unreadable_device', reason }
+}
+
+/** Undefined for what is no JSON object. */
+function membersOf(payload: Buffer): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(payload.toString())
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Readonly<Record<string, unknown>>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** UTF-8 without control characters but those of white space. */
+function isText(payload: Buffer): boolean {
+  return isUtf8(payload) && !payload.some((byte) => byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d)
+}

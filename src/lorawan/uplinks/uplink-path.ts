@@ -1,0 +1,395 @@
+/**
+ * Uplinks on their way from a network server to their readers: each is held back until its object has been added, and behind
+ * it what else comes of its device. So is an event about a command that is just being handed over, until the command's id is known.
+ * Each gets its device's tags. Other devices' events pass. Where there is no room to wait, the connection waits that brought it. An uplink is never lost to its codec:
+ * where that fails, it goes on without `object`, and an error event behind it tells why.
+ */
+import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../../broker/consumer.ts'
+import type { Log } from '../../broker/log.ts'
+import type { Codecs } from '../codecs/codecs.ts'
+import type { CommandEvent, CommandEvents } from '../commands/command-events.ts'
+import { addObject } from '../codecs/uplink-object.ts'
+import type { UplinkWithObject } from '../codecs/uplink-object.ts'
+import { DecodingLanes } from './decoding-lanes.ts'
+import { EventFaults } from './event-faults.ts'
+import { DeviceTags } from './event-tags.ts'
+import { parseTopic } from '../topics.ts'
+import type { ParsedTopic } from '../topics.ts'
+import { HeldBounds } from './uplink-path-bounds.ts'
+import type { HeldSize } from './uplink-path-bounds.ts'
+import { UplinkCodecs } from './uplink-path-registry.ts'
+import type { UplinkRegistry } from './uplink-path-registry.ts'
+
+/** A tick is about a second. */
+const TICK_MS = 1_000
+/** On a connection that several organizations share and that has no room for the others' events: after so many ticks an uplink goes on without `object`. */
+const MAXIMUM_TICKS = 2
+/** The same where the connection has room, as far as can be told: its client may have a bound of its own. */
+const MAXIMUM_TICKS_WITH_ROOM = 10
+
+const NO_VARIABLES: Readonly<Record<string, string>> = {}
+
+const BUSY = 'too many uplinks of the application or its organization wait to be decoded'
+const LATE = 'decoding took too long'
+const OFTEN_LATE =
+  'decoding took too long before; for a while, or until the script is changed, uplinks do not wait for it'
+
+export interface UplinkPathParts {
+  readonly registry: UplinkRegistry
+  readonly codecs: Pick<Codecs, 'decodeUplink'>
+  /** Is told of the events that may be about commands, and has them go on with the command's id. */
+  readonly commandEvents: Pick<CommandEvents, 'wants' | 'named' | 'told'>
+  /** Where error events go, and events that network servers bring in by other ways than as clients of the broker. */
+  readonly publisher: Publisher
+  readonly clock: { now(): number }
+  readonly log: Log
+}
+
+type EventTopic = Extract<ParsedTopic, { kind: 'event' }>
+
+/** An event that is held back. */
+interface Held {
+  readonly topic: EventTopic
+  readonly payload: Buffer
+  readonly size: HeldSize
+  readonly message: HeldMessage
+  readonly goOn: (payload: Buffer) => void
+  /** How many ticks there had been when it came. */
+  readonly tick: number
+  /** True for an event that waits for the id of its command, and for nothing else. */
+  readonly awaitsName: boolean
+  /** How it goes on, once that is known; a sentence where it does without `object`. */
+  outcome: UplinkWithObject | string | undefined
+}
+
+/** An event for which there is no room yet. Its connection waits with it. */
+interface Waiter {
+  readonly held: Held
+  readonly resolve: () => void
+}
+
+/** For telemetry; `held` is current. */
+interface UplinkNumbers {
+  held: number
+  /** Uplinks to which their object was added. */
+  decoded: number
+  /** Uplinks whose codec failed. */
+  failed: number
+  /** Uplinks that went on without `object` since they had waited for too long. */
+  late: number
+  /** Uplinks that were not decoded, since others share their connection. */
+  refused: number
+  /** Error events that were not published, since there were many of the application in that second. */
+  errorsWithheld: number
+  /** Error events that the broker could not own. */
+  errorsLost: number
+}
+
+/** The broker's transformer, and the publisher for events that come in by other ways. Its owner calls `tick` about once a second. */
+export class UplinkPath implements PublishTransformer, Publisher {
+  readonly #codecs: UplinkCodecs
+  readonly #decoder: UplinkPathParts['codecs']
+  readonly #commandEvents: UplinkPathParts['commandEvents']
+  readonly #publisher: Publisher
+  readonly #clock: UplinkPathParts['clock']
+  readonly #log: Log
+  readonly #bounds = new HeldBounds(() => this.#ticks * TICK_MS)
+  /** What is held back of each device, in the order in which it came. */
+  readonly #devices = new Map<string, Held[]>()
+  /** What is being decoded, first come first. */
+  readonly #decoding = new Set<Held>()
+  readonly #lanes = new DecodingLanes<Held>((held) => this.#decode(held))
+  /** First come first; as many as there are connections, bridges and webhooks. */
+  readonly #waiters = new Set<Waiter>()
+  #isAdmitting = false
+  readonly #faults: EventFaults
+  readonly #numbers = { decoded: 0, failed: 0, late: 0, refused: 0 }
+  #ticks = 0
+  #isClosed = false
+
+  constructor({ registry, codecs, commandEvents, publisher, clock, log }: UplinkPathParts) {
+    this.#codecs = new UplinkCodecs(registry)
+    this.#decoder = codecs
+    this.#commandEvents = commandEvents
+    this.#publisher = publisher
+    this.#faults = new EventFaults(publisher)
+    this.#clock = clock
+    this.#log = log
+  }
+
+  numbers(): Readonly<UplinkNumbers> {
+    return { held: this.#bounds.messages, ...this.#numbers, ...this.#faults.numbers }
+  }
+
+  holds(topicName: string): boolean {
+    const isUplink = topicName.endsWith('/event/up')
+    if (!isUplink && this.#commandEvents.wants(topicName)) return true
+    const topic = parseTopic(topicName)
+    if (topic?.kind !== 'event') return false
+    if (this.#codecs.mayHaveTags(topic.devEui)) return true
+    if (this.#isClosed || (!isUplink && this.#devices.size === 0)) return false
+    return (isUplink && this.#codecs.known(topic.applicationId)?.codec !== '') || this.#devices.has(topic.devEui)
+  }
+
+  transform(message: HeldMessage, goOn: (payload: Buffer) => void): Promise<void> | undefined {
+    const { topicName, payload: received } = message
+    const topic = parseTopic(topicName)
+    // The bare shape of an event's Topic Name, which no permit grants.
+    if (topic?.kind !== 'event') {
+      goOn(received)
+      return undefined
+    }
+    const tags = this.#codecs.tagsOf(topic.devEui)
+    if (tags === undefined) return this.#transform(topic, message, received, goOn)
+    if (tags instanceof DeviceTags) return this.#transform(topic, message, tags.into(received), goOn)
+    return tags.then(
+      (found) => this.#transform(topic, message, found?.into(received) ?? received, goOn),
+      (error: unknown) => {
+        this.#log.error({ err: error, devEui: topic.devEui }, 'event.tags_not_read')
+        return this.#transform(topic, message, received, goOn)
+      },
+    )
+  }
+
+  #transform(
+    topic: EventTopic,
+    message: HeldMessage,
+    received: Buffer,
+    goOn: (payload: Buffer) => void,
+  ): Promise<void> | undefined {
+    const { topicName } = message
+    const { applicationId, devEui, eventKind } = topic
+    const event = { devEui, kind: eventKind, payload: received }
+    const isOfCommand = this.#commandEvents.wants(topicName)
+    const naming = isOfCommand ? this.#commandEvents.named(event) : undefined
+    const payload = isOfCommand && naming === undefined ? this.#commandEvents.told(event) : received
+    const codec = this.#codecs.known(applicationId)
+    const { organizationId = '', decoderScript = '' } = codec ?? {}
+    const size: HeldSize = { applicationId, organizationId, payloadBytes: payload.length, decoderScript }
+    const awaitsName = naming !== undefined
+    const held: Held = { topic, payload, size, message, goOn, tick: this.#ticks, awaitsName, outcome: undefined }
+    if (naming !== undefined) void naming.then(() => this.#settleNamed(held, event))
+    else if (eventKind !== 'up' || codec?.codec === '' || this.#isClosed) held.outcome = { payload, error: undefined }
+    else if (message.isShared && this.#bounds.isTooSlow(size, message.room)) held.outcome = this.#refused(OFTEN_LATE)
+    if (held.outcome !== undefined && !this.#devices.has(devEui)) {
+      this.#goOn(held)
+      return undefined
+    }
+    if (this.#waiters.size === 0 && this.#bounds.hasRoom(size)) {
+      this.#enter(held)
+      return undefined
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiters.add({ held, resolve })
+    this.#admitLater()
+    return promise
+  }
+
+  publish(message: OwnMessage): Promise<void> {
+    const { topicName, payload } = message
+    if (!this.holds(topicName)) return this.#publisher.publish(message)
+    return new Promise((resolve, reject) => {
+      const giveBack = (): boolean => {
+        reject(new Error('the service is shutting down'))
+        return true
+      }
+      const held = { topicName, payload, room: 0, isShared: true, isGone: false, giveBack }
+      void this.transform(held, (completed) => {
+        this.#publisher.publish({ ...message, payload: completed }).then(resolve, reject)
+      })
+    })
+  }
+
+  /** Lets go what others have waited for too long. */
+  tick(): void {
+    this.#ticks += 1
+    this.#faults.tick()
+    this.#lanes.tick()
+    for (const held of this.#decoding) {
+      if (this.#ticks - held.tick <= MAXIMUM_TICKS) break
+      if (!this.#isLate(held)) continue
+      const { applicationId, organizationId } = held.size
+      this.#numbers.late += 1
+      if (this.#bounds.late(held.size)) this.#log.warn({ applicationId, organizationId }, 'uplinks.late')
+      this.#settle(held, LATE)
+    }
+    for (const waiter of this.#waiters) {
+      const { held, resolve } = waiter
+      if (this.#ticks - held.tick <= MAXIMUM_TICKS || !held.message.isShared) continue
+      this.#waiters.delete(waiter)
+      if (held.outcome === undefined && !held.awaitsName) held.outcome = this.#refused(BUSY)
+      this.#passUp(held)
+      resolve()
+    }
+    this.#admitLater()
+  }
+
+  /** Gives back what comes again, lets the others go on as they came, and holds nothing back from now on: for the time before the broker closes. */
+  close(): void {
+    this.#isClosed = true
+    for (const { held, resolve } of this.#waiters) {
+      this.#passUp(held)
+      resolve()
+    }
+    this.#waiters.clear()
+    for (const queue of this.#devices.values()) {
+      for (const held of queue) held.outcome ??= { payload: held.payload, error: undefined }
+    }
+    for (const devEui of this.#devices.keys()) this.#release(devEui)
+  }
+
+  /** The application was created, changed or removed. */
+  applicationChanged(applicationId: string): void {
+    this.#codecs.applicationChanged(applicationId)
+  }
+
+  deviceChanged(devEui: string): void {
+    this.#codecs.deviceChanged(devEui)
+  }
+
+  /** Many devices were created at once. */
+  devicesChanged(): void {
+    this.#codecs.devicesChanged()
+  }
+
+  #refused(reason: string): string {
+    this.#numbers.refused += 1
+    return reason
+  }
+
+  /** True when an uplink has waited for too long on a connection that it shares with others. */
+  #isLate({ message, tick }: Held): boolean {
+    if (!message.isShared) return false
+    return this.#ticks - tick > (message.room > 0 ? MAXIMUM_TICKS_WITH_ROOM : MAXIMUM_TICKS)
+  }
+
+  #enter(held: Held): void {
+    const { devEui, applicationId } = held.topic
+    this.#bounds.take(held.size)
+    const queue = this.#devices.get(devEui)
+    if (queue === undefined) this.#devices.set(devEui, [held])
+    else queue.push(held)
+    if (held.outcome !== undefined) this.#release(devEui)
+    else if (!held.awaitsName) {
+      this.#decoding.add(held)
+      this.#lanes.push(applicationId, held)
+    }
+  }
+
+  /** Once for all that goes on in this turn. */
+  #admitLater(): void {
+    if (this.#isAdmitting || this.#waiters.size === 0) return
+    this.#isAdmitting = true
+    queueMicrotask(() => {
+      this.#isAdmitting = false
+      this.#admit()
+    })
+  }
+
+  /** What waits of one organization goes in its order, and does not hold up another's. */
+  #admit(): void {
+    const full = new Set<string>()
+    for (const waiter of this.#waiters) {
+      const { held, resolve } = waiter
+      const { organizationId } = held.size
+      if (full.has(organizationId)) continue
+      if (this.#bounds.hasRoom(held.size)) {
+        this.#waiters.delete(waiter)
+        this.#enter(held)
+        resolve()
+      } else full.add(organizationId)
+    }
+  }
+
+  /** An event that can't wait goes on, and before it what waits of its device: it must not overtake that. */
+  #passUp(held: Held): void {
+    const { devEui } = held.topic
+    held.outcome ??= { payload: held.payload, error: undefined }
+    for (const before of this.#devices.get(devEui) ?? []) {
+      before.outcome ??= this.#isClosed || before.awaitsName ? { payload: before.payload, error: undefined } : BUSY
+    }
+    this.#release(devEui)
+    this.#goOn(held)
+  }
+
+  /** Undefined for what needs it no more; false when it is to be tried again. */
+  #decode(held: Held): Promise<boolean> | undefined {
+    if (held.outcome !== undefined) return undefined
+    if (!held.message.isGone) return this.#lookAndDecode(held)
+    this.#settle(held, { payload: held.payload, error: undefined })
+    return undefined
+  }
+
+  async #lookAndDecode(held: Held): Promise<boolean> {
+    const { applicationId, devEui } = held.topic
+    const receivedAtMs = this.#clock.now()
+    let isBusy = false
+    const decoder: UplinkPathParts['codecs'] = {
+      decodeUplink: async (request) => {
+        const decoded = await this.#decoder.decodeUplink(request)
+        isBusy = !decoded.ok && decoded.reason === 'codec_busy'
+        return decoded
+      },
+    }
+    try {
+      const codec = await this.#codecs.codecOf(applicationId)
+      const variables = codec.codec === 'CUSTOM_JS' ? await this.#codecs.variablesOf(devEui) : NO_VARIABLES
+      const request = { applicationId, codec: codec.codec, script: codec.decoderScript, variables, receivedAtMs }
+      const outcome = await addObject(held.payload, request, decoder)
+      if (isBusy) return false
+      this.#count(held, outcome)
+      this.#settle(held, outcome)
+      return true
+    } catch (error) {
+      // It waits until the registry answers.
+      this.#log.error({ err: error, applicationId, devEui }, 'uplink.look_failed')
+      return false
+    }
+  }
+
+  #count(held: Held, { payload, error }: UplinkWithObject): void {
+    // It has gone on already.
+    if (held.outcome !== undefined) return
+    if (error !== undefined) this.#numbers.failed += 1
+    else if (payload !== held.payload) this.#numbers.decoded += 1
+  }
+
+  /** The id of the command that the event may be about is known, or no more waited for. */
+  #settleNamed(held: Held, event: CommandEvent): void {
+    this.#settle(held, { payload: this.#commandEvents.told(event), error: undefined })
+  }
+
+  /** The first word counts: what has gone on can't be changed any more. */
+  #settle(held: Held, outcome: NonNullable<Held['outcome']>): void {
+    this.#decoding.delete(held)
+    held.outcome ??= outcome
+    this.#release(held.topic.devEui)
+  }
+
+  /** Lets a device's events go on, up to the first that is not decoded yet. */
+  #release(devEui: string): void {
+    const queue = this.#devices.get(devEui)
+    if (queue === undefined) return
+    for (let first = queue[0]; first?.outcome !== undefined; first = queue[0]) {
+      queue.shift()
+      this.#decoding.delete(first)
+      this.#bounds.release(first.size)
+      this.#goOn(first)
+    }
+    if (queue.length === 0) this.#devices.delete(devEui)
+    this.#admitLater()
+  }
+
+  #goOn({ topic, payload, message, goOn, outcome }: Held): void {
+    if ((this.#isClosed || message.isGone) && message.giveBack()) return
+    const completed = typeof outcome === 'object' ? outcome.payload : payload
+    try {
+      goOn(completed)
+    } catch (error) {
+      // There is no packet being handled to which it could be an answer, and what waits behind it must go on.
+      this.#log.error({ err: error, topic }, 'uplink.route_failed')
+    }
+    if (outcome !== undefined) this.#faults.uplink(topic, payload, outcome)
+    if (topic.eventKind === 'log') this.#faults.logged(topic, completed)
+  }
+}
