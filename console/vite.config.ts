@@ -38,7 +38,7 @@ async function compress(file: string): Promise<void> {
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), compressedAhead()],
-  // The service puts the nonce of its answer here; see src/http/console-files.ts.
+  // The service puts the nonce of its answer here; see src/http/pages/console-files.ts.
   html: { cspNonce: '{{nonce}}' },
   build: {
     outDir: '../dist/console',

@@ -1,5 +1,5 @@
 /** Network servers that are set up while the service runs: tried, kept in the registry, and opened or closed at once. */
-import type { NetworkServerSetups, NetworkServerTrial, NetworkServerView } from './http/network-servers.ts'
+import type { NetworkServerSetups, NetworkServerTrial, NetworkServerView } from './http/tenants/network-servers.ts'
 import type { Registry } from './identity/registry.ts'
 import { refuse } from './identity/store/result.ts'
 import type { Result } from './identity/store/result.ts'

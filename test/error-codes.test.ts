@@ -18,9 +18,9 @@ interface Refusing {
 }
 
 const HTTP: readonly Refusing[] = [
-  { files: 'src/http/*.ts', name: 'RequestRefused', argument: 2 },
-  { files: 'src/http/*.ts', name: 'invalidArgument', argument: 1 },
-  { files: 'src/http/import-row-check.ts', name: 'refuse', argument: 2 },
+  { files: 'src/http/**/*.ts', name: 'RequestRefused', argument: 2 },
+  { files: 'src/http/**/*.ts', name: 'invalidArgument', argument: 1 },
+  { files: 'src/http/devices/import-row-check.ts', name: 'refuse', argument: 2 },
   { files: 'src/identity/**/*.ts', name: 'refuse', argument: 1 },
   { files: 'src/network-server-setups.ts', name: 'refuse', argument: 1 },
   { files: 'src/identity/**/*.ts', name: 'notFound', argument: 0 },

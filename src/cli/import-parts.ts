@@ -2,9 +2,9 @@
 import { createInterface } from 'node:readline'
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { devEuiIn, isSeparatorLine, readHeader, separatorOf } from '../http/csv-columns.ts'
-import type { CsvHeader } from '../http/csv-columns.ts'
-import { RequestRefused } from '../http/errors.ts'
+import { devEuiIn, isSeparatorLine, readHeader, separatorOf } from '../http/devices/csv-columns.ts'
+import type { CsvHeader } from '../http/devices/csv-columns.ts'
+import { RequestRefused } from '../http/api/errors.ts'
 import { readWrittenDevEui } from '../identity/devices/eui.ts'
 import { CommandFailure } from './command-failure.ts'
 

@@ -1,8 +1,8 @@
 /** A trial of a codec in this process, with the engine and the bounds of the service. */
 import type { Command } from 'commander'
-import { testCodec } from '../http/codec-test.ts'
-import type { CodecTrial, TriedCodec } from '../http/codec-test.ts'
-import { RequestRefused } from '../http/errors.ts'
+import { testCodec } from '../http/devices/codec-test.ts'
+import type { CodecTrial, TriedCodec } from '../http/devices/codec-test.ts'
+import { RequestRefused } from '../http/api/errors.ts'
 import { createLog } from '../log.ts'
 import { Codecs } from '../lorawan/codecs/codecs.ts'
 import { systemPoolClock } from '../lorawan/codecs/pool-clock.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ROUTE_CASES, type RouteCase, type Targets } from './access-matrix.testing.ts'
-import { must, openTestDeployment, type Person, type TestDeployment } from './deployment.testing.ts'
+import { must, openTestDeployment, type Person, type TestDeployment } from './broker-access/deployment.testing.ts'
 
 const PEOPLE = ['stranger', 'member', 'deviceAdmin', 'organizationAdmin', 'globalAdmin'] as const
 

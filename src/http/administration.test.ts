@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import { openTestDeployment, PASSWORD, type Person, type TestDeployment } from './deployment.testing.ts'
+import { openTestDeployment, PASSWORD, type Person, type TestDeployment } from './broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 

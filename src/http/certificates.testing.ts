@@ -1,5 +1,5 @@
 /** Two self-signed certificates with their keys, for tests alone; they are good for nothing else. */
-import type { TlsMaterial } from './node-server.ts'
+import type { TlsMaterial } from './serving/node-server.ts'
 
 /** For first.example.org. */
 export const FIRST_CERTIFICATE: TlsMaterial = {

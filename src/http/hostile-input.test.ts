@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { ROUTE_CASES, type RouteCase, type Targets } from './access-matrix.testing.ts'
-import { openTestDeployment, type TestDeployment } from './deployment.testing.ts'
+import { openTestDeployment, type TestDeployment } from './broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 let session: string

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
 import { after, before, test } from 'node:test'
 import { FIRST_CERTIFICATE, SECOND_CERTIFICATE } from './certificates.testing.ts'
-import { openTestDeployment, type TestDeployment } from './deployment.testing.ts'
+import { openTestDeployment, type TestDeployment } from './broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 

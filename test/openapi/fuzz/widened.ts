@@ -1,5 +1,5 @@
 /** The document with everything that the service accepts. */
-import { ALSO_ACCEPTS } from '../../../src/http/schema-keywords.ts'
+import { ALSO_ACCEPTS } from '../../../src/http/api/schema-keywords.ts'
 
 /**
  * A copy in which what `x-also-accepts` names is a choice of the schema: what a client that was generated needs not know is no

@@ -1,0 +1,162 @@
+/** What a signed-in person may know and change of the own account. */
+import { Type } from 'typebox'
+import type { Registry } from '../../identity/registry.ts'
+import { viewerOf } from '../api/authenticate.ts'
+import { accepted, invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
+import { Empty, id, responses, timestamp, Timestamp } from '../api/fields.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import { NewPassword, PasswordInput } from './login.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { NAME } from '../api/schema-keywords.ts'
+
+/** The parts of the registry that the own account needs. */
+export type AccountRegistry = Pick<Registry, 'passwords' | 'secondFactor' | 'tokens' | 'users' | 'members'>
+
+const Profile = Type.Object(
+  {
+    user: Type.Object(
+      {
+        id: id('User id.'),
+        username: Type.String(),
+        email: Type.String(),
+        isAdmin: Type.Boolean(),
+        isActive: Type.Boolean(),
+        createdAt: Timestamp,
+      },
+      { [NAME]: 'ProfileUser' },
+    ),
+    organizations: Type.Array(
+      Type.Object(
+        {
+          organizationID: id('Organization id.'),
+          organizationName: Type.String(),
+          isAdmin: Type.Boolean(),
+          isDeviceAdmin: Type.Boolean(),
+          isGatewayAdmin: Type.Boolean(),
+        },
+        { [NAME]: 'ProfileOrganization' },
+      ),
+    ),
+    is2faEnabled: Type.Boolean(),
+  },
+  { description: 'The signed-in person.', [NAME]: 'Profile' },
+)
+
+/** Bounds the profile of somebody in very many organizations; the list of organizations is paged. */
+const MEMBERSHIPS_OF_PROFILE = 1000
+
+/** Who am I, another password, and the end of all my sessions. */
+export function addAccountRoutes(app: HttpApp, registry: AccountRegistry): void {
+  getProfile(app, registry)
+  changePassword(app, registry)
+  signOutEverywhere(app, registry)
+}
+
+function getProfile(app: HttpApp, registry: AccountRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/api/internal/profile',
+    config: { credential: 'session' },
+    schema: {
+      tags: ['Login'],
+      operationId: 'getProfile',
+      summary: 'Who am I',
+      description: 'The signed-in person, with the roles in its organizations (at most 1,000 of them).',
+      security: SESSION_SECURITY,
+      response: responses(Profile),
+    },
+    handler: async (request) => {
+      const { userId } = viewerOf(request)
+      const user = await registry.users.get(userId)
+      if (user === undefined) throw objectNotFound()
+      const [memberships, { enabled }] = await Promise.all([
+        registry.members.listOfUser(userId, { limit: MEMBERSHIPS_OF_PROFILE, offset: 0 }),
+        registry.secondFactor.status(userId),
+      ])
+      return {
+        user: {
+          id: user.id,
+          username: user.email,
+          email: user.email,
+          isAdmin: user.isAdmin,
+          isActive: user.isActive,
+          createdAt: timestamp(user.createdAtMs),
+        },
+        organizations: memberships.items.map((member) => ({
+          organizationID: member.organizationId,
+          organizationName: member.organizationName,
+          isAdmin: member.isAdmin,
+          isDeviceAdmin: member.isDeviceAdmin,
+          isGatewayAdmin: member.isGatewayAdmin,
+        })),
+        is2faEnabled: enabled,
+      }
+    },
+  })
+}
+
+function changePassword(app: HttpApp, registry: AccountRegistry): void {
+  app.route({
+    method: 'PUT',
+    url: '/api/internal/password',
+    config: { credential: 'session' },
+    schema: {
+      tags: ['Login'],
+      operationId: 'changeOwnPassword',
+      summary: 'Change my password',
+      description: 'Needs the old password. Ends every session, this one included.',
+      security: SESSION_SECURITY,
+      body: Type.Object({ oldPassword: PasswordInput, password: NewPassword }),
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const { userId } = viewerOf(request)
+      await changeOwnPassword(registry, userId, request.body, request.ip)
+      return {}
+    },
+  })
+}
+
+function signOutEverywhere(app: HttpApp, registry: AccountRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/internal/sign-out-everywhere',
+    config: { credential: 'session' },
+    schema: {
+      tags: ['Login'],
+      operationId: 'signOutEverywhere',
+      summary: 'End all my sessions',
+      description: 'Voids every session JWT issued until now, this one included. Broker-access tokens stay.',
+      security: SESSION_SECURITY,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const { userId } = viewerOf(request)
+      accepted(await registry.tokens.signOutEverywhere(userId, { userId }))
+      return {}
+    },
+  })
+}
+
+/**
+ * Sets somebody's own password, given the old one. Goes through the throttle of the login, or a stolen session could
+ * guess the password here without end.
+ */
+export async function changeOwnPassword(
+  registry: Pick<Registry, 'passwords' | 'users'>,
+  userId: string,
+  passwords: { readonly oldPassword?: string | undefined; readonly password: string },
+  address: string,
+): Promise<void> {
+  const { oldPassword, password } = passwords
+  if (oldPassword === undefined) throw invalidArgument('oldPassword: is missing')
+  const user = await registry.users.get(userId)
+  if (user === undefined) throw objectNotFound()
+  const check = await registry.passwords.authenticate({ userName: user.email, password: oldPassword, address })
+  if (!check.ok && check.code === 'unauthenticated') {
+    // Not 401: the session is good, and a client would take it for an expired one.
+    throw new RequestRefused('permission_denied', 'oldPassword: is wrong', 'old_password_wrong')
+  }
+  accepted(check)
+  accepted(await registry.users.setPassword(userId, password, { userId }))
+}

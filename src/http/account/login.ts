@@ -1,0 +1,113 @@
+/** Endpoint 1 of the specification: logging in, in two steps where the second factor is on. */
+import { Type } from 'typebox'
+import type { Registry } from '../../identity/registry.ts'
+import { passwordMaximum, passwordMinimum } from '../../identity/people/users.ts'
+import { accepted, objectNotFound, RequestRefused } from '../api/errors.ts'
+import { A_LINE, responses, ruledText, text } from '../api/fields.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { DEMANDED, NAME } from '../api/schema-keywords.ts'
+
+/** The parts of the registry that logging in needs. */
+export type LoginRegistry = Pick<Registry, 'passwords' | 'secondFactor' | 'tokens'>
+
+const LoginResult = Type.Object(
+  {
+    jwt: Type.String({
+      description: 'Session JWT; with is2faRequired, a JWT for login-2fa alone that lives 600 s.',
+      examples: ['eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl'],
+    }),
+    is2faRequired: Type.Boolean({ description: 'Whether a second factor is required.' }),
+  },
+  { description: 'Login result', [NAME]: 'LoginResult' },
+)
+
+/** A password in a body. None is longer; the bound keeps megabytes out of the hash. */
+export const PasswordInput = text(1024, 'Password.')
+
+/** A password that is to be somebody's from now on. */
+export const NewPassword = ruledText(1024, 'New password.', {
+  ...A_LINE,
+  minLength: passwordMinimum,
+  maxLength: passwordMaximum,
+})
+
+/** Endpoint 1 of the specification, and the second step of a login. */
+export function addLoginRoutes(app: HttpApp, registry: LoginRegistry): void {
+  login(app, registry)
+  loginSecondStep(app, registry)
+}
+
+function login(app: HttpApp, registry: LoginRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/internal/login',
+    config: { credential: 'none' },
+    schema: {
+      tags: ['Login'],
+      operationId: 'login',
+      summary: 'Log in',
+      description:
+        'Answers a session JWT. An unknown user, a wrong password and an inactive user answer alike. Too many tries of ' +
+        'one account or from one address answer 429 with Retry-After.',
+      security: [],
+      body: Type.Object(
+        { username: text(320, 'User name.'), password: PasswordInput },
+        { examples: [{ username: 'demo@example.org', password: 'correct horse battery staple' }] },
+      ),
+      response: responses(LoginResult),
+    },
+    handler: async (request) => {
+      const { username, password } = request.body
+      const value = accepted(
+        await registry.passwords.authenticate({ userName: username, password, address: request.ip }),
+      )
+      if (value.secondFactor) {
+        return { jwt: await registry.tokens.issueSecondFactorStep(value.user), is2faRequired: true }
+      }
+      return { jwt: await registry.tokens.issueSession(value.user), is2faRequired: false }
+    },
+  })
+}
+
+function loginSecondStep(app: HttpApp, registry: LoginRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/internal/login-2fa',
+    config: { credential: 'secondFactorStep' },
+    schema: {
+      tags: ['Login'],
+      operationId: 'loginSecondStep',
+      summary: 'Log in: the second step',
+      description:
+        'Takes the JWT of the first step and, in Grpc-Metadata-X-OTP, a code of the authenticator or a recovery code. ' +
+        'Each code is good once.',
+      security: SESSION_SECURITY,
+      headers: OtpHeader,
+      response: responses(LoginResult),
+    },
+    handler: async (request) => {
+      const { caller } = request
+      if (caller?.kind !== 'secondFactorStep') throw objectNotFound()
+      accepted(await registry.secondFactor.verify(caller.userId, otpOf(request.headers)))
+      return { jwt: await registry.tokens.issueSession({ id: caller.userId }), is2faRequired: false }
+    },
+  })
+}
+
+/** The header that carries a one-time code. */
+export const OtpHeader = Type.Object({
+  'Grpc-Metadata-X-OTP': Type.Optional(
+    Type.String({ description: 'One-time code, or a recovery code.', examples: ['123456'], [DEMANDED]: true }),
+  ),
+})
+
+/** The one-time code of a request; refuses when it is missing or too long to be one. */
+export function otpOf(headers: Readonly<Record<string, unknown>>): string {
+  const otp = headers['grpc-metadata-x-otp']
+  if (typeof otp !== 'string' || otp === '') {
+    throw new RequestRefused('unauthenticated', 'the header Grpc-Metadata-X-OTP is missing', 'otp_missing')
+  }
+  if (otp.length > 32) throw new RequestRefused('unauthenticated', 'the one-time code is wrong', 'otp_wrong')
+  return otp
+}

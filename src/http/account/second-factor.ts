@@ -1,0 +1,157 @@
+/** Management of one's own second factor: time-based one-time passwords (RFC 6238) and recovery codes. */
+import { Type } from 'typebox'
+import type { Registry } from '../../identity/registry.ts'
+import { viewerOf } from '../api/authenticate.ts'
+import { accepted, invalidArgument } from '../api/errors.ts'
+import { Empty, flag, responses } from '../api/fields.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import { OtpHeader, otpOf } from './login.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
+import { RULE } from '../api/validate.ts'
+
+/** The part of the registry that the second factor needs. */
+export type SecondFactorRegistry = Pick<Registry, 'secondFactor'>
+
+const QrCodeSize = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    maximum: 1000,
+    description: 'Width and height of the QR code in pixels; 0 or nothing for a size that fits.',
+    [RULE]: 'must be an integer from 0 to 1000',
+  }),
+)
+
+const TotpConfiguration = Type.Object(
+  {
+    url: Type.String({ description: 'otpauth URL.' }),
+    secret: Type.String({ description: 'Base32.' }),
+    recoveryCode: Type.Array(Type.String(), { description: 'Ten codes, each good once. Told only here.' }),
+    qrCode: Type.String({ contentEncoding: 'base64', description: 'PNG in base64.' }),
+  },
+  { [NAME]: 'TotpConfiguration' },
+)
+
+const MustBeTrue = Type.Boolean({
+  description: 'Must be true.',
+  [RULE]: 'must be true or false',
+  [DOCUMENTED]: { type: 'boolean', enum: [true] },
+})
+
+/** Registers the routes of the second factor. */
+export function addSecondFactorRoutes(app: HttpApp, registry: SecondFactorRegistry): void {
+  getTotpStatus(app, registry)
+  configureTotp(app, registry)
+  enableTotp(app, registry)
+  disableTotp(app, registry)
+  renewRecoveryCodes(app, registry)
+}
+
+const common = { tags: ['Login'], security: SESSION_SECURITY }
+const config = { credential: 'session' } as const
+
+function getTotpStatus(app: HttpApp, registry: SecondFactorRegistry): void {
+  app.route({
+    method: 'GET',
+    url: '/api/internal/totp-status',
+    config,
+    schema: {
+      ...common,
+      operationId: 'getTotpStatus',
+      summary: 'Is my second factor on',
+      description: 'Whether a login needs a one-time code.',
+      response: responses(Type.Object({ enabled: flag('Whether it is on.') }, { [NAME]: 'TotpStatus' })),
+    },
+    handler: async (request) => registry.secondFactor.status(viewerOf(request).userId),
+  })
+}
+
+function configureTotp(app: HttpApp, registry: SecondFactorRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/internal/totp-configuration',
+    config,
+    schema: {
+      ...common,
+      operationId: 'configureTotp',
+      summary: 'Set up an authenticator',
+      description: 'Makes a new secret and recovery codes. It takes effect by totp-enable.',
+      body: Type.Object({ qrCodeSize: QrCodeSize }),
+      response: responses(TotpConfiguration),
+    },
+    handler: async (request) => {
+      const { userId } = viewerOf(request)
+      const value = accepted(await registry.secondFactor.configure(userId, request.body.qrCodeSize ?? 0, { userId }))
+      return { url: value.url, secret: value.secret, recoveryCode: [...value.recoveryCodes], qrCode: value.qrCode }
+    },
+  })
+}
+
+function enableTotp(app: HttpApp, registry: SecondFactorRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/internal/totp-enable',
+    config,
+    schema: {
+      ...common,
+      operationId: 'enableTotp',
+      summary: 'Turn my second factor on',
+      description: 'Needs a code of the authenticator in Grpc-Metadata-X-OTP.',
+      headers: OtpHeader,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const { userId } = viewerOf(request)
+      accepted(await registry.secondFactor.enable(userId, otpOf(request.headers), { userId }))
+      return {}
+    },
+  })
+}
+
+function disableTotp(app: HttpApp, registry: SecondFactorRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/internal/totp-disable',
+    config,
+    schema: {
+      ...common,
+      operationId: 'disableTotp',
+      summary: 'Turn my second factor off',
+      description: 'Needs a code of the authenticator or a recovery code in Grpc-Metadata-X-OTP.',
+      headers: OtpHeader,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const { userId } = viewerOf(request)
+      accepted(await registry.secondFactor.disable(userId, otpOf(request.headers), { userId }))
+      return {}
+    },
+  })
+}
+
+function renewRecoveryCodes(app: HttpApp, registry: SecondFactorRegistry): void {
+  app.route({
+    method: 'POST',
+    url: '/api/internal/totp-recovery-codes',
+    config,
+    schema: {
+      ...common,
+      operationId: 'renewRecoveryCodes',
+      summary: 'Make new recovery codes',
+      description:
+        'Codes are kept as hashes and can’t be shown again, so `regenerate` must be true. Needs a code in ' +
+        'Grpc-Metadata-X-OTP; the old codes are void.',
+      headers: OtpHeader,
+      body: Type.Object({ regenerate: MustBeTrue }),
+      response: responses(Type.Object({ recoveryCode: Type.Array(Type.String()) }, { [NAME]: 'RecoveryCodes' })),
+    },
+    handler: async (request) => {
+      const { userId } = viewerOf(request)
+      if (!request.body.regenerate) throw invalidArgument('regenerate: must be true; codes can not be shown again')
+      const value = accepted(
+        await registry.secondFactor.regenerateRecoveryCodes(userId, otpOf(request.headers), { userId }),
+      )
+      return { recoveryCode: [...value] }
+    },
+  })
+}

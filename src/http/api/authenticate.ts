@@ -1,0 +1,194 @@
+/**
+ * Who is asking. `Grpc-Metadata-Authorization: Bearer <jwt>` is looked at first, plain `Authorization` where it is
+ * missing. Every route says in its `config.credential` what it takes; a route that says nothing does not start.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyRequest, RouteOptions } from 'fastify'
+import assert from 'node:assert/strict'
+import { metricsTokenPrefix } from '../../identity/tokens/metrics-tokens.ts'
+import type { Registry } from '../../identity/registry.ts'
+import type { Viewer } from '../../identity/store/result.ts'
+import type { SessionClaims } from '../../identity/tokens/tokens.ts'
+import { accepted, RequestRefused } from './errors.ts'
+import type { HttpApp } from './http-app.ts'
+
+/** What a route takes as proof of who is asking. */
+type Credential =
+  | 'none'
+  | 'session'
+  | 'sessionOrBrokerAccess'
+  | 'secondFactorStep'
+  /** A global admin's session, a metrics token, or a peer on the loopback interface that no proxy speaks for. */
+  | 'metrics'
+  /** A network server's service credential, by HTTP's Basic authentication. */
+  | 'serviceCredential'
+
+/** Who is asking, by which credential. */
+export type Caller =
+  | { readonly kind: 'session'; readonly viewer: Viewer }
+  | { readonly kind: 'brokerAccess'; readonly userId: string; readonly organizationId: string }
+  | { readonly kind: 'secondFactorStep'; readonly userId: string }
+  | { readonly kind: 'loopback' | 'metricsToken' }
+  /** `organizationId` is null for a credential of the whole deployment. */
+  | { readonly kind: 'networkServer'; readonly credentialId: string; readonly organizationId: string | null }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** See `Credential`. */
+    credential?: Credential
+    /** Set on the routes that answer 405. */
+    refusesMethod?: true
+  }
+  interface FastifyInstance {
+    /** Every route with the credential that it takes, those that answer 405 left out. */
+    readonly accessPolicy: readonly RoutePolicy[]
+  }
+  interface FastifyRequest {
+    /** Set before the body is read; null on routes that take no credential. */
+    caller: Caller | null
+  }
+}
+
+/** What one route takes. */
+interface RoutePolicy {
+  readonly method: string
+  readonly url: string
+  readonly credential: Credential
+}
+
+/** The parts of the registry that this file needs. */
+export type AuthenticationRegistry = Pick<Registry, 'tokens' | 'serviceCredentials' | 'metricsTokens'>
+
+/** Longer than any token of this service; a longer one is not worth a signature check. */
+const MAXIMUM_TOKEN_LENGTH = 4096
+
+/** Checks the credential of every request before its body is read, and refuses to start with a route without a policy. */
+export function authenticateRequests(app: HttpApp, registry: AuthenticationRegistry): void {
+  const accessPolicy: RoutePolicy[] = []
+  app.decorate('accessPolicy', accessPolicy)
+  app.decorateRequest('caller', null)
+  app.addHook('onRoute', ({ method, url, config }: RouteOptions) => {
+    assert(config?.credential !== undefined, `the route ${String(method)} ${url} names no credential`)
+    if (config.refusesMethod === true) return
+    for (const one of [method].flat()) accessPolicy.push({ method: one, url, credential: config.credential })
+  })
+  app.addHook('onRequest', async (request) => {
+    const credential = request.routeOptions.config.credential
+    // Unknown paths have no policy and answer 404 to everybody.
+    if (credential === undefined || credential === 'none') return
+    request.caller = await callerOf(request, credential, registry)
+  })
+}
+
+/** The person behind a request whose route takes a session alone. */
+export function viewerOf(request: FastifyRequest): Viewer {
+  const { caller } = request
+  assert(caller?.kind === 'session', 'the route must take a session')
+  return caller.viewer
+}
+
+/** The network server behind a request whose route takes a service credential alone. */
+export function networkServerOf(request: FastifyRequest): Extract<Caller, { readonly kind: 'networkServer' }> {
+  const { caller } = request
+  assert(caller?.kind === 'networkServer', 'the route must take a service credential')
+  return caller
+}
+
+/** Who is asking, by a credential in force now; refuses whoever has none. For what lasts, to be asked again. */
+export async function callerOf(
+  request: FastifyRequest,
+  credential: Exclude<Credential, 'none'>,
+  registry: AuthenticationRegistry,
+): Promise<Caller> {
+  if (credential === 'metrics') return metricsReader(request, registry)
+  if (credential === 'serviceCredential') return networkServer(request.headers, registry)
+  const jwt = bearerToken(request.headers)
+  switch (credential) {
+    case 'secondFactorStep': {
+      const claims = accepted(await registry.tokens.verifySecondFactorStep(jwt))
+      return { kind: 'secondFactorStep', userId: claims.userId }
+    }
+    case 'sessionOrBrokerAccess':
+      return sessionOrBrokerAccess(jwt, registry)
+    case 'session':
+      return sessionOf(jwt, registry)
+  }
+}
+
+async function sessionOf(jwt: string, registry: AuthenticationRegistry): Promise<Caller> {
+  return { kind: 'session', viewer: viewerIn(accepted(await registry.tokens.verifySession(jwt))) }
+}
+
+/** A metrics token is looked at from the loopback interface too: its last use is noted, and one that was revoked is refused. */
+async function metricsReader(request: FastifyRequest, registry: AuthenticationRegistry): Promise<Caller> {
+  const { authorization } = request.headers
+  const hasToken = authorization?.includes(metricsTokenPrefix) === true
+  if (!hasToken && isLocalPeer(request)) return { kind: 'loopback' }
+  const token = bearerToken(request.headers)
+  if (!token.startsWith(metricsTokenPrefix)) return sessionOf(token, registry)
+  if (await registry.metricsTokens.authenticate(token)) return { kind: 'metricsToken' }
+  throw new RequestRefused('unauthenticated', 'the metrics token is unknown or was revoked', 'metrics_token_wrong')
+}
+
+function viewerIn({ userId, isAdmin, isOperator }: SessionClaims): Viewer {
+  return { userId, isAdmin, isOperator }
+}
+
+/** RFC 7617: user name and password in base64, in UTF-8. */
+async function networkServer(
+  { authorization }: IncomingHttpHeaders,
+  registry: AuthenticationRegistry,
+): Promise<Caller> {
+  const encoded =
+    authorization === undefined ? undefined : /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1]
+  const pair =
+    encoded === undefined || encoded.length > MAXIMUM_TOKEN_LENGTH ? undefined : Buffer.from(encoded, 'base64')
+  const colon = pair?.indexOf(0x3a) ?? -1
+  if (pair === undefined || colon < 0) throw credentialRefused()
+  const userName = pair.subarray(0, colon).toString('utf8')
+  const known = await registry.serviceCredentials.authenticate(userName, pair.subarray(colon + 1))
+  if (known === undefined) throw credentialRefused()
+  return { kind: 'networkServer', credentialId: known.id, organizationId: known.organizationId }
+}
+
+/** One answer for a credential that is missing, unknown or wrong. */
+function credentialRefused(): RequestRefused {
+  const message = 'this needs the user name and password of a service credential, by Basic authentication'
+  const headers = { 'www-authenticate': 'Basic realm="fieldgate", charset="UTF-8"' }
+  return new RequestRefused('unauthenticated', message, 'service_credential_wrong', { headers })
+}
+
+async function sessionOrBrokerAccess(jwt: string, registry: AuthenticationRegistry): Promise<Caller> {
+  const session = await registry.tokens.verifySession(jwt)
+  if (session.ok) {
+    return { kind: 'session', viewer: viewerIn(session.value) }
+  }
+  const brokerAccess = await registry.tokens.verifyBrokerAccess(jwt)
+  // Of two refusals the one that knows the kind of token says more.
+  const telling = !brokerAccess.ok && brokerAccess.reason === 'token_wrong_audience' ? session : brokerAccess
+  const claims = accepted(telling)
+  assert('organizationId' in claims)
+  return { kind: 'brokerAccess', userId: claims.userId, organizationId: claims.organizationId }
+}
+
+/** The bearer token of a request; refuses where it is missing or can't be one. */
+export function bearerToken(headers: IncomingHttpHeaders): string {
+  const value = headers['grpc-metadata-authorization'] ?? headers.authorization
+  if (value === undefined) {
+    throw new RequestRefused('unauthenticated', 'a bearer token is missing', 'token_missing')
+  }
+  // A header that was sent twice arrives joined by a comma, which no token contains.
+  const token = typeof value === 'string' ? /^bearer +([A-Za-z0-9._-]+) *$/i.exec(value)?.[1] : undefined
+  if (token === undefined || token.length > MAXIMUM_TOKEN_LENGTH) {
+    const message = 'the authorization header must be "Bearer", a space and a token'
+    throw new RequestRefused('unauthenticated', message, 'token_malformed')
+  }
+  return token
+}
+
+/** True for a peer on this machine that asks for itself: a proxy on this machine names the one that it speaks for. */
+export function isLocalPeer({ socket, headers }: FastifyRequest): boolean {
+  const address = socket.remoteAddress ?? ''
+  const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
+  return isLoopback && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined
+}

@@ -1,0 +1,215 @@
+/** A small deployment in memory, for the tests of this folder: two organizations, every role, and a server to ask. */
+import { EventEmitter } from 'node:events'
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import { pino } from 'pino'
+import { Registry as MetricsRegistry } from 'prom-client'
+import { openRegistry, type Registry } from '../../identity/registry.ts'
+import type { Result } from '../../identity/store/result.ts'
+import { TestBrokerViews, testStatus } from '../operation/broker-views.testing.ts'
+import { openTestCommands } from '../devices/commands.testing.ts'
+import { openTestCodecs } from '../../lorawan/codecs/codecs.testing.ts'
+import type { NetworkServerSetups, NetworkServerTrial } from '../tenants/network-servers.ts'
+import { createHttpServer, type HttpServerOptions } from '../server.ts'
+import { TestEvents } from '../devices/stored-events.testing.ts'
+
+/** The password of every user of the deployment. */
+export const PASSWORD = 'correct horse battery staple'
+
+/** A clock that a test moves. */
+interface TestClock {
+  now(): number
+  elapsedMs(): number
+  advance(ms: number): void
+}
+
+/** The people of the deployment; all but `stranger` and `globalAdmin` belong to the first organization. */
+export type Person = 'member' | 'deviceAdmin' | 'organizationAdmin' | 'stranger' | 'globalAdmin'
+
+/** A deployment with a server in front. */
+export interface TestDeployment {
+  readonly app: FastifyInstance
+  readonly registry: Registry
+  readonly clock: TestClock
+  /** The broker that the server is shown. */
+  readonly brokerViews: TestBrokerViews
+  /** Lines of the log, as they were written. */
+  readonly logLines: string[]
+  /** Emits the message of each line of the log. */
+  readonly logged: EventEmitter
+  readonly userIds: Readonly<Record<Person, string>>
+  /** The first organization, and the one that the stranger administers. */
+  readonly organizationId: string
+  readonly foreignOrganizationId: string
+  readonly applicationId: string
+  readonly foreignApplicationId: string
+  readonly devEui: string
+  readonly foreignDevEui: string
+  /** A fresh session of a person. */
+  session(person: Person): Promise<string>
+  /** Sends a request, with a bearer token where one is given, from an address outside. */
+  ask(token: string | undefined, request: InjectOptions): Promise<LightMyRequestResponse>
+  close(): Promise<void>
+}
+
+const ACTOR = { userId: null }
+const START_MS = Date.UTC(2026, 0, 15, 12)
+
+/** Network servers that work, whatever is said of them. */
+const testNetworkServers: NetworkServerSetups = {
+  list: async () => [
+    { name: 'main', kind: 'chirpstack-grpc', url: 'http://chirpstack:8080', isOfFile: false, createdAtMs: START_MS },
+  ],
+  tryOut: async () => ({ ok: true, value: WORKS }),
+  add: async () => ({ ok: true, value: { trial: WORKS, isAdded: true } }),
+  remove: async () => ({ ok: true, value: undefined }),
+}
+const WORKS: NetworkServerTrial = {
+  outcome: 'works',
+  answer: 'It works.',
+  tenants: [{ id: '52f14cd4-c6f1-4fbd-8f87-4025e1d49242', name: 'Valley', applications: 2 }],
+}
+
+/** Opens a deployment in memory. */
+export async function openTestDeployment(overrides: Partial<HttpServerOptions> = {}): Promise<TestDeployment> {
+  let nowMs = START_MS
+  const clock: TestClock = {
+    now: () => nowMs,
+    elapsedMs: () => nowMs,
+    advance: (ms) => {
+      nowMs += ms
+    },
+  }
+  const logLines: string[] = []
+  const logged = new EventEmitter()
+  const log = pino(
+    { level: 'trace' },
+    {
+      write: (line: string) => {
+        logLines.push(line)
+        logged.emit((JSON.parse(line) as { msg: string }).msg)
+      },
+    },
+  )
+  const registry = await openRegistry({ file: ':memory:', clock })
+  const places = await populate(registry)
+  const codecs = openTestCodecs()
+  const brokerViews = new TestBrokerViews()
+  const app = await createHttpServer({
+    registry,
+    clock,
+    log,
+    metrics: new MetricsRegistry(),
+    commands: await openTestCommands(registry, clock),
+    codecs,
+    brokerViews,
+    status: testStatus(clock),
+    history: new TestEvents(),
+    backups: {
+      make: async function* () {
+        yield Buffer.from('the backup')
+      },
+    },
+    networkServers: testNetworkServers,
+    networkServerEvents: { receive: async () => ({ outcome: 'owned' }) },
+    settings: {
+      baseUrl: 'https://localhost:8443',
+      brokerTokenDefaultTtlSeconds: 86_400,
+      brokerTokenMaximumTtlSeconds: 31_557_600,
+    },
+    deployment: {
+      mqtts: () => ({ host: 'localhost', port: 8883 }),
+      certificateAuthority: '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n',
+    },
+    ...overrides,
+  })
+  return {
+    app,
+    registry,
+    clock,
+    brokerViews,
+    logLines,
+    logged,
+    ...places,
+    session: async (person) => registry.tokens.issueSession({ id: places.userIds[person] }),
+    ask: async (token, request) =>
+      app.inject({
+        remoteAddress: '203.0.113.7',
+        ...request,
+        headers: {
+          ...(token === undefined ? {} : { 'grpc-metadata-authorization': `Bearer ${token}` }),
+          ...request.headers,
+        },
+      }),
+    close: async () => {
+      await app.close()
+      await codecs.close()
+      await registry.close()
+    },
+  }
+}
+
+/** The value of something that a test needs to succeed. */
+export function must<T>(result: Result<T>): T {
+  if (!result.ok) throw new Error(`${result.reason}: ${result.message}`)
+  return result.value
+}
+
+async function populate(registry: Registry) {
+  const organizationId = await organization(registry, 'acme', 'Acme Metering')
+  const foreignOrganizationId = await organization(registry, 'zenith', 'Zenith Farms')
+  const user = async (name: string, isAdmin = false): Promise<string> => {
+    const email = `${name}@example.org`
+    const fields = { email, isAdmin, isActive: true, note: '', password: PASSWORD }
+    return must(await registry.users.create(fields, ACTOR)).id
+  }
+  const userIds = {
+    member: await user('member'),
+    deviceAdmin: await user('device-admin'),
+    organizationAdmin: await user('organization-admin'),
+    stranger: await user('stranger'),
+    globalAdmin: await user('global-admin', true),
+  }
+  const join = async (organizationOf: string, userId: string, isAdmin: boolean, isDeviceAdmin: boolean) => {
+    const roles = { isAdmin, isDeviceAdmin, isGatewayAdmin: false }
+    must(await registry.members.add(organizationOf, userId, roles, ACTOR))
+  }
+  await join(organizationId, userIds.member, false, false)
+  await join(organizationId, userIds.deviceAdmin, false, true)
+  await join(organizationId, userIds.organizationAdmin, true, false)
+  await join(foreignOrganizationId, userIds.stranger, true, true)
+  const applicationId = await newApplication(registry, organizationId, 'meters')
+  const foreignApplicationId = await newApplication(registry, foreignOrganizationId, 'barns')
+  return {
+    userIds,
+    organizationId,
+    foreignOrganizationId,
+    applicationId,
+    foreignApplicationId,
+    devEui: await newDevice(registry, applicationId, '0101010101010101'),
+    foreignDevEui: await newDevice(registry, foreignApplicationId, '0202020202020202'),
+  }
+}
+
+async function organization(registry: Registry, name: string, displayName: string): Promise<string> {
+  return must(await registry.organizations.create({ name, displayName, canHaveGateways: true }, ACTOR)).id
+}
+
+/** Creates an application and gives its id. */
+export async function newApplication(registry: Registry, organizationId: string, name: string): Promise<string> {
+  const application = {
+    organizationId,
+    name,
+    description: `${name} of the test`,
+    serviceProfileId: 'profile-1',
+    serviceProfileName: 'Profile 1',
+    payloadCodec: '',
+    payloadEncoderScript: '',
+    payloadDecoderScript: '',
+  } as const
+  return must(await registry.applications.create(application, ACTOR)).id
+}
+
+/** Creates a device and gives its DevEUI. */
+export async function newDevice(registry: Registry, applicationId: string, devEui: string): Promise<string> {
+  return must(await registry.devices.create({ devEui, name: `device ${devEui}`, applicationId }, ACTOR)).devEui
+}

@@ -1,0 +1,89 @@
+/** What a client must know of this deployment to connect: where the broker listens, how long tokens live, whom to trust. */
+import { Type } from 'typebox'
+import { objectNotFound } from '../api/errors.ts'
+import { responses, textAnswer } from '../api/fields.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import type { BrokerTokenSettings } from './mosquitto-auth.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { NAME } from '../api/schema-keywords.ts'
+
+/** What the service knows of itself once it listens. */
+export interface DeploymentView {
+  /** Where clients reach the broker over TLS. */
+  mqtts(): { readonly host: string; readonly port: number }
+  /** PEM of the certificate authority that the service made for itself; undefined where a certificate is configured. */
+  readonly certificateAuthority: string | undefined
+}
+
+const Deployment = Type.Object(
+  {
+    mqttsHost: Type.String({ description: 'Host of MQTT over TLS.' }),
+    mqttsPort: Type.Integer({ description: 'Port of MQTT over TLS.' }),
+    brokerTokenDefaultTtlSeconds: Type.Integer({ description: 'Life of a token whose request names none.' }),
+    brokerTokenMaximumTtlSeconds: Type.Integer({ description: 'The longest life that a request may name.' }),
+    hasOwnAuthority: Type.Boolean({
+      description: 'Whether clients must be given the certificate of /api/internal/ca.pem.',
+    }),
+  },
+  { description: 'Deployment', [NAME]: 'Deployment' },
+)
+
+/** Where to connect, and the certificate authority to trust. */
+export function addDeploymentRoutes(app: HttpApp, view: DeploymentView, settings: BrokerTokenSettings): void {
+  getDeployment(app, view, settings)
+  getAuthority(app, view)
+}
+
+const common = { tags: ['Broker access'] }
+
+function getDeployment(app: HttpApp, view: DeploymentView, settings: BrokerTokenSettings): void {
+  app.route({
+    method: 'GET',
+    url: '/api/internal/deployment',
+    config: { credential: 'session' },
+    schema: {
+      ...common,
+      operationId: 'getDeployment',
+      summary: 'Where to connect',
+      description:
+        'The broker’s address, the bounds on the life of tokens, and whether the service is its own authority.',
+      security: SESSION_SECURITY,
+      response: responses(Deployment),
+    },
+    handler: async () => {
+      const { host, port } = view.mqtts()
+      return {
+        mqttsHost: host,
+        mqttsPort: port,
+        brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
+        brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
+        hasOwnAuthority: view.certificateAuthority !== undefined,
+      }
+    },
+  })
+}
+
+function getAuthority(app: HttpApp, view: DeploymentView): void {
+  app.route({
+    method: 'GET',
+    url: '/api/internal/ca.pem',
+    config: { credential: 'none' },
+    schema: {
+      ...common,
+      operationId: 'getCertificateAuthority',
+      summary: 'The certificate authority to trust',
+      description:
+        'The certificate of the authority that the service made for itself, in PEM; 404 where the deployment configured a ' +
+        'certificate of another one. It is public: it proves others, and opens nothing.',
+      security: [],
+      response: textAnswer('application/x-pem-file', 'The certificate in PEM.'),
+    },
+    handler: async (_request, reply) => {
+      if (view.certificateAuthority === undefined) throw objectNotFound()
+      return reply
+        .type('application/x-pem-file')
+        .header('content-disposition', 'attachment; filename="fieldgate-ca.pem"')
+        .send(view.certificateAuthority)
+    },
+  })
+}

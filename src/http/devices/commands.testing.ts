@@ -1,0 +1,27 @@
+/** The commands of a test's deployment: a queue in memory, before network servers that never come. */
+import type { Registry } from '../../identity/registry.ts'
+import type { Commands } from '../../lorawan/commands/commands.ts'
+import type { DownlinksOptions } from '../../lorawan/commands/downlinks.ts'
+import { MemoryState, openTestDownlinks } from '../../lorawan/commands/downlinks.testing.ts'
+
+/** Commands of the registry's devices. */
+export async function openTestCommands(registry: Registry, clock: DownlinksOptions['clock']): Promise<Commands> {
+  const downlinks = await openTestDownlinks({
+    state: new MemoryState(),
+    serverOf: () => undefined,
+    places: registry.directory,
+    registry: {
+      codecOf: async (applicationId) => {
+        const application = await registry.applications.get(applicationId)
+        return application && { codec: application.payloadCodec, encoderScript: application.payloadEncoderScript }
+      },
+      variablesOf: async () => ({}),
+      namesOf: async () => undefined,
+    },
+    clock,
+  })
+  registry.changes.subscribe((change) => {
+    if (change.kind === 'application_changed') downlinks.applicationChanged(change.applicationId)
+  })
+  return downlinks.commands
+}

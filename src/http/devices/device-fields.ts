@@ -1,0 +1,144 @@
+/** What a device looks like in bodies and answers; shared by the routes of devices and their import. */
+import { Type, type Static } from 'typebox'
+import { entriesMaximum, entryKeyMaximum, entryValueMaximum } from '../../identity/devices/device-rows.ts'
+import type { Device, DeviceFields } from '../../identity/devices/devices.ts'
+import {
+  A_LINE,
+  A_NAME,
+  A_PARAGRAPH,
+  applicationId,
+  applicationIdInBody,
+  DevEui,
+  flag,
+  id,
+  idText,
+  ruledText,
+  timestamp,
+  Timestamp,
+  TimestampOrNull,
+} from '../api/fields.ts'
+import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
+import { RULE } from '../api/validate.ts'
+
+const Pairs = (description: string) =>
+  Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 1000 }), {
+    description,
+    examples: [{ floor: '1' }],
+    [RULE]: 'must be an object of strings',
+    [DOCUMENTED]: {
+      type: 'object',
+      maxProperties: entriesMaximum,
+      propertyNames: { type: 'string', minLength: 1, maxLength: entryKeyMaximum, ...A_LINE },
+      additionalProperties: { type: 'string', maxLength: entryValueMaximum, ...A_PARAGRAPH },
+    },
+  })
+
+const WrittenPairs = Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } })
+
+/** Members of a device that a body may set, beyond its DevEUI. */
+export const WritableDevice = {
+  name: Type.Optional(ruledText(100, 'Name.', A_NAME)),
+  applicationID: Type.Optional(applicationIdInBody('Application id.')),
+  description: Type.Optional(ruledText(1000, 'For people.', A_PARAGRAPH)),
+  deviceProfileID: Type.Optional(ruledText(64, 'Device profile of the network server.', A_LINE)),
+  deviceProfileName: Type.Optional(ruledText(100, 'Name of the device profile.', A_LINE)),
+  tags: Type.Optional(Pairs('Labels; they go out with every event.')),
+  variables: Type.Optional(Pairs('Values for the codec; they stay inside.')),
+  isDisabled: Type.Optional(flag('Events and commands of a disabled device are refused.')),
+}
+
+const WritableDeviceSchema = Type.Object(WritableDevice)
+
+/** What a body says of a device. */
+export type GivenDevice = Static<typeof WritableDeviceSchema>
+
+/** Exactly the members that a body may set, as the registry takes them; whatever else it carries stays behind here. */
+export function deviceChanges(given: GivenDevice): Partial<DeviceFields> {
+  return {
+    ...(given.name === undefined ? {} : { name: given.name }),
+    ...(given.applicationID === undefined ? {} : { applicationId: idText(given.applicationID) }),
+    ...(given.description === undefined ? {} : { description: given.description }),
+    ...(given.deviceProfileID === undefined ? {} : { deviceProfileId: given.deviceProfileID }),
+    ...(given.deviceProfileName === undefined ? {} : { deviceProfileName: given.deviceProfileName }),
+    ...(given.tags === undefined ? {} : { tags: given.tags }),
+    ...(given.variables === undefined ? {} : { variables: given.variables }),
+    ...(given.isDisabled === undefined ? {} : { isDisabled: given.isDisabled }),
+  }
+}
+
+const Status = {
+  deviceStatusBatteryLevel: Type.Union([Type.Number(), Type.Null()], { description: 'Percent; null when unknown.' }),
+  deviceStatusMargin: Type.Union([Type.Number(), Type.Null()], { description: 'dB; null when unknown.' }),
+  lastSeenAt: TimestampOrNull,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+}
+const Members = {
+  devEUI: DevEui,
+  name: Type.String({ examples: ['Meter 1'] }),
+  applicationID: applicationId('Application id.'),
+  description: Type.String(),
+  deviceProfileID: Type.String(),
+  deviceProfileName: Type.String(),
+  isDisabled: Type.Boolean(),
+}
+
+/** A device in a list. */
+export const DeviceItem = Type.Object(
+  { ...Members, organizationID: id('Organization id.'), ...Status },
+  { description: 'Device', [NAME]: 'Device' },
+)
+
+/** A device by itself. */
+export const DeviceDetail = Type.Object(
+  {
+    device: Type.Object({ ...Members, tags: WrittenPairs, variables: WrittenPairs }, { [NAME]: 'DeviceFields' }),
+    organizationID: id('Organization id.'),
+    ...Status,
+  },
+  { description: 'A device by itself', [NAME]: 'DeviceDetails' },
+)
+
+/** A device as a list writes it. */
+export function deviceItem(device: Device): Static<typeof DeviceItem> {
+  return {
+    devEUI: device.devEui,
+    name: device.name,
+    applicationID: device.applicationId,
+    organizationID: device.organizationId,
+    description: device.description,
+    deviceProfileID: device.deviceProfileId,
+    deviceProfileName: device.deviceProfileName,
+    isDisabled: device.isDisabled,
+    ...statusOf(device),
+  }
+}
+
+/** A device as it is written by itself. */
+export function deviceDetail(device: Device): Static<typeof DeviceDetail> {
+  return {
+    device: {
+      devEUI: device.devEui,
+      name: device.name,
+      applicationID: device.applicationId,
+      description: device.description,
+      deviceProfileID: device.deviceProfileId,
+      deviceProfileName: device.deviceProfileName,
+      tags: { ...device.tags },
+      variables: { ...device.variables },
+      isDisabled: device.isDisabled,
+    },
+    organizationID: device.organizationId,
+    ...statusOf(device),
+  }
+}
+
+function statusOf(device: Device) {
+  return {
+    deviceStatusBatteryLevel: device.batteryLevel,
+    deviceStatusMargin: device.margin,
+    lastSeenAt: device.lastSeenAtMs === null ? null : timestamp(device.lastSeenAtMs),
+    createdAt: timestamp(device.createdAtMs),
+    updatedAt: timestamp(device.updatedAtMs),
+  }
+}

@@ -1,0 +1,346 @@
+/** The downlink queue of a device: commands by HTTP, judged and answered in the same words as those by MQTT. */
+import { Type } from 'typebox'
+import { DATA_PATTERN } from '../../lorawan/base64.ts'
+import { COMMAND_ID_PATTERN, readCommand } from '../../lorawan/commands/command.ts'
+import type { CommandWait } from '../../lorawan/commands/command-waits.ts'
+import type { CommandRefused, Commands } from '../../lorawan/commands/commands.ts'
+import { DOWNLINK_STATES, type DownlinkItem } from '../../lorawan/commands/downlink-item.ts'
+import { viewerOf } from '../api/authenticate.ts'
+import { invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
+import {
+  choice,
+  DevEui,
+  DevEuiInput,
+  devEuiOf,
+  digits,
+  Empty,
+  responses,
+  timestamp,
+  Timestamp,
+  TimestampOrNull,
+} from '../api/fields.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { deviceFor, type OwnershipRegistry } from '../api/ownership.ts'
+import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
+import { compileValidator } from '../api/validate.ts'
+
+/** The commands of the deployment, as far as this interface needs them. */
+export type DeviceCommands = Pick<Commands, 'submit' | 'list' | 'waitOf' | 'cancel' | 'flush'>
+
+const Parameters = Type.Object({ devEui: DevEuiInput })
+const ItemParameters = Type.Object({
+  devEui: DevEuiInput,
+  id: Type.String({
+    description: 'The command’s id: the sender’s, or the one that the service gave it.',
+    examples: ['valve-7'],
+    [DOCUMENTED]: { type: 'string', pattern: COMMAND_ID_PATTERN },
+  }),
+})
+
+/** Registers the routes of the downlink queue. */
+export function addDeviceQueueRoutes(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  enqueue(app, registry, commands)
+  listQueue(app, registry, commands)
+  flushQueue(app, registry, commands)
+  cancelItem(app, registry, commands)
+}
+
+const config = { credential: 'session' } as const
+const common = { tags: ['Devices'], security: SESSION_SECURITY }
+
+/** For the reference: what is wrong with a command is told by the one judge of commands. */
+const GivenItem = Type.Object(
+  {
+    confirmed: Type.Boolean({ description: 'True: sent as confirmed data down.' }),
+    fPort: Type.Integer({ minimum: 1, maximum: 255 }),
+    data: Type.Optional(
+      Type.String({
+        description:
+          'Base64 of at most 242 bytes, in plaintext. It may be left out where object or jsonObject is given.',
+        pattern: DATA_PATTERN,
+        examples: ['AQID'],
+      }),
+    ),
+    jsonObject: Type.Optional(
+      Type.String({
+        description: 'A JSON object for the application’s codec, as text; it wins over data.',
+        contentMediaType: 'application/json',
+        [DOCUMENTED]: { type: 'string', contentMediaType: 'application/json', [ALSO_ACCEPTS]: ['object'] },
+      }),
+    ),
+    object: Type.Optional(
+      Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'The same, as an object.' }),
+    ),
+    id: Type.Optional(
+      Type.String({
+        pattern: COMMAND_ID_PATTERN,
+        description: '1 to 64 visible ASCII characters. The same id twice is one command.',
+        examples: ['valve-7'],
+      }),
+    ),
+    expiresAt: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'RFC 3339 with seconds and an offset. After it the command is not handed over any more.',
+        examples: ['2035-01-01T00:00:00Z'],
+      }),
+    ),
+    priority: Type.Optional(
+      Type.Integer({ minimum: -1000, maximum: 1000, description: 'Higher goes first; 0 when not given.' }),
+    ),
+    replace: Type.Optional(Type.Boolean({ description: 'True: what waits for the device is cancelled.' })),
+  },
+  { description: 'A command', [NAME]: 'NewCommand' },
+)
+const GivenBody = Type.Object({ deviceQueueItem: GivenItem })
+const CheckedBody = Type.Object({
+  deviceQueueItem: Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object' }),
+})
+
+const State = choice(DOWNLINK_STATES, { description: 'Where the command stands.', [NAME]: 'CommandState' })
+
+const Accepted = Type.Object(
+  {
+    id: Type.String({ description: 'The command’s id, carried into the events about it.' }),
+    state: State,
+    repeated: Type.Boolean({ description: 'True when the same command was there already.' }),
+  },
+  { description: 'The queue owns the command.', [NAME]: 'AcceptedCommand' },
+)
+
+function enqueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  app.route({
+    method: 'POST',
+    url: '/api/devices/:devEui/queue',
+    config,
+    schema: {
+      ...common,
+      operationId: 'sendCommand',
+      summary: 'Send a command to a device',
+      description:
+        'For members of its organization. The answer comes when the command is stored durably; its fate is told by events and ' +
+        'by the list.',
+      params: Parameters,
+      body: GivenBody,
+      response: responses(Accepted),
+    },
+    validatorCompiler: (route) =>
+      compileValidator(route.httpPart === 'body' ? { ...route, schema: CheckedBody } : route),
+    handler: async (request) => {
+      const devEui = devEuiOf('devEui', request.params.devEui)
+      const { applicationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+      const item: Readonly<Record<string, unknown>> = request.body.deviceQueueItem
+      const answer = await commands.submit({ applicationId, devEui }, readCommand(commandOf(item)))
+      if (!answer.ok) throw refusalOf(answer, item)
+      return { id: answer.id, state: answer.state, repeated: answer.isRepeated }
+    },
+  })
+}
+
+const Item = Type.Object(
+  {
+    id: Type.String(),
+    devEUI: DevEui,
+    confirmed: Type.Boolean(),
+    fPort: Type.Integer({ minimum: 1, maximum: 255 }),
+    data: Type.String({
+      contentEncoding: 'base64',
+      description: 'Base64 of what is sent, after the codec; "" where objectJSON is sent.',
+    }),
+    objectJSON: Type.String({
+      description: 'The object that the network server’s codec makes bytes of, as JSON; "" where data is sent.',
+    }),
+    priority: Type.Integer(),
+    state: State,
+    createdAt: Timestamp,
+    expiresAt: TimestampOrNull,
+    leftQueueAt: TimestampOrNull,
+    transmittedAt: TimestampOrNull,
+    fCnt: Type.Union([Type.Integer(), Type.Null()], { description: 'Downlink frame counter; null when unknown.' }),
+    code: Type.String({ description: 'Why it failed, stable: see docs/errors.md; "" where it has not.' }),
+    error: Type.String({ description: 'The same in a sentence.' }),
+    waitCode: Type.String({
+      description: 'For what it waits at present, stable: see docs/commands.md; "" where it waits for nothing.',
+      examples: ['network_server_away'],
+    }),
+    waitReason: Type.String({ description: 'The same in a sentence.' }),
+  },
+  { description: 'A command and where it stands', [NAME]: 'Command' },
+)
+
+const CommandList = Type.Object(
+  { totalCount: digits('How many commands there are.'), deviceQueueItems: Type.Array(Item) },
+  { description: 'Commands', [NAME]: 'CommandList' },
+)
+
+function listQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  app.route({
+    method: 'GET',
+    url: '/api/devices/:devEui/queue',
+    config,
+    schema: {
+      ...common,
+      operationId: 'listCommands',
+      summary: 'List the commands of a device',
+      description:
+        'For members of its organization. Those that wait in the order of sending, then those that have left the queue within ' +
+        'a day, the latest first; at most 200 in all.',
+      params: Parameters,
+      response: responses(CommandList),
+    },
+    handler: async (request) => {
+      const devEui = devEuiOf('devEui', request.params.devEui)
+      const { organizationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+      const items = commands.list(organizationId, devEui)
+      return {
+        totalCount: String(items.length),
+        deviceQueueItems: items.map((item) => itemOf(item, commands.waitOf(item))),
+      }
+    },
+  })
+}
+
+const FlushedCommands = Type.Object(
+  {
+    cancelled: Type.Array(Type.String(), { description: 'Ids of the commands that are cancelled.' }),
+    sent: Type.Array(Type.String(), {
+      description:
+        'Ids of the commands that the network server has and could not be asked to forget, or has sent without knowing yet ' +
+        'whether they arrived.',
+    }),
+  },
+  { description: 'What became of the commands', [NAME]: 'CancelledCommands' },
+)
+
+function flushQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  app.route({
+    method: 'DELETE',
+    url: '/api/devices/:devEui/queue',
+    config,
+    schema: {
+      ...common,
+      operationId: 'cancelCommands',
+      summary: 'Cancel all commands that wait for a device',
+      description:
+        'For members of its organization. What waits here is cancelled, and what waits at a network server that can be asked to ' +
+        'forget it (ChirpStack v4 by gRPC). The answer tells both from what could not be recalled.',
+      params: Parameters,
+      response: responses(FlushedCommands),
+    },
+    handler: async (request) => {
+      const devEui = devEuiOf('devEui', request.params.devEui)
+      const device = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+      const { organizationId, applicationId } = device
+      const flushed = await commands.flush(organizationId, { applicationId, devEui })
+      if (flushed === undefined) throw notStored()
+      return { cancelled: [...flushed.cancelled], sent: [...flushed.sent] }
+    },
+  })
+}
+
+function cancelItem(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
+  app.route({
+    method: 'DELETE',
+    url: '/api/devices/:devEui/queue/:id',
+    config,
+    schema: {
+      ...common,
+      operationId: 'cancelCommand',
+      summary: 'Cancel a command',
+      description: 'For members of its organization; as long as it waits.',
+      params: ItemParameters,
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const devEui = devEuiOf('devEui', request.params.devEui)
+      const { organizationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+      switch (await commands.cancel(organizationId, devEui, request.params.id)) {
+        case 'cancelled':
+          return {}
+        case 'unknown':
+          throw objectNotFound()
+        case 'too late':
+          throw new RequestRefused('failed_precondition', TOO_LATE, 'command_too_late')
+        case 'not stored':
+          throw notStored()
+      }
+    },
+  })
+}
+
+const TOO_LATE =
+  'the command waits here no longer: its network server has it, or its fate is known; one single command can’t be recalled'
+
+function itemOf({ content, ...item }: DownlinkItem, wait: CommandWait | undefined) {
+  return {
+    id: content.id,
+    devEUI: content.devEui,
+    confirmed: content.confirmed,
+    fPort: content.fPort,
+    data: content.data?.toString('base64') ?? '',
+    objectJSON: content.object === undefined ? '' : JSON.stringify(content.object),
+    priority: content.priority,
+    state: item.state,
+    createdAt: timestamp(item.createdAtMs),
+    expiresAt: content.expiresAtMs === undefined ? null : timestamp(content.expiresAtMs),
+    leftQueueAt: item.leftAtMs === 0 ? null : timestamp(item.leftAtMs),
+    transmittedAt: item.transmittedAtMs === 0 ? null : timestamp(item.transmittedAtMs),
+    fCnt: item.fCnt ?? null,
+    code: item.failure?.code ?? '',
+    error: item.failure?.reason ?? '',
+    waitCode: wait?.code ?? '',
+    waitReason: wait?.reason ?? '',
+  }
+}
+
+/** The members of this API family as those of a command: `jsonObject` is text, and `data` beside it may be empty. */
+function commandOf(item: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { jsonObject, devEUI, ...rest } = item
+  const command: Record<string, unknown> = rest
+  if (devEUI !== undefined && command['devEui'] === undefined) command['devEui'] = devEUI
+  if (jsonObject !== undefined && typeof jsonObject !== 'string' && !isObject(jsonObject)) {
+    throw invalidArgument('deviceQueueItem.jsonObject: must be JSON as text, or an object')
+  }
+  if (jsonObject === undefined || jsonObject === '' || command['object'] !== undefined) return command
+  if (command['data'] === '') delete command['data']
+  return { ...command, object: typeof jsonObject === 'string' ? parsed(jsonObject) : jsonObject }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw invalidArgument('deviceQueueItem.jsonObject: is not JSON')
+  }
+}
+
+function refusalOf({ code, member, message }: CommandRefused, item: Readonly<Record<string, unknown>>): Error {
+  switch (code) {
+    case 'command_device_unknown':
+      return objectNotFound()
+    case 'command_device_disabled':
+    case 'command_refused':
+      return new RequestRefused('failed_precondition', message, code)
+    case 'command_queue_full':
+      return new RequestRefused('resource_exhausted', message, code)
+    case 'command_not_stored':
+      return notStored()
+    default:
+      return invalidArgument(member === undefined ? message : `deviceQueueItem.${asGiven(message, item)}`, code)
+  }
+}
+
+/** Names the member as the caller has written it. */
+function asGiven(message: string, { object, jsonObject, devEui }: Readonly<Record<string, unknown>>): string {
+  if (object === undefined && jsonObject !== undefined) return message.replace(/^object/, 'jsonObject')
+  return devEui === undefined ? message.replace(/^devEui/, 'devEUI') : message
+}
+
+function notStored(): RequestRefused {
+  return new RequestRefused('unavailable', 'the change could not be stored; try again', 'command_not_stored')
+}

@@ -1,0 +1,259 @@
+/** `POST /api/devices/import`: many devices at once, row by row, with a report of what was refused. */
+import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import { Type, type TSchema } from 'typebox'
+import { viewerOf } from '../api/authenticate.ts'
+import { invalidArgument, RequestRefused } from '../api/errors.ts'
+import { digits, givenId, optionalApplicationId, responses } from '../api/fields.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import { createPreview, createWriter, type ImportWriter } from './import-outcomes.ts'
+import {
+  type CheckedRow,
+  createRowCheck,
+  cutCell,
+  refusedRow,
+  type RefusedRow,
+  type RowCheck,
+} from './import-row-check.ts'
+import { csvRows, type ImportRow, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { applicationFor, type OwnershipRegistry } from '../api/ownership.ts'
+import { NAME } from '../api/schema-keywords.ts'
+import { compileValidator, RULE } from '../api/validate.ts'
+
+/** Of one import. Beyond it the import stops. */
+const MAXIMUM_ROWS = 500_000
+
+/** Rows that are created together. */
+const BATCH_ROWS = 500
+
+/** Refused rows that the report names; the rest is only counted, for a wrong file would answer megabytes. */
+const MAXIMUM_REPORTED_ROWS = 1000
+
+/** Unknown columns that the report names; JSON lines may have others in each row. */
+const MAXIMUM_UNKNOWN_COLUMNS = 100
+
+/** Imports at the same time in this process; the next one hears 429. Keeps uploads from starving other writes. */
+const MAXIMUM_IMPORTS = 4
+
+const IMPORT_TIMEOUT_MS = 600_000
+
+const Report = Type.Object(
+  {
+    dryRun: Type.Boolean(),
+    isComplete: Type.Boolean({ description: 'False when the import stopped before the end of the upload.' }),
+    stopped: Type.String({ description: 'Why it stopped; "" when it did not.' }),
+    totalCount: digits('Rows that were read.'),
+    createdCount: digits('Devices that were created, or with dryRun would be.'),
+    refusedCount: digits('Rows that were refused.'),
+    unknownColumns: Type.Array(Type.String(), {
+      description: `Columns, or members of JSON lines, that no device has: nothing of them is imported. The first ${MAXIMUM_UNKNOWN_COLUMNS}.`,
+    }),
+    errors: Type.Array(
+      Type.Object(
+        {
+          line: Type.Integer(),
+          devEUI: Type.String({ description: 'As the row has it, where it is no DevEUI.' }),
+          message: Type.String(),
+          reason: Type.String({ description: 'A stable code.' }),
+          sameAsLine: Type.Integer({ description: 'Of dev_eui_repeated: the line with the same DevEUI; otherwise 0.' }),
+        },
+        { description: 'A refused row', [NAME]: 'RefusedRow' },
+      ),
+      { description: `The first ${MAXIMUM_REPORTED_ROWS} refused rows, by line.` },
+    ),
+  },
+  { description: 'Report of an import', [NAME]: 'ImportReport' },
+)
+
+/** What the rows of an upload came to so far. */
+interface Progress {
+  rows: number
+  created: number
+  refused: number
+  stopped: string
+  readonly errors: RefusedRow[]
+}
+
+/** Registers the import, in a scope whose only content types are the two of an upload. */
+export async function addImportRoute(
+  app: HttpApp,
+  registry: OwnershipRegistry,
+  parseJson: (text: string) => unknown,
+): Promise<void> {
+  let running = 0
+  await app.register(async (scope: HttpApp) => {
+    scope.removeAllContentTypeParsers()
+    for (const type of ['text/csv', 'application/x-ndjson']) {
+      scope.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
+    }
+    scope.route({
+      method: 'POST',
+      url: '/api/devices/import',
+      config: { credential: 'session' },
+      handlerTimeout: IMPORT_TIMEOUT_MS,
+      validatorCompiler: skipBody,
+      schema: {
+        tags: ['Devices'],
+        operationId: 'importDevices',
+        summary: 'Import devices',
+        description:
+          'CSV (text/csv) with a header line, separated by commas, semicolons or tabs, or JSON lines (application/x-ndjson). ' +
+          'Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and tag:x and ' +
+          'variable:x; the report names others. A DevEUI may have blanks, "-", ":" or "." between its digits. ' +
+          `Every row is created or refused by itself. At most ${MAXIMUM_ROWS} rows and ${MAXIMUM_IMPORT_BYTES} bytes. With dryRun=true nothing is written.`,
+        security: SESSION_SECURITY,
+        consumes: ['text/csv', 'application/x-ndjson'],
+        querystring: Type.Object({
+          applicationID: optionalApplicationId('Application of rows that name none.'),
+          dryRun: Type.Optional(Type.Boolean({ description: 'Only report.', [RULE]: 'must be true or false' })),
+        }),
+        body: Type.Unsafe<Readable | null | undefined>({ type: 'string', description: 'CSV or JSON lines.' }),
+        response: responses(Report),
+      },
+      handler: async (request, reply) => {
+        if (Number(request.headers['content-length'] ?? 0) > MAXIMUM_IMPORT_BYTES) throw uploadTooLarge()
+        const { body } = request
+        if (body === undefined || body === null) throw withoutBody()
+        if (running >= MAXIMUM_IMPORTS) {
+          const headers = { 'retry-after': '10' }
+          throw new RequestRefused('resource_exhausted', 'too many imports at once', 'import_busy', { headers })
+        }
+        running += 1
+        try {
+          return await importUpload(request, body, goneSignal(reply), registry, parseJson)
+        } finally {
+          running -= 1
+          // What an import that stopped early did not read: a client that is still sending would not see the answer.
+          body.resume()
+        }
+      },
+    })
+  })
+}
+
+/** The upload is a stream, checked row by row; everything else is checked as everywhere. */
+const skipBody: FastifySchemaCompiler<TSchema> = (route) =>
+  route.httpPart === 'body' ? (value: unknown) => ({ value }) : compileValidator(route)
+
+type ImportRequest = FastifyRequest & {
+  readonly query: { readonly applicationID?: string; readonly dryRun?: boolean }
+}
+
+async function importUpload(
+  request: Pick<ImportRequest, 'query' | 'headers'> & FastifyRequest,
+  body: Readable,
+  gone: AbortSignal,
+  registry: OwnershipRegistry,
+  parseJson: (text: string) => unknown,
+) {
+  const viewer = viewerOf(request)
+  const dryRun = request.query.dryRun ?? false
+  const applicationId = givenId(request.query.applicationID)
+  if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, 'device.write')
+  const isCsv = /^\s*text\/csv\b/i.test(request.headers['content-type'] ?? '')
+  // Destroying the request would cut the connection before the answer is out.
+  const upload = body.iterator({ destroyOnReturn: false })
+  const unknownColumns = new Set<string>()
+  const onUnknownColumn = (name: string): void => {
+    if (unknownColumns.size < MAXIMUM_UNKNOWN_COLUMNS) unknownColumns.add(cutCell(name))
+  }
+  const rows = isCsv ? csvRows(upload, onUnknownColumn) : jsonLineRows(upload, parseJson)
+  const check = createRowCheck(registry, viewer, applicationId, onUnknownColumn)
+  const write = dryRun ? createPreview(registry, viewer) : createWriter(registry, viewer)
+  const progress = await importRows(rows, check, write, gone)
+  return {
+    dryRun,
+    isComplete: progress.stopped === '',
+    stopped: progress.stopped,
+    totalCount: String(progress.rows),
+    createdCount: String(progress.created),
+    refusedCount: String(progress.refused),
+    unknownColumns: [...unknownColumns],
+    errors: progress.errors,
+  }
+}
+
+/**
+ * Aborted when the connection closes before the answer is out. Not the request's own signal: that is aborted as soon as the body has been
+ * read, while most of its rows are still to be written.
+ */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort()
+  })
+  return gone.signal
+}
+
+/**
+ * Takes rows in batches. What breaks the upload as a whole stops it: before anything was taken that is an error like any
+ * other, afterwards the report says where.
+ */
+async function importRows(
+  rows: AsyncIterable<ImportRow>,
+  check: RowCheck,
+  write: ImportWriter,
+  signal: AbortSignal,
+): Promise<Progress> {
+  const progress: Progress = { rows: 0, created: 0, refused: 0, stopped: '', errors: [] }
+  const batch: CheckedRow[] = []
+  const flush = async (): Promise<void> => {
+    await takeBatch(batch, write, progress)
+    batch.length = 0
+  }
+  try {
+    for await (const row of rows) {
+      signal.throwIfAborted()
+      if (progress.rows === MAXIMUM_ROWS) throw tooManyRows()
+      progress.rows += 1
+      batch.push(await check(row))
+      if (batch.length === BATCH_ROWS) await flush()
+    }
+  } catch (error) {
+    const refused = refusalOf(error, signal)
+    if (refused === undefined || progress.created === 0) throw refused ?? error
+    progress.stopped = refused.message
+  }
+  // Nobody reads the report of an upload whose connection is gone, and the service may be about to close.
+  if (batch.length > 0 && !signal.aborted) await flush()
+  return progress
+}
+
+/** Writes the good rows of a batch together, then notes what was refused in the order of the lines. */
+async function takeBatch(batch: readonly CheckedRow[], write: ImportWriter, progress: Progress): Promise<void> {
+  const devices = batch.flatMap((row) => ('device' in row ? [row.device] : []))
+  const room = MAXIMUM_REPORTED_ROWS - progress.errors.length
+  const outcomes = (await write(devices, room)).values()
+  for (const row of batch) {
+    if (!('device' in row)) {
+      note(progress, row)
+      continue
+    }
+    const { value: outcome } = outcomes.next()
+    if (outcome === undefined || outcome.ok) progress.created += 1
+    else note(progress, refusedRow(row.line, row.device.devEui, outcome.message, outcome.reason))
+  }
+}
+
+/** What is wrong with an upload; a client that went away is no fault of ours. */
+function refusalOf(error: unknown, signal: AbortSignal): RequestRefused | undefined {
+  if (error instanceof RequestRefused) return error
+  const isGone = signal.aborted || (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
+  return isGone ? invalidArgument('the upload broke off', 'unreadable_request') : undefined
+}
+
+function withoutBody(): RequestRefused {
+  return invalidArgument('the upload is missing: send CSV (text/csv) or JSON lines (application/x-ndjson)')
+}
+
+function tooManyRows(): RequestRefused {
+  return new RequestRefused('resource_exhausted', `an import has at most ${MAXIMUM_ROWS} rows`, 'too_many_rows', {
+    statusCode: 413,
+  })
+}
+
+function note(progress: Progress, refusal: RefusedRow): void {
+  progress.refused += 1
+  if (progress.errors.length < MAXIMUM_REPORTED_ROWS) progress.errors.push(refusal)
+}

@@ -1,0 +1,134 @@
+/** A row of an import becomes a device to be, or a refusal. */
+import { Type } from 'typebox'
+import { Compile } from 'typebox/compile'
+import type { NewDevice } from '../../identity/devices/devices.ts'
+import { readWrittenDevEui } from '../../identity/devices/eui.ts'
+import type { Viewer } from '../../identity/store/result.ts'
+import { deviceChanges, type GivenDevice, WritableDevice } from './device-fields.ts'
+import { RequestRefused } from '../api/errors.ts'
+import { idText } from '../api/fields.ts'
+import { ACCEPTED, type ImportOutcome } from './import-outcomes.ts'
+import type { ImportRow, UnknownColumn } from './import-rows.ts'
+import { applicationFor, type OwnershipRegistry } from '../api/ownership.ts'
+import { faultSentence } from '../api/validate.ts'
+
+/** Applications whose permission is remembered during an import. */
+const MAXIMUM_REMEMBERED_APPLICATIONS = 10_000
+
+/** A row that is not taken. */
+export interface RefusedRow {
+  readonly line: number
+  /** As the row has it, where it is no DevEUI. */
+  readonly devEUI: string
+  readonly message: string
+  /** A stable code. */
+  readonly reason: string
+  /** Of dev_eui_repeated: the line with the same DevEUI; otherwise 0. */
+  readonly sameAsLine: number
+}
+
+/** What is known of a row before its batch is written. */
+export type CheckedRow = { readonly line: number; readonly device: NewDevice } | RefusedRow
+
+/** Checks a row by itself, and against those before it. */
+export type RowCheck = (row: ImportRow) => Promise<CheckedRow>
+
+const RowSchema = Type.Object(WritableDevice)
+const rowCheck = Compile(RowSchema)
+
+/**
+ * The check of the rows of one import: each becomes a device to be, in an application for which the person may create devices, with a DevEUI
+ * that no earlier row had.
+ */
+export function createRowCheck(
+  registry: OwnershipRegistry,
+  viewer: Viewer,
+  defaultApplicationId: string | undefined,
+  onUnknownColumn: UnknownColumn,
+): RowCheck {
+  const permissions = new Map<string, ImportOutcome>()
+  const permission = async (applicationId: string): Promise<ImportOutcome> => {
+    const known = permissions.get(applicationId)
+    if (known !== undefined) return known
+    const asked = await mayCreateIn(registry, viewer, applicationId)
+    if (permissions.size >= MAXIMUM_REMEMBERED_APPLICATIONS) permissions.clear()
+    permissions.set(applicationId, asked)
+    return asked
+  }
+  // Bounded by the rows of an import.
+  const lineOf = new Map<string, number>()
+  return async (row) => {
+    const { line } = row
+    const refuse = (devEUI: string, message: string, reason: string, sameAsLine = 0): RefusedRow =>
+      refusedRow(line, cutCell(devEUI), message, reason, sameAsLine)
+    if ('fault' in row) return refuse(row.devEui, row.fault, 'invalid_row')
+    const given: unknown = withoutUnknown(row.members, onUnknownColumn)
+    const written = row.members['devEUI'] ?? row.members['devEui'] ?? ''
+    // No number: it would have lost its last digits, or the zeros in front.
+    const devEui = typeof written === 'string' ? readWrittenDevEui(written) : undefined
+    if (devEui === undefined) {
+      const text = typeof written === 'string' ? written : JSON.stringify(written)
+      return refuse(text, devEuiFault(text), 'invalid_dev_eui')
+    }
+    if (!isGivenDevice(given))
+      return refuse(devEui, faultSentence(RowSchema, rowCheck.Errors(given)), 'invalid_argument')
+    const applicationId = given.applicationID === undefined ? defaultApplicationId : idText(given.applicationID)
+    if (applicationId === undefined) return refuse(devEui, 'applicationID: is missing', 'invalid_argument')
+    const allowed = await permission(applicationId)
+    if (!allowed.ok) return refuse(devEui, allowed.message, allowed.reason)
+    const sameAsLine = lineOf.get(devEui)
+    if (sameAsLine !== undefined) {
+      return refuse(devEui, `line ${sameAsLine} has the same DevEUI`, 'dev_eui_repeated', sameAsLine)
+    }
+    lineOf.set(devEui, line)
+    return { line, device: { ...deviceChanges(given), devEui, name: given.name ?? devEui, applicationId } }
+  }
+}
+
+const KNOWN_MEMBERS: ReadonlySet<string> = new Set([...Object.keys(WritableDevice), 'devEUI', 'devEui'])
+
+/** The members that a device has; hears the names of others. */
+function withoutUnknown(members: Readonly<Record<string, unknown>>, onUnknown: UnknownColumn): Record<string, unknown> {
+  const known = Object.create(null) as Record<string, unknown>
+  for (const [name, value] of Object.entries(members)) {
+    if (KNOWN_MEMBERS.has(name)) known[name] = value
+    else onUnknown(name)
+  }
+  return known
+}
+
+function devEuiFault(written: string): string {
+  if (written === '') return 'devEUI: is missing'
+  // A DevEUI of decimal digits alone is a number to a spreadsheet.
+  if (/^\d([.,]\d+)?E\+\d+$/i.test(written)) {
+    return 'devEUI: a spreadsheet has rounded it to a number; format the column as text, and type it again'
+  }
+  return 'devEUI: must be 16 hexadecimal digits'
+}
+
+function isGivenDevice(value: unknown): value is GivenDevice {
+  return rowCheck.Check(value)
+}
+
+async function mayCreateIn(registry: OwnershipRegistry, viewer: Viewer, applicationId: string): Promise<ImportOutcome> {
+  try {
+    await applicationFor(registry, viewer, applicationId, 'device.write')
+    return ACCEPTED
+  } catch (error) {
+    if (error instanceof RequestRefused) return { ok: false, message: error.message, reason: error.reason }
+    throw error
+  }
+}
+
+/** A refused row as the report has it. */
+export function refusedRow(line: number, devEUI: string, message: string, reason: string, sameAsLine = 0): RefusedRow {
+  return { line, devEUI, message, reason, sameAsLine }
+}
+
+/** Of a cell or a name that a report repeats, in characters. */
+const MAXIMUM_REPEATED_LENGTH = 100
+
+/** A cell or a name as a report repeats it: at most a hundred characters of it. */
+export function cutCell(text: string): string {
+  return text.length <= MAXIMUM_REPEATED_LENGTH ? text : `${text.slice(0, MAXIMUM_REPEATED_LENGTH)}…`
+}

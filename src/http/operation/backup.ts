@@ -1,0 +1,99 @@
+/** A backup of the whole deployment as a stream: what `fieldgate backup` asks a running service for. */
+import { Readable } from 'node:stream'
+import { Type } from 'typebox'
+import type { Registry } from '../../identity/registry.ts'
+import { isLocalPeer, viewerOf } from '../api/authenticate.ts'
+import { ErrorBodySchema, RequestRefused } from '../api/errors.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { demandGlobalAdmin } from '../api/ownership.ts'
+
+/** Where backups come from. */
+export interface Backups {
+  /** The bytes of a new one. What is held for it is let go when it ends, or is ended. */
+  make(): AsyncGenerator<Buffer, void, void>
+}
+
+/** The part of the registry that backups need. */
+export type BackupRegistry = Pick<Registry, 'audit'>
+
+/** The life of one stream: retention waits for it, so that a reader that stops reading can't hold it for ever. */
+const BACKUP_TIMEOUT_MS = 6 * 3_600_000
+/** In one part of the stream, in bytes. */
+const PART_BYTES = 1_048_576
+const OCTETS = 'application/octet-stream'
+
+/** Registers the backup. */
+export function addBackupRoute(app: HttpApp, registry: BackupRegistry, backups: Backups): void {
+  // One at a time: each reads the whole disk and has a copy of the registry.
+  let isUnderWay = false
+  app.route({
+    method: 'POST',
+    url: '/api/internal/backup',
+    config: { credential: 'session' },
+    handlerTimeout: BACKUP_TIMEOUT_MS,
+    schema: {
+      tags: ['Operation'],
+      operationId: 'makeBackup',
+      summary: 'Make a backup',
+      description:
+        'Everything that the deployment holds, as one stream, for `fieldgate restore`. For global admins on the machine of the ' +
+        'service alone, for the keys that tokens are signed with are in it: use `fieldgate backup`. One at a time.',
+      security: SESSION_SECURITY,
+      response: {
+        200: {
+          description: 'The backup.',
+          content: { [OCTETS]: { schema: Type.Unsafe<Readable>({ type: 'string', format: 'binary' }) } },
+        },
+        '4xx': ErrorBodySchema,
+        '5xx': ErrorBodySchema,
+      },
+    },
+    handler: async (request, reply) => {
+      const viewer = viewerOf(request)
+      demandGlobalAdmin(viewer)
+      if (!isLocalPeer(request)) {
+        const message =
+          'a backup holds the deployment’s keys and is given to this machine alone: run `fieldgate backup`'
+        throw new RequestRefused('permission_denied', message, 'backup_not_local')
+      }
+      if (isUnderWay) {
+        throw new RequestRefused('resource_exhausted', 'a backup is being made already', 'backup_busy')
+      }
+      isUnderWay = true
+      const stream = streamOf(backups, () => {
+        isUnderWay = false
+      })
+      try {
+        await registry.audit.record(viewer, {
+          action: 'backup.made',
+          subject: 'deployment',
+          organizationId: null,
+          detail: {},
+        })
+      } catch (error) {
+        stream.destroy()
+        throw error
+      }
+      return reply.type(OCTETS).send(stream)
+    },
+  })
+}
+
+/** `ended` is called once, be it that all was read or that nothing was. */
+function streamOf(backups: Backups, ended: () => void): Readable {
+  let hasEnded = false
+  const end = (): void => {
+    if (!hasEnded) ended()
+    hasEnded = true
+  }
+  const bytes = async function* (): AsyncGenerator<Buffer, void, void> {
+    try {
+      yield* backups.make()
+    } finally {
+      end()
+    }
+  }
+  // A generator that was never asked for its first part has no end of its own.
+  return Readable.from(bytes(), { objectMode: false, highWaterMark: PART_BYTES }).once('close', end)
+}

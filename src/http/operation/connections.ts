@@ -1,0 +1,232 @@
+/** Live connections of MQTT clients: listing and ending them. */
+import { Type } from 'typebox'
+import type { Registry } from '../../identity/registry.ts'
+import type { Viewer } from '../../identity/store/result.ts'
+import { viewerOf } from '../api/authenticate.ts'
+import {
+  type BrokerViews,
+  type HolderNames,
+  type LiveConnection,
+  nameMatcher,
+  namesOf,
+  type NamesRegistry,
+  type UnmatchedFilter,
+} from './broker-views.ts'
+import { objectNotFound } from '../api/errors.ts'
+import {
+  choice,
+  digits,
+  Empty,
+  givenId,
+  idOrNothing,
+  Listener,
+  listOf,
+  opaqueId,
+  optionalId,
+  pageOf,
+  PagingQuery,
+  responses,
+  timestamp,
+  Timestamp,
+  written,
+} from '../api/fields.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { demandGlobalAdmin, demandIn, type OwnershipRegistry, roleIn } from '../api/ownership.ts'
+import { mayDo } from '../api/permissions.ts'
+import { NAME } from '../api/schema-keywords.ts'
+
+/** The parts of the registry that connections need. */
+export type ConnectionRegistry = OwnershipRegistry & NamesRegistry & Pick<Registry, 'audit'>
+
+/** Topic Filters that a list names of each connection; a Session may have a thousand of a kilobyte each. */
+const MAXIMUM_TOPIC_FILTERS = 50
+
+/** Topic Filters that one answer looks at: each may cost a look-up of its device. */
+const MAXIMUM_EXPLAINED = 2_000
+
+const Count = digits('A number, as a string of digits.')
+const Rate = Type.Number({ description: 'A second, on average over the last five to ten.' })
+
+const UnmatchedItem = Type.Object(
+  {
+    topicFilter: Type.String(),
+    code: Type.String({ description: 'Stable: see docs/errors.md.' }),
+    reason: Type.String({ description: 'The same in a sentence.' }),
+  },
+  { description: 'A Topic Filter to which nothing can come at present.', [NAME]: 'UnmatchedTopicFilter' },
+)
+
+const ConnectionItem = Type.Object(
+  {
+    id: opaqueId('Connection id.'),
+    clientID: Type.String({ description: 'Client Identifier.' }),
+    organizationID: idOrNothing('"" for a network server of the whole deployment.'),
+    organizationName: Type.String(),
+    userID: idOrNothing('"" for a network server.'),
+    userName: Type.String(),
+    serviceCredentialID: Type.String({ description: '"" for a user.' }),
+    serviceCredentialName: Type.String(),
+    tokenID: Type.String({
+      description: 'The broker-access token that the connection lives by; "" for a network server.',
+    }),
+    address: Type.String(),
+    listener: Listener,
+    protocolVersion: choice(['3.1.1', '5.0'], { description: 'Of MQTT.', [NAME]: 'ProtocolVersion' }),
+    openedAt: Timestamp,
+    keepAliveSeconds: Type.Integer({ description: '0: the client may be silent.' }),
+    topicFilters: Type.Array(Type.String(), { description: `At most ${MAXIMUM_TOPIC_FILTERS} of them.` }),
+    topicFilterCount: Type.Integer(),
+    unmatchedTopicFilters: Type.Array(UnmatchedItem, {
+      description: `Those of the first ${MAXIMUM_TOPIC_FILTERS} Topic Filters to which nothing can come at present.`,
+    }),
+    messagesIn: Count,
+    messagesOut: Count,
+    bytesIn: Count,
+    bytesOut: Count,
+    messagesInPerSecond: Rate,
+    messagesOutPerSecond: Rate,
+    bytesInPerSecond: Rate,
+    bytesOutPerSecond: Rate,
+  },
+  { description: 'Connection; "in" is what the client sent.', [NAME]: 'Connection' },
+)
+
+/** Registers the routes of live connections. */
+export function addConnectionRoutes(app: HttpApp, registry: ConnectionRegistry, views: BrokerViews): void {
+  listConnections(app, registry, views)
+  endConnection(app, registry, views)
+}
+
+const config = { credential: 'session' } as const
+const common = { tags: ['Operation'], security: SESSION_SECURITY }
+
+function listConnections(app: HttpApp, registry: ConnectionRegistry, views: BrokerViews): void {
+  app.route({
+    method: 'GET',
+    url: '/api/connections',
+    config,
+    schema: {
+      ...common,
+      operationId: 'listConnections',
+      summary: 'List live connections',
+      description:
+        'MQTT clients that are connected now, newest first. Those of an organization, for its admins; without ' +
+        'organizationID all, for global admins. `search` looks into Client Identifiers, addresses, Topic Filters and the ' +
+        'names of users and service credentials.',
+      querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
+      response: responses(listOf(ConnectionItem, 'ConnectionList')),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const organizationId = givenId(request.query.organizationID)
+      if (organizationId === undefined) demandGlobalAdmin(viewer)
+      else await demandIn(registry, viewer, organizationId, 'connection.manage')
+      const { limit, offset, search } = pageOf(request.query)
+      const isMeant = await nameMatcher(registry, search, organizationId)
+      const all = views.connections(organizationId)
+      const meant =
+        search === undefined ? all : all.filter((connection) => isMeant(connection.holder, textsOf(connection)))
+      const page = meant.slice(offset, offset + limit)
+      const nameOf = await namesOf(
+        registry,
+        page.map(({ holder }) => holder),
+      )
+      const unmatched = await unmatchedOf(page)
+      return written({ totalCount: meant.length, items: page }, (connection) =>
+        itemOf(connection, nameOf(connection.holder), unmatched.get(connection.id) ?? []),
+      )
+    },
+  })
+}
+
+function endConnection(app: HttpApp, registry: ConnectionRegistry, views: BrokerViews): void {
+  app.route({
+    method: 'DELETE',
+    url: '/api/connections/:id',
+    config,
+    schema: {
+      ...common,
+      operationId: 'endConnection',
+      summary: 'End a live connection',
+      description:
+        'For admins of its organization. MQTT 5 clients are told by Reason Code 0x98. The client may connect again: to keep ' +
+        'it away, revoke its token or credential.',
+      params: Type.Object({ id: opaqueId('Connection id.') }),
+      response: responses(Empty),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const { id } = request.params
+      const connection = views.connection(id)
+      // Whoever may not end a connection does not hear that it exists.
+      if (connection === undefined || !(await mayEnd(registry, viewer, connection))) throw objectNotFound()
+      const { holder, facts } = connection
+      if (!views.endConnection(id)) throw objectNotFound()
+      await registry.audit.record(viewer, {
+        action: 'connection.ended',
+        subject: facts.clientId,
+        organizationId: holder.organizationId ?? null,
+        detail: { userId: holder.userId, serviceCredentialId: holder.serviceCredentialId, address: facts.peer.address },
+      })
+      return {}
+    },
+  })
+}
+
+async function mayEnd(
+  registry: ConnectionRegistry,
+  viewer: Viewer,
+  { holder: { organizationId } }: LiveConnection,
+): Promise<boolean> {
+  if (viewer.isAdmin) return true
+  return organizationId !== undefined && mayDo(await roleIn(registry, viewer, organizationId), 'connection.manage')
+}
+
+function textsOf({ facts: { clientId, peer, topicFilters } }: LiveConnection): readonly string[] {
+  return [clientId, peer.address, ...topicFilters]
+}
+
+function itemOf(
+  { id, holder, facts }: LiveConnection,
+  names: HolderNames,
+  unmatchedTopicFilters: readonly UnmatchedFilter[],
+) {
+  const { topicFilters, carried, rates } = facts
+  return {
+    id,
+    clientID: facts.clientId,
+    organizationID: holder.organizationId ?? '',
+    userID: holder.userId ?? '',
+    serviceCredentialID: holder.serviceCredentialId ?? '',
+    ...names,
+    tokenID: holder.tokenId ?? '',
+    address: facts.peer.address,
+    listener: facts.peer.listener,
+    protocolVersion: facts.protocolVersion === 4 ? ('3.1.1' as const) : ('5.0' as const),
+    openedAt: timestamp(facts.openedAtMs),
+    keepAliveSeconds: facts.keepAliveSeconds,
+    topicFilters: topicFilters.slice(0, MAXIMUM_TOPIC_FILTERS),
+    topicFilterCount: topicFilters.length,
+    unmatchedTopicFilters: [...unmatchedTopicFilters],
+    messagesIn: String(carried.messagesIn),
+    messagesOut: String(carried.messagesOut),
+    bytesIn: String(carried.bytesIn),
+    bytesOut: String(carried.bytesOut),
+    ...rates,
+  }
+}
+
+/** One after the other: an answer never asks the registry for more than one device at a time. */
+async function unmatchedOf(page: readonly LiveConnection[]): Promise<ReadonlyMap<string, readonly UnmatchedFilter[]>> {
+  const found = new Map<string, readonly UnmatchedFilter[]>()
+  let left = MAXIMUM_EXPLAINED
+  for (const { id, facts } of page) {
+    if (left <= 0) break
+    const maximum = Math.min(left, MAXIMUM_TOPIC_FILTERS)
+    left -= Math.min(facts.topicFilters.length, maximum)
+    const unmatched = await facts.unmatchedFilters(maximum)
+    if (unmatched.length > 0) found.set(id, unmatched)
+  }
+  return found
+}

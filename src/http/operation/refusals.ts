@@ -1,0 +1,160 @@
+/** What the broker refused lately, for those whom it concerns. */
+import { type Static, Type } from 'typebox'
+import { viewerOf } from '../api/authenticate.ts'
+import {
+  type BrokerViews,
+  type HolderNames,
+  type KeptRefusal,
+  nameMatcher,
+  namesOf,
+  type NamesRegistry,
+  textMatcher,
+} from './broker-views.ts'
+import {
+  choice,
+  givenId,
+  idOrNothing,
+  listOf,
+  optionalId,
+  pageOf,
+  PagingQuery,
+  responses,
+  timestamp,
+  Timestamp,
+  written,
+} from '../api/fields.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { type OwnershipRegistry, roleIn } from '../api/ownership.ts'
+import { demand, mayDo } from '../api/permissions.ts'
+import { NAME } from '../api/schema-keywords.ts'
+import { RULE } from '../api/validate.ts'
+
+/** The parts of the registry that refusals need. */
+export type RefusalRegistry = OwnershipRegistry & NamesRegistry
+
+const WHAT = {
+  kind: choice(['connect', 'subscribe', 'publish', 'will', 'notice'], {
+    description: 'What was refused. notice: nothing was; events of a network server went on, and nobody can read them.',
+    [NAME]: 'RefusalKind',
+  }),
+  code: Type.String({ description: 'Stable code, see docs/errors.md.' }),
+  message: Type.String({
+    description: 'The sentence that the client was told, where the protocol has a place for it.',
+  }),
+  clientID: Type.String({ description: 'Client Identifier; "" where none was sent.' }),
+  address: Type.String({ description: '"" for a Will Message: its connection is over.' }),
+  topic: Type.String({ description: 'Topic Name or Topic Filter; "" for connect.' }),
+  at: Timestamp,
+  firstAt: Timestamp,
+  count: Type.Integer({ description: 'How often since `firstAt`: repetitions are told once.' }),
+}
+
+/** A refusal without saying whose. */
+export const RefusalOfClient = Type.Object(WHAT, {
+  description: 'Refusal, without saying whose',
+  [NAME]: 'ClientRefusal',
+})
+
+const RefusalItem = Type.Object(
+  {
+    ...WHAT,
+    organizationID: idOrNothing('"" where nobody has proved who they are, or for the whole deployment.'),
+    organizationName: Type.String(),
+    userID: idOrNothing('"" for a network server, and where nobody has proved who they are.'),
+    userName: Type.String(),
+    serviceCredentialID: Type.String(),
+    serviceCredentialName: Type.String(),
+    tokenID: Type.String({ description: 'Also of a token that has expired or was revoked, where it is one of ours.' }),
+  },
+  { description: 'Refusal', [NAME]: 'Refusal' },
+)
+
+const TokenIdQuery = Type.Optional(
+  Type.String({
+    pattern: '^[A-Za-z0-9_-]{0,64}$',
+    description: 'Only refusals to clients with this broker-access token.',
+    [RULE]: 'must be letters, digits, _ and -',
+  }),
+)
+
+/** Registers the list of refusals. */
+export function addRefusalRoutes(app: HttpApp, registry: RefusalRegistry, views: BrokerViews): void {
+  app.route({
+    method: 'GET',
+    url: '/api/refusals',
+    config: { credential: 'session' },
+    schema: {
+      tags: ['Operation'],
+      operationId: 'listRefusals',
+      summary: 'List what the broker refused',
+      description:
+        'The newest refusals since the service started, some 200 of each organization: of connections, subscriptions, ' +
+        'messages and Will Messages. Those of an organization, for its admins; other members see their own. Without ' +
+        'organizationID one’s own, and for global admins all, of clients too that did not prove who they are. `search` looks ' +
+        'into codes, sentences, Client Identifiers, addresses, topics and names.',
+      security: SESSION_SECURITY,
+      querystring: Type.Object({
+        ...PagingQuery,
+        organizationID: optionalId('Organization id.'),
+        tokenID: TokenIdQuery,
+      }),
+      response: responses(listOf(RefusalItem, 'RefusalList')),
+    },
+    handler: async (request) => {
+      const viewer = viewerOf(request)
+      const organizationId = givenId(request.query.organizationID)
+      const { limit, offset, search } = pageOf(request.query)
+      const tokenId = request.query.tokenID ?? ''
+      let seesAll = viewer.isAdmin
+      if (organizationId !== undefined) {
+        const role = await roleIn(registry, viewer, organizationId)
+        demand(role, 'brokerToken.issue')
+        seesAll = mayDo(role, 'refusal.read')
+      }
+      const isMeant = seesAll ? await nameMatcher(registry, search, organizationId) : textMatcher(search)
+      const seen = views.refusals({ organizationId, userId: seesAll ? undefined : viewer.userId })
+      const meant = seen.filter(
+        (refusal) =>
+          (tokenId === '' || refusal.holder.tokenId === tokenId) && isMeant(refusal.holder, textsOf(refusal)),
+      )
+      const page = meant.slice(offset, offset + limit)
+      const nameOf = await namesOf(
+        registry,
+        page.map(({ holder }) => holder),
+      )
+      return written({ totalCount: meant.length, items: page }, (refusal) => itemOf(refusal, nameOf(refusal.holder)))
+    },
+  })
+}
+
+/** A refusal as it is written, without saying whose. */
+export function refusalOfClient(refusal: KeptRefusal): Static<typeof RefusalOfClient> {
+  return {
+    kind: refusal.kind,
+    code: refusal.code,
+    message: refusal.reason,
+    clientID: refusal.clientId ?? '',
+    address: refusal.address,
+    topic: refusal.topic ?? '',
+    at: timestamp(refusal.atMs),
+    firstAt: timestamp(refusal.firstAtMs),
+    count: refusal.count,
+  }
+}
+
+function textsOf({ kind, code, reason, clientId = '', address, topic = '' }: KeptRefusal): readonly string[] {
+  return [kind, code, reason, clientId, address, topic]
+}
+
+function itemOf(refusal: KeptRefusal, names: HolderNames) {
+  const { holder } = refusal
+  return {
+    ...refusalOfClient(refusal),
+    organizationID: holder.organizationId ?? '',
+    userID: holder.userId ?? '',
+    serviceCredentialID: holder.serviceCredentialId ?? '',
+    ...names,
+    tokenID: holder.tokenId ?? '',
+  }
+}

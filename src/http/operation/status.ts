@@ -1,0 +1,161 @@
+/** How the service is, at a glance: for everybody whether it is well, for global admins the numbers behind it. */
+import { Type } from 'typebox'
+import { viewerOf } from '../api/authenticate.ts'
+import { choice, digits, responses, timestamp, Timestamp, TimestampOrNull } from '../api/fields.ts'
+import type { HttpApp } from '../api/http-app.ts'
+import { SESSION_SECURITY } from '../api/openapi.ts'
+import { NAME } from '../api/schema-keywords.ts'
+
+/** One thing that the service needs. */
+export interface PartHealth {
+  readonly name: 'broker' | 'messages' | 'registry' | 'disk'
+  readonly isWell: boolean
+  /** A sentence for people; empty when all is well. */
+  readonly reason: string
+}
+
+/** What was carried a second, on average over some seconds before a moment. */
+export interface LoadSample {
+  readonly atMs: number
+  /** What clients sent. */
+  readonly messagesInPerSecond: number
+  readonly messagesOutPerSecond: number
+  readonly bytesInPerSecond: number
+  readonly bytesOutPerSecond: number
+  readonly connections: number
+  /** How late the event loop was at most: while it is late, nobody is served. */
+  readonly eventLoopDelayMs: number
+}
+
+/** The numbers of the running service. */
+export interface ServiceNumbers {
+  readonly connections: number
+  /** Awake and asleep. */
+  readonly sessions: number
+  readonly subscriptions: number
+  readonly stored: { readonly messages: number; readonly bytes: number; readonly oldestAtMs: number | undefined }
+  /** How long and how much is stored; undefined where messages live as long as the process. */
+  readonly retention: { readonly days: number; readonly bytes: number } | undefined
+  /** Of the volume of the data directory; undefined where the system does not tell. */
+  readonly disk: { readonly freeBytes: number; readonly totalBytes: number } | undefined
+  readonly memoryBytes: number
+  /** Oldest first, for some minutes. */
+  readonly load: readonly LoadSample[]
+}
+
+/** What the service knows of itself. */
+export interface ServiceStatus {
+  readonly version: string
+  readonly startedAtMs: number
+  uptimeMs(): number
+  health(): Promise<readonly PartHealth[]>
+  numbers(): Promise<ServiceNumbers>
+}
+
+const Size = digits('A number, as a string of digits.')
+
+const Load = Type.Object(
+  {
+    at: Timestamp,
+    messagesInPerSecond: Type.Number({ description: 'What clients sent.' }),
+    messagesOutPerSecond: Type.Number(),
+    bytesInPerSecond: Type.Number(),
+    bytesOutPerSecond: Type.Number(),
+    connections: Type.Integer(),
+    eventLoopDelayMs: Type.Number({ description: 'How late the event loop was at most.' }),
+  },
+  { description: 'Of the seconds before', [NAME]: 'LoadSample' },
+)
+
+const Numbers = Type.Object(
+  {
+    parts: Type.Array(
+      Type.Object(
+        {
+          name: choice(['broker', 'messages', 'registry', 'disk'], { [NAME]: 'ServicePart' }),
+          isWell: Type.Boolean(),
+          reason: Type.String(),
+        },
+        { description: 'How one part of the service is', [NAME]: 'PartHealth' },
+      ),
+    ),
+    connections: Type.Integer(),
+    sessions: Type.Integer({ description: 'Awake and asleep.' }),
+    subscriptions: Type.Integer(),
+    storedMessages: Size,
+    storedBytes: Size,
+    oldestStoredAt: TimestampOrNull,
+    retentionDays: Type.Union([Type.Number(), Type.Null()], {
+      description: 'null where messages live as long as the process.',
+    }),
+    retentionBytes: Type.Union([Size, Type.Null()]),
+    diskFreeBytes: Type.Union([Size, Type.Null()]),
+    diskTotalBytes: Type.Union([Size, Type.Null()]),
+    memoryBytes: Size,
+    load: Type.Array(Load, { description: 'The last minutes, oldest first.' }),
+  },
+  { description: 'For global admins', [NAME]: 'ServiceNumbers' },
+)
+
+const Status = Type.Object(
+  {
+    isWell: Type.Boolean(),
+    version: Type.String(),
+    startedAt: Timestamp,
+    uptimeSeconds: Type.Integer(),
+    numbers: Type.Union([Numbers, Type.Null()], { description: 'null for others than global admins.' }),
+  },
+  { description: 'Status', [NAME]: 'Status' },
+)
+
+/** Registers the status. */
+export function addStatusRoute(app: HttpApp, status: ServiceStatus): void {
+  app.route({
+    method: 'GET',
+    url: '/api/status',
+    config: { credential: 'session' },
+    schema: {
+      tags: ['Operation'],
+      operationId: 'getStatus',
+      summary: 'How is the service',
+      description:
+        'Whether it is well, its version and since when it runs; for global admins also the health of each part, throughput, ' +
+        'what is stored, and how busy it is.',
+      security: SESSION_SECURITY,
+      response: responses(Status),
+    },
+    handler: async (request) => {
+      const parts = await status.health()
+      return {
+        isWell: parts.every(({ isWell }) => isWell),
+        version: status.version,
+        startedAt: timestamp(status.startedAtMs),
+        uptimeSeconds: Math.floor(status.uptimeMs() / 1000),
+        numbers: viewerOf(request).isAdmin ? numbersOf(parts, await status.numbers()) : null,
+      }
+    },
+  })
+}
+
+function numbersOf(parts: readonly PartHealth[], numbers: ServiceNumbers) {
+  const { connections, sessions, subscriptions, stored, retention, disk, memoryBytes, load } = numbers
+  return {
+    parts: parts.map(({ name, isWell, reason }) => ({ name, isWell, reason })),
+    connections,
+    sessions,
+    subscriptions,
+    storedMessages: String(stored.messages),
+    storedBytes: String(stored.bytes),
+    oldestStoredAt: stored.oldestAtMs === undefined ? null : timestamp(stored.oldestAtMs),
+    retentionDays: retention?.days ?? null,
+    retentionBytes: textOrNull(retention?.bytes),
+    diskFreeBytes: textOrNull(disk?.freeBytes),
+    diskTotalBytes: textOrNull(disk?.totalBytes),
+    memoryBytes: String(memoryBytes),
+    load: load.map(({ atMs, ...sample }) => Object.assign(sample, { at: timestamp(atMs) })),
+  }
+}
+
+function textOrNull(value: number | undefined): string | null {
+  return value === undefined ? null : String(value)
+}
