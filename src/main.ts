@@ -1,6 +1,6 @@
 /** The program's entry: runs the command line and leaves with its exit code. */
 import { run } from './cli/program.ts'
-import { processTerminal } from './cli/terminal.ts'
+import { processTerminal } from './cli/terminal/terminal.ts'
 
 /** Time for what is still on its way to standard output and to the log. */
 const LINGER_MS = 1_500

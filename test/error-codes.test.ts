@@ -35,7 +35,7 @@ const MQTT: readonly Refusing[] = [
   { files: 'src/access/policy.ts', name: 'refuse', argument: 1 },
   { files: 'src/lorawan/commands/command-consumer.ts', name: 'refusal', argument: 1 },
   { files: 'src/lorawan/commands/commands.ts', name: 'refused', argument: 2 },
-  { files: 'src/cli/bare-broker-policy.ts', name: 'refuse', argument: 1 },
+  { files: 'src/cli/bare-broker/bare-broker-policy.ts', name: 'refuse', argument: 1 },
 ]
 
 /** What templates stand for. */

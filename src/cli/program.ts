@@ -1,24 +1,24 @@
 /** The command line: which commands there are. What a command needs is loaded when it runs, so that each starts fast. */
 import { Command, CommanderError } from 'commander'
 import { version } from '../version.ts'
-import { ApiRefusal } from './api-client.ts'
-import { addApplicationCommands } from './application-commands.ts'
-import { addAuditCommands } from './audit-commands.ts'
-import { addCodecCommands } from './codec-commands.ts'
-import { CommandFailure } from './command-failure.ts'
-import { addDataCommands } from './data-commands.ts'
-import { addDeviceCommands } from './device-commands.ts'
-import { addHealthCommand } from './health-command.ts'
-import { addImportCommand } from './import-command.ts'
-import { addKeyCommands } from './key-commands.ts'
-import { addMetricsTokenCommands } from './metrics-token-commands.ts'
-import { addNetworkServerCommands } from './network-server-commands.ts'
-import { addOrganizationCommands } from './organization-commands.ts'
-import { addServiceCredentialCommands } from './service-credential-commands.ts'
-import { addSettingsCommand } from './settings-command.ts'
-import type { Terminal } from './terminal.ts'
-import { addTokenCommands } from './token-commands.ts'
-import { addUserCommands } from './user-commands.ts'
+import { ApiRefusal } from './api/api-client.ts'
+import { addApplicationCommands } from './commands/application-commands.ts'
+import { addAuditCommands } from './commands/audit-commands.ts'
+import { addCodecCommands } from './commands/codec-commands.ts'
+import { CommandFailure } from './terminal/command-failure.ts'
+import { addDataCommands } from './commands/data-commands.ts'
+import { addDeviceCommands } from './commands/device-commands.ts'
+import { addHealthCommand } from './commands/health-command.ts'
+import { addImportCommand } from './commands/import-command.ts'
+import { addKeyCommands } from './commands/key-commands.ts'
+import { addMetricsTokenCommands } from './commands/metrics-token-commands.ts'
+import { addNetworkServerCommands } from './commands/network-server-commands.ts'
+import { addOrganizationCommands } from './commands/organization-commands.ts'
+import { addServiceCredentialCommands } from './commands/service-credential-commands.ts'
+import { addSettingsCommand } from './commands/settings-command.ts'
+import type { Terminal } from './terminal/terminal.ts'
+import { addTokenCommands } from './commands/token-commands.ts'
+import { addUserCommands } from './commands/user-commands.ts'
 
 /** Runs the command that `args` name (without program and script) and answers the exit code. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -110,21 +110,21 @@ function addServiceCommands(program: Command, terminal: Terminal, exit: { code: 
     .description('run the service; SIGINT and SIGTERM stop it')
     .addHelpText('after', '\nA second signal ends it at once. Settings: see `fieldgate settings --help`.')
     .action(async () => {
-      const { serve } = await import('./serve.ts')
+      const { serve } = await import('./serve/serve.ts')
       exit.code = await serve(terminal)
     })
   program
     .command('demo')
     .description('run the service with a demonstration deployment and simulated devices, on this machine alone')
     .action(async () => {
-      const { demo } = await import('./demo.ts')
+      const { demo } = await import('./demo/demo.ts')
       exit.code = await demo(terminal)
     })
   program
     .command('init')
     .description('make the data directory, its certificate authority and the first admin, and stop')
     .action(async () => {
-      const { init } = await import('./init.ts')
+      const { init } = await import('./serve/init.ts')
       await init(terminal)
     })
 }
@@ -135,6 +135,6 @@ async function addBareBrokerCommand(program: Command, args: readonly string[]): 
     program.command('bare-broker').description('run the MQTT broker core alone, for conformance suites and comparisons')
     return
   }
-  const { bareBrokerCommand } = await import('./bare-broker.ts')
+  const { bareBrokerCommand } = await import('./bare-broker/bare-broker.ts')
   program.addCommand(bareBrokerCommand().copyInheritedSettings(program))
 }

@@ -1,0 +1,42 @@
+import type { Settings } from '../../config.ts'
+import { createHttpServer } from '../../http/server.ts'
+import { systemClock } from '../../identity/store/clock.ts'
+import type { Registry } from '../../identity/registry.ts'
+import { createLog } from '../../log.ts'
+import { createNetworkServerSetups } from '../../network-server-setups.ts'
+import type { Carrier } from './api-client.ts'
+
+/** Carries requests to the routes in this process, where no service runs: nothing listens, and no connection is live. */
+export async function createInProcessCarrier(registry: Registry, settings: Settings, jwt: string): Promise<Carrier> {
+  const server = await createHttpServer({
+    registry,
+    clock: systemClock,
+    log: createLog({ level: 'error', format: 'text' }),
+    settings: {
+      baseUrl: `https://${settings.publicHost}:${settings.httpsPort}`,
+      brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
+      brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
+    },
+    networkServers: createNetworkServerSetups({ registry, ofFile: [], running: undefined }),
+    deployment: {
+      mqtts: () => ({ host: settings.publicHost, port: settings.mqttsPort }),
+      certificateAuthority: undefined,
+    },
+  })
+  return {
+    send: async (method, path, body) => {
+      const answer = await server.inject({
+        method,
+        url: path,
+        headers: {
+          accept: 'application/json',
+          'grpc-metadata-authorization': `Bearer ${jwt}`,
+          ...(body === undefined ? {} : { 'content-type': body.type }),
+        },
+        ...(body === undefined ? {} : { payload: body.content }),
+      })
+      return { status: answer.statusCode, body: answer.body }
+    },
+    close: () => server.close(),
+  }
+}

@@ -1,0 +1,98 @@
+/** Finds the way to a deployment: through the service that runs on its data directory, or by taking that directory itself. */
+import type { Settings } from '../../config.ts'
+import { registryFileIn } from '../../data-directory.ts'
+import { systemClock } from '../../identity/store/clock.ts'
+import { openRegistry } from '../../identity/registry.ts'
+import type { Registry } from '../../identity/registry.ts'
+import type { User } from '../../identity/people/users.ts'
+import { createApiClient } from './api-client.ts'
+import type { ApiClient } from './api-client.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+import { reachDeployment } from './reach-deployment.ts'
+import type { ServiceAddress } from './reach-deployment.ts'
+import { createRemoteCarrier } from './remote-carrier.ts'
+import type { AuthorizedService } from './remote-carrier.ts'
+
+/**
+ * A client with the session of `userName`, or of the first global admin. Whoever can read the data directory may do this: the
+ * session is signed with the registry's own key. Throws CommandFailure when the directory is missing, unusable or busy.
+ */
+export async function openApiClient(
+  settings: Settings,
+  options: { readonly purpose: string; readonly userName?: string | undefined },
+): Promise<ApiClient> {
+  const reached = await reachDeployment(settings, options.purpose)
+  return reached.kind === 'alone'
+    ? openAlone(settings, options.userName, () => reached.dataDirectory.release())
+    : openRunning(settings, options.userName, reached.service)
+}
+
+async function openRunning(
+  settings: Settings,
+  userName: string | undefined,
+  service: ServiceAddress,
+): Promise<ApiClient> {
+  return createApiClient(await createRemoteCarrier(await authorize(settings, service, userName)))
+}
+
+/** The running service with a session of `userName`, or of the first global admin. Throws CommandFailure when there is none. */
+export async function authorize(
+  settings: Settings,
+  service: ServiceAddress,
+  userName: string | undefined,
+): Promise<AuthorizedService> {
+  const registry = await openRegistryOf(settings)
+  try {
+    return { ...service, jwt: await sessionOf(registry, userName) }
+  } finally {
+    await registry.close()
+  }
+}
+
+async function openAlone(
+  settings: Settings,
+  userName: string | undefined,
+  release: () => Promise<void>,
+): Promise<ApiClient> {
+  const opened: (() => Promise<void>)[] = [release]
+  const closeAll = async () => {
+    for (const close of opened.toReversed()) await close()
+  }
+  try {
+    const registry = await openRegistryOf(settings)
+    opened.push(() => registry.close())
+    // Loaded only where no service runs: the HTTP server is most of the program.
+    const { createInProcessCarrier } = await import('./in-process-carrier.ts')
+    const carrier = await createInProcessCarrier(registry, settings, await sessionOf(registry, userName))
+    opened.push(() => carrier.close())
+    return createApiClient({ send: (...request) => carrier.send(...request), close: closeAll })
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+function openRegistryOf(settings: Settings): Promise<Registry> {
+  const file = registryFileIn(settings.dataDirectory)
+  return openRegistry({ file, clock: systemClock, sessionTtlSeconds: settings.sessionTtlSeconds })
+}
+
+async function sessionOf(registry: Registry, userName: string | undefined): Promise<string> {
+  const user = userName === undefined ? await firstAdmin(registry) : await registry.users.getByEmail(userName)
+  if (user === undefined) {
+    throw new CommandFailure(
+      userName === undefined ? 'There is no active admin yet. Run `fieldgate init`.' : `There is no user ${userName}.`,
+    )
+  }
+  return registry.tokens.issueOperatorSession(user)
+}
+
+/** Deployments have few users before their first admin; a thousand a page, and no more pages than there are users. */
+async function firstAdmin(registry: Registry): Promise<User | undefined> {
+  const limit = 1000
+  for (let offset = 0; ; offset += limit) {
+    const { items } = await registry.users.list({ limit, offset })
+    const admin = items.find(({ isAdmin, isActive }) => isAdmin && isActive)
+    if (admin !== undefined || items.length < limit) return admin
+  }
+}

@@ -1,0 +1,44 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Settings } from '../../config.ts'
+import { openDataDirectory } from '../../data-directory.ts'
+import type { DataDirectory } from '../../data-directory.ts'
+import { systemClock } from '../../identity/store/clock.ts'
+import { version } from '../../version.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+
+/** How long a command waits for a service that is starting, or for another command, to be done. */
+const PATIENCE_MS = 15_000
+const LOOK_AGAIN_MS = 250
+
+/** Where a service of this machine answers. */
+export interface ServiceAddress {
+  /** `https://127.0.0.1:8443`. */
+  readonly httpsAddress: string
+  /** The file with the very certificate that it serves there: the one to trust. */
+  readonly certFile: string
+}
+
+/** The way to a deployment: its data directory, which is this process's until it is released, or the service that has it. */
+export type Reached =
+  | { readonly kind: 'alone'; readonly dataDirectory: DataDirectory }
+  | { readonly kind: 'running'; readonly service: ServiceAddress }
+
+/** Finds the way. Throws CommandFailure when the directory is missing, unusable or busy, or the service of another version. */
+export async function reachDeployment(settings: Settings, purpose: string): Promise<Reached> {
+  for (let waitedMs = 0; ; waitedMs += LOOK_AGAIN_MS) {
+    const opened = await openDataDirectory(settings.dataDirectory, { purpose, clock: systemClock, mustExist: true })
+    if (opened.ok) return { kind: 'alone', dataDirectory: opened.dataDirectory }
+    if (opened.code !== 'in_use') throw new CommandFailure(opened.message)
+    const { holder } = opened
+    if (holder?.httpsAddress !== undefined) {
+      if (holder.version !== version) {
+        const message = `The running service is Fieldgate ${holder.version}, this command is ${version}. Restart the service first.`
+        throw new CommandFailure(message)
+      }
+      const { httpsAddress, certFile = '' } = holder
+      return { kind: 'running', service: { httpsAddress, certFile } }
+    }
+    if (waitedMs >= PATIENCE_MS) throw new CommandFailure(opened.message)
+    await wait(LOOK_AGAIN_MS)
+  }
+}

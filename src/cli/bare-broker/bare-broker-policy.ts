@@ -1,0 +1,71 @@
+/** The policy of the core alone: one tenant, every topic allowed but the ones denied, one optional user name and password. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { ALLOWED } from '../../broker/policy.ts'
+import type { Admission, Credentials, Decision, Permit, Policy, Refusal } from '../../broker/policy.ts'
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import { covers } from '../../mqtt/topic-filter.ts'
+
+export interface BarePolicyOptions {
+  /** When set, everybody must bring exactly these. */
+  readonly user: string | undefined
+  readonly password: string | undefined
+  /** Topic Filters that nobody may subscribe to, nor to anything that they cover. */
+  readonly denySubscribe: readonly string[]
+}
+
+export class BarePolicy implements Policy {
+  readonly authenticationMethod = undefined
+  readonly #options: BarePolicyOptions
+  readonly #permit: Permit
+
+  constructor(options: BarePolicyOptions) {
+    this.#options = options
+    this.#permit = {
+      tenant: '',
+      identity: '',
+      ground: '',
+      expiresAtMs: undefined,
+      maximumMessagesPerSecond: Infinity,
+      mayPublish: () => ALLOWED,
+      maySubscribe: (topicFilter) => this.#maySubscribe(topicFilter),
+      mayReceive: undefined,
+      watch: () => () => {},
+    }
+  }
+
+  async authenticate({ userName, password, authenticationMethod }: Credentials): Promise<Admission> {
+    if (authenticationMethod !== undefined) {
+      return refuse(
+        ReasonCodes.badAuthenticationMethod,
+        'authentication_method',
+        'no Authentication Method is supported',
+      )
+    }
+    const { user, password: expected } = this.#options
+    const matches = user === undefined || (isSame(userName ?? '', user) && isSame(password ?? '', expected ?? ''))
+    if (!matches) return refuse(ReasonCodes.badUserNameOrPassword, 'bad_credentials', 'wrong user name or password')
+    return { allowed: true, permit: this.#permit }
+  }
+
+  async permitOn(): Promise<Permit> {
+    return this.#permit
+  }
+
+  async reauthenticate(): Promise<Admission> {
+    return refuse(ReasonCodes.badAuthenticationMethod, 'authentication_method', 'no Authentication Method is supported')
+  }
+
+  #maySubscribe(topicFilter: string): Decision {
+    const isDenied = this.#options.denySubscribe.some((denied) => covers(denied, topicFilter))
+    return isDenied ? refuse(ReasonCodes.notAuthorized, 'denied', 'denied by --deny-subscribe') : ALLOWED
+  }
+}
+
+/** Compares digests, so that neither length nor content shows in the time taken. */
+function isSame(given: string | Buffer, expected: string): boolean {
+  return timingSafeEqual(createHash('sha256').update(given).digest(), createHash('sha256').update(expected).digest())
+}
+
+function refuse(reasonCode: number, code: string, reason: string): Refusal {
+  return { allowed: false, reasonCode, reason, code, untold: 'close' }
+}

@@ -1,0 +1,74 @@
+import { checkDataDirectory } from '../../check-data-directory.ts'
+import type { DataDirectoryReport } from '../../check-data-directory.ts'
+import type { LogReport } from '../../engine/opening/check-log.ts'
+import { openDataDirectory } from '../../data-directory.ts'
+import { systemClock } from '../../identity/store/clock.ts'
+import { showJson } from './administration.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+import { counted } from '../terminal/counted.ts'
+import { formatBytes } from '../terminal/progress.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+/** Something is damaged, and nothing is lost by it. */
+const DAMAGED = 1
+const LOST = 2
+
+/** `fieldgate check`: says what is in a data directory, and what is wrong with it. Answers the exit code. Throws CommandFailure. */
+export async function checkData(terminal: Terminal, directory: string, isJson: boolean): Promise<number> {
+  const opened = await openDataDirectory(directory, { purpose: 'check', clock: systemClock, mustExist: true })
+  if (!opened.ok) throw new CommandFailure(opened.message)
+  try {
+    const report = await checkDataDirectory(directory)
+    if (isJson) {
+      showJson(terminal, forPrograms(report))
+      return exitCodeOf(report)
+    }
+    terminal.out(describe(report))
+    for (const problem of report.problems) terminal.error(`${problem}\n`)
+    if (report.problems.length === 0) return exitCodeOf(report)
+    const advice = report.isLossy
+      ? 'What is whole is served; to have the rest, restore a backup into a new directory.'
+      : 'Nothing is lost by it: the next start makes it again out of what is whole.'
+    terminal.error(`fieldgate: ${directory} is damaged. ${advice}\n`)
+    return exitCodeOf(report)
+  } finally {
+    await opened.dataDirectory.release()
+  }
+}
+
+function exitCodeOf({ problems, isLossy }: DataDirectoryReport): number {
+  if (problems.length === 0) return 0
+  return isLossy ? LOST : DAMAGED
+}
+
+/** The counts and the sentences; a damage has its sentence in `problems`. */
+function forPrograms({ registry, log, problems, isLossy }: DataDirectoryReport): unknown {
+  const { organizations, users, devices } = registry
+  const { damages: _, problems: __, ...messages } = log ?? { damages: [], problems: [] }
+  return { registry: { organizations, users, devices }, messages: log && messages, problems, isLossy }
+}
+
+function describe({ registry, log, problems }: DataDirectoryReport): string {
+  const { organizations, users, devices } = registry
+  const lines = [
+    `registry  ${counted(organizations, 'organization')}, ${counted(users, 'user')}, ${counted(devices, 'device')}`,
+  ]
+  if (log !== undefined) {
+    const { messages, segments, bytes, stateKeys, tornBytes, keptAside } = log
+    lines.push(`messages  ${messages} in ${counted(segments, 'segment')}, ${formatBytes(bytes)}`)
+    lines.push(`state     ${counted(stateKeys, 'key')} of the state`)
+    if (tornBytes > 0) {
+      lines.push(`          ${tornBytes} bytes at the end were not written completely; nothing of it was acknowledged`)
+    }
+    if (keptAside > 0) lines.push(`          ${keptAside} files with damaged bytes were kept in messages/damaged/`)
+    if (log.damages.length > 0) lines.push(`damaged   ${formatBytes(log.damagedBytes)} of them; ${lossOf(log)}`)
+  }
+  lines.push(problems.length === 0 ? 'all is well' : counted(problems.length, 'problem'))
+  return `${lines.join('\n')}\n`
+}
+
+function lossOf({ lostMessages, furtherAtMost }: LogReport): string {
+  if (lostMessages + furtherAtMost === 0) return 'no message is lost'
+  const further = furtherAtMost === 0 ? '' : `, and ${furtherAtMost} more at most`
+  return `messages that are lost: ${lostMessages}${further}`
+}

@@ -1,0 +1,148 @@
+import type { Command } from 'commander'
+import {
+  column,
+  given,
+  listQuery,
+  showCreated,
+  showFields,
+  showList,
+  withClient,
+  withListOptions,
+} from './administration.ts'
+import type { ListOptions } from './administration.ts'
+import { listPage } from '../api/api-client.ts'
+import type { ApiClient, JsonObject } from '../api/api-client.ts'
+import { addDeviceQueueCommand } from './device-queue-command.ts'
+import { namesOf } from './names.ts'
+import { pair } from '../terminal/name-value-pair.ts'
+import { applicationIdOf, organizationIdOf } from './references.ts'
+import { withRemoval } from './removal.ts'
+import type { Removal } from './removal.ts'
+import { cellText } from '../terminal/table.ts'
+import type { Column } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+interface DeviceOptions {
+  readonly name?: string
+  readonly application?: string
+  readonly organization?: string
+  readonly description?: string
+  readonly profile?: string
+  readonly tag?: Readonly<Record<string, string>>
+  readonly variable?: Readonly<Record<string, string>>
+  readonly disabled?: boolean
+  readonly json?: true
+}
+
+/** `fieldgate device ...`: the devices. */
+export function addDeviceCommands(program: Command, terminal: Terminal): void {
+  const device = program.command('device').description('create, change and list devices')
+  device.addHelpText(
+    'afterAll',
+    `
+A device is named by its DevEUI: 16 hexadecimal digits. Many at once: \`fieldgate import\`.
+
+Examples:
+  fieldgate device create 0101010101010101 --application water-network --name meter-1 --tag street=north
+  fieldgate device list --application water-network --search meter
+  fieldgate device queue 0101010101010101
+  fieldgate device update 0101010101010101 --disabled
+  fieldgate device delete 0101010101010101`,
+  )
+  addCreateAndUpdate(device, terminal)
+
+  withListOptions(
+    device
+      .command('list')
+      .description('list devices')
+      .option('--application <application>', 'only those of this application')
+      .option('--organization <organization>', 'only those of this organization'),
+  ).action(async (options: ListOptions & DeviceOptions, command: Command) => {
+    const { application, organization } = options
+    const { list, applicationName } = await withClient(terminal, command, async (client) => {
+      const applicationID = application === undefined ? undefined : await applicationIdOf(client, application)
+      const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
+      return {
+        list: await listPage(client, '/api/devices', { ...listQuery(options), applicationID, organizationID }),
+        applicationName: await namesOf(client, 'applications'),
+      }
+    })
+    const place: Column<JsonObject> = { title: 'APPLICATION', cell: (row) => applicationName(row['applicationID']) }
+    const columns = [column('DEVEUI', 'devEUI'), column('NAME', 'name'), place]
+    showList(terminal, list, options, [...columns, column('DISABLED', 'isDisabled'), column('LAST SEEN', 'lastSeenAt')])
+  })
+
+  device
+    .command('get')
+    .description('show a device')
+    .argument('<devEui>')
+    .option('--json', 'print the JSON of the API, for programs')
+    .action(async (devEui: string, options: DeviceOptions, command: Command) => {
+      const found = await withClient(terminal, command, (client) => client.request('GET', pathOf(devEui)))
+      showFields(terminal, found, options.json)
+    })
+
+  addDeviceQueueCommand(device, terminal)
+
+  withRemoval(
+    device.command('delete').description('delete a device; it sends and gets nothing more').argument('<devEui>'),
+    terminal,
+    'delete',
+    findRemoval,
+  )
+}
+
+async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
+  const path = pathOf(reference)
+  const found = (await client.request('GET', path))['device'] as { readonly devEUI: string; readonly name: string }
+  const { devEUI, name } = found
+  return { path, what: `the device ${devEUI} (${cellText(name)})`, json: { devEUI, name } }
+}
+
+function addCreateAndUpdate(device: Command, terminal: Terminal): void {
+  withFieldOptions(device.command('create').description('create a device').argument('<devEui>'))
+    .requiredOption('--application <application>')
+    .option('--json', 'print the JSON of the API, for programs')
+    .action(async (devEUI: string, options: DeviceOptions, command: Command) => {
+      const created = await withClient(terminal, command, async (client) => {
+        const applicationID = await applicationIdOf(client, options.application ?? '')
+        return client.request('POST', '/api/devices', { device: { devEUI, applicationID, ...changesOf(options) } })
+      })
+      showCreated(terminal, created, `device ${devEUI}`, options.json)
+    })
+
+  withFieldOptions(
+    device
+      .command('update')
+      .description('change a device; fields that are not given stay as they are')
+      .argument('<devEui>'),
+  )
+    .option('--no-disabled', 'take its events and commands')
+    .option('--application <application>', 'move it to another application of its organization')
+    .action(async (devEui: string, options: DeviceOptions, command: Command) => {
+      await withClient(terminal, command, async (client) => {
+        const { application } = options
+        const applicationID = application === undefined ? undefined : await applicationIdOf(client, application)
+        return client.request('PUT', pathOf(devEui), { device: { ...given({ applicationID }), ...changesOf(options) } })
+      })
+      terminal.out(`Changed the device ${devEui}.\n`)
+    })
+}
+
+function changesOf({ name, description, profile, tag, variable, disabled }: DeviceOptions) {
+  return given({ name, description, deviceProfileName: profile, tags: tag, variables: variable, isDisabled: disabled })
+}
+
+function pathOf(devEui: string): string {
+  return `/api/devices/${encodeURIComponent(devEui)}`
+}
+
+function withFieldOptions(command: Command): Command {
+  return command
+    .option('--name <text>')
+    .option('--description <text>')
+    .option('--profile <text>', 'name of the device profile')
+    .option('--tag <name=value>', 'a label that goes out with every event; may be repeated', pair)
+    .option('--variable <name=value>', 'a value for the codec; may be repeated', pair)
+    .option('--disabled', 'refuse its events and commands')
+}

@@ -1,0 +1,36 @@
+import type { Command } from 'commander'
+import { CommandFailure } from '../terminal/command-failure.ts'
+import { readSettings } from '../serve/read-settings.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+const PATH = '/api/internal/health'
+
+/** `fieldgate health`: the question of a supervisor. Its exit code is the answer. */
+export function addHealthCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('health')
+    .description('tell whether the service of this machine is ready: exit code 0, or 1 and the reason')
+    .addHelpText(
+      'after',
+      '\nFor health checks of containers and scripts. It asks the service that runs on FIELDGATE_DATA_DIR.',
+    )
+    .action(async () => {
+      const { settings } = readSettings(terminal)
+      const { readIntroduction } = await import('../../data-directory.ts')
+      const holder = await readIntroduction(settings.dataDirectory)
+      if (holder === undefined) throw new CommandFailure(`No service runs on ${settings.dataDirectory}.`)
+      const { httpsAddress, certFile } = holder
+      if (httpsAddress === undefined || certFile === undefined) {
+        throw new CommandFailure(`The service on ${settings.dataDirectory} is not ready: it is starting.`)
+      }
+      const { createRemoteCarrier } = await import('../api/remote-carrier.ts')
+      const { createApiClient } = await import('../api/api-client.ts')
+      const client = createApiClient(await createRemoteCarrier({ httpsAddress, certFile }))
+      try {
+        await client.request('GET', PATH)
+      } finally {
+        await client.close()
+      }
+      terminal.out('ready\n')
+    })
+}

@@ -1,0 +1,176 @@
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { Option } from 'commander'
+import type { Command } from 'commander'
+import { showJson, withClient } from './administration.ts'
+import { pathWith } from '../api/api-client.ts'
+import type { ApiClient, JsonObject } from '../api/api-client.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+import { counted } from '../terminal/counted.ts'
+import { fileFailure } from '../terminal/file-failure.ts'
+import type { ImportFormat, ImportPart } from './import-parts.ts'
+import { applicationIdOf } from './references.ts'
+import { cellText } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+interface ImportOptions {
+  readonly application?: string
+  readonly format?: ImportFormat
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+/** What became of the rows of a file. */
+interface Outcome {
+  rows: number
+  created: number
+  refused: number
+  /** Columns that no device has. */
+  readonly unknownColumns: Set<string>
+  /** Rows that the service named; beyond a thousand a part it only counts. */
+  readonly errors: JsonObject[]
+}
+
+/** Refused rows that are kept for programs. */
+const MAXIMUM_KEPT_ERRORS = 1000
+/** Of a file; JSON lines may have others in each row. */
+const MAXIMUM_UNKNOWN_COLUMNS = 100
+/** So that a DevEUI that stands in the file twice is told by its line; some 100 MB. Beyond it is told as a device that exists. */
+const MAXIMUM_REMEMBERED_DEV_EUIS = 1_000_000
+/** Of these for people; the rest is counted, for a wrong file would fill the screen. */
+const MAXIMUM_SHOWN_ERRORS = 50
+
+/** `fieldgate import <file>`: many devices at once. */
+export function addImportCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('import')
+    .description('create devices from a file: CSV with a header line, or JSON lines')
+    .argument('<file>', '"-" for standard input')
+    .option('--application <application>', 'the application of rows that do not name one')
+    .addOption(new Option('--format <format>', 'when the file’s name does not end in it').choices(['csv', 'jsonl']))
+    .option('--dry-run', 'show what would happen; change nothing')
+    .option('--json', 'print the counts and the refused rows as JSON')
+    .addHelpText(
+      'after',
+      `
+Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and any number of
+tag:<name> and variable:<name>; in JSON lines tags and variables are objects. Others are named and not imported. A table may
+be separated by commas, semicolons or tabs, and a DevEUI have - or : between its digits. Each row is created or refused by itself;
+refused rows are listed with their line, and the exit code is 1.
+
+Examples:
+  fieldgate import meters.csv --application water-network --dry-run
+  fieldgate import meters.csv --application water-network
+  generate-devices | fieldgate import - --format jsonl`,
+    )
+    .action(async (file: string, options: ImportOptions, command: Command) => {
+      const format = options.format ?? formatOf(file)
+      const input = file === '-' ? terminal.input : await openFile(file)
+      const outcome = await withClient(terminal, command, (client) =>
+        importAll(terminal, client, input, format, options),
+      )
+      report(terminal, outcome, options)
+      if (outcome.refused > 0)
+        throw new CommandFailure(`${outcome.refused} of ${counted(outcome.rows, 'row')} refused.`)
+    })
+}
+
+async function importAll(
+  terminal: Terminal,
+  client: ApiClient,
+  input: Readable,
+  format: ImportFormat,
+  options: ImportOptions,
+): Promise<Outcome> {
+  const { importParts } = await import('./import-parts.ts')
+  const applicationID =
+    options.application === undefined ? undefined : await applicationIdOf(client, options.application)
+  const dryRun = options.dryRun === true
+  const path = pathWith('/api/devices/import', { applicationID, dryRun: String(dryRun) })
+  const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson'
+  const outcome: Outcome = { rows: 0, created: 0, refused: 0, unknownColumns: new Set(), errors: [] }
+  const lineOfDevEui = new Map<string, number>()
+  // A dry run goes in one part: only so does the service see a DevEUI that stands in the file twice.
+  for await (const part of importParts(input, format, { whole: dryRun })) {
+    const answer = await client.upload(path, type, part.content)
+    outcome.rows += part.rows
+    outcome.created += Number(answer['createdCount'])
+    outcome.refused += Number(answer['refusedCount'])
+    for (const name of listIn(answer, 'unknownColumns') as readonly string[]) {
+      if (outcome.unknownColumns.size < MAXIMUM_UNKNOWN_COLUMNS) outcome.unknownColumns.add(name)
+    }
+    const errors = listIn(answer, 'errors') as readonly JsonObject[]
+    for (const error of errors.slice(0, MAXIMUM_KEPT_ERRORS - outcome.errors.length)) {
+      outcome.errors.push(inFile(error, part, lineOfDevEui))
+    }
+    for (const [devEui, line] of part.lineOfDevEui) {
+      if (lineOfDevEui.size < MAXIMUM_REMEMBERED_DEV_EUIS && !lineOfDevEui.has(devEui)) lineOfDevEui.set(devEui, line)
+    }
+    if (terminal.isInteractive)
+      terminal.error(
+        `\r${counted(outcome.rows, 'row')}, ${counted(outcome.created, 'device')}, ${outcome.refused} refused`,
+      )
+    if (answer['isComplete'] === false) {
+      throw new CommandFailure(
+        `The import stopped after ${counted(outcome.rows, 'row')}: ${String(answer['stopped'])}.`,
+      )
+    }
+  }
+  if (terminal.isInteractive) terminal.error('\n')
+  return outcome
+}
+
+function listIn(answer: JsonObject, name: string): readonly unknown[] {
+  const list = answer[name]
+  return Array.isArray(list) ? list : []
+}
+
+/** A refused row with lines of the file. The service sees a part at a time: a DevEUI of an earlier part is that of a device to it. */
+function inFile(error: JsonObject, part: ImportPart, earlier: ReadonlyMap<string, number>): JsonObject {
+  const { reason, sameAsLine, devEUI } = error
+  const line = part.fileLine(Number(error['line']))
+  const sameAs =
+    reason === 'dev_eui_repeated'
+      ? part.fileLine(Number(sameAsLine))
+      : reason === 'device_exists'
+        ? earlier.get(String(devEUI))
+        : undefined
+  if (sameAs === undefined) return { ...error, line }
+  const message = `line ${sameAs} has the same DevEUI`
+  return { ...error, line, message, reason: 'dev_eui_repeated', sameAsLine: sameAs }
+}
+
+function report(terminal: Terminal, outcome: Outcome, options: ImportOptions): void {
+  const unknownColumns = [...outcome.unknownColumns]
+  if (options.json === true) return showJson(terminal, { dryRun: options.dryRun === true, ...outcome, unknownColumns })
+  if (unknownColumns.length > 0) {
+    const names = unknownColumns.map(cellText).join(', ')
+    terminal.error(`Not imported, because no device has such a column: ${names}\n`)
+  }
+  const shown = outcome.errors.slice(0, MAXIMUM_SHOWN_ERRORS)
+  for (const { line, devEUI, message } of shown) {
+    const device = devEUI === '' ? '' : ` ${cellText(devEUI)}`
+    terminal.error(`line ${String(line)}${device}: ${cellText(message)}\n`)
+  }
+  if (outcome.refused > shown.length) terminal.error(`... and ${outcome.refused - shown.length} more\n`)
+  const verb = options.dryRun === true ? 'would be created' : 'created'
+  terminal.out(`${counted(outcome.created, 'device')} ${verb}\n`)
+  return undefined
+}
+
+function formatOf(file: string): ImportFormat {
+  if (/\.csv$/i.test(file)) return 'csv'
+  if (/\.(?:jsonl|ndjson)$/i.test(file)) return 'jsonl'
+  throw new CommandFailure(`What ${file} is does not show in its name: give --format csv or --format jsonl.`, 2)
+}
+
+async function openFile(file: string): Promise<Readable> {
+  try {
+    const stream = createReadStream(file)
+    await once(stream, 'readable')
+    return stream
+  } catch (error) {
+    throw fileFailure(file, error)
+  }
+}

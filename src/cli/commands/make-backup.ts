@@ -1,0 +1,113 @@
+import { chmod, open, rename, rm } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { backupOf } from '../../backup.ts'
+import type { Settings } from '../../config.ts'
+import { messagesIn } from '../../data-directory.ts'
+import { ArchiveError } from '../../engine/backup/archive.ts'
+import { EmbeddedEngine } from '../../engine/embedded.ts'
+import { readFormat } from '../../engine/segments/log-directory.ts'
+import { nodeDisk } from '../../engine/ports/node-disk.ts'
+import { systemClock } from '../../identity/store/clock.ts'
+import { verifyBackup } from '../../restore.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+import { authorize } from '../api/open-api-client.ts'
+import { Progress, formatBytes } from '../terminal/progress.ts'
+import { reachDeployment } from '../api/reach-deployment.ts'
+import { streamFromRunning } from '../api/remote-carrier.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+/**
+ * `fieldgate backup <file>`. The file is verified while it is written, synced, and gets its name last: under that name is the older one, or a
+ * whole one. Throws CommandFailure.
+ */
+export async function makeBackup(terminal: Terminal, settings: Settings, file: string): Promise<void> {
+  const temporary = `${file}.${process.pid}.part`
+  const handle = await openNew(temporary)
+  try {
+    const bytes = await write(terminal, settings, handle)
+    await handle.sync()
+    await handle.close()
+    await rename(temporary, file)
+    await syncDirectory(dirname(file))
+    terminal.out(`${file}: ${formatBytes(bytes)}\n`)
+  } catch (error) {
+    await handle.close().catch(() => {})
+    await rm(temporary, { force: true })
+    if (error instanceof ArchiveError) throw new CommandFailure(`The service broke off. ${error.message}`)
+    if (isOfSystem(error)) throw new CommandFailure(`The backup can’t be written: ${error.message}.`)
+    throw error
+  }
+}
+
+async function write(terminal: Terminal, settings: Settings, handle: FileHandle): Promise<number> {
+  const progress = new Progress(terminal, 'written', () => performance.now())
+  let total = 0
+  const written = async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const bytes of source) {
+      for (let at = 0; at < bytes.length;) at += (await handle.write(bytes, at)).bytesWritten
+      total += bytes.length
+      progress.add(bytes.length)
+      yield bytes
+    }
+  }
+  const reached = await reachDeployment(settings, 'backup')
+  if (reached.kind === 'running') {
+    const service = await authorize(settings, reached.service, undefined)
+    await verifyBackup(written(streamFromRunning(service, '/api/internal/backup')))
+  } else {
+    try {
+      await backUpAlone(settings, (source) => verifyBackup(written(source)))
+    } finally {
+      await reached.dataDirectory.release()
+    }
+  }
+  progress.end()
+  return total
+}
+
+/** Opens the log as the service does: what a crash left at its end is cut off first. */
+async function backUpAlone(
+  settings: Settings,
+  use: (source: AsyncIterable<Buffer>) => Promise<unknown>,
+): Promise<void> {
+  const { dataDirectory } = settings
+  const directory = messagesIn(dataDirectory)
+  const format = await readFormat(nodeDisk, directory)
+  // Where messages were in memory there is no log, and none is made.
+  const engine =
+    format === undefined
+      ? undefined
+      : new EmbeddedEngine({ disk: nodeDisk, directory, retentionMs: Infinity, retentionBytes: Infinity })
+  await engine?.open()
+  try {
+    await use(backupOf(dataDirectory, engine, systemClock.now()))
+  } finally {
+    await engine?.close()
+  }
+}
+
+async function openNew(file: string): Promise<FileHandle> {
+  try {
+    const handle = await open(file, 'wx', 0o600)
+    // Whatever the process's mask is.
+    await chmod(file, 0o600)
+    return handle
+  } catch (error) {
+    if (isOfSystem(error)) throw new CommandFailure(`The backup can’t be written: ${error.message}.`)
+    throw error
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+function isOfSystem(error: unknown): error is Error {
+  return error instanceof Error && 'syscall' in error
+}

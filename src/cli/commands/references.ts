@@ -1,0 +1,59 @@
+/** People name things by their names; the API by ids. An id is all digits. */
+import { listPage } from '../api/api-client.ts'
+import type { ApiClient, JsonObject } from '../api/api-client.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+
+/** The id of an organization that is named by its id or its name. */
+export async function organizationIdOf(client: ApiClient, reference: string): Promise<string> {
+  return idOf(client, { path: '/api/organizations', kind: 'organization', member: 'name' }, reference)
+}
+
+/** The id of a user that is named by its id or its user name. */
+export async function userIdOf(client: ApiClient, reference: string): Promise<string> {
+  return idOf(client, { path: '/api/users', kind: 'user', member: 'email' }, reference)
+}
+
+/** The id of an application that is named by its id, by its name, or by `organization/name` where two organizations share it. */
+export async function applicationIdOf(client: ApiClient, reference: string): Promise<string> {
+  const [organization, name] = reference.includes('/') ? reference.split('/', 2) : [undefined, reference]
+  const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
+  const where = { path: '/api/applications', kind: 'application', member: 'name', query: { organizationID } }
+  return idOf(client, where, name ?? '')
+}
+
+/** The id of a metrics token that is named by its id or its name. */
+export async function metricsTokenIdOf(client: ApiClient, reference: string): Promise<string> {
+  return idOf(client, { path: '/api/metrics-tokens', kind: 'metrics token', member: 'name' }, reference)
+}
+
+interface Where {
+  readonly path: string
+  readonly kind: string
+  /** The member that people name it by. */
+  readonly member: string
+  readonly query?: Readonly<Record<string, string | undefined>>
+}
+
+/** The id of an application that its network server has named. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+async function idOf(client: ApiClient, where: Where, reference: string): Promise<string> {
+  if (/^\d+$/.test(reference) || UUID.test(reference)) return reference
+  // The search is by containment; names that contain this one and come before it are rarely a thousand.
+  const query = { ...where.query, search: reference, limit: 1000 }
+  const { result } = await listPage(client, where.path, query)
+  const wanted = reference.toLowerCase()
+  const found = result.filter((item) => textOf(item, where.member).toLowerCase() === wanted)
+  if (found.length > 1) {
+    const ids = found.map((item) => textOf(item, 'id')).join(', ')
+    throw new CommandFailure(`There are several ${where.kind}s named ${reference}: give one of the ids ${ids}.`)
+  }
+  const [only] = found
+  if (only === undefined) throw new CommandFailure(`There is no ${where.kind} ${reference}.`)
+  return textOf(only, 'id')
+}
+
+function textOf(item: JsonObject, member: string): string {
+  const value = item[member]
+  return typeof value === 'string' ? value : ''
+}

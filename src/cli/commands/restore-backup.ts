@@ -1,0 +1,56 @@
+import { createReadStream } from 'node:fs'
+import { openNewDataDirectory } from '../../data-directory.ts'
+import { ArchiveError } from '../../engine/backup/archive.ts'
+import { LogDirectoryError } from '../../engine/segments/log-directory.ts'
+import { systemClock } from '../../identity/store/clock.ts'
+import { BackupUnusable, restoreInto, verifyBackup } from '../../restore.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+import { Progress } from '../terminal/progress.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+const PIECE_BYTES = 1_048_576
+
+/** `fieldgate restore <file>`: verifies all of the file, then writes. What a failure leaves is removed. Throws CommandFailure. */
+export async function restoreBackup(terminal: Terminal, file: string, directory: string): Promise<void> {
+  const manifest = await explained(async () => verifyBackup(readFrom(terminal, file, 'verified')))
+  const opened = await openNewDataDirectory(directory, { purpose: 'restore', clock: systemClock })
+  if (!opened.ok) throw new CommandFailure(opened.message)
+  const { dataDirectory } = opened
+  try {
+    await explained(async () => {
+      // Read again, and checked again: what is written is what is in the file now.
+      const world = { random: () => Math.random(), nowMs: systemClock.now() }
+      await restoreInto(directory, readFrom(terminal, file, 'restored'), world)
+      await dataDirectory.finish()
+    })
+  } catch (error) {
+    await dataDirectory.discard()
+    throw error
+  } finally {
+    await dataDirectory.release()
+  }
+  terminal.out(`${directory} is as the deployment was at ${manifest.createdAt}.\n`)
+}
+
+async function* readFrom(terminal: Terminal, file: string, verb: string): AsyncGenerator<Buffer> {
+  const progress = new Progress(terminal, verb, () => performance.now())
+  for await (const bytes of createReadStream(file, { highWaterMark: PIECE_BYTES }) as AsyncIterable<Buffer>) {
+    progress.add(bytes.length)
+    yield bytes
+  }
+  progress.end()
+}
+
+async function explained<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    const isExpected =
+      error instanceof ArchiveError || error instanceof BackupUnusable || error instanceof LogDirectoryError
+    if (isExpected) throw new CommandFailure(`${error.message} Nothing was restored.`)
+    if (error instanceof Error && 'syscall' in error) {
+      throw new CommandFailure(`The backup can’t be restored: ${error.message}.`)
+    }
+    throw error
+  }
+}

@@ -1,0 +1,108 @@
+import type { Command } from 'commander'
+import { column, listQuery, showJson, showList, withClient, withListOptions } from './administration.ts'
+import type { ListOptions } from './administration.ts'
+import { ApiRefusal, listPage } from '../api/api-client.ts'
+import type { ApiClient, JsonObject } from '../api/api-client.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+import { secondsOf } from '../terminal/duration.ts'
+import { namesOf } from './names.ts'
+import { organizationIdOf, userIdOf } from './references.ts'
+import { withRemoval } from './removal.ts'
+import { cellText } from '../terminal/table.ts'
+import type { Column } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+interface TokenOptions {
+  readonly organization?: string
+  readonly user?: string
+  readonly ttl?: string
+  readonly json?: true
+}
+
+/** `fieldgate token ...`: broker-access tokens, the MQTT user names of people and their programs. */
+export function addTokenCommands(program: Command, terminal: Terminal): void {
+  const token = program.command('token').description('issue, list and revoke broker-access tokens of MQTT clients')
+  token.addHelpText(
+    'afterAll',
+    `
+The token is printed alone, so that a shell can take it.
+
+Examples:
+  TOKEN=$(fieldgate token create --organization alpine-valley-water --user anna --ttl 1h)
+  fieldgate token list --organization alpine-valley-water
+  fieldgate token delete 4f2c9a...`,
+  )
+
+  token
+    .command('create')
+    .description('issue a broker-access token and print it')
+    .requiredOption('--organization <organization>')
+    .option('--user <user-name>', 'the user who gets it; the first global admin when not given')
+    .option('--ttl <duration>', 'how long it lives: seconds, or 15m, 1h, 7d; the deployment’s default when not given')
+    .option('--json', 'print the JSON of the API, for programs')
+    .action(async ({ organization = '', user, ttl = '', json }: TokenOptions, command: Command) => {
+      const organizationId = await withClient(terminal, command, (client) =>
+        organizationOfMember(client, organization, user),
+      )
+      const body = { organizationId, ttlInSeconds: secondsOf(ttl) }
+      const issue = (client: ApiClient) => client.request('POST', '/api/mosquitto-auth/login', body)
+      const issued = await withClient(terminal, command, issue, user)
+      if (json === true) showJson(terminal, issued)
+      else terminal.out(`${String(issued['jwtMqttAuth'])}\n`)
+    })
+
+  withListOptions(
+    token
+      .command('list')
+      .description('list the tokens that are neither expired nor revoked')
+      .requiredOption('--organization <organization>'),
+  ).action(async (options: ListOptions & TokenOptions, command: Command) => {
+    const { list, userName } = await withClient(terminal, command, async (client) => {
+      const organizationID = await organizationIdOf(client, options.organization ?? '')
+      return {
+        list: await listPage(client, '/api/broker-tokens', { ...listQuery(options), organizationID }),
+        userName: await namesOf(client, 'users'),
+      }
+    })
+    const user: Column<JsonObject> = { title: 'USER', cell: ({ userID }) => userName(userID) }
+    const columns = [column('ID', 'id'), user, column('ISSUED', 'issuedAt')]
+    showList(terminal, list, options, [...columns, column('EXPIRES', 'expiresAt'), column('LAST USED', 'lastUsedAt')])
+  })
+
+  withRemoval(
+    token.command('delete').alias('revoke').description('revoke a token; its connections end at once').argument('<id>'),
+    terminal,
+    'revoke',
+    async (_, id) => ({
+      path: `/api/broker-tokens/${encodeURIComponent(id)}`,
+      what: `the token ${cellText(id)}`,
+      consequence: 'Its connections end at once.',
+      json: { id },
+    }),
+  )
+}
+
+/**
+ * The id of the organization, if the user may have a token for it. The operator sees what the user does not: that there is such an
+ * organization, and that the user is no member of it.
+ */
+async function organizationOfMember(
+  client: ApiClient,
+  organization: string,
+  user: string | undefined,
+): Promise<string> {
+  const organizationId = await organizationIdOf(client, organization)
+  if (user === undefined) return organizationId
+  const userId = await userIdOf(client, user)
+  const { isAdmin } = (await client.request('GET', `/api/users/${userId}`))['user'] as { readonly isAdmin: boolean }
+  if (isAdmin) return organizationId
+  try {
+    await client.request('GET', `/api/organizations/${organizationId}/users/${userId}`)
+    return organizationId
+  } catch (error) {
+    if (!(error instanceof ApiRefusal) || error.status !== 404) throw error
+    throw new CommandFailure(
+      `${user} is no member of ${organization}. Add it: fieldgate organization add-member ${organization} ${user}`,
+    )
+  }
+}

@@ -1,0 +1,140 @@
+/** Sets the demonstration deployment up, once, through the HTTP API, and remembers what only its making tells. */
+import { open, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { demonstrationDeployment, deviceRecords } from '../../../simulator/demonstration-deployment.ts'
+import type { DemonstrationDeployment } from '../../../simulator/demonstration-deployment.ts'
+import { ApiRefusal } from '../api/api-client.ts'
+import type { ApiClient } from '../api/api-client.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+import { applicationIdOf, organizationIdOf } from '../commands/references.ts'
+
+/** Of every user of the demonstration. Known to all, which is why the demonstration listens on loopback alone. */
+export const DEMONSTRATION_PASSWORD = 'fieldgate-demo'
+
+/** The same devices at every start, on every machine. */
+const SEED = 1
+/** gRPC's code of "object already exists": a start that was cut short made it. */
+const ALREADY_EXISTS = 6
+
+/** A demonstration deployment that is set up. */
+export interface Demonstration {
+  readonly deployment: DemonstrationDeployment
+  readonly serviceCredential: { readonly userName: string; readonly password: string }
+  /** By organization's, and by application's name. */
+  readonly organizationIds: Readonly<Record<string, string>>
+  readonly applicationIds: Readonly<Record<string, string>>
+  /** The simulator's device file. */
+  readonly devicesFile: string
+}
+
+type Memory = Pick<Demonstration, 'serviceCredential' | 'organizationIds' | 'applicationIds'>
+
+/** The demonstration of this data directory: what is remembered, or else set up; a set-up that was cut short goes on. */
+export async function seedDemonstration(client: ApiClient, dataDirectory: string): Promise<Demonstration> {
+  const deployment = demonstrationDeployment(SEED)
+  const memoryFile = join(dataDirectory, 'demonstration.json')
+  const devicesFile = join(dataDirectory, 'demonstration-devices.json')
+  const remembered = parseMemory(await readFile(memoryFile, 'utf8').catch(() => ''))
+  const memory = remembered ?? (await setUp(client, deployment))
+  if (remembered === undefined) await writePrivately(memoryFile, memory)
+  await writePrivately(
+    devicesFile,
+    deviceRecords(deployment, (name) => memory.applicationIds[name] ?? ''),
+  )
+  return { ...memory, deployment, devicesFile }
+}
+
+async function setUp(client: ApiClient, deployment: DemonstrationDeployment): Promise<Memory> {
+  const organizationIds: Record<string, string> = {}
+  const applicationIds: Record<string, string> = {}
+  const rows: string[] = []
+  for (const { name, displayName, users, applications } of deployment.organizations) {
+    const organizationID = await createOrFind(
+      client,
+      '/api/organizations',
+      { organization: { name, displayName } },
+      () => organizationIdOf(client, name),
+    )
+    organizationIds[name] = organizationID
+    for (const { username, isAdmin } of users) {
+      const body = {
+        user: { email: username },
+        password: DEMONSTRATION_PASSWORD,
+        organizations: [{ organizationID, isAdmin }],
+      }
+      await createOrFind(client, '/api/users', body, () => Promise.resolve(''))
+    }
+    for (const { devices, ...application } of applications) {
+      const applicationID = await createOrFind(
+        client,
+        '/api/applications',
+        { application: { ...application, organizationID } },
+        () => applicationIdOf(client, `${name}/${application.name}`),
+      )
+      applicationIds[application.name] = applicationID
+      for (const { devEui, name: deviceName, description, deviceProfileName, tags } of devices) {
+        rows.push(
+          JSON.stringify({ devEUI: devEui, name: deviceName, applicationID, description, deviceProfileName, tags }),
+        )
+      }
+    }
+  }
+  await importDevices(client, rows)
+  const serviceCredential = { name: 'simulator', organizationID: '' }
+  const issued = await client.request('POST', '/api/service-credentials', { serviceCredential })
+  const { userName, password } = issued
+  return {
+    serviceCredential: { userName: String(userName), password: String(password) },
+    organizationIds,
+    applicationIds,
+  }
+}
+
+async function importDevices(client: ApiClient, rows: readonly string[]): Promise<void> {
+  const { errors } = await client.upload('/api/devices/import', 'application/x-ndjson', `${rows.join('\n')}\n`)
+  const refused = (Array.isArray(errors) ? errors : []) as { readonly reason?: unknown; readonly message?: unknown }[]
+  const unexpected = refused.find(({ reason }) => reason !== 'device_exists')
+  if (unexpected !== undefined) {
+    throw new CommandFailure(`The demonstration’s devices can’t be created: ${String(unexpected.message)}.`)
+  }
+}
+
+/** The id of what is created, or of what is there already. */
+async function createOrFind(
+  client: ApiClient,
+  path: string,
+  body: object,
+  find: () => Promise<string>,
+): Promise<string> {
+  try {
+    const { id } = await client.request('POST', path, body)
+    return String(id)
+  } catch (error) {
+    if (error instanceof ApiRefusal && error.code === ALREADY_EXISTS) return find()
+    throw error
+  }
+}
+
+function parseMemory(text: string): Memory | undefined {
+  try {
+    const memory = JSON.parse(text) as Partial<Memory>
+    const { serviceCredential, organizationIds, applicationIds } = memory
+    if (serviceCredential === undefined || organizationIds === undefined || applicationIds === undefined)
+      return undefined
+    return { serviceCredential, organizationIds, applicationIds }
+  } catch {
+    return undefined
+  }
+}
+
+/** For this user alone from the first byte on, and as a whole. */
+async function writePrivately(file: string, value: unknown): Promise<void> {
+  const handle = await open(`${file}.new`, 'w', 0o600)
+  try {
+    await handle.writeFile(`${JSON.stringify(value, undefined, 2)}\n`)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(`${file}.new`, file)
+}

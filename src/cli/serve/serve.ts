@@ -1,0 +1,95 @@
+import type { Settings } from '../../config.ts'
+import { createLog } from '../../log.ts'
+import type { Log } from '../../log.ts'
+import { startService } from '../../service.ts'
+import type { Service } from '../../service.ts'
+import { version } from '../../version.ts'
+import { readSettings } from './read-settings.ts'
+import { describeStartFailure } from './start-failure.ts'
+import { isDoneWithin, listenForStop } from './stop-signal.ts'
+import { openSupervisor } from './supervisor.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+/**
+ * How long an orderly end may take: connections are told, and what was acknowledged is already safe. Less than the 10 s after which Docker kills what
+ * it stops.
+ */
+const CLOSE_TIMEOUT_MS = 8_000
+
+/** `fieldgate serve`: runs the service until a signal; resolves with the exit code. */
+export async function serve(terminal: Terminal): Promise<number> {
+  const { settings, warnings } = readSettings(terminal)
+  return runService(terminal, settings, warnings, (service) => {
+    terminal.out(greeting(service, settings))
+    return Promise.resolve(() => Promise.resolve())
+  })
+}
+
+/**
+ * Starts the service, hands it to `use`, and closes it on a signal, after what `use` left to be closed. Throws CommandFailure
+ * when it can't start; resolves with the exit code.
+ */
+export async function runService(
+  terminal: Terminal,
+  settings: Settings,
+  warnings: readonly string[],
+  use: (service: Service, log: Log) => Promise<() => Promise<void>>,
+): Promise<number> {
+  // Whatever is made in the data directory is for this user alone.
+  process.umask(0o077)
+  const log = createLog({ level: settings.logLevel, format: settings.logFormat })
+  const stop = listenForStop(log)
+  const supervisor = openSupervisor(process.env, log)
+  for (const warning of warnings) log.warn({ warning }, 'setting.unknown')
+  try {
+    const service = await startService(settings, { log, showFirstAdminPassword: firstPasswordTo(terminal) }).catch(
+      (error: unknown) => {
+        throw describeStartFailure(error)
+      },
+    )
+    const closing: (() => Promise<void>)[] = [() => service.close()]
+    try {
+      closing.push(await use(service, log))
+      supervisor.ready()
+      await stop.received
+    } finally {
+      supervisor.stopping()
+      const isDone = await isDoneWithin(closeAll(closing), CLOSE_TIMEOUT_MS)
+      if (!isDone) {
+        log.error({ timeoutMs: CLOSE_TIMEOUT_MS }, 'service.stop_timed_out')
+        process.exit(1)
+      }
+    }
+    return 0
+  } finally {
+    stop.ignore()
+    await supervisor.close()
+  }
+}
+
+async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void> {
+  for (const close of closing.toReversed()) await close()
+}
+
+/** Shows the first admin's password as the first start does. */
+export function firstPasswordTo(terminal: Terminal): (password: string) => void {
+  return (password) =>
+    terminal.out(
+      `First start: log in as admin with the password ${password}\n` +
+        'It is shown only now. `fieldgate user set-password admin` sets another.\n\n',
+    )
+}
+
+function greeting(service: Service, settings: Settings): string {
+  const { https, mqtts } = service.addresses
+  const trusted = service.caFile === undefined ? '' : `  trust          ${service.caFile}\n`
+  return `Fieldgate ${version} is ready.
+
+  console        ${https}
+  API reference  ${https}/api/docs
+  documentation  ${https}/docs
+  MQTT over TLS  ${mqtts.host}:${mqtts.port}
+  or WebSocket   ${https.replace('https:', 'wss:')}/mqtt
+${trusted}  data           ${settings.dataDirectory}
+`
+}
