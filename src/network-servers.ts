@@ -1,7 +1,7 @@
 /** The network servers that the settings name, wired to the registry, the broker and the downlink queue. */
 import { readFileSync } from 'node:fs'
 import { OrganizationApplications } from './access/organization-applications.ts'
-import type { Publisher } from './broker/consumer.ts'
+import type { Publisher } from './broker/ports/consumer.ts'
 import type { Registry } from './identity/registry.ts'
 import type { Log } from './log.ts'
 import type { CommandNaming } from './lorawan/commands/command-naming.ts'

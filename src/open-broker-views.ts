@@ -3,7 +3,7 @@ import { identityOf, readHolder, tenantOf } from './access/holders.ts'
 import type { Holder } from './access/holders.ts'
 import type { AccessPolicy } from './access/policy.ts'
 import type { Broker } from './broker/broker.ts'
-import type { ConnectionView } from './broker/connection-view.ts'
+import type { ConnectionView } from './broker/connections/connection-view.ts'
 import type { BrokerViews, LiveConnection } from './http/operation/broker-views.ts'
 
 /** Holders are read when somebody asks: a list of many thousands shows a page. */

@@ -1,5 +1,5 @@
 /** The commands of a service, wired to its registry, its broker and its network servers. */
-import type { Dispatcher, Publisher, ReaderListener } from './broker/consumer.ts'
+import type { Dispatcher, Publisher, ReaderListener } from './broker/ports/consumer.ts'
 import { systemClock } from './identity/store/clock.ts'
 import type { Registry } from './identity/registry.ts'
 import type { Log } from './log.ts'

@@ -1,5 +1,5 @@
 /** The way of uplinks, wired to the registry whose codecs it follows. */
-import type { Publisher } from './broker/consumer.ts'
+import type { Publisher } from './broker/ports/consumer.ts'
 import { systemClock } from './identity/store/clock.ts'
 import type { Change } from './identity/store/changes.ts'
 import type { Registry } from './identity/registry.ts'

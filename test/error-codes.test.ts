@@ -28,9 +28,9 @@ const HTTP: readonly Refusing[] = [
 ]
 
 const MQTT: readonly Refusing[] = [
-  { files: 'src/broker/*.ts', name: 'refuse', argument: 2 },
-  { files: 'src/broker/*.ts', name: 'refusal', argument: 2 },
-  { files: 'src/broker/*.ts', name: 'disconnect', argument: 2 },
+  { files: 'src/broker/**/*.ts', name: 'refuse', argument: 2 },
+  { files: 'src/broker/**/*.ts', name: 'refusal', argument: 2 },
+  { files: 'src/broker/**/*.ts', name: 'disconnect', argument: 2 },
   { files: 'src/access/*-permit.ts', name: 'refusal', argument: 0 },
   { files: 'src/access/policy.ts', name: 'refuse', argument: 1 },
   { files: 'src/lorawan/commands/command-consumer.ts', name: 'refusal', argument: 1 },

@@ -1,5 +1,5 @@
 /** Organizations, users and credentials in the words of the broker's port, and back again. The one place that knows these texts. */
-import type { PermitHolder } from '../broker/policy.ts'
+import type { PermitHolder } from '../broker/ports/policy.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 
 const ORGANIZATION = 'organization:'

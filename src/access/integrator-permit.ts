@@ -1,7 +1,7 @@
 /** The permit of a user's broker-access token: the events of its organization's applications, the commands of their devices. */
-import { MISSED_TOPIC_NAME } from '../broker/missed-notice.ts'
-import type { Decision, Permit, PermitEnd, Refusal, Unmatched } from '../broker/policy.ts'
-import { ALLOWED } from '../broker/policy.ts'
+import { MISSED_TOPIC_NAME } from '../broker/delivery/missed-notice.ts'
+import type { Decision, Permit, PermitEnd, Refusal, Unmatched } from '../broker/ports/policy.ts'
+import { ALLOWED } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 import { applicationEventsTopic, parseTopic } from '../lorawan/topics.ts'

@@ -1,6 +1,6 @@
 /** The permit of a network server's service credential: it publishes the events of registered devices and takes their commands. */
-import type { Decision, MessageFault, Permit, PermitEnd, Refusal } from '../broker/policy.ts'
-import { ALLOWED } from '../broker/policy.ts'
+import type { Decision, MessageFault, Permit, PermitEnd, Refusal } from '../broker/ports/policy.ts'
+import { ALLOWED } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'
 import { EventInspection } from '../lorawan/uplinks/event-inspection.ts'

@@ -1,5 +1,5 @@
 /** The live permits, by what a change in the registry names, so that a change finds the ones that it touches. */
-import type { PermitEnd } from '../broker/policy.ts'
+import type { PermitEnd } from '../broker/ports/policy.ts'
 
 /** A permit held by a connection, as changes see it. */
 export interface HeldPermit {

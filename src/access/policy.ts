@@ -1,6 +1,6 @@
 /** The broker's policy out of the registry: tokens and service credentials become permits, and changes reach the live ones. */
 import { timingSafeEqual } from 'node:crypto'
-import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/policy.ts'
+import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/ports/policy.ts'
 import type { Change } from '../identity/store/changes.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'

@@ -1,5 +1,5 @@
 /** Why a Topic Filter that an integrator may subscribe to can match no event: a misspelled kind or DevEUI, or a device that is not there. */
-import type { Unmatched } from '../broker/policy.ts'
+import type { Unmatched } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import { isDevEui, isEventKind, RESPONSE_LEVEL } from '../lorawan/topics.ts'
 

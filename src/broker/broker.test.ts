@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createHarness } from '../../test/support/broker-harness.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
-import type { RoutedMessage } from './consumer.ts'
-import { ALLOWED } from './policy.ts'
+import type { RoutedMessage } from './ports/consumer.ts'
+import { ALLOWED } from './ports/policy.ts'
 
 describe('delivery', () => {
   for (const version of [4, 5] as const) {

@@ -14,9 +14,9 @@ import type {
   ScanResult,
   StateEntry,
   StateRequest,
-} from '../broker/engine.ts'
-import type { Log } from '../broker/log.ts'
-import { silentLog } from '../broker/log.ts'
+} from '../broker/ports/engine.ts'
+import type { Log } from '../broker/ports/log.ts'
+import { silentLog } from '../broker/ports/log.ts'
 import { NewSegments } from './segments/active-segment.ts'
 import { BlockCache } from './reading/block-cache.ts'
 import { DecodedMessages } from './reading/decoded-messages.ts'

@@ -1,7 +1,7 @@
 /** The behaviour that every engine has: one suite, which each of them passes. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Engine } from '../broker/engine.ts'
+import type { Engine } from '../broker/ports/engine.ts'
 import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
 import type { TestClock } from './ports/test-clock.testing.ts'
 

@@ -1,6 +1,6 @@
 /** A TCP or TLS socket as the broker's duplex of bytes. */
 import type { Socket } from 'node:net'
-import type { Transport, TransportHandlers } from '../broker/transport.ts'
+import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
 
 /** Time for what was written to reach a client that we close on, and for its own end; then it is cut off. */
 export const LINGER_MS = 1_000

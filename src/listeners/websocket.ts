@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
 import type { Broker } from '../broker/broker.ts'
-import type { Transport, TransportHandlers } from '../broker/transport.ts'
+import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
 import type { AddressLimiter } from './address-limiter.ts'
 import { LINGER_BYTES, LINGER_MS } from './socket-transport.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Decision } from '../../src/broker/policy.ts'
+import type { Decision } from '../../src/broker/ports/policy.ts'
 import { createHarness } from '../support/broker-harness.ts'
 import { both, everything, expectEnd, hex } from './both-versions.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { MemoryEngine } from '../../src/engine/memory/memory.ts'
-import type { AppendRequest } from '../../src/broker/engine.ts'
+import type { AppendRequest } from '../../src/broker/ports/engine.ts'
 import { createHarness } from '../support/broker-harness.ts'
 import { both, everything, expectEnd, lasting, packetBytes, payloads, publishFully } from './both-versions.ts'
 

@@ -9,7 +9,7 @@ import type {
   ScanResult,
   StateEntry,
   StateRequest,
-} from '../../src/broker/engine.ts'
+} from '../../src/broker/ports/engine.ts'
 import { SurvivingEngine } from './surviving-engine.ts'
 
 /** The disk that outlives the processes. */

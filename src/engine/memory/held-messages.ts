@@ -1,5 +1,5 @@
 /** Messages as they are, for as long as a reader needs them: what everybody has read is gone at once, and costs nothing. */
-import type { Message } from '../../broker/message.ts'
+import type { Message } from '../../broker/ports/message.ts'
 import type { MemoryStore } from './memory-store.ts'
 
 /** Messages that are let go of at once, where there are others left. */

@@ -1,5 +1,5 @@
 /** What the memory engine has of one partition: the messages of a span of offsets, in memory, in one form or another. */
-import type { Message } from '../../broker/message.ts'
+import type { Message } from '../../broker/ports/message.ts'
 
 export interface MemoryStore {
   /** The offset of the oldest message; the next one's when there is none. */

@@ -15,8 +15,8 @@ import type {
   StateChange,
   StateEntry,
   StateRequest,
-} from '../../broker/engine.ts'
-import type { Message } from '../../broker/message.ts'
+} from '../../broker/ports/engine.ts'
+import type { Message } from '../../broker/ports/message.ts'
 import { DecodedMessages } from '../reading/decoded-messages.ts'
 import { HeldMessages } from './held-messages.ts'
 import { unstorable } from '../writing/log-request.ts'

@@ -1,5 +1,5 @@
 /** What is found damaged in a log's directory, and what is lost by it: in one form for the start, which logs it, and for `fieldgate check`. */
-import { messageId } from '../../broker/message.ts'
+import { messageId } from '../../broker/ports/message.ts'
 import type { Stretch } from '../segments/scan-records.ts'
 
 /** Messages of a partition that are lost: their offsets, from one up to another. */

@@ -1,6 +1,6 @@
 /** Time as the embedded engine sees it. */
-import { systemClock } from '../../broker/clock.ts'
-import type { Clock } from '../../broker/clock.ts'
+import { systemClock } from '../../broker/ports/clock.ts'
+import type { Clock } from '../../broker/ports/clock.ts'
 
 /** The broker's clock, and what happens later by itself. */
 export interface EngineClock extends Clock {

@@ -1,6 +1,6 @@
 /** Reads of the log apart from all who follow it: history, by branch of topics and time. The index says what is worth reading. */
-import type { ScanQuery, ScanResult } from '../../broker/engine.ts'
-import type { Message } from '../../broker/message.ts'
+import type { ScanQuery, ScanResult } from '../../broker/ports/engine.ts'
+import type { Message } from '../../broker/ports/message.ts'
 import type { LogReader, ReadableLog } from './log-reader.ts'
 import { readMessageRecord, topicNameOfRecord } from '../segments/record.ts'
 import type { SegmentIndex } from '../segments/segment-index.ts'

@@ -1,4 +1,4 @@
-import type { EngineUsage } from '../../broker/engine.ts'
+import type { EngineUsage } from '../../broker/ports/engine.ts'
 import { messagesBetween } from '../segments/segment.ts'
 import type { Segment } from '../segments/segment.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import type { StateChange } from '../../broker/engine.ts'
-import { Message } from '../../broker/message.ts'
+import type { StateChange } from '../../broker/ports/engine.ts'
+import { Message } from '../../broker/ports/message.ts'
 import {
   changesOfRecord,
   changesRecordBound,

@@ -25,8 +25,8 @@
  */
 import assert from 'node:assert'
 import { crc32 } from 'node:zlib'
-import type { StateChange } from '../../broker/engine.ts'
-import { Message } from '../../broker/message.ts'
+import type { StateChange } from '../../broker/ports/engine.ts'
+import { Message } from '../../broker/ports/message.ts'
 import { PacketCursor } from '../../mqtt/packet-cursor.ts'
 import { PacketWriter } from '../../mqtt/packet-writer.ts'
 import type { MessageProperties, QoS } from '../../mqtt/packet.ts'

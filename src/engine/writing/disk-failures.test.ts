@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EngineHealth } from '../../broker/engine.ts'
+import type { EngineHealth } from '../../broker/ports/engine.ts'
 import { EmbeddedEngine } from '../embedded.ts'
 import type { EmbeddedEngineOptions } from '../embedded.ts'
 import { RefusedError, append, changesOf, loadAll, messageOf, readAll, texts, write } from '../engine-client.testing.ts'

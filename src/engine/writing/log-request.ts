@@ -1,6 +1,6 @@
 /** Requests of the engine's port on their way into the log. */
 import assert from 'node:assert'
-import type { AppendRequest, EngineFailure, StateChange, StateRequest } from '../../broker/engine.ts'
+import type { AppendRequest, EngineFailure, StateChange, StateRequest } from '../../broker/ports/engine.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import { changesRecordBound, messageRecordBound } from '../segments/record.ts'
 

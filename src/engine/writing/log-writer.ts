@@ -4,8 +4,8 @@
  * as for a hundred.
  */
 import assert from 'node:assert'
-import type { AppendRequest, EngineFailure, EngineHealth, StateRequest } from '../../broker/engine.ts'
-import type { Log } from '../../broker/log.ts'
+import type { AppendRequest, EngineFailure, EngineHealth, StateRequest } from '../../broker/ports/engine.ts'
+import type { Log } from '../../broker/ports/log.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ActiveSegment, NewSegments } from '../segments/active-segment.ts'
 import { codeOf } from '../ports/disk.ts'

@@ -6,7 +6,7 @@
  *
  * The snapshot before the newest is kept as well: with the log from its place on, it gives the same state, should the newest be damaged.
  */
-import type { StateChange, StateEntry } from '../../broker/engine.ts'
+import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import {
   KIND_CHANGES,

@@ -2,8 +2,8 @@
  * What is published about commands: answers on Response Topics, and error events on the topics of devices, which every client
  * that may see the device's events can have.
  */
-import type { Publisher } from '../../broker/consumer.ts'
-import type { Log } from '../../broker/log.ts'
+import type { Publisher } from '../../broker/ports/consumer.ts'
+import type { Log } from '../../broker/ports/log.ts'
 import type { QoS } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { CommandAnswer, CommandRefused, CommandTarget } from './commands.ts'

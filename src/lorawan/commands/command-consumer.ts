@@ -1,7 +1,7 @@
 /** The consumer of command topics: what integrators publish there is judged, owned by the downlink queue, and answered. */
-import type { ConsumedMessage, PublishConsumer } from '../../broker/consumer.ts'
-import { TAKEN } from '../../broker/consumer.ts'
-import type { Decision, Refusal } from '../../broker/policy.ts'
+import type { ConsumedMessage, PublishConsumer } from '../../broker/ports/consumer.ts'
+import { TAKEN } from '../../broker/ports/consumer.ts'
+import type { Decision, Refusal } from '../../broker/ports/policy.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { QoS } from '../../mqtt/packet.ts'
 import { hasWildcard } from '../../mqtt/topic-name.ts'

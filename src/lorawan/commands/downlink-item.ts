@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import type { StateChange } from '../../broker/engine.ts'
+import type { StateChange } from '../../broker/ports/engine.ts'
 import type { CommandObject } from './command.ts'
 
 /**

@@ -1,5 +1,5 @@
 /** The port to the state that survives the process: the same store, and the same order of commits, as the message log's. */
-import type { Engine, StateChange, StateEntry } from '../../broker/engine.ts'
+import type { Engine, StateChange, StateEntry } from '../../broker/ports/engine.ts'
 
 /** Keys and values of one room; its keys begin with the room's own prefix. */
 export interface DurableState {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createHarness } from '../../../test/support/broker-harness.ts'
-import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderFilter } from '../../broker/consumer.ts'
+import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderFilter } from '../../broker/ports/consumer.ts'
 import { MqttNetworkServer } from './mqtt-network-server.ts'
 import type { Downlink, HandOver, NetworkServer } from '../commands/network-server.ts'
 import { describeNetworkServer } from './network-server-contract.testing.ts'

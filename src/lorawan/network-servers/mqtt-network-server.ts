@@ -2,7 +2,7 @@
  * Network servers that are MQTT clients of this broker: ChirpStack v3 and v4 with this service in the place of their broker,
  * and whatever else subscribes to commands by a service credential.
  */
-import type { Dispatcher, ReaderFilter, ReaderListener } from '../../broker/consumer.ts'
+import type { Dispatcher, ReaderFilter, ReaderListener } from '../../broker/ports/consumer.ts'
 import type { CommandNaming } from '../commands/command-naming.ts'
 import { nobodyReads } from '../commands/command-waits.ts'
 import type { Presence } from '../commands/command-waits.ts'

@@ -2,8 +2,8 @@
  * When each device was last heard of, and its battery and margin: gathered from the events that pass, and written in
  * batches, so that an event costs no write of its own.
  */
-import type { PublishObserver, RoutedMessage } from '../../broker/consumer.ts'
-import type { Log } from '../../broker/log.ts'
+import type { PublishObserver, RoutedMessage } from '../../broker/ports/consumer.ts'
+import type { Log } from '../../broker/ports/log.ts'
 import { deviceStateOf } from '../events.ts'
 import type { DeviceState } from '../events.ts'
 import { parseTopic } from '../topics.ts'

@@ -2,7 +2,7 @@
  * The events that tell of faults: those of the codecs here, and on `error` a copy of what ChirpStack v4 tells on `log`, so that whoever
  * subscribes to errors hears of them whatever the network server is.
  */
-import type { Publisher } from '../../broker/consumer.ts'
+import type { Publisher } from '../../broker/ports/consumer.ts'
 import { withoutObject } from '../codecs/uplink-object.ts'
 import type { UplinkWithObject } from '../codecs/uplink-object.ts'
 import { eventTopic } from '../topics.ts'

@@ -1,5 +1,5 @@
 /** The stored events of an application or a device, page by page. Who may read them is the caller's to know. */
-import type { History } from '../../broker/history.ts'
+import type { History } from '../../broker/delivery/history.ts'
 import type { QoS } from '../../mqtt/packet.ts'
 import { applicationPrefix, devicePrefix, EVENT_KINDS, parseTopic, type PublishedEventKind } from '../topics.ts'
 

@@ -4,8 +4,8 @@
  * Each gets its device's tags. Other devices' events pass. Where there is no room to wait, the connection waits that brought it. An uplink is never lost to its codec:
  * where that fails, it goes on without `object`, and an error event behind it tells why.
  */
-import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../../broker/consumer.ts'
-import type { Log } from '../../broker/log.ts'
+import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../../broker/ports/consumer.ts'
+import type { Log } from '../../broker/ports/log.ts'
 import type { Codecs } from '../codecs/codecs.ts'
 import type { CommandEvent, CommandEvents } from '../commands/command-events.ts'
 import { addObject } from '../codecs/uplink-object.ts'

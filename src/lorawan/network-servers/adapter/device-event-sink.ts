@@ -1,5 +1,5 @@
 /** The way of a network server's events to the broker: what it may speak for is checked, then the broker owns the event. */
-import type { Publisher } from '../../../broker/consumer.ts'
+import type { Publisher } from '../../../broker/ports/consumer.ts'
 import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
 import { EVENT_KINDS, eventTopic, isDevEui } from '../../topics.ts'
 import type { PublishedEventKind } from '../../topics.ts'

@@ -1,0 +1,610 @@
+/** One Network Connection: its bytes in, its bytes out, and what holds for as long as it lives. */
+import { encodePacket } from '../../mqtt/encode-packet.ts'
+import { MalformedPacketError } from '../../mqtt/malformed-packet.ts'
+import { PacketReader } from '../../mqtt/packet-reader.ts'
+import type { ProtocolVersion, QoS, ServerPacket, WillMessage } from '../../mqtt/packet.ts'
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { ReasonCode } from '../../mqtt/reason-codes.ts'
+import { BackPressure } from './back-pressure.ts'
+import type { Broker } from '../broker.ts'
+import { later, momentOf } from '../ports/clock.ts'
+import type { SteadyMs } from '../ports/clock.ts'
+import { Deadline } from '../sessions/deadlines.ts'
+import { encodeForReader } from './encode-for-reader.ts'
+import { handlePacket } from '../packets/handle-packet.ts'
+import type { Message } from '../ports/message.ts'
+import { Outgoing } from './outgoing.ts'
+import type { Peer, Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
+import { reasonCodeFor, reasonString } from './reason-code-for.ts'
+import { RateWindow } from './rate-window.ts'
+import type { Session } from '../sessions/session.ts'
+import { Traffic } from './traffic.ts'
+import { IncomingTopicAliases, OutgoingTopicAliases } from './topic-aliases.ts'
+import type { Transport, TransportHandlers } from '../ports/transport.ts'
+
+/** Bytes that may wait, parsed or not, while a packet before them is being judged; then reading stops. */
+const MAXIMUM_WAITING_BYTES = 65_536
+
+/** Packet Identifiers of one direction (MQTT 5.0 §2.2.1). */
+const MAXIMUM_PACKET_IDS = 65_535
+/** Time for what was read to be owned before a connection ends that something was refused to. */
+const ENDING_MS = 1_000
+
+/** What CONNECT settles, given to the connection at once. */
+export interface Agreement {
+  readonly protocolVersion: ProtocolVersion
+  readonly session: Session
+  readonly permit: Permit
+  readonly will: WillMessage | undefined
+  readonly keepAliveSeconds: number
+  /** QoS 1 and 2 messages that the client takes at once, cut to our own bound. */
+  readonly sendMaximum: number
+  readonly outgoingTopicAliasMaximum: number
+  /** False: no Reason String and User Properties but on PUBLISH, CONNACK and DISCONNECT [MQTT-3.1.2-29]. */
+  readonly requestProblemInformation: boolean
+  readonly authenticationMethod: string | undefined
+}
+
+type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
+
+export class Connection implements TransportHandlers {
+  readonly broker: Broker
+  readonly peer: Peer
+  /** Counts up: no other connection of this broker has the same. */
+  readonly number: number
+  readonly openedAtMs: number
+  readonly traffic: Traffic
+  readonly #transport: Transport
+  readonly #reader: PacketReader<'server'>
+  readonly #outgoing: Outgoing
+  readonly #deadline = new Deadline((now) => this.#onDeadline(now))
+  readonly #expiry = new Deadline(() => this.#onExpiry())
+  #state: State = 'awaiting connect'
+  #agreement: Agreement | undefined = undefined
+  #permit: Permit | undefined = undefined
+  #backPressure: BackPressure | undefined = undefined
+  #unwatch: (() => void) | undefined = undefined
+  will: WillMessage | undefined = undefined
+  /** Messages of this connection that were given to the engine and that it does not own yet. */
+  pendingPublishes = 0
+  /** Messages of this connection that the transformer holds back. */
+  heldPublishes = 0
+  /** QoS 1 and 2 messages of this connection that count against our Receive Maximum. */
+  unacknowledgedPublishes = 0
+  /** True at the bound of bytes buffered towards the client. */
+  congested = false
+  /** Bytes of the largest packet that the client takes. */
+  #clientMaximumPacketSizeBytes = Infinity
+  #flushPlanned = false
+  /** What its next packet waits for. */
+  #waits = 0
+  #paused = false
+  #lastPacketAt: SteadyMs
+  readonly #window: RateWindow
+  #throttled = false
+  /** Why it ends once what was read is dealt with. */
+  #ending: PermitEnd | undefined = undefined
+  #roomToHold: PromiseWithResolvers<void> | undefined = undefined
+  #settled: PromiseWithResolvers<void> | undefined = undefined
+  #incomingAliases: IncomingTopicAliases | undefined = undefined
+  #outgoingAliases: OutgoingTopicAliases | undefined = undefined
+
+  constructor(broker: Broker, transport: Transport, peer: Peer, number: number) {
+    this.broker = broker
+    this.number = number
+    this.traffic = new Traffic(broker.second)
+    this.peer = peer
+    this.#transport = transport
+    this.#reader = new PacketReader({
+      role: 'server',
+      maximumPacketSizeBytes: broker.limits.maximumConnectPacketSizeBytes,
+    })
+    this.#window = new RateWindow(broker.limits.maximumBytesPerSecond)
+    this.#outgoing = new Outgoing(broker.delivery.lastJoin, (bytes) => this.#write(bytes))
+    const { clock, limits, deadlines } = broker
+    this.openedAtMs = clock.now()
+    this.#lastPacketAt = clock.steady()
+    deadlines.set(this.#deadline, later(this.#lastPacketAt, limits.connectTimeoutMs))
+    transport.attach(this)
+  }
+
+  get isConnected(): boolean {
+    return this.#state === 'connected'
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+
+  get session(): Session {
+    return this.#agreed().session
+  }
+
+  get permit(): Permit {
+    return this.#permit as Permit
+  }
+
+  /** Set where what it publishes is not refused for a reason that passes. */
+  get backPressure(): BackPressure | undefined {
+    return this.#backPressure
+  }
+
+  get protocolVersion(): ProtocolVersion {
+    return this.#agreement?.protocolVersion ?? this.#reader.protocolVersion ?? 5
+  }
+
+  get sendMaximum(): number {
+    return this.#agreed().sendMaximum
+  }
+
+  /**
+   * QoS 1 and 2 messages that the client may have unacknowledged. Where its messages wait for room that is as many as there are Packet
+   * Identifiers: what is read is bounded by waiting. rumqttc counts its Packet Identifiers up to this number and begins anew. When it
+   * comes back it sends again by Packet Identifier, so events that were sent across that border would come in the wrong order.
+   */
+  get receiveMaximum(): number {
+    return this.#backPressure === undefined ? this.broker.limits.receiveMaximum : MAXIMUM_PACKET_IDS
+  }
+
+  get keepAliveSeconds(): number {
+    return this.#agreed().keepAliveSeconds
+  }
+
+  get authenticationMethod(): string | undefined {
+    return this.#agreed().authenticationMethod
+  }
+
+  /** The Client Identifier for logs, if there is a Session. */
+  get clientId(): string | undefined {
+    return this.#agreement?.session.clientId
+  }
+
+  /** CONNECT is being judged: no second one, and what follows it waits. */
+  judging(clientMaximumPacketSizeBytes: number): boolean {
+    if (this.#state !== 'awaiting connect') return false
+    this.#state = 'judging connect'
+    this.#clientMaximumPacketSizeBytes = clientMaximumPacketSizeBytes
+    return true
+  }
+
+  /** CONNECT was accepted; the caller sends CONNACK next. */
+  accepted(agreement: Agreement): void {
+    const { broker } = this
+    this.#state = 'connected'
+    this.#agreement = agreement
+    const maximum = agreement.outgoingTopicAliasMaximum
+    if (maximum > 0) this.#outgoingAliases = new OutgoingTopicAliases(maximum)
+    this.will = agreement.will
+    this.#reader.maximumPacketSizeBytes = broker.limits.maximumPacketSizeBytes
+    this.holdPermit(agreement.permit)
+    this.#keepAlive()
+  }
+
+  /** Takes a permit in the place of the one held, if any. */
+  holdPermit(permit: Permit): void {
+    const { deadlines } = this.broker
+    this.#unwatch?.()
+    this.#permit = permit
+    if (permit.backPressure !== undefined) this.#backPressure ??= new BackPressure(this.broker, this)
+    this.#window.maximumPublishes = permit.maximumMessagesPerSecond
+    this.#unwatch = permit.watch((end) => this.#permitChanged(end))
+    deadlines.clear(this.#expiry)
+    this.planExpiry()
+  }
+
+  /** Ends the connection when its permit ends by the time of day. Call it again when the machine's clock was set. */
+  planExpiry(): void {
+    const { expiresAtMs } = this.permit
+    if (expiresAtMs !== undefined) this.broker.deadlines.set(this.#expiry, momentOf(expiresAtMs, this.broker.clock))
+  }
+
+  /** Sends it, without its Reason String if it would be too large for the client; ends the connection where that is not enough [MQTT-3.1.2-24]. */
+  send(packet: ServerPacket): void {
+    const bytes = this.#encodeWithin(packet)
+    if (bytes !== undefined) {
+      this.#outgoing.packet(bytes)
+      this.#flushLater()
+    } else if (packet.type === 'connack') this.close()
+    else this.disconnect(ReasonCodes.packetTooLarge, 'the answer is too large for the client', 'answer_too_large')
+  }
+
+  /** PUBACK, PUBREC, PUBREL or PUBCOMP; reason and its code are left out where the version or the client has no room for them. */
+  sendAcknowledgement(
+    type: 'puback' | 'pubrec' | 'pubrel' | 'pubcomp',
+    packetId: number,
+    reasonCode: ReasonCode = ReasonCodes.success,
+    reason?: string,
+  ): void {
+    if (reasonCode === ReasonCodes.success || this.protocolVersion === 4) {
+      this.#outgoing.acknowledgement(ACKNOWLEDGEMENT_FIRST_BYTE[type], packetId)
+      this.#flushLater()
+      return
+    }
+    const told = type === 'puback' || type === 'pubrec' ? reasonCodeFor('acknowledgement', reasonCode) : reasonCode
+    this.send({ type, packetId, reasonCode: told, properties: this.reasonProperties(reason) })
+  }
+
+  /** True for a client that takes Reason Strings in every packet: of MQTT 5, and with Request Problem Information. */
+  get wantsReasons(): boolean {
+    return this.protocolVersion === 5 && this.#agreed().requestProblemInformation
+  }
+
+  /** A Reason String, if the client wants such. */
+  reasonProperties(reason: string | undefined): { readonly reasonString: string } | undefined {
+    if (reason === undefined || !this.#agreed().requestProblemInformation) return undefined
+    return { reasonString: reasonString(reason) }
+  }
+
+  /** False when the packet is larger than the client takes: then it must not be sent [MQTT-3.1.2-24]. */
+  sendPublish(
+    message: Message,
+    qos: QoS,
+    retain: boolean,
+    dup: boolean,
+    packetId: number,
+    subscriptionIdentifiers: readonly number[] | undefined,
+  ): boolean {
+    const agreement = this.#agreement as Agreement
+    const { protocolVersion } = agreement
+    const isShared =
+      protocolVersion === 4 ||
+      (subscriptionIdentifiers === undefined && message.expiresAtMs === Infinity && this.#outgoingAliases === undefined)
+    const shared = isShared
+      ? message.shared(protocolVersion, qos > 0)
+      : encodeForReader(message, {
+          qos,
+          retain,
+          dup,
+          subscriptionIdentifiers,
+          aliases: this.#outgoingAliases,
+          maximumPacketSizeBytes: this.#clientMaximumPacketSizeBytes,
+          now: this.broker.clock.steady(),
+        })
+    if (shared === undefined || shared.bytes.length > this.#clientMaximumPacketSizeBytes) {
+      this.broker.counters.publishesDropped += 1
+      return false
+    }
+    this.#outgoing.publish(shared, qos, retain, dup, packetId)
+    this.broker.counters.publishesSent += 1
+    this.traffic.turn(this.broker.second)
+    this.traffic.messagesOut += 1
+    this.#flushLater()
+    return true
+  }
+
+  /** The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined when nothing is known by that alias. */
+  resolveTopicName(topicName: string, topicAlias: number | undefined): string | undefined {
+    if (topicAlias === undefined) return topicName
+    if (topicName === '') return this.#incomingAliases?.topicName(topicAlias)
+    this.#incomingAliases ??= new IncomingTopicAliases()
+    // A name beyond the limits is refused, and not kept either.
+    if (this.broker.isTopicNameWithinLimits(topicName)) this.#incomingAliases.set(topicAlias, topicName)
+    else this.#incomingAliases.delete(topicAlias)
+    return topicName
+  }
+
+  /** Resolves when the engine owns, or has refused, all that this connection published. */
+  settled(): Promise<void> {
+    return (this.#settled ??= Promise.withResolvers()).promise
+  }
+
+  publishSettled(): void {
+    this.pendingPublishes -= 1
+    // Its acknowledgement goes first.
+    if (this.#ending !== undefined) this.broker.clock.afterTurn(() => this.#endIfRead())
+    if (this.pendingPublishes > 0 || this.#settled === undefined) return
+    const settled = this.#settled
+    this.#settled = undefined
+    settled.resolve()
+  }
+
+  /** At the bound of what may be held back: resolves when there is room again. */
+  roomToHold(): Promise<void> | undefined {
+    if (this.heldPublishes < this.broker.limits.receiveMaximum) return undefined
+    return (this.#roomToHold ??= Promise.withResolvers()).promise
+  }
+
+  /** The transformer holds back one message less. */
+  heldSettled(): void {
+    this.heldPublishes -= 1
+    const room = this.#roomToHold
+    this.#roomToHold = undefined
+    room?.resolve()
+  }
+
+  /** Packets are handled in order: the next waits for this. Nothing more than a buffer is read meanwhile. */
+  waitFor(judged: Promise<void>): void {
+    this.#waits += 1
+    judged.then(
+      () => {
+        this.#waits -= 1
+        this.#resume()
+      },
+      (error: unknown) => this.#failed(error),
+    )
+  }
+
+  /** Writes what waits. Called once after each turn in which something was sent. */
+  flush(): void {
+    this.#flushPlanned = false
+    if (this.#state === 'closed') return
+    this.#outgoing.flush()
+  }
+
+  /** Refuses a CONNECT and closes [MQTT-3.2.2-6], [MQTT-3.1.4-6]. */
+  refuse(
+    reasonCode: ReasonCode,
+    reason: string,
+    code: string,
+    of: { readonly clientId?: string; readonly holder?: PermitHolder | undefined } = {},
+  ): void {
+    if (this.#state === 'closed') return
+    this.broker.counters.connectionsRefused += 1
+    this.broker.connectRefused({
+      kind: 'connect',
+      code,
+      reason,
+      clientId: of.clientId,
+      address: this.peer.address,
+      holder: of.holder,
+      topic: undefined,
+    })
+    this.broker.log.warn({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
+    const bytes = this.#encodeWithin({
+      type: 'connack',
+      sessionPresent: false,
+      reasonCode: reasonCodeFor('connack', reasonCode),
+      properties: { reasonString: reasonString(reason) },
+    })
+    if (bytes !== undefined) this.#outgoing.packet(bytes)
+    this.#outgoing.flush()
+    this.#close()
+  }
+
+  /** Ends the connection from our side: MQTT 5 is told why, MQTT 3.1.1 is closed [MQTT-4.13.1-1]. */
+  disconnect(reasonCode: ReasonCode, reason: string, code: string): void {
+    if (this.#state === 'closed') return
+    if (this.#state !== 'connected') {
+      this.broker.log.debug({ peer: this.peer.address, reasonCode, code, reason }, 'connection.closed')
+      this.#close()
+      return
+    }
+    const { clientId } = this
+    this.broker.log.info(
+      { clientId, peer: this.peer.address, tenant: this.permit.tenant, reasonCode, code, reason },
+      'connection.ended',
+    )
+    if (this.protocolVersion === 5) {
+      const properties = this.congested ? undefined : { reasonString: reasonString(reason) }
+      const told = reasonCodeFor('disconnect', reasonCode)
+      const bytes = this.#encodeWithin({ type: 'disconnect', reasonCode: told, properties })
+      if (bytes !== undefined) this.#outgoing.packet(bytes)
+    }
+    this.#outgoing.flush()
+    this.#close()
+  }
+
+  /**
+   * Ends the connection once all that was read of it is handled and owned, or after a second: a client that sends again what was not
+   * acknowledged, and loses what it sent at QoS 0, does not pay for one message with the others.
+   */
+  endWhenRead(reasonCode: ReasonCode, reason: string, code: string): void {
+    if (this.#state === 'closed' || this.#ending !== undefined) return
+    const { broker } = this
+    this.#ending = { reasonCode, reason, code }
+    this.#pause()
+    broker.deadlines.set(this.#deadline, later(broker.clock.steady(), ENDING_MS))
+    broker.clock.afterTurn(() => this.#endIfRead())
+  }
+
+  /** The client has said DISCONNECT, or nothing is to be said to it. */
+  close(): void {
+    if (this.#state === 'closed') return
+    this.#outgoing.flush()
+    this.#close()
+  }
+
+  /** A second has begun: what was throttled goes on. */
+  unthrottle(): void {
+    this.#throttled = false
+    this.#resume()
+  }
+
+  #agreed(): Agreement {
+    return this.#agreement as Agreement
+  }
+
+  /** For the transport. */
+  data(chunk: Buffer): void {
+    if (this.#state === 'closed') return
+    const { broker } = this
+    broker.counters.bytesReceived += chunk.length
+    this.traffic.turn(broker.second)
+    this.traffic.bytesIn += chunk.length
+    this.#countWindow(0, chunk.length)
+    this.#reader.push(chunk)
+    this.#read()
+    if ((this.#waits > 0 || this.#throttled) && this.#reader.bufferedBytes > MAXIMUM_WAITING_BYTES) this.#pause()
+  }
+
+  #read(): void {
+    const now = this.broker.clock.steady()
+    try {
+      while (this.#waits === 0 && !this.#throttled && this.#state !== 'closed') {
+        const packet = this.#reader.next()
+        if (packet === undefined) return
+        this.#lastPacketAt = now
+        if (packet.type === 'publish') {
+          this.traffic.messagesIn += 1
+          this.#countWindow(1, 0)
+        }
+        const judged = handlePacket(this.broker, this, packet)
+        if (judged !== undefined) this.waitFor(judged)
+      }
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #resume(): void {
+    if (this.#state === 'closed' || this.#waits > 0 || this.#throttled) return
+    this.#read()
+    if (this.#ending !== undefined) this.broker.clock.afterTurn(() => this.#endIfRead())
+    else if (this.#waits === 0 && !this.#throttled && !this.congested && this.#paused) {
+      this.#paused = false
+      this.#transport.resume()
+    }
+  }
+
+  #endIfRead(): void {
+    const ending = this.#ending
+    if (ending === undefined || this.#waits > 0 || this.#throttled || this.pendingPublishes > 0) return
+    this.disconnect(ending.reasonCode, ending.reason, ending.code)
+  }
+
+  #pause(): void {
+    if (this.#paused || this.#state === 'closed') return
+    this.#paused = true
+    this.#transport.pause()
+  }
+
+  /** The one place where an exception of a connection ends: what the client did wrong, or what we did. */
+  #failed(error: unknown): void {
+    if (this.#state === 'closed') return
+    if (error instanceof MalformedPacketError) {
+      const version = error.protocolVersion ?? this.#reader.protocolVersion
+      // Of a CONNECT of MQTT 3.1.1 only the version is answered; all else is closed [MQTT311-3.1.4-1].
+      const isAnswered = version === 5 || error.reasonCode === ReasonCodes.unsupportedProtocolVersion
+      if (this.#state !== 'connected' && version !== undefined && isAnswered) {
+        this.#reader.protocolVersion = version
+        this.refuse(error.reasonCode, error.message, 'malformed_packet')
+      } else this.disconnect(error.reasonCode, error.message, 'malformed_packet')
+      return
+    }
+    this.broker.log.error({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.failed')
+    this.disconnect(ReasonCodes.unspecifiedError, 'the server failed on a packet', 'internal')
+  }
+
+  /** Counts against the bounds per second; at one of them reading waits for the next second. */
+  #countWindow(publishes: number, bytes: number): void {
+    if (this.#window.count(this.broker.second, publishes, bytes) || this.#throttled) return
+    this.#throttled = true
+    this.#pause()
+    this.broker.throttle(this)
+  }
+
+  #flushLater(): void {
+    if (this.#flushPlanned) return
+    this.#flushPlanned = true
+    this.broker.delivery.flushLater(this)
+  }
+
+  #write(bytes: Buffer): void {
+    const { broker } = this
+    broker.counters.bytesSent += bytes.length
+    this.traffic.turn(broker.second)
+    this.traffic.bytesOut += bytes.length
+    this.#transport.write(bytes)
+    if (this.congested || this.#transport.bufferedBytes < broker.limits.maximumOutgoingBytes) return
+    this.congested = true
+    // Nothing is read from who does not read: its acknowledgements would gather here.
+    this.#pause()
+    broker.deadlines.set(this.#deadline, later(broker.clock.steady(), broker.limits.slowReaderTimeoutMs))
+  }
+
+  /** For the transport. */
+  drained(): void {
+    if (!this.congested || this.#state === 'closed') return
+    this.congested = false
+    // Its packets could not be read meanwhile: its silence counts from now.
+    this.#lastPacketAt = this.broker.clock.steady()
+    this.#keepAlive()
+    if (this.#agreement !== undefined) this.broker.delivery.wake(this.#agreement.session)
+    this.#resume()
+  }
+
+  /** Due when the client has been silent for one and a half times the Keep Alive [MQTT-3.1.2-22]. */
+  #keepAlive(): void {
+    const { deadlines } = this.broker
+    const seconds = this.#agreement?.keepAliveSeconds ?? 0
+    if (seconds === 0) deadlines.clear(this.#deadline)
+    else deadlines.set(this.#deadline, later(this.#lastPacketAt, seconds * 1500))
+  }
+
+  #onDeadline(now: SteadyMs): void {
+    if (this.#state !== 'connected') {
+      this.disconnect(ReasonCodes.maximumConnectTime, 'no CONNECT was accepted in time', 'connect_timeout')
+    } else if (this.#ending !== undefined) {
+      this.disconnect(this.#ending.reasonCode, this.#ending.reason, this.#ending.code)
+    } else if (this.congested) {
+      this.disconnect(ReasonCodes.quotaExceeded, 'the client does not read what it is sent', 'slow_reader')
+    } else if (this.#waits > 0 || this.#throttled) {
+      // It is we who do not read.
+      this.#lastPacketAt = now
+      this.#keepAlive()
+    } else if (now - this.#lastPacketAt >= this.#agreed().keepAliveSeconds * 1500) {
+      this.disconnect(
+        ReasonCodes.keepAliveTimeout,
+        'nothing was received within one and a half times the Keep Alive',
+        'keep_alive_timeout',
+      )
+    } else this.#keepAlive()
+  }
+
+  #onExpiry(): void {
+    this.disconnect(ReasonCodes.notAuthorized, 'the token has expired', 'token_expired')
+  }
+
+  #permitChanged(end: PermitEnd | undefined): void {
+    if (this.#state !== 'connected') return
+    if (end !== undefined) {
+      this.disconnect(end.reasonCode, end.reason, end.code)
+      return
+    }
+    const lost = this.broker.dropRefusedSubscriptions(this.session, this.permit)
+    if (lost.length > 0) {
+      this.disconnect(
+        ReasonCodes.notAuthorized,
+        `no longer allowed to subscribe to ${lost.join(', ')}`,
+        'permit_narrowed',
+      )
+    }
+  }
+
+  /** The packet as the client takes it; undefined when it is too large even without a Reason String. */
+  #encodeWithin(packet: ServerPacket): Buffer | undefined {
+    const bytes = encodePacket(packet, this.protocolVersion)
+    if (bytes.length <= this.#clientMaximumPacketSizeBytes) return bytes
+    if (!('properties' in packet) || packet.properties === undefined) return undefined
+    // [MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2], [MQTT-3.9.2-1], [MQTT-3.14.2-3]
+    const properties = { ...packet.properties, reasonString: undefined }
+    const plain = encodePacket({ ...packet, properties }, this.protocolVersion)
+    return plain.length <= this.#clientMaximumPacketSizeBytes ? plain : undefined
+  }
+
+  /** For the transport. */
+  closed(error: Error | undefined): void {
+    if (this.#state === 'closed') return
+    this.broker.log.debug({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.lost')
+    this.#ended()
+    this.#transport.destroy()
+  }
+
+  #close(): void {
+    this.#ended()
+    this.#transport.end()
+  }
+
+  #ended(): void {
+    const { broker } = this
+    this.#state = 'closed'
+    broker.deadlines.clear(this.#deadline)
+    broker.deadlines.clear(this.#expiry)
+    this.#unwatch?.()
+    this.#settled = undefined
+    this.#backPressure?.giveUp()
+    broker.connectionEnded(this, this.#agreement?.session)
+  }
+}
+
+const ACKNOWLEDGEMENT_FIRST_BYTE = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, pubcomp: 0x70 } as const

@@ -1,0 +1,154 @@
+/**
+ * The bytes that wait for one connection within a turn: appended packet by packet, written as one. Over TLS that is one
+ * record instead of hundreds.
+ */
+import type { QoS } from '../../mqtt/packet.ts'
+import type { SharedPublish } from '../ports/message.ts'
+
+/** Written early past this, so that a burst to one reader does not become one giant buffer. */
+const FLUSH_BYTES = 65_536
+
+type Part = Buffer | number
+
+/**
+ * The parts that were joined last, by whichever connection. When one message goes to many, their connections have the same parts to write:
+ * the first joins them, the others write its bytes too.
+ */
+export class LastJoin {
+  #parts: readonly Part[] = []
+  #bytes: Buffer | undefined = undefined
+
+  /** The joined bytes of these very parts, if they were joined last. */
+  find(parts: readonly Part[]): Buffer | undefined {
+    const known = this.#parts
+    if (known.length !== parts.length) return undefined
+    for (let index = 0; index < parts.length; index += 1) if (known[index] !== parts[index]) return undefined
+    return this.#bytes
+  }
+
+  /** Takes the array over. */
+  remember(parts: readonly Part[], bytes: Buffer): void {
+    this.#parts = parts
+    this.#bytes = bytes
+  }
+
+  /** Lets go of the bytes, which are of no use in another turn. */
+  forget(): void {
+    this.#parts = []
+    this.#bytes = undefined
+  }
+}
+
+export class Outgoing {
+  /** A packet in bytes, or one of four bytes as a number. */
+  #parts: Part[] = []
+  /** What to patch into the part at the same place: first byte, Packet Identifier and its offset; 0 for nothing. */
+  #patches: number[] = []
+  #isPatched = false
+  #bytes = 0
+  readonly #lastJoin: LastJoin
+  readonly #write: (bytes: Buffer) => void
+
+  constructor(lastJoin: LastJoin, write: (bytes: Buffer) => void) {
+    this.#lastJoin = lastJoin
+    this.#write = write
+  }
+
+  get waitingBytes(): number {
+    return this.#bytes
+  }
+
+  /** A whole packet; not copied, so it may be shared. */
+  packet(bytes: Buffer): void {
+    this.#parts.push(bytes)
+    this.#patches.push(0)
+    this.#added(bytes.length)
+  }
+
+  /** An acknowledgement without Reason Code: its type in the first byte, its Packet Identifier in the last two. */
+  acknowledgement(firstByte: number, packetId: number): void {
+    this.#parts.push(((firstByte << 24) | (2 << 16) | packetId) >>> 0)
+    this.#patches.push(0)
+    this.#added(4)
+  }
+
+  /** A PUBLISH out of shared bytes, with what is this reader's own. */
+  publish(shared: SharedPublish, qos: QoS, retain: boolean, dup: boolean, packetId: number): void {
+    this.#parts.push(shared.bytes)
+    if (qos === 0 && !retain) this.#patches.push(0)
+    else {
+      this.#isPatched = true
+      const flags = (dup ? 8 : 0) | (qos << 1) | (retain ? 1 : 0)
+      // Up to 2^36: within a double's integers, beyond a bitwise operator's.
+      this.#patches.push((shared.packetIdOffset * 65_536 + packetId) * 16 + flags)
+    }
+    this.#added(shared.bytes.length)
+  }
+
+  #added(length: number): void {
+    this.#bytes += length
+    if (this.#bytes >= FLUSH_BYTES) this.flush()
+  }
+
+  /** Writes what waits, if anything does. */
+  flush(): void {
+    const parts = this.#parts
+    if (parts.length === 0) return
+    const first = parts[0]
+    if (parts.length === 1 && typeof first === 'object' && this.#patches[0] === 0) {
+      this.#clear()
+      this.#write(first)
+      return
+    }
+    const bytes = this.#isPatched ? this.#join() : this.#joinShared()
+    this.#clear()
+    this.#write(bytes)
+  }
+
+  #joinShared(): Buffer {
+    const known = this.#lastJoin.find(this.#parts)
+    if (known !== undefined) return known
+    const bytes = this.#join()
+    this.#lastJoin.remember(this.#parts, bytes)
+    this.#parts = []
+    return bytes
+  }
+
+  #clear(): void {
+    if (this.#parts.length > 64) {
+      this.#parts = []
+      this.#patches = []
+    } else {
+      this.#parts.length = 0
+      this.#patches.length = 0
+    }
+    this.#bytes = 0
+    this.#isPatched = false
+  }
+
+  #join(): Buffer {
+    const bytes = Buffer.allocUnsafe(this.#bytes)
+    let position = 0
+    for (let index = 0; index < this.#parts.length; index += 1) {
+      const part = this.#parts[index] as Part
+      if (typeof part === 'number') {
+        bytes.writeUInt32BE(part, position)
+        position += 4
+        continue
+      }
+      bytes.set(part, position)
+      const patch = this.#patches[index] as number
+      if (patch !== 0) {
+        const flags = patch % 16
+        bytes[position] = 0x30 | flags
+        if ((flags & 6) !== 0) {
+          const identified = (patch - flags) / 16
+          const packetId = identified % 65_536
+          bytes.writeUInt16BE(packetId, position + (identified - packetId) / 65_536)
+        }
+      }
+      position += part.length
+    }
+    return bytes
+  }
+}

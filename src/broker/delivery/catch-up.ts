@@ -1,0 +1,293 @@
+/**
+ * Readers that are behind the tail of the log: they read it from their cursors, in turns, as far as there is room for what they
+ * read, until they are at the tail.
+ */
+import type { Counters } from '../ports/counters.ts'
+import type { Engine, ReadResult } from '../ports/engine.ts'
+import type { Limits } from '../ports/limits.ts'
+import type { Cursor, Readers, Written } from '../sessions/log-readers.ts'
+import type { Message } from '../ports/message.ts'
+import { shedOldest } from './queue-bound.ts'
+import { placeKey } from '../sessions/session.ts'
+import type { Owed, Session } from '../sessions/session.ts'
+import type { SharedGroup } from '../sessions/shared-group.ts'
+import { mergeSubscriptions } from '../sessions/subscription-index.ts'
+import type { Target } from '../sessions/subscription-index.ts'
+import type { Reader, Turns } from './turns.ts'
+
+/** Records read by one reader in one turn of the event loop, so that a long way to the tail starves nobody. */
+const RECORDS_PER_TURN = 2_048
+const RECORDS_PER_READ = 256
+
+/** How a reader that is behind hands on what it reads. */
+export interface Outlet {
+  /** Room in the window, and nothing older waits for it. */
+  hasRoom(session: Session): boolean
+  sendTarget(target: Target, message: Message, dup: boolean): void
+  /** To a member with room; false when there is none and the message must wait. */
+  offer(group: SharedGroup, message: Message, dup: boolean): boolean
+  /** What goes before anything of the log: false while some of it still waits. */
+  sendOlder(session: Session): boolean
+  /** The reader has changed in what is to be saved. */
+  changed(reader: Reader): void
+  /** Retention was faster than the Session; at most so many messages of its subscriptions are gone. */
+  missed(session: Session, atMost: number): void
+}
+
+/** What the log is like, as far as it was routed. Shared with the delivery, which writes it. */
+export interface Routed {
+  /** By partition: the offset after the last message that was routed; what a reader at the tail has seen. */
+  readonly tails: readonly number[]
+  /** By partition: what was routed since the start. */
+  readonly written: readonly Written[]
+}
+
+export class CatchUp {
+  readonly #engine: Engine
+  readonly #readers: Readers
+  readonly #routed: Routed
+  readonly #limits: Limits
+  readonly #counters: Counters
+  readonly #turns: Turns
+  readonly #outlet: Outlet
+
+  constructor(
+    engine: Engine,
+    readers: Readers,
+    routed: Routed,
+    limits: Limits,
+    counters: Counters,
+    turns: Turns,
+    outlet: Outlet,
+  ) {
+    this.#engine = engine
+    this.#readers = readers
+    this.#routed = routed
+    this.#limits = limits
+    this.#counters = counters
+    this.#turns = turns
+    this.#outlet = outlet
+  }
+
+  /** Takes as much as there is room for, and as one turn allows. */
+  goOn(reader: Reader): void {
+    if (reader.catchingUp) return
+    if ('members' in reader) {
+      if (!this.#offerReturned(reader)) return
+    } else {
+      if (this.#isUnread(reader.resend)) {
+        this.#readAgain(reader, reader.resend)
+        return
+      }
+      if (!this.#outlet.sendOlder(reader)) return
+      if (this.#mayBeBeyondBounds(reader)) {
+        this.#shed(reader)
+        return
+      }
+    }
+    if (reader.behind.size > 0) this.#read(reader)
+    else reader.recovery = undefined
+  }
+
+  #read(reader: Reader): void {
+    let budget = RECORDS_PER_TURN
+    for (const [partition, cursor] of reader.behind) {
+      while (this.#canTakeMore(reader)) {
+        if (cursor.offset >= (this.#routed.tails[partition] as number)) {
+          this.#readers.remove(cursor)
+          reader.behind.delete(partition)
+          this.#outlet.changed(reader)
+          break
+        }
+        if (budget <= 0) {
+          this.#turns.wake(reader)
+          return
+        }
+        const result = this.#engine.read(partition, cursor.offset, RECORDS_PER_READ)
+        if (result instanceof Promise) {
+          this.#takeLater(reader, cursor, result)
+          return
+        }
+        budget -= Math.max(1, result.messages.length)
+        if (!this.#take(reader, cursor, result)) return
+      }
+    }
+    if (reader.behind.size === 0) reader.recovery = undefined
+  }
+
+  #takeLater(reader: Reader, cursor: Cursor, reading: Promise<ReadResult>): void {
+    reader.catchingUp = true
+    const from = cursor.offset
+    reading.then(
+      (result) => {
+        reader.catchingUp = false
+        // The reader may have ended, or a replay have moved it, while the log was read.
+        const isAsked = reader.behind.get(cursor.partition) === cursor && cursor.offset === from
+        if (isAsked && this.#canTakeMore(reader)) this.#take(reader, cursor, result)
+        this.#turns.wake(reader)
+      },
+      // The engine reports its own failures; the reader stays where it is and tries again when it is woken.
+      () => {
+        reader.catchingUp = false
+      },
+    )
+  }
+
+  /** Delivers what was read as far as there is room; true when all of it went. */
+  #take(reader: Reader, cursor: Cursor, result: ReadResult): boolean {
+    const { partition } = cursor
+    this.#outlet.changed(reader)
+    if (result.lost > 0) {
+      this.#counters.publishesLost += result.lost
+      if (!('members' in reader)) this.#outlet.missed(reader, result.lost)
+    }
+    const tail = this.#routed.tails[partition] as number
+    for (let index = 0; index < result.messages.length; index += 1) {
+      const message = result.messages[index] as Message
+      const offset = result.offsets[index] as number
+      // Not routed yet: the reader is about to be at the tail and gets it there.
+      if (offset >= tail) {
+        this.#readers.move(cursor, tail)
+        return true
+      }
+      if (!this.#takeOne(reader, partition, offset, message)) {
+        this.#readers.move(cursor, offset)
+        return false
+      }
+      if ('members' in reader || reader.matching(message.topicName).length > 0) {
+        cursor.owed.messagesUpTo += 1
+        cursor.owed.bytesUpTo += message.sizeBytes
+      }
+    }
+    this.#readers.move(cursor, Math.min(result.next, tail))
+    return true
+  }
+
+  /** One message of the log for a reader that is behind; false when there is no room for it. */
+  #takeOne(reader: Reader, partition: number, offset: number, message: Message): boolean {
+    const { recovery } = reader
+    let dup = false
+    if (recovery !== undefined) {
+      if (recovery.handled.has(placeKey(partition, offset))) return true
+      dup = message.qos > 0 && offset < (recovery.sentBefore.get(partition) ?? 0)
+    }
+    if ('members' in reader) {
+      // Its filter is not the only one of its partition.
+      return !reader.matches(message.topicName) || this.#outlet.offer(reader, message, dup)
+    }
+    let subscriptions = reader.matching(message.topicName)
+    if (subscriptions.length === 0) return true
+    if (subscriptions.some(({ since }) => since !== undefined)) {
+      subscriptions = subscriptions.filter(({ since }) => offset >= (since?.get(partition) ?? 0))
+      if (subscriptions.length === 0) return true
+    }
+    const target = mergeSubscriptions(reader, subscriptions)
+    // What is granted at QoS 0 went out, or not, when it came.
+    if (!target.readsLog) return true
+    if (!this.#outlet.hasRoom(reader)) return false
+    this.#outlet.sendTarget(target, message, dup)
+    return true
+  }
+
+  #canTakeMore(reader: Reader): boolean {
+    return 'members' in reader ? reader.hasConnectedMember : this.#outlet.hasRoom(reader)
+  }
+
+  /** What members gave back goes out first; true when all of it did. */
+  #offerReturned(group: SharedGroup): boolean {
+    if (this.#isUnread(group.returned)) {
+      this.#readAgain(group, group.returned)
+      return false
+    }
+    for (let owed = group.returned[0]; owed !== undefined; owed = group.returned[0]) {
+      // To another member it is a new message.
+      if (!this.#outlet.offer(group, owed.message as Message, false)) return false
+      group.returned.shift()
+      this.#outlet.changed(group)
+    }
+    return true
+  }
+
+  #isUnread(owed: readonly Owed[]): boolean {
+    // All are read together.
+    return owed.some(({ message }) => message === undefined)
+  }
+
+  /** After a restart: what is owed by its place alone is read from the log. */
+  #readAgain(reader: Reader, list: readonly Owed[]): void {
+    reader.catchingUp = true
+    const readAll = async (): Promise<void> => {
+      for (const owed of list) {
+        if (owed.message !== undefined) continue
+        const result = await this.#engine.read(owed.partition, owed.offset, 1)
+        if (result.offsets[0] === owed.offset) owed.message = result.messages[0]
+        else owed.isLost = true
+      }
+    }
+    readAll().then(
+      () => {
+        reader.catchingUp = false
+        this.#forgetLost(reader)
+        this.#turns.wake(reader)
+      },
+      () => {
+        reader.catchingUp = false
+      },
+    )
+  }
+
+  /** Retention took what was owed: it can't be sent any more. */
+  #forgetLost(reader: Reader): void {
+    let lost = 0
+    if ('members' in reader) {
+      const left = reader.returned.filter(({ isLost }) => isLost !== true)
+      lost = reader.returned.length - left.length
+      reader.returned.splice(0, reader.returned.length, ...left)
+    } else {
+      for (const entry of reader.resend.filter(({ isLost }) => isLost === true)) {
+        reader.settle(entry.packetId)
+        lost += 1
+      }
+      if (lost > 0) this.#outlet.missed(reader, lost)
+    }
+    if (lost === 0) return
+    this.#counters.publishesLost += lost
+    this.#outlet.changed(reader)
+  }
+
+  /** False is certain; true needs a closer look, since not all that was written matches. */
+  #mayBeBeyondBounds(session: Session): boolean {
+    let messages = 0
+    let bytes = 0
+    for (const [partition, cursor] of session.behind) {
+      const written = this.#routed.written[partition] as Written
+      messages += written.messages - cursor.owed.messagesUpTo
+      bytes += written.bytes - cursor.owed.bytesUpTo
+    }
+    return messages > this.#limits.maximumQueuedMessages || bytes > this.#limits.maximumQueuedBytes
+  }
+
+  /** Moves the Session past the oldest messages that are beyond its bounds, then goes on. */
+  #shed(session: Session): void {
+    session.catchingUp = true
+    shedOldest(session, this.#engine, this.#routed.tails, this.#readers, this.#limits).then(
+      ({ lost, messages, bytes }) => {
+        session.catchingUp = false
+        this.#counters.publishesLost += lost
+        if (lost > 0) this.#outlet.missed(session, lost)
+        // Now it is known exactly; the sum over the partitions is what counts.
+        let known = { messages, bytes }
+        for (const [partition, { owed }] of session.behind) {
+          const written = this.#routed.written[partition] as Written
+          owed.messagesUpTo = written.messages - known.messages
+          owed.bytesUpTo = written.bytes - known.bytes
+          known = { messages: 0, bytes: 0 }
+        }
+        if (session.behind.size > 0) this.#turns.wake(session)
+      },
+      () => {
+        session.catchingUp = false
+      },
+    )
+  }
+}

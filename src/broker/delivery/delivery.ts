@@ -1,0 +1,302 @@
+/**
+ * From the log to the subscribers. A Session is either at the tail of a partition, and gets each message as it is committed,
+ * or behind, and reads the log from its cursor; it changes sides only between two messages, so there is no gap.
+ */
+import { CatchUp } from './catch-up.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Connection } from '../connections/connection.ts'
+import type { Dispatched, DispatchWatcher, ReaderFilter } from '../ports/consumer.ts'
+import type { Counters } from '../ports/counters.ts'
+import type { Engine } from '../ports/engine.ts'
+import type { Limits } from '../ports/limits.ts'
+import { Readers } from '../sessions/log-readers.ts'
+import type { Written } from '../sessions/log-readers.ts'
+import type { Message } from '../ports/message.ts'
+import type { LastJoin } from '../connections/outgoing.ts'
+import { Sending, mayReceive } from './sending.ts'
+import type { Session, Subscription } from '../sessions/session.ts'
+import type { SessionStore } from '../durable/session-store.ts'
+import type { SharedGroup } from '../sessions/shared-group.ts'
+import type { Route, SubscriptionIndex } from '../sessions/subscription-index.ts'
+import { Turns } from './turns.ts'
+import type { Reader } from './turns.ts'
+
+export class Delivery {
+  readonly readers: Readers
+  readonly sending: Sending
+  readonly #engine: Engine
+  /** Told when a Session that a dispatcher waits for has room. */
+  readonly #readerReady: (session: Session) => void
+  readonly #index: SubscriptionIndex
+  readonly #turns: Turns
+  readonly #store: SessionStore | undefined
+  /** The offset after the last message that was routed; what a reader at the tail has seen. */
+  readonly #tails: number[]
+  /** What was routed in each partition since the start. */
+  readonly #written: { messages: number; bytes: number }[]
+
+  constructor(
+    engine: Engine,
+    index: SubscriptionIndex,
+    clock: Clock,
+    limits: Limits,
+    counters: Counters,
+    store: SessionStore | undefined,
+    idProperty: string | undefined,
+    readerReady: (session: Session) => void,
+  ) {
+    this.#readerReady = readerReady
+    this.#engine = engine
+    this.#index = index
+    this.#store = store
+    this.readers = new Readers(engine.partitions)
+    this.sending = new Sending(clock, counters, store, idProperty, (session) => this.wake(session))
+    this.#tails = Array.from({ length: engine.partitions }, () => 0)
+    this.#written = Array.from({ length: engine.partitions }, () => ({ messages: 0, bytes: 0 }))
+    const routed = { tails: this.#tails, written: this.#written }
+    this.#turns = new Turns(clock, (reader) => catchUp.goOn(reader))
+    const catchUp = new CatchUp(engine, this.readers, routed, limits, counters, this.#turns, this.sending)
+  }
+
+  /** Call once when the engine is open. */
+  start(): void {
+    for (let partition = 0; partition < this.#tails.length; partition += 1) {
+      this.#tails[partition] = this.#engine.tail(partition)
+    }
+  }
+
+  /** By partition: the offset after the last message that was routed. */
+  get tails(): readonly number[] {
+    return this.#tails
+  }
+
+  /** Shared by all connections of a turn. */
+  get lastJoin(): LastJoin {
+    return this.#turns.lastJoin
+  }
+
+  /** A QoS 0 message that nobody keeps: to whom is there now. */
+  passing(route: Route, message: Message): void {
+    for (const target of route.targets) this.sending.sendQoS0(target, message)
+    for (const group of route.groups) this.sending.offerQoS0(group, message)
+  }
+
+  /** A committed message, in the order of its partition. */
+  committed(route: Route, message: Message, offset: number): void {
+    const { partition } = route
+    const { sending } = this
+    this.#tails[partition] = offset + 1
+    for (const target of route.targets) {
+      const { session } = target
+      if (!target.readsLog) sending.sendQoS0(target, message)
+      else if (session.behind.size > 0 && session.behind.has(partition)) continue
+      else if (sending.hasRoom(session)) sending.sendTarget(target, message, false)
+      else this.#fallBehind(session, partition, offset)
+    }
+    for (const group of route.groups) {
+      if (group.behind.size > 0 && group.behind.has(partition)) continue
+      if (group.returned.length > 0 || !sending.offer(group, message, false)) this.#fallBehind(group, partition, offset)
+    }
+    const written = this.#written[partition] as { messages: number; bytes: number }
+    written.messages += 1
+    written.bytes += message.sizeBytes
+  }
+
+  /**
+   * Gives a message that its caller owns to one connected reader with room. A group's member counts as a reader; what a permit
+   * does not let through is not offered.
+   */
+  dispatch(route: Route, message: Message, watcher: DispatchWatcher, isFor: ReaderFilter = () => true): Dispatched {
+    let isAnybodyThere = false
+    const takes = (session: Session): boolean => {
+      if (session.connection === undefined || !isFor(session) || !mayReceive(session, message)) return false
+      isAnybodyThere = true
+      if (this.sending.hasRoom(session)) return true
+      session.isAwaited = true
+      return false
+    }
+    const target = route.targets.find(({ session }) => takes(session))
+    if (target !== undefined) {
+      this.sending.dispatch(target.session, target, message, watcher)
+      return 'sent'
+    }
+    for (const group of route.groups) {
+      const session = group.choose(takes)
+      if (session === undefined) continue
+      this.sending.dispatch(session, group.members.get(session) as Subscription, message, watcher)
+      return 'sent'
+    }
+    return isAnybodyThere ? 'no room' : 'no reader'
+  }
+
+  /** The Session has a connection: what was in flight goes again, then what it missed, then what comes. */
+  attach(session: Session): void {
+    for (const subscription of session.subscriptions.values()) this.#index.touch(routedFilter(subscription))
+    session.resend = []
+    for (const entry of session.inflight.values()) {
+      // PUBREL waits for no window [MQTT-3.3.4-10].
+      if (entry.awaiting === 'pubrel') session.connection?.sendAcknowledgement('pubrel', entry.packetId)
+      else session.resend.push(entry)
+    }
+    this.wake(session)
+  }
+
+  /** The Session's connection is over; from here on it reads the log when it comes back. */
+  detach(session: Session): void {
+    session.resend = []
+    // Those of QoS 1 and 2 are still owed when the client comes back [MQTT-4.1.0-1].
+    session.retained = session.retained.filter(({ message, subscription }) => message.qos > 0 && subscription.qos > 0)
+    for (const subscription of session.subscriptions.values()) {
+      this.#index.touch(routedFilter(subscription))
+      if (subscription.group === undefined) {
+        // What it was granted at QoS 0 is not kept for it.
+        if (subscription.readsLog) this.#fallBehindTail(session, subscription.topicFilter)
+      } else if (!subscription.group.hasConnectedMember) this.rest(subscription.group)
+    }
+    this.giveBack(session, (group) => group.hasConnectedMember)
+  }
+
+  /**
+   * What the Session has in flight for groups goes to other members: QoS 1 only, a QoS 2 message stays with its
+   * Session [MQTT-4.8.2-4], [MQTT-4.8.2-5]. What was dispatched to it goes back to its owner.
+   */
+  giveBack(session: Session, canTake: (group: SharedGroup) => boolean): void {
+    const gained = new Set<SharedGroup>()
+    for (const { packetId, qos, group, watcher, message, partition, offset } of session.inflight.values()) {
+      if (qos !== 1 || group === undefined || (watcher === undefined && !canTake(group))) continue
+      session.inflight.delete(packetId)
+      if (watcher !== undefined) watcher.abandoned()
+      else {
+        group.returned.push({ message, partition, offset })
+        gained.add(group)
+      }
+    }
+    for (const group of gained) {
+      this.#store?.handedBack(session, group)
+      this.#turns.wake(group)
+    }
+  }
+
+  /** The Session has ended: its places in the log are given up. */
+  forget(session: Session): void {
+    for (const { watcher } of session.inflight.values()) watcher?.abandoned()
+    session.inflight.clear()
+    session.retained = []
+    this.#giveUp(session)
+  }
+
+  /** The group has no connected member left: it reads the log when one comes back. */
+  rest(group: SharedGroup): void {
+    this.#fallBehindTail(group, group.topicFilter)
+  }
+
+  /** The group has lost its last member. */
+  forgetGroup(group: SharedGroup): void {
+    group.returned.length = 0
+    this.#giveUp(group)
+  }
+
+  /**
+   * Where a subscription made now begins, in the partitions that its Session may read from before it: those that it is behind
+   * in, and all where it is kept in the engine, since a restart reads from what was saved last.
+   */
+  beginnings(session: Session, topicFilter: string): Map<number, number> | undefined {
+    const isKept = this.#store?.keeps(session) === true
+    if (session.behind.size === 0 && !isKept) return undefined
+    const beginnings = new Map<number, number>()
+    for (const partition of this.#index.partitionsOf(topicFilter)) {
+      if (isKept || session.behind.has(partition)) beginnings.set(partition, this.#tails[partition] as number)
+    }
+    return beginnings.size > 0 ? beginnings : undefined
+  }
+
+  /** True when something of the log may still wait for this subscription of the Session. */
+  owes(session: Session, subscription: Subscription): boolean {
+    if (session.behind.size === 0 || subscription.group !== undefined || !subscription.readsLog) return false
+    return this.#index.partitionsOf(subscription.topicFilter).some((partition) => session.behind.has(partition))
+  }
+
+  /** The partitions of the log that Topic Names matched by the Topic Filter can be in. */
+  partitionsOf(topicFilter: string): readonly number[] {
+    return this.#index.partitionsOf(topicFilter)
+  }
+
+  /**
+   * Lets the Session read the log again for this subscription, from these offsets on by partition. Its other subscriptions go on
+   * where they are: what they brought already does not come again.
+   */
+  replay(session: Session, subscription: Subscription, from: ReadonlyMap<number, number>): void {
+    const beginnings = new Map(subscription.since)
+    for (const [partition, offset] of from) {
+      const tail = this.#tails[partition] as number
+      beginnings.set(partition, Math.min(offset, tail))
+      if (offset >= tail) continue
+      const cursor = session.behind.get(partition)
+      for (const other of session.subscriptions.values()) {
+        if (other === subscription || other.group !== undefined) continue
+        const here = Math.max(cursor?.offset ?? tail, other.since?.get(partition) ?? 0)
+        ;(other.since ??= new Map()).set(partition, here)
+      }
+      if (cursor === undefined) this.#fallBehind(session, partition, offset)
+      else if (offset < cursor.offset) this.readers.move(cursor, offset)
+    }
+    subscription.since = beginnings
+    this.wake(session)
+  }
+
+  /** After a restart: the reader goes on at its saved cursors, and in these partitions where they were saved. */
+  resume(reader: Reader, cursors: ReadonlyMap<number, number>): void {
+    for (const [partition, offset] of cursors) {
+      const known = reader.behind.get(partition)
+      if (known === undefined) this.#fallBehind(reader, partition, offset)
+      else this.readers.move(known, offset)
+    }
+  }
+
+  /** Something has changed that may let the Session, or a group of its, take more. Acted on after the turn. */
+  wake(session: Session): void {
+    if (session.isAwaited && this.sending.hasRoom(session)) this.#readerReady(session)
+    if (session.behind.size > 0 || session.resend.length > 0 || session.retained.length > 0) this.#turns.wake(session)
+    for (const group of session.groups) {
+      if (group.behind.size > 0 || group.returned.length > 0) this.#turns.wake(group)
+    }
+  }
+
+  /** The connection has something to flush after the turn. */
+  flushLater(connection: Connection): void {
+    this.#turns.flushLater(connection)
+  }
+
+  /** Retained messages for a new subscription: as many as there is room for now, the rest before anything newer. */
+  sendRetained(session: Session, messages: readonly Message[], subscription: Subscription): void {
+    session.forgetRetained(subscription.topicFilter)
+    for (const message of messages) {
+      // No Local holds for what the Session itself has had retained, too [MQTT-3.8.3-3].
+      if (!subscription.noLocal || message.publisherKey !== session.key)
+        session.retained.push({ message, subscription })
+    }
+    if (session.resend.length === 0) this.sending.drainRetained(session)
+  }
+
+  #fallBehind(reader: Reader, partition: number, offset: number): void {
+    reader.behind.set(partition, this.readers.add(partition, offset, this.#written[partition] as Written))
+    this.#store?.changed(reader)
+  }
+
+  #fallBehindTail(reader: Reader, topicFilter: string): void {
+    for (const partition of this.#index.partitionsOf(topicFilter)) {
+      if (!reader.behind.has(partition)) this.#fallBehind(reader, partition, this.#tails[partition] as number)
+    }
+  }
+
+  #giveUp(reader: Reader): void {
+    for (const cursor of reader.behind.values()) this.readers.remove(cursor)
+    reader.behind.clear()
+    this.#turns.forget(reader)
+  }
+}
+
+/** The filter under which the index holds a subscription. */
+function routedFilter(subscription: Subscription): string {
+  return subscription.group?.topicFilter ?? subscription.topicFilter
+}

@@ -1,0 +1,156 @@
+/** From a judged message to its owners: the retained store, the log and the subscribers, in this order. */
+import { passes } from '../connections/back-pressure.ts'
+import type { BackPressure } from '../connections/back-pressure.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
+import type { Delivery } from './delivery.ts'
+import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
+import type { Message } from '../ports/message.ts'
+import type { RetainedMessages } from './retained-messages.ts'
+import { retainedChange } from '../durable/retained-store.ts'
+import type { Route, SubscriptionIndex } from '../sessions/subscription-index.ts'
+
+/** Who wants to know what became of a message of QoS 1 or 2. */
+export interface MessageOwnerCallbacks {
+  /** The log owns it and it is on its way; `reached` is false when no subscription matches it. */
+  owned(reached: boolean): void
+  failed(failure: EngineFailure, message: Message): void
+}
+
+export class Router {
+  readonly #index: SubscriptionIndex
+  readonly #delivery: Delivery
+  readonly #retained: RetainedMessages
+  readonly #engine: Engine
+  readonly #observer: PublishObserver | undefined
+  readonly #keepsQoS0: (topicName: string) => boolean
+  readonly #clock: Clock
+
+  constructor(
+    index: SubscriptionIndex,
+    delivery: Delivery,
+    retained: RetainedMessages,
+    engine: Engine,
+    observer: PublishObserver | undefined,
+    keepsQoS0: (topicName: string) => boolean,
+    clock: Clock,
+  ) {
+    this.#clock = clock
+    this.#keepsQoS0 = keepsQoS0
+    this.#index = index
+    this.#delivery = delivery
+    this.#retained = retained
+    this.#engine = engine
+    this.#observer = observer
+  }
+
+  /** A QoS 0 message: nothing is kept but what is retained, and what is kept as a part of the history. Its connection may wait until it can be. */
+  pass(message: Message, backPressure?: BackPressure): void {
+    if (this.#keepsQoS0(message.topicName)) {
+      this.own(message, new Unacknowledged(this, backPressure))
+      return
+    }
+    if (message.retain) {
+      message.ownedAtMs = this.#clock.now()
+      this.#retained.set(message)
+      if (this.#engine.isDurable) this.#engine.write({ ...NOBODY_WAITS, changes: [this.#retainedChange(message)] })
+    }
+    this.deliver(message)
+  }
+
+  /** To who is there now. */
+  deliver(message: Message): void {
+    this.#delivery.passing(this.#index.route(message.topicName), message)
+    this.#observer?.observe(message)
+  }
+
+  /** A QoS 1 or 2 message: owned first, `change` with it, then delivered, then its publisher is told. */
+  own(message: Message, publisher: MessageOwnerCallbacks, change?: StateChange): void {
+    this.#retained.reserve(message)
+    const route = this.#index.route(message.topicName)
+    this.#engine.append(route.partition, new Append(this, message, route, publisher, this.#changes(message, change)))
+  }
+
+  /** A message of the service's own to one reader, beside the log. */
+  dispatch(message: Message, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched {
+    return this.#delivery.dispatch(this.#index.route(message.topicName), message, watcher, isFor)
+  }
+
+  #changes(message: Message, change: StateChange | undefined): readonly StateChange[] | undefined {
+    if (!message.retain || !this.#engine.isDurable) return change === undefined ? undefined : [change]
+    const retained = this.#retainedChange(message)
+    return change === undefined ? [retained] : [change, retained]
+  }
+
+  #retainedChange(message: Message): StateChange {
+    return retainedChange(message, this.#clock.now())
+  }
+
+  /** The engine owns the message; answers whether any subscription matches it. */
+  committed(message: Message, known: Route, offset: number): boolean {
+    this.#retained.release(message)
+    if (message.retain) this.#retained.set(message)
+    // Subscriptions may have changed while the engine was writing.
+    const route = this.#index.isCurrent(known) ? known : this.#index.route(message.topicName)
+    this.#delivery.committed(route, message, offset)
+    this.#observer?.observe(message)
+    return route.targets.length > 0 || route.groups.length > 0 || route.asleep
+  }
+
+  refused(message: Message): void {
+    this.#retained.release(message)
+  }
+}
+
+/** For state whose loss is no loss of anything acknowledged. */
+const NOBODY_WAITS = { committed: (): void => {}, failed: (): void => {} }
+
+/** The sender of a QoS 0 message that is kept: it does not wait to hear of it, and where the message can't be kept it still passes. */
+class Unacknowledged implements MessageOwnerCallbacks {
+  readonly #router: Router
+  readonly #backPressure: BackPressure | undefined
+
+  constructor(router: Router, backPressure: BackPressure | undefined) {
+    this.#router = router
+    this.#backPressure = backPressure
+  }
+
+  owned(): void {}
+
+  failed(failure: EngineFailure, message: Message): void {
+    if (this.#backPressure !== undefined && passes(failure)) this.#backPressure.holdUntold(message)
+    else this.#router.deliver(message)
+  }
+}
+
+/** A message between its publisher and the engine. */
+class Append implements AppendRequest {
+  readonly message: Message
+  readonly changes: readonly StateChange[] | undefined
+  readonly #router: Router
+  readonly #route: Route
+  readonly #publisher: MessageOwnerCallbacks
+
+  constructor(
+    router: Router,
+    message: Message,
+    route: Route,
+    publisher: MessageOwnerCallbacks,
+    changes: readonly StateChange[] | undefined,
+  ) {
+    this.message = message
+    this.changes = changes
+    this.#router = router
+    this.#route = route
+    this.#publisher = publisher
+  }
+
+  committed(offset: number): void {
+    this.#publisher.owned(this.#router.committed(this.message, this.#route, offset))
+  }
+
+  failed(failure: EngineFailure): void {
+    this.#router.refused(this.message)
+    this.#publisher.failed(failure, this.message)
+  }
+}

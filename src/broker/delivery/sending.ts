@@ -1,0 +1,273 @@
+/**
+ * A message to one Session, or to one member of a group: who has room, what goes before what, and what is in flight until its
+ * reader has acknowledged it.
+ */
+import type { QoS } from '../../mqtt/packet.ts'
+import type { Outlet } from './catch-up.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Connection } from '../connections/connection.ts'
+import type { DispatchWatcher } from '../ports/consumer.ts'
+import type { Counters } from '../ports/counters.ts'
+import { hasExpired } from '../ports/message.ts'
+import type { Message } from '../ports/message.ts'
+import { missedNotice } from './missed-notice.ts'
+import type { Inflight, Session, Subscription, WaitingRetained } from '../sessions/session.ts'
+import type { SessionStore } from '../durable/session-store.ts'
+import type { SharedGroup } from '../sessions/shared-group.ts'
+import { mergeSubscriptions } from '../sessions/subscription-index.ts'
+import type { Target } from '../sessions/subscription-index.ts'
+import type { Reader } from './turns.ts'
+
+/** What is sent, and how it differs between readers. */
+interface Form {
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly dup: boolean
+  readonly subscriptionIdentifiers: readonly number[] | undefined
+  /** The group of the shared subscription that chose the Session. */
+  readonly group: SharedGroup | undefined
+  readonly watcher: DispatchWatcher | undefined
+}
+
+export class Sending implements Outlet {
+  readonly #clock: Clock
+  readonly #counters: Counters
+  /** Undefined where nothing outlives the process. */
+  readonly #store: SessionStore | undefined
+  /** The User Property that tells a message's id; undefined: none does. */
+  readonly #idProperty: string | undefined
+
+  /** Lets a Session go on that waited for the engine. */
+  readonly #wake: (session: Session) => void
+
+  constructor(
+    clock: Clock,
+    counters: Counters,
+    store: SessionStore | undefined,
+    idProperty: string | undefined,
+    wake: (session: Session) => void,
+  ) {
+    this.#wake = wake
+    this.#clock = clock
+    this.#counters = counters
+    this.#store = store
+    this.#idProperty = idProperty
+  }
+
+  /** Room in the window, and nothing older waits for it. */
+  hasRoom(session: Session): boolean {
+    return session.resend.length === 0 && session.retained.length === 0 && hasWindow(session)
+  }
+
+  changed(reader: Reader): void {
+    this.#store?.changed(reader)
+  }
+
+  missed(session: Session, atMost: number): void {
+    const notice = missedNotice(session, atMost, this.#clock.now())
+    if (notice === undefined || session.connection === undefined) return
+    this.#transmit(session, notice.message, { ...PLAIN, qos: notice.qos })
+  }
+
+  sendQoS0(target: Target, message: Message): void {
+    const { connection } = target.session
+    if (connection === undefined || connection.congested) this.#counters.publishesDropped += 1
+    else this.sendTarget(target, message, false)
+  }
+
+  sendTarget(target: Target, message: Message, dup: boolean): void {
+    const { session } = target
+    let merged = target
+    if (target.noLocal && message.publisherKey === session.key) {
+      const others = session.matching(message.topicName).filter((subscription) => !subscription.noLocal)
+      if (others.length === 0) return
+      merged = mergeSubscriptions(session, others)
+    }
+    this.#send(
+      session,
+      message,
+      Math.min(message.qos, merged.qos) as QoS,
+      merged.retainAsPublished && message.retain,
+      dup,
+      merged.subscriptionIdentifiers,
+      undefined,
+    )
+  }
+
+  offerQoS0(group: SharedGroup, message: Message): void {
+    const chosen = group.choose(
+      (session) => session.connection !== undefined && !session.connection.congested && mayReceive(session, message),
+    )
+    if (chosen === undefined) this.#counters.publishesDropped += 1
+    else this.#sendMember(group, chosen, message, false)
+  }
+
+  offer(group: SharedGroup, message: Message, dup: boolean): boolean {
+    let refused = false
+    let waiting = false
+    const chosen = group.choose((session, subscription) => {
+      if (session.connection === undefined) return false
+      if (!mayReceive(session, message)) {
+        refused = true
+        return false
+      }
+      waiting = true
+      return subscription.qos === 0 ? !session.connection.congested : this.hasRoom(session)
+    })
+    // When members are there and none may have it, it must not hold up what comes after it.
+    if (chosen === undefined) return refused && !waiting
+    this.#sendMember(group, chosen, message, dup)
+    return true
+  }
+
+  /** Gives it to the Session, which is seen to have room; it is not in the log, and its watcher learns what becomes of it. */
+  dispatch(session: Session, subscription: Subscription | Target, message: Message, watcher: DispatchWatcher): void {
+    const qos = Math.min(message.qos, subscription.qos) as QoS
+    const { connection } = session
+    const group = 'group' in subscription ? subscription.group : undefined
+    this.#transmit(session, message, { ...PLAIN, qos, group, watcher })
+    // What is out at QoS 0 is as good as acknowledged, if it could be sent at all.
+    if (qos === 0) queueMicrotask(() => (connection?.isClosed === false ? watcher.acknowledged() : watcher.abandoned()))
+  }
+
+  sendOlder(session: Session): boolean {
+    return this.#sendAgain(session) && this.drainRetained(session)
+  }
+
+  /** Sends retained messages that still wait; true when all are out. */
+  drainRetained(session: Session): boolean {
+    const { connection, retained } = session
+    if (connection === undefined) return false
+    let sent = 0
+    while (sent < retained.length && hasWindow(session)) {
+      const { message, subscription } = retained[sent] as WaitingRetained
+      const { subscriptionIdentifier } = subscription
+      const identifiers = subscriptionIdentifier === undefined ? undefined : [subscriptionIdentifier]
+      const qos = Math.min(message.qos, subscription.qos) as QoS
+      this.#send(session, message, qos, true, false, identifiers, undefined)
+      sent += 1
+    }
+    retained.splice(0, sent)
+    return retained.length === 0
+  }
+
+  /** Sends again what the last connection left in flight; true when all of it is out. */
+  #sendAgain(session: Session): boolean {
+    const { connection } = session
+    if (connection === undefined) return false
+    while (session.resend.length > 0) {
+      // The engine wakes the Session when it knows it.
+      if (!hasWindow(session) || session.resend[0]?.isStored === false) return false
+      const entry = session.resend.shift() as Inflight
+      const { qos, retain, packetId, subscriptionIdentifiers } = entry
+      const message = entry.message as Message
+      // Too large for this connection's Maximum Packet Size: as if it had been sent [MQTT-3.1.2-25].
+      if (!connection.sendPublish(message, qos, retain, true, packetId, subscriptionIdentifiers))
+        this.#cannotSend(session, entry)
+    }
+    return true
+  }
+
+  #sendMember(group: SharedGroup, session: Session, message: Message, dup: boolean): void {
+    const subscription = group.members.get(session) as Subscription
+    const { subscriptionIdentifier } = subscription
+    this.#send(
+      session,
+      message,
+      Math.min(message.qos, subscription.qos) as QoS,
+      subscription.retainAsPublished && message.retain,
+      dup,
+      subscriptionIdentifier === undefined ? undefined : [subscriptionIdentifier],
+      group,
+    )
+  }
+
+  /** Sends on the Session's connection what it may have and has not expired; the caller has seen that there is room. */
+  #send(
+    session: Session,
+    message: Message,
+    qos: QoS,
+    retain: boolean,
+    dup: boolean,
+    subscriptionIdentifiers: readonly number[] | undefined,
+    group: SharedGroup | undefined,
+  ): void {
+    const connection = session.connection as Connection
+    if (!mayReceive(session, message)) return
+    if (message.expiresAtMs !== Infinity && hasExpired(message, this.#clock.steady())) {
+      this.#counters.publishesExpired += 1
+      return
+    }
+    if (this.#idProperty !== undefined && connection.protocolVersion === 5) message.tellId(this.#idProperty)
+    if (qos === 0) connection.sendPublish(message, 0, retain, false, 0, subscriptionIdentifiers)
+    else this.#transmit(session, message, { qos, retain, dup, subscriptionIdentifiers, group, watcher: undefined })
+  }
+
+  #transmit(session: Session, message: Message, form: Form): void {
+    const connection = session.connection as Connection
+    const { qos, retain, dup, subscriptionIdentifiers, group, watcher } = form
+    if (qos === 0) {
+      connection.sendPublish(message, 0, retain, false, 0, subscriptionIdentifiers)
+      return
+    }
+    const packetId = session.nextPacketId()
+    const { partition, offset } = message
+    const store = this.#store
+    const isStoredFirst = qos === 2 && store !== undefined && store.keeps(session) && offset >= 0
+    const entry: Inflight = {
+      message,
+      partition,
+      offset,
+      packetId,
+      qos,
+      retain,
+      subscriptionIdentifiers,
+      group,
+      awaiting: 'publish',
+      isStored: !isStoredFirst,
+      order: session.nextOrder(this.#clock.now()),
+      watcher,
+    }
+    session.inflight.set(packetId, entry)
+    if (isStoredFirst) {
+      // Its Packet Identifier must be known after a crash, or it would be sent as another message [MQTT-4.3.3-5].
+      store.sending(session, entry, () => {
+        entry.isStored = true
+        if (session.inflight.get(packetId) !== entry) return
+        if (session.connection !== connection) this.#wake(session)
+        else if (!connection.sendPublish(message, qos, retain, dup, packetId, subscriptionIdentifiers))
+          this.#cannotSend(session, entry)
+      })
+      return
+    }
+    if (connection.sendPublish(message, qos, retain, dup, packetId, subscriptionIdentifiers)) store?.changed(session)
+    else this.#cannotSend(session, entry)
+  }
+
+  /** As if it had been sent and acknowledged [MQTT-3.1.2-25]. */
+  #cannotSend(session: Session, entry: Inflight): void {
+    session.settle(entry.packetId)
+    if (entry.watcher !== undefined) queueMicrotask(() => entry.watcher?.abandoned())
+    this.#store?.settled(session, entry)
+  }
+}
+
+const PLAIN: Form = {
+  qos: 0,
+  retain: false,
+  dup: false,
+  subscriptionIdentifiers: undefined,
+  group: undefined,
+  watcher: undefined,
+}
+
+/** Room for one more message that has to be acknowledged. */
+function hasWindow(session: Session): boolean {
+  const { connection } = session
+  return connection !== undefined && session.unacknowledged < connection.sendMaximum && !connection.congested
+}
+
+/** Asks the permit where it was granted wider than what it may bring. */
+export function mayReceive(session: Session, message: Message): boolean {
+  return session.connection?.permit.mayReceive?.(message.topicName) ?? true
+}

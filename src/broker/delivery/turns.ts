@@ -1,0 +1,82 @@
+/** What waits for the end of the current turn of the event loop: readers that may go on, and connections with bytes to write. */
+import type { Clock } from '../ports/clock.ts'
+import { LastJoin } from '../connections/outgoing.ts'
+import type { Session } from '../sessions/session.ts'
+import type { SharedGroup } from '../sessions/shared-group.ts'
+
+/** Who reads the log: a Session for its own subscriptions, or a group for its members. */
+export type Reader = Session | SharedGroup
+
+/** What has bytes to write: a connection. */
+export interface Flushable {
+  flush(): void
+}
+
+/** With so many connections to write to in one turn, what comes next is worth gathering. */
+const CROWD = 16
+/**
+ * After a crowd was written to, what comes is gathered for so long: to each connection then goes one TLS record in the place of several. A turn of
+ * a broker that is quick is short, and would find a message or two. Who is alone, or has been silent, waits for nothing.
+ */
+const GATHER_MS = 1
+
+export class Turns {
+  /** Shared by all connections of a turn. */
+  readonly lastJoin = new LastJoin()
+  readonly #clock: Clock
+  readonly #goOn: (reader: Reader) => void
+  #awake = new Set<Reader>()
+  #flushing: Flushable[] = []
+  #isPlanned = false
+  #isGathering = false
+
+  constructor(clock: Clock, goOn: (reader: Reader) => void) {
+    this.#clock = clock
+    this.#goOn = goOn
+  }
+
+  /** Something has changed that may let the reader take more. */
+  wake(reader: Reader): void {
+    this.#awake.add(reader)
+    this.#plan()
+  }
+
+  forget(reader: Reader): void {
+    this.#awake.delete(reader)
+  }
+
+  /** The connection has something to flush after the turn. */
+  flushLater(connection: Flushable): void {
+    this.#flushing.push(connection)
+    this.#plan()
+  }
+
+  #plan(): void {
+    if (this.#isPlanned) return
+    this.#isPlanned = true
+    this.#clock.afterTurn(() => this.#end())
+  }
+
+  #end(): void {
+    this.#isPlanned = false
+    if (this.#awake.size > 0) {
+      const awake = this.#awake
+      this.#awake = new Set()
+      for (const reader of awake) this.#goOn(reader)
+    }
+    if (!this.#isGathering) this.#flush()
+  }
+
+  #flush(): void {
+    const flushing = this.#flushing
+    this.#flushing = []
+    for (const connection of flushing) connection.flush()
+    this.lastJoin.forget()
+    if (flushing.length < CROWD) return
+    this.#isGathering = true
+    this.#clock.after(GATHER_MS, () => {
+      this.#isGathering = false
+      this.#flush()
+    })
+  }
+}

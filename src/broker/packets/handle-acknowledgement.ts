@@ -1,0 +1,86 @@
+/** PUBACK, PUBREC, PUBREL and PUBCOMP: the ends of QoS 1 and 2, both ways (MQTT 5.0 §4.3). */
+import type { AcknowledgementPacket } from '../../mqtt/packet.ts'
+import { ReasonCodes, isFailure } from '../../mqtt/reason-codes.ts'
+import type { Broker } from '../broker.ts'
+import type { Connection } from '../connections/connection.ts'
+
+export function handlePuback(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+  const { session } = connection
+  const entry = session.inflight.get(packet.packetId)
+  // Not in use: answered to before the last connection ended, or never sent; nothing to do.
+  if (entry === undefined) return
+  if (entry.qos !== 1) {
+    connection.disconnect(ReasonCodes.protocolError, 'PUBACK for a QoS 2 message', 'wrong_acknowledgement')
+    return
+  }
+  // A failure ends it too: the client has it, and won't take it [MQTT-4.8.2-6].
+  session.settle(packet.packetId)
+  broker.store?.settled(session, entry)
+  entry.watcher?.acknowledged()
+  broker.delivery.wake(session)
+}
+
+export function handlePubrec(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+  const { session } = connection
+  const entry = session.inflight.get(packet.packetId)
+  if (entry === undefined) {
+    connection.sendAcknowledgement('pubrel', packet.packetId, ReasonCodes.packetIdentifierNotFound)
+    return
+  }
+  if (entry.qos !== 2) {
+    connection.disconnect(ReasonCodes.protocolError, 'PUBREC for a QoS 1 message', 'wrong_acknowledgement')
+    return
+  }
+  if (isFailure(packet.reasonCode)) {
+    session.settle(packet.packetId) // [MQTT-4.4.0-2]
+    broker.store?.settled(session, entry)
+    entry.watcher?.acknowledged()
+    broker.delivery.wake(session)
+    return
+  }
+  const release = (): void => {
+    if (entry.awaiting === 'publish') entry.watcher?.acknowledged()
+    entry.awaiting = 'pubrel'
+    if (session.connection === connection) connection.sendAcknowledgement('pubrel', packet.packetId) // [MQTT-4.3.3-4]
+  }
+  if (entry.offset >= 0 && broker.store?.keeps(session) === true) broker.store.releasing(session, entry, release)
+  else release()
+}
+
+export function handlePubrel(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+  const { session } = connection
+  const known = session.received.get(packet.packetId)
+  if (known?.isOwned === false) {
+    connection.disconnect(ReasonCodes.protocolError, 'PUBREL before PUBREC', 'wrong_acknowledgement')
+    return
+  }
+  const { packetId } = packet
+  if (known === undefined) {
+    connection.sendAcknowledgement('pubcomp', packetId, ReasonCodes.packetIdentifierNotFound) // [MQTT-4.3.3-11]
+    return
+  }
+  const complete = (): void => {
+    if (session.received.get(packetId) === known) {
+      session.received.delete(packetId)
+      const { connection: asking } = session
+      if (asking !== undefined && known.connections === session.connections) asking.unacknowledgedPublishes -= 1
+    }
+    if (!connection.isClosed) connection.sendAcknowledgement('pubcomp', packetId) // [MQTT-4.3.3-11]
+  }
+  // Until the engine has forgotten it, the Packet Identifier means this message: also to a PUBREL that comes again.
+  if (broker.store?.keeps(session) === true) broker.store.released(session, packetId, complete)
+  else complete()
+}
+
+export function handlePubcomp(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+  const { session } = connection
+  const entry = session.inflight.get(packet.packetId)
+  if (entry === undefined) return
+  if (entry.qos !== 2 || entry.awaiting !== 'pubrel') {
+    connection.disconnect(ReasonCodes.protocolError, 'PUBCOMP without PUBREL', 'wrong_acknowledgement')
+    return
+  }
+  session.settle(packet.packetId)
+  broker.store?.settled(session, entry)
+  broker.delivery.wake(session)
+}

@@ -1,0 +1,54 @@
+/** AUTH: a client renews its permit with a fresh credential on the same connection (MQTT 5.0 §4.12.1). */
+import type { AuthPacket } from '../../mqtt/packet.ts'
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { Broker } from '../broker.ts'
+import type { Connection } from '../connections/connection.ts'
+
+export function handleAuth(broker: Broker, connection: Connection, packet: AuthPacket): Promise<void> | undefined {
+  const method = connection.authenticationMethod
+  if (method === undefined) {
+    connection.disconnect(
+      ReasonCodes.protocolError,
+      'AUTH without an Authentication Method in CONNECT',
+      'auth_unexpected',
+    ) // [MQTT-4.12.0-6]
+    return undefined
+  }
+  if (packet.reasonCode !== ReasonCodes.reAuthenticate || packet.properties?.authenticationMethod !== method) {
+    connection.disconnect(
+      ReasonCodes.protocolError,
+      'AUTH is not a re-authentication by the same method',
+      'auth_unexpected',
+    ) // [MQTT-4.12.1-1]
+    return undefined
+  }
+  return renew(broker, connection, packet, method)
+}
+
+async function renew(broker: Broker, connection: Connection, packet: AuthPacket, method: string): Promise<void> {
+  const held = connection.permit
+  const admission = await broker.policy.reauthenticate(held, packet.properties?.authenticationData)
+  if (connection.isClosed) return
+  if (!admission.allowed) {
+    broker.recordRefusal(connection, {
+      kind: 'connect',
+      code: admission.code,
+      reason: admission.reason,
+      topic: undefined,
+    })
+    connection.disconnect(admission.reasonCode, admission.reason, admission.code) // [MQTT-4.12.1-2]
+    return
+  }
+  const { permit } = admission
+  if (permit.tenant !== held.tenant || permit.identity !== held.identity) {
+    connection.disconnect(
+      ReasonCodes.notAuthorized,
+      'the new credential is of another user or organization',
+      'auth_other_identity',
+    )
+    return
+  }
+  connection.holdPermit(permit)
+  broker.dropRefusedSubscriptions(connection.session, permit)
+  connection.send({ type: 'auth', reasonCode: ReasonCodes.success, properties: { authenticationMethod: method } })
+}

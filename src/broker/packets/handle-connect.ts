@@ -1,0 +1,203 @@
+/** CONNECT, as a list of named steps; the first that refuses ends it. */
+import type { ConnackProperties, ConnectPacket } from '../../mqtt/packet.ts'
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { ReasonCode } from '../../mqtt/reason-codes.ts'
+import type { Broker } from '../broker.ts'
+import type { Connection } from '../connections/connection.ts'
+import type { Permit, PermitHolder } from '../ports/policy.ts'
+import type { Session } from '../sessions/session.ts'
+
+/** MQTT 5.0 §3.1.2.11.3: the Receive Maximum when a client names none. */
+const DEFAULT_RECEIVE_MAXIMUM = 65_535
+/** The Session Expiry Interval that means "never". */
+const NEVER_EXPIRES = 0xffff_ffff
+
+export async function handleConnect(broker: Broker, connection: Connection, packet: ConnectPacket): Promise<void> {
+  if (!connection.judging(packet.properties?.maximumPacketSizeBytes ?? Infinity)) {
+    connection.disconnect(ReasonCodes.protocolError, 'a second CONNECT', 'second_connect') // [MQTT-3.1.0-2]
+    return
+  }
+  const { clientId: askedClientId } = packet
+  const refuse = (reasonCode: ReasonCode, reason: string, code: string, holder?: PermitHolder): void =>
+    connection.refuse(reasonCode, reason, code, { clientId: askedClientId, holder })
+
+  const clientId = clientIdOf(broker, packet)
+  if (clientId === undefined) {
+    refuse(
+      ReasonCodes.clientIdentifierNotValid,
+      'the Client Identifier is empty or too long for this server',
+      'client_id_invalid',
+    )
+    return
+  }
+  const { will } = packet
+  if (will !== undefined) {
+    if (will.qos > broker.limits.maximumQoS) {
+      refuse(ReasonCodes.qosNotSupported, 'the Will QoS is above the maximum', 'will_qos') // [MQTT-3.2.2-12]
+      return
+    }
+    if (will.retain && !broker.limits.retainAvailable) {
+      refuse(ReasonCodes.retainNotSupported, 'retained messages are not available', 'will_retain') // [MQTT-3.2.2-13]
+      return
+    }
+    if (!broker.isTopicNameWithinLimits(will.topicName)) {
+      refuse(ReasonCodes.topicNameInvalid, 'the Will Topic is too long or too deep', 'will_topic')
+      return
+    }
+  }
+
+  const admission = await broker.policy.authenticate({
+    protocolVersion: packet.protocolVersion,
+    clientId,
+    userName: packet.userName,
+    password: packet.password,
+    authenticationMethod: packet.properties?.authenticationMethod,
+    authenticationData: packet.properties?.authenticationData,
+    peer: connection.peer,
+  })
+  if (connection.isClosed) return
+  if (!admission.allowed) {
+    refuse(admission.reasonCode, admission.reason, admission.code, admission.holder)
+    return
+  }
+  const { permit } = admission
+  if (will !== undefined) {
+    const decision = await permit.mayPublish(will.topicName)
+    if (connection.isClosed) return
+    if (!decision.allowed) {
+      refuse(decision.reasonCode, `the Will Message: ${decision.reason}`, decision.code, permit)
+      return
+    }
+  }
+  if (broker.isClosing) {
+    refuse(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down', permit)
+    return
+  }
+  const known = broker.sessions.find(permit, clientId)
+  if (known?.connection === undefined && !broker.hasRoomFor(permit)) {
+    refuse(ReasonCodes.quotaExceeded, 'too many connections', 'too_many_connections', permit)
+    return
+  }
+  accept(broker, connection, packet, permit, clientId, known)
+}
+
+/** From here on nothing waits: the take-over and the new connection are one step. */
+function accept(
+  broker: Broker,
+  connection: Connection,
+  packet: ConnectPacket,
+  permit: Permit,
+  clientId: string,
+  known: Session | undefined,
+): void {
+  if (known?.connection !== undefined) {
+    known.connection.disconnect(
+      ReasonCodes.sessionTakenOver,
+      'another connection uses this Client Identifier',
+      'taken_over',
+    ) // [MQTT-3.1.4-3]
+  }
+  // The take-over may have ended it.
+  let session = broker.sessions.find(permit, clientId)
+  if (session !== undefined && packet.cleanStart) {
+    broker.sessions.end(session) // [MQTT-3.1.2-4]
+    session = undefined
+  }
+  const sessionPresent = session !== undefined
+  session ??= broker.sessions.create(permit, clientId)
+  if (session === undefined) {
+    connection.refuse(ReasonCodes.quotaExceeded, 'too many Sessions of this user', 'too_many_sessions', {
+      clientId,
+      holder: permit,
+    })
+    return
+  }
+  broker.sessions.wake(session)
+  broker.wills.forgive(session)
+  session.expirySeconds = expiryOf(broker, packet, permit)
+  const { limits } = broker
+  const properties = packet.properties ?? {}
+  const keepAliveSeconds = keepAliveOf(broker, packet)
+  session.connection = connection
+  session.connections += 1
+  connection.accepted({
+    protocolVersion: packet.protocolVersion,
+    session,
+    permit,
+    will: packet.will,
+    keepAliveSeconds,
+    sendMaximum: Math.min(properties.receiveMaximum ?? DEFAULT_RECEIVE_MAXIMUM, limits.maximumInflight),
+    outgoingTopicAliasMaximum: Math.min(properties.topicAliasMaximum ?? 0, limits.outgoingTopicAliasMaximum),
+    requestProblemInformation: properties.requestProblemInformation ?? true,
+    authenticationMethod: properties.authenticationMethod,
+  })
+  broker.connectionAccepted(connection)
+  connection.send({
+    type: 'connack',
+    sessionPresent, // [MQTT-3.2.2-2], [MQTT-3.2.2-3]
+    reasonCode: ReasonCodes.success,
+    properties: connackProperties(broker, connection, packet, clientId),
+  })
+  // CONNACK may have been too large for the client.
+  if (sessionPresent && !connection.isClosed) {
+    // What the permit no longer allows is not inherited.
+    broker.dropRefusedSubscriptions(session, permit)
+    broker.delivery.attach(session)
+    broker.readerReady(session)
+  }
+  // From here on it is live: what it is sent may have reached it when it is read from the state again.
+  if (broker.store?.keeps(session) === true)
+    broker.store.save(
+      session,
+      () => {},
+      () => {},
+    )
+  else broker.store?.forget(session)
+}
+
+/** The Client Identifier, or one that we assign [MQTT-3.1.3-6]; undefined when it can't be accepted. */
+function clientIdOf(broker: Broker, packet: ConnectPacket): string | undefined {
+  if (packet.clientId === '') {
+    // MQTT 3.1.1 has no way to tell the client [MQTT311-3.1.3-8].
+    if (packet.protocolVersion === 4 && !packet.cleanStart) return undefined
+    return `fieldgate-${broker.randomId()}`
+  }
+  return Buffer.byteLength(packet.clientId) <= broker.limits.maximumClientIdBytes ? packet.clientId : undefined
+}
+
+function expiryOf(broker: Broker, packet: ConnectPacket, permit: Permit): number {
+  const maximum = broker.limits.maximumSessionExpirySeconds
+  if (packet.protocolVersion === 4) return packet.cleanStart ? 0 : maximum
+  const unlessAsked = packet.cleanStart ? 0 : (permit.defaultSessionExpirySeconds ?? 0)
+  const asked = packet.properties?.sessionExpiryIntervalSeconds ?? unlessAsked
+  return Math.min(asked === NEVER_EXPIRES ? Infinity : asked, maximum)
+}
+
+function keepAliveOf(broker: Broker, packet: ConnectPacket): number {
+  const maximum = broker.limits.maximumKeepAliveSeconds
+  const asked = packet.keepAliveSeconds
+  if (maximum === 0 || packet.protocolVersion === 4) return asked
+  return asked === 0 || asked > maximum ? maximum : asked
+}
+
+function connackProperties(
+  broker: Broker,
+  connection: Connection,
+  packet: ConnectPacket,
+  clientId: string,
+): ConnackProperties {
+  const { limits } = broker
+  const { session, keepAliveSeconds } = connection
+  const asked = packet.properties?.sessionExpiryIntervalSeconds ?? 0
+  return {
+    sessionExpiryIntervalSeconds: asked === session.expirySeconds ? undefined : session.expirySeconds,
+    receiveMaximum: connection.receiveMaximum,
+    maximumQoS: limits.maximumQoS === 2 ? undefined : limits.maximumQoS,
+    retainAvailable: limits.retainAvailable ? undefined : false,
+    maximumPacketSizeBytes: limits.maximumPacketSizeBytes,
+    assignedClientIdentifier: packet.clientId === '' ? clientId : undefined,
+    topicAliasMaximum: limits.topicAliasMaximum === 0 ? undefined : limits.topicAliasMaximum,
+    serverKeepAliveSeconds: keepAliveSeconds === packet.keepAliveSeconds ? undefined : keepAliveSeconds,
+    authenticationMethod: packet.properties?.authenticationMethod,
+  }
+}

@@ -1,0 +1,270 @@
+/** SUBSCRIBE: one Reason Code a Topic Filter, in order; then the retained messages that go with the new subscriptions. */
+import type { QoS, SubscribePacket, SubscriptionRequest } from '../../mqtt/packet.ts'
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { ReasonCode } from '../../mqtt/reason-codes.ts'
+import { isValidTopicFilter, parseSharedSubscription } from '../../mqtt/topic-filter.ts'
+import type { Broker } from '../broker.ts'
+import type { Connection } from '../connections/connection.ts'
+import type { EngineFailure } from '../ports/engine.ts'
+import type { Unmatched } from '../ports/policy.ts'
+import { reasonCodeFor } from '../connections/reason-code-for.ts'
+import { findReplayStart, replayProperty, splitReplayFilter } from './replay.ts'
+import type { ReplayStart } from './replay.ts'
+import { saveSession } from './save-session.ts'
+import type { Subscription } from '../sessions/session.ts'
+
+export function handleSubscribe(
+  broker: Broker,
+  connection: Connection,
+  packet: SubscribePacket,
+): Promise<void> | undefined {
+  const wishes = wishesOf(packet)
+  // What the client published before is in the log, and its retained messages in place, before it subscribes.
+  const settled = connection.pendingPublishes > 0 ? connection.settled() : undefined
+  // Where topics may have been somebody else's, what is retained of them is looked at closer.
+  const mayBeOlder = connection.permit.belongsSinceMs !== undefined && broker.retained.count > 0
+  const why = explain(connection, wishes)
+  const waits = settled !== undefined || mayBeOlder || why.some((one) => one instanceof Promise)
+  if (!waits && !wishes.some(({ replayFrom }) => replayFrom !== undefined)) {
+    return subscribeAll(broker, connection, packet, { wishes, pasts: [], why: why as Explanations })
+  }
+  return prepareAndSubscribe(broker, connection, packet, wishes, { settled, why })
+}
+
+/** Of each Topic Filter why nothing can match it at present; undefined where something can, and where nobody looked. */
+type Explanations = readonly (Unmatched | undefined)[]
+
+/** Topic Filters of one SUBSCRIBE that are looked at: its Reason String has room for no more, and each may cost a look-up. */
+const MAXIMUM_EXPLAINED = 20
+
+/** Only for a client that can be told. */
+function explain(
+  { permit, wantsReasons }: Connection,
+  wishes: readonly Wish[],
+): readonly (Unmatched | undefined | Promise<Unmatched | undefined>)[] {
+  if (permit.whyUnmatched === undefined || !wantsReasons) return []
+  return wishes.slice(0, MAXIMUM_EXPLAINED).map(({ topicFilter }) => {
+    if (!isValidTopicFilter(topicFilter)) return undefined
+    const shared = parseSharedSubscription(topicFilter)
+    if (shared === 'invalid') return undefined
+    const asked = shared?.topicFilter ?? topicFilter
+    if (!permit.maySubscribe(asked).allowed) return undefined
+    const why = permit.whyUnmatched?.(asked)
+    // What can't be looked up is no reason to keep the client waiting.
+    return why instanceof Promise ? why.catch(() => undefined) : why
+  })
+}
+
+/** What a SUBSCRIBE is about, and what was found out for it. */
+interface Prepared {
+  readonly wishes: readonly Wish[]
+  readonly pasts: readonly Past[]
+  readonly why: Explanations
+}
+
+/** One Topic Filter of a SUBSCRIBE, its replay prefix taken off. */
+interface Wish {
+  readonly request: SubscriptionRequest
+  readonly topicFilter: string
+  readonly replayFrom: string | undefined
+}
+
+/** What of the past goes with a subscription. */
+interface Past {
+  /** Nothing older is the tenant's, ms since 1970. */
+  readonly sinceMs: number
+  readonly start: ReplayStart | undefined
+}
+
+const ALL_PAST: Past = { sinceMs: 0, start: undefined }
+
+interface Outcome {
+  readonly reasonCode: ReasonCode
+  readonly reason?: string
+  /** Set when it was granted and its retained messages are to be sent. */
+  readonly subscription?: Subscription
+}
+
+function wishesOf(packet: SubscribePacket): readonly Wish[] {
+  const property = replayProperty(packet)
+  return packet.subscriptions.map((request) => {
+    const { topicFilter, from } = splitReplayFilter(request.topicFilter)
+    return { request, topicFilter, replayFrom: from ?? property }
+  })
+}
+
+async function prepareAndSubscribe(
+  broker: Broker,
+  connection: Connection,
+  packet: SubscribePacket,
+  wishes: readonly Wish[],
+  before: { readonly settled: Promise<void> | undefined; readonly why: ReturnType<typeof explain> },
+): Promise<void> {
+  await before.settled
+  const pasts: Past[] = []
+  for (const wish of wishes) pasts.push(await pastOf(broker, connection, wish))
+  const why: (Unmatched | undefined)[] = []
+  for (const one of before.why) why.push(await one)
+  await subscribeAll(broker, connection, packet, { wishes, pasts, why })
+}
+
+/** Nothing is looked up for who may not subscribe. */
+async function pastOf(broker: Broker, connection: Connection, wish: Wish): Promise<Past> {
+  const { topicFilter, replayFrom } = wish
+  const { permit } = connection
+  if (connection.isClosed || !isValidTopicFilter(topicFilter)) return ALL_PAST
+  if (parseSharedSubscription(topicFilter) !== undefined) {
+    return replayFrom === undefined ? ALL_PAST : { sinceMs: 0, start: NO_SHARED_REPLAY }
+  }
+  if (!permit.maySubscribe(topicFilter).allowed) return ALL_PAST
+  const sinceMs = (await permit.belongsSinceMs?.(topicFilter)) ?? 0
+  return { sinceMs, start: await replayStart(broker, connection, wish, sinceMs) }
+}
+
+const NO_SHARED_REPLAY: ReplayStart = {
+  reasonCode: ReasonCodes.implementationSpecificError,
+  reason: 'a shared subscription can not be caught up: it has one place in the log for all of its members',
+}
+
+/** Where the log is to be read from; undefined for who does not ask for it, or is being caught up already. */
+async function replayStart(
+  broker: Broker,
+  connection: Connection,
+  { topicFilter, replayFrom }: Wish,
+  sinceMs: number,
+): Promise<ReplayStart | undefined> {
+  if (replayFrom === undefined) return undefined
+  // A client that comes back and subscribes again goes on where it was.
+  if (connection.session.subscriptions.get(topicFilter)?.replayFrom === replayFrom) return undefined
+  return findReplayStart(broker.engine, broker.delivery.partitionsOf(topicFilter), replayFrom, sinceMs)
+}
+
+function subscribeAll(
+  broker: Broker,
+  connection: Connection,
+  packet: SubscribePacket,
+  { wishes, pasts, why }: Prepared,
+): Promise<void> | undefined {
+  if (connection.isClosed) return undefined
+  const { session } = connection
+  const before = wishes.map(({ topicFilter }) => [topicFilter, session.subscriptions.get(topicFilter)] as const)
+  const outcomes = wishes.map((wish, index) => subscribe(broker, connection, packet, wish, pasts[index]?.start))
+  const told = (): void => {
+    if (connection.isClosed) return
+    connection.send({
+      type: 'suback',
+      packetId: packet.packetId,
+      reasonCodes: outcomes.map(({ reasonCode }) => reasonCode), // [MQTT-3.8.4-6]
+      properties: connection.reasonProperties(reasonOf(outcomes, wishes, why)),
+    })
+    for (const [index, { subscription }] of outcomes.entries()) {
+      if (subscription === undefined) continue
+      const { sinceMs } = pasts[index] ?? ALL_PAST
+      const messages = broker.retained
+        .match(subscription.topicFilter, broker.clock.steady())
+        .filter(({ ownedAtMs }) => ownedAtMs >= sinceMs)
+      if (messages.length > 0) broker.delivery.sendRetained(session, messages, subscription)
+    }
+    broker.readerReady(session)
+  }
+  return saveSession(broker, session, told, (failure) => {
+    for (const [topicFilter, subscription] of before.toReversed()) {
+      if (subscription === undefined) broker.sessions.unsubscribe(session, topicFilter)
+      else broker.sessions.subscribe(session, subscription)
+    }
+    refuseAll(broker, connection, packet, outcomes, failure)
+  })
+}
+
+/** The first refusal; where there is none, why a granted subscription gets nothing at present. */
+function reasonOf(outcomes: readonly Outcome[], wishes: readonly Wish[], why: Explanations): string | undefined {
+  const refused = outcomes.find(({ reason }) => reason !== undefined)
+  if (refused !== undefined) return refused.reason
+  const first = why.findIndex((unmatched) => unmatched !== undefined)
+  if (first < 0) return undefined
+  const more = why.filter((unmatched) => unmatched !== undefined).length - 1
+  const others = more === 0 ? '' : ` (and ${more} more of this SUBSCRIBE)`
+  return `granted, but nothing matches ${wishes[first]?.topicFilter}: ${why[first]?.reason}${others}`
+}
+
+/** What can't be stored was not granted: a client that hears nothing would wait, and one that hears success would rest on it. */
+function refuseAll(
+  broker: Broker,
+  connection: Connection,
+  packet: SubscribePacket,
+  outcomes: readonly Outcome[],
+  { reasonCode, reason }: EngineFailure,
+): void {
+  if (connection.isClosed) return
+  const refused = reasonCodeFor('suback', reasonCode)
+  for (const [index, { topicFilter }] of packet.subscriptions.entries()) {
+    if ((outcomes[index]?.reasonCode ?? 0) >= 0x80) continue
+    broker.counters.subscribesRefused += 1
+    const refusal = { kind: 'subscribe', code: 'not_owned', reason, topic: topicFilter } as const
+    broker.refused(connection, refusal, { topicFilter, reasonCode })
+  }
+  connection.send({
+    type: 'suback',
+    packetId: packet.packetId,
+    reasonCodes: outcomes.map((outcome) => (outcome.reasonCode >= 0x80 ? outcome.reasonCode : refused)),
+    properties: connection.reasonProperties(reason),
+  })
+}
+
+function subscribe(
+  broker: Broker,
+  connection: Connection,
+  packet: SubscribePacket,
+  { request, topicFilter, replayFrom }: Wish,
+  start: ReplayStart | undefined,
+): Outcome {
+  const { session, permit } = connection
+  const { limits } = broker
+  const refuse = (reasonCode: ReasonCode, reason: string, code: string): Outcome => {
+    broker.counters.subscribesRefused += 1
+    broker.refused(connection, { kind: 'subscribe', code, reason, topic: topicFilter }, { topicFilter, reasonCode })
+    return { reasonCode: reasonCodeFor('suback', reasonCode), reason: `${topicFilter}: ${reason}` }
+  }
+  if (!isValidTopicFilter(topicFilter) || !broker.isTopicFilterWithinLimits(topicFilter)) {
+    return refuse(
+      ReasonCodes.topicFilterInvalid,
+      'not a valid Topic Filter, or too long or deep',
+      'topic_filter_invalid',
+    )
+  }
+  const shared = parseSharedSubscription(topicFilter)
+  if (shared === 'invalid') {
+    return refuse(ReasonCodes.topicFilterInvalid, 'not a valid shared subscription', 'topic_filter_invalid') // [MQTT-4.8.2-1], [MQTT-4.8.2-2]
+  }
+  const decision = permit.maySubscribe(shared?.topicFilter ?? topicFilter)
+  if (!decision.allowed) return refuse(decision.reasonCode, decision.reason, decision.code)
+  if (start !== undefined && 'reason' in start) return refuse(start.reasonCode, start.reason, 'replay_invalid')
+  const known = session.subscriptions.get(topicFilter)
+  if (known === undefined && session.subscriptions.size >= limits.maximumSubscriptionsPerSession) {
+    return refuse(ReasonCodes.quotaExceeded, 'too many subscriptions of this Session', 'too_many_subscriptions')
+  }
+  const qos = Math.min(request.qos, limits.maximumQoS) as QoS
+  const isOwed = known !== undefined && broker.delivery.owes(session, known)
+  const subscription: Subscription = {
+    topicFilter,
+    qos,
+    noLocal: request.noLocal,
+    retainAsPublished: request.retainAsPublished,
+    subscriptionIdentifier: packet.properties?.subscriptionIdentifier,
+    group:
+      shared === undefined ? undefined : broker.sessions.group(permit.tenant, shared.shareName, shared.topicFilter),
+    // What waits for the subscription that it replaces is not lost [MQTT-3.8.4-4].
+    since: known?.readsLog === true ? known.since : broker.delivery.beginnings(session, topicFilter),
+    replayFrom,
+    readsLog: qos > 0 || replayFrom !== undefined || isOwed,
+  }
+  const isNew = broker.sessions.subscribe(session, subscription)
+  if (start !== undefined) broker.delivery.replay(session, subscription, start.from)
+  // Shared subscriptions get no retained messages, nor who is sent what was before; Retain Handling decides for the
+  // others [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11].
+  const wantsRetained =
+    shared === undefined &&
+    replayFrom === undefined &&
+    (request.retainHandling === 0 || (request.retainHandling === 1 && isNew))
+  return wantsRetained ? { reasonCode: qos, subscription } : { reasonCode: qos }
+}

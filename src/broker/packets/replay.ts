@@ -1,0 +1,70 @@
+/**
+ * Being caught up: a subscription that asks for what was before it, from an event's id or a time on, and then goes on live.
+ * In MQTT 5 by the User Property `replay-from` of SUBSCRIBE, in both versions by a prefix: `$replay/<from>/<Topic Filter>`.
+ */
+import type { SubscribePacket } from '../../mqtt/packet.ts'
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { ReasonCode } from '../../mqtt/reason-codes.ts'
+import type { Engine } from '../ports/engine.ts'
+import { placeOfId } from '../ports/message.ts'
+
+const PREFIX = '$replay/'
+const USER_PROPERTY = 'replay-from'
+/** RFC 3339 §5.6 in UTC or with an offset; a Topic Filter has no `+` within a level, so there it is UTC. */
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i
+
+export interface ReplayFilter {
+  /** What is subscribed to. */
+  readonly topicFilter: string
+  /** An id or a time; undefined: nothing is to be sent again. */
+  readonly from: string | undefined
+}
+
+/** Takes the prefix, if there is one, off a Topic Filter. */
+export function splitReplayFilter(topicFilter: string): ReplayFilter {
+  if (!topicFilter.startsWith(PREFIX)) return { topicFilter, from: undefined }
+  const end = topicFilter.indexOf('/', PREFIX.length)
+  if (end === -1) return { topicFilter, from: undefined }
+  return { topicFilter: topicFilter.slice(end + 1), from: topicFilter.slice(PREFIX.length, end) }
+}
+
+/** The User Property of a SUBSCRIBE; it holds for all of its Topic Filters. The last one counts. */
+export function replayProperty(packet: SubscribePacket): string | undefined {
+  return packet.properties?.userProperties?.findLast(([name]) => name === USER_PROPERTY)?.[1]
+}
+
+/** Where to begin, by partition; or what is wrong with the request. */
+export type ReplayStart =
+  | { readonly from: ReadonlyMap<number, number> }
+  | { readonly reasonCode: ReasonCode; readonly reason: string }
+
+/**
+ * `partitions` are those of the Topic Filter. An id begins behind its event; it must be one of the filter's own branch. Nothing that is
+ * older than `sinceMs` is ever sent.
+ */
+export async function findReplayStart(
+  engine: Engine,
+  partitions: readonly number[],
+  from: string,
+  sinceMs: number,
+): Promise<ReplayStart> {
+  const place = placeOfId(from)
+  if (place !== undefined) {
+    if (partitions.length === 1 && partitions[0] === place.partition) {
+      const first = sinceMs === 0 ? 0 : await engine.offsetAt(place.partition, sinceMs)
+      return { from: new Map([[place.partition, Math.max(place.offset + 1, first)]]) }
+    }
+    return invalid(`replay-from: ${from} is not the id of an event of this Topic Filter`)
+  }
+  const timeMs = TIME.test(from) ? Date.parse(from) : Number.NaN
+  if (Number.isNaN(timeMs)) return invalid('replay-from: is neither the id of an event nor a time as in RFC 3339')
+  const starts = new Map<number, number>()
+  for (const partition of partitions) {
+    starts.set(partition, await engine.offsetAt(partition, Math.max(timeMs, sinceMs)))
+  }
+  return { from: starts }
+}
+
+function invalid(reason: string): ReplayStart {
+  return { reasonCode: ReasonCodes.topicFilterInvalid, reason }
+}

@@ -1,0 +1,34 @@
+/** What a client is told only when it will hold after a crash, too. */
+import type { Broker } from '../broker.ts'
+import type { EngineFailure } from '../ports/engine.ts'
+import type { Session } from '../sessions/session.ts'
+
+/**
+ * Runs `told` when the Session as it is now is owned by the engine: at once where it is not kept. Then a promise is not needed either. Runs `failed` when the
+ * engine refuses it.
+ */
+export function saveSession(
+  broker: Broker,
+  session: Session,
+  told: () => void,
+  failed: (failure: EngineFailure) => void,
+): Promise<void> | undefined {
+  const { store } = broker
+  if (store === undefined || !store.keeps(session)) {
+    told()
+    return undefined
+  }
+  return new Promise((resolve) => {
+    store.save(
+      session,
+      () => {
+        told()
+        resolve()
+      },
+      (failure) => {
+        failed(failure)
+        resolve()
+      },
+    )
+  })
+}

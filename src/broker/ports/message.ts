@@ -1,0 +1,151 @@
+/** An Application Message on its way through the broker: owned once, encoded once per wire form, shared by all its readers. */
+import type { MessageProperties, ProtocolVersion, QoS } from '../../mqtt/packet.ts'
+import { propertiesSize } from '../../mqtt/properties.ts'
+import { encodePublish } from '../../mqtt/publish.ts'
+import { later } from './clock.ts'
+import type { Clock, SteadyMs } from './clock.ts'
+
+/** A PUBLISH in bytes; the Packet Identifier, if any, is zero at its offset, and the first byte has no DUP, QoS or RETAIN. */
+export interface SharedPublish {
+  readonly bytes: Buffer
+  /** 0 when the form is that of QoS 0. */
+  readonly packetIdOffset: number
+}
+
+export interface MessageFields {
+  readonly topicName: string
+  readonly payload: Buffer
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly properties: MessageProperties | undefined
+  /** The key of the Session that published it (No Local); empty for the service's own. */
+  readonly publisherKey: string
+}
+
+/** Bytes that a message takes beside its content: objects and places in maps, about. */
+const OVERHEAD_BYTES = 128
+
+/** Bytes that a message holds on to, for the bounds of queues and of what is retained. */
+export function sizeOfMessage(message: Pick<MessageFields, 'topicName' | 'payload' | 'properties'>): number {
+  const { topicName, payload, properties } = message
+  return payload.length + topicName.length + propertiesSize('publish', properties) + OVERHEAD_BYTES
+}
+
+/** The id of the message at a place in the log; `placeOfId` reads it. */
+export function messageId(partition: number, offset: number): string {
+  return `${partition}-${offset}`
+}
+
+/** A message's place in the log. */
+export interface Place {
+  readonly partition: number
+  readonly offset: number
+}
+
+/** The place that an id names; undefined when the text is no id. */
+export function placeOfId(id: string): Place | undefined {
+  const match = /^(\d{1,5})-(\d{1,15})$/.exec(id)
+  return match === null ? undefined : { partition: Number(match[1]), offset: Number(match[2]) }
+}
+
+/** The moment at which a message expires that is received now: its Message Expiry Interval begins. Infinity where it has none. */
+export function expiryOf(properties: MessageProperties | undefined, clock: Clock): number {
+  const expiry = properties?.messageExpiryIntervalSeconds
+  return expiry === undefined ? Infinity : later(clock.steady(), expiry * 1000)
+}
+
+/** True when nobody is to get the message any more [MQTT-3.3.2-5]. */
+export function hasExpired({ expiresAtMs }: Message, now: SteadyMs): boolean {
+  return expiresAtMs <= now
+}
+
+export class Message {
+  readonly topicName: string
+  /** Not copied: `keep` the message before it outlives the turn that it came in. */
+  payload: Buffer
+  kept = false
+  readonly qos: QoS
+  /** Cleared where there is no room to retain it, and it goes on all the same. */
+  retain: boolean
+  properties: MessageProperties | undefined
+  readonly publisherKey: string
+  /** Of the steady clock (`SteadyMs`), as the log keeps it; Infinity when the message does not expire. `hasExpired` compares. */
+  readonly expiresAtMs: number
+  /** Its place in the log, set by the engine that owns it; -1 while nobody does. */
+  partition = -1
+  offset = -1
+  /** When the log, or what is retained beside it, took it, ms since 1970; 0 while it has not. */
+  ownedAtMs = 0
+  #sizeBytes: number | undefined = undefined
+  #tellsId = false
+  #plain4: SharedPublish | undefined = undefined
+  #plain5: SharedPublish | undefined = undefined
+  #identified4: SharedPublish | undefined = undefined
+  #identified5: SharedPublish | undefined = undefined
+
+  /** `expiresAtMs` is absolute; `expiryOf` gives it for a message that is received now. */
+  constructor(fields: MessageFields, expiresAtMs: number) {
+    this.topicName = fields.topicName
+    this.payload = fields.payload
+    this.qos = fields.qos
+    this.retain = fields.retain
+    this.properties = fields.properties
+    this.publisherKey = fields.publisherKey
+    this.expiresAtMs = expiresAtMs
+  }
+
+  /** Bytes that the message holds on to, for the bounds of queues; always the same number. */
+  get sizeBytes(): number {
+    return (this.#sizeBytes ??= sizeOfMessage(this))
+  }
+
+  /** Names the message's place in the log: the same id for as long as it is stored, and never another's. Empty while it has none. */
+  get id(): string {
+    return this.offset < 0 ? '' : messageId(this.partition, this.offset)
+  }
+
+  /** From here on its MQTT 5 readers get its id as the last User Property of this name. Nothing for a message without a place. */
+  tellId(userProperty: string): void {
+    if (this.#tellsId || this.offset < 0) return
+    this.#tellsId = true
+    // Its bytes count as they came.
+    this.#sizeBytes ??= sizeOfMessage(this)
+    const userProperties = [...(this.properties?.userProperties ?? []), [userProperty, this.id] as const]
+    this.properties = { ...this.properties, userProperties }
+    this.#plain5 = undefined
+    this.#identified5 = undefined
+  }
+
+  /** Makes the message fit to outlive its turn: copies what is a small view and would keep a large chunk alive. */
+  keep(): void {
+    if (this.kept) return
+    this.kept = true
+    this.payload = ownCopy(this.payload)
+    const correlationData = this.properties?.correlationData
+    if (correlationData !== undefined)
+      this.properties = { ...this.properties, correlationData: ownCopy(correlationData) }
+  }
+
+  /**
+   * The PUBLISH without what differs between its readers, made once for each version and form. For MQTT 5 it fits only a
+   * reader without Subscription Identifier and Topic Alias, and a message that does not expire.
+   */
+  shared(protocolVersion: ProtocolVersion, withPacketId: boolean): SharedPublish {
+    if (protocolVersion === 5) {
+      return withPacketId ? (this.#identified5 ??= this.#encode(5, 1)) : (this.#plain5 ??= this.#encode(5, 0))
+    }
+    return withPacketId ? (this.#identified4 ??= this.#encode(4, 1)) : (this.#plain4 ??= this.#encode(4, 0))
+  }
+
+  #encode(protocolVersion: ProtocolVersion, qos: 0 | 1): SharedPublish {
+    const { topicName, payload } = this
+    const properties = protocolVersion === 5 ? this.properties : undefined
+    const shared = encodePublish({ topicName, payload, qos, retain: false, dup: false, properties }, protocolVersion)
+    shared.bytes[0] = 0x30
+    return shared
+  }
+}
+
+function ownCopy(view: Buffer): Buffer {
+  return view.buffer.byteLength > view.length * 2 + 1024 ? Buffer.from(view) : view
+}

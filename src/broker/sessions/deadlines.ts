@@ -1,0 +1,74 @@
+/** Many deadlines, one timer: a wheel of whole seconds, so that 100,000 connections cost no timers of their own. */
+import type { SteadyMs } from '../ports/clock.ts'
+
+/** In the second that is being run, and not yet run itself. */
+const DUE = -2
+
+/** Something that is due at a time; at most one place in the wheel. */
+export class Deadline {
+  /** The second it stands under; -1 when it is not set. */
+  second = -1
+  readonly due: (now: SteadyMs) => void
+
+  constructor(due: (now: SteadyMs) => void) {
+    this.due = due
+  }
+}
+
+/** Deadlines come due within a second after their time, never before it. */
+export class Deadlines {
+  readonly #seconds = new Map<number, Set<Deadline>>()
+  #last: number
+
+  constructor(now: SteadyMs) {
+    this.#last = Math.floor(now / 1000)
+  }
+
+  /** Sets or moves a deadline. A time that has passed is due at the next `advance`. */
+  set(deadline: Deadline, at: SteadyMs): void {
+    this.clear(deadline)
+    const second = Math.max(Math.ceil(at / 1000), this.#last + 1)
+    deadline.second = second
+    const place = this.#seconds.get(second)
+    if (place === undefined) this.#seconds.set(second, new Set([deadline]))
+    else place.add(deadline)
+  }
+
+  clear(deadline: Deadline): void {
+    if (deadline.second < 0) {
+      deadline.second = -1
+      return
+    }
+    const place = this.#seconds.get(deadline.second)
+    place?.delete(deadline)
+    if (place?.size === 0) this.#seconds.delete(deadline.second)
+    deadline.second = -1
+  }
+
+  /** Runs what is due by now, in order of the seconds. Call it about once a second. */
+  advance(now: SteadyMs): void {
+    const last = Math.floor(now / 1000)
+    if (last <= this.#last) return
+    const elapsed = last - this.#last
+    this.#last = last
+    if (elapsed <= this.#seconds.size) {
+      for (let second = last - elapsed + 1; second <= last; second += 1) this.#run(second, now)
+    } else {
+      const due = [...this.#seconds.keys()].filter((second) => second <= last).toSorted((a, b) => a - b)
+      for (const second of due) this.#run(second, now)
+    }
+  }
+
+  #run(second: number, now: SteadyMs): void {
+    const place = this.#seconds.get(second)
+    if (place === undefined) return
+    this.#seconds.delete(second)
+    for (const deadline of place) deadline.second = DUE
+    for (const deadline of place) {
+      // One that ran before it in this second may have moved or cleared it.
+      if (deadline.second !== DUE) continue
+      deadline.second = -1
+      deadline.due(now)
+    }
+  }
+}

@@ -1,0 +1,73 @@
+/** The places in the log of all who are behind its tail. Who is not behind stands nowhere and costs nothing. */
+import type { LogReaders } from '../ports/engine.ts'
+
+/** A reader's place in one partition; it belongs to the `Readers` that made it. */
+export interface Cursor {
+  readonly partition: number
+  /** The next offset to read; moved by `Readers.move` alone. */
+  offset: number
+  /**
+   * What its reader is behind with, at the most: records and bytes written since it fell behind, less the ones that it took.
+   * Records that don't match count too, until somebody looks closer.
+   */
+  readonly owed: { messagesUpTo: number; bytesUpTo: number }
+}
+
+/** Records and bytes written to a partition since the broker started. */
+export interface Written {
+  readonly messages: number
+  readonly bytes: number
+}
+
+interface Place {
+  readonly cursors: Set<Cursor>
+  lowest: number
+  /** False when the cursor that was lowest has moved, so that `lowest` may be too low. */
+  exact: boolean
+}
+
+export class Readers implements LogReaders {
+  readonly #places: Place[]
+
+  constructor(partitions: number) {
+    this.#places = Array.from({ length: partitions }, () => ({ cursors: new Set(), lowest: Infinity, exact: true }))
+  }
+
+  add(partition: number, offset: number, written: Written): Cursor {
+    const place = this.#place(partition)
+    const owed = { messagesUpTo: written.messages, bytesUpTo: written.bytes }
+    const cursor: Cursor = { partition, offset, owed }
+    place.cursors.add(cursor)
+    if (offset < place.lowest) place.lowest = offset
+    return cursor
+  }
+
+  /** Forward, or back for a replay. */
+  move(cursor: Cursor, offset: number): void {
+    const place = this.#place(cursor.partition)
+    if (offset < place.lowest) place.lowest = offset
+    else if (cursor.offset === place.lowest) place.exact = false
+    cursor.offset = offset
+  }
+
+  remove(cursor: Cursor): void {
+    const place = this.#place(cursor.partition)
+    place.cursors.delete(cursor)
+    if (cursor.offset === place.lowest) place.exact = false
+  }
+
+  lowestNeeded(partition: number): number {
+    const place = this.#place(partition)
+    if (!place.exact) {
+      let lowest = Infinity
+      for (const { offset } of place.cursors) if (offset < lowest) lowest = offset
+      place.lowest = lowest
+      place.exact = true
+    }
+    return place.lowest
+  }
+
+  #place(partition: number): Place {
+    return this.#places[partition] as Place
+  }
+}

@@ -1,0 +1,226 @@
+/** A Session: what the broker remembers of a client between and during its connections. State, and what is always true of it. */
+import type { QoS } from '../../mqtt/packet.ts'
+import type { DispatchWatcher } from '../ports/consumer.ts'
+import { matches } from '../../mqtt/topic-filter.ts'
+import type { Connection } from '../connections/connection.ts'
+import type { SteadyMs } from '../ports/clock.ts'
+import { Deadline } from './deadlines.ts'
+import type { Cursor } from './log-readers.ts'
+import type { Message } from '../ports/message.ts'
+import type { SharedGroup } from './shared-group.ts'
+import type { PendingWill } from './will-messages.ts'
+
+export interface Subscription {
+  /** As the client sent it, `$share/{ShareName}/` included. */
+  readonly topicFilter: string
+  readonly qos: QoS
+  readonly noLocal: boolean
+  readonly retainAsPublished: boolean
+  readonly subscriptionIdentifier: number | undefined
+  /** The group of a shared subscription. */
+  readonly group: SharedGroup | undefined
+  /**
+   * Where the subscription begins in a partition, where its Session may read the log from before it: it was behind when it
+   * subscribed, or may be after a restart.
+   */
+  since: Map<number, number> | undefined
+  /** From where it asked to be sent what was before it. */
+  readonly replayFrom: string | undefined
+  /**
+   * False: what it is granted passes by while its Session is away. True at QoS 1 and 2, for who asked for what was before, and at QoS 0 in the
+   * place of one that messages waited for: those are still to be sent, and in order.
+   */
+  readonly readsLog: boolean
+}
+
+/** A message that somebody is owed, by its place in the log. */
+export interface Owed {
+  /** Undefined until it has been read from the log again, after a restart. */
+  message: Message | undefined
+  /** -1 when it is not in the log: then it is `message`. */
+  readonly partition: number
+  readonly offset: number
+  /** Set when it was to be read again, and retention had taken it. */
+  isLost?: boolean
+}
+
+/** A QoS 1 or 2 message sent to the client and not yet acknowledged to the end. */
+export interface Inflight extends Owed {
+  readonly packetId: number
+  readonly qos: 1 | 2
+  readonly retain: boolean
+  readonly subscriptionIdentifiers: readonly number[] | undefined
+  /** The shared subscription that chose this Session for the message. */
+  readonly group: SharedGroup | undefined
+  /** `publish` until PUBACK or PUBREC; `pubrel` until PUBCOMP. */
+  awaiting: 'publish' | 'pubrel'
+  /** False while the engine does not know yet under which Packet Identifier it goes: till then it must not. */
+  isStored: boolean
+  /** Grows with each message that the Session is sent, over restarts too. */
+  readonly order: number
+  /** Who dispatched it, of a message that is not in the log. */
+  readonly watcher: DispatchWatcher | undefined
+}
+
+/** A QoS 2 message on its way in, until the client releases it. */
+export interface ReceivedPublish {
+  /** False until the engine owns it: then comes the PUBREC. */
+  isOwned: boolean
+  /** Which of the Session's connections it came on last, by their count. */
+  connections: number
+}
+
+/** What a reader of the log must know about its past after a restart of the broker. */
+export interface Recovery {
+  /** Places behind the saved cursors of messages that are in flight or were brought to their end: not sent once more. */
+  readonly handled: ReadonlySet<string>
+  /** By partition: messages before this offset may have been sent already, so they carry DUP. */
+  readonly sentBefore: ReadonlyMap<number, number>
+}
+
+/** A place in the log as a key. */
+export function placeKey(partition: number, offset: number): string {
+  return `${partition}:${offset}`
+}
+
+/** A retained message that a new subscription is still owed. */
+export interface WaitingRetained {
+  readonly message: Message
+  readonly subscription: Subscription
+}
+
+export class Session {
+  readonly key: string
+  readonly tenant: string
+  readonly identity: string
+  readonly clientId: string
+  connection: Connection | undefined = undefined
+  /** Seconds for which the Session outlives its connection; Infinity is cut by the limits before it gets here. */
+  expirySeconds = 0
+  readonly subscriptions = new Map<string, Subscription>()
+  readonly groups = new Set<SharedGroup>()
+  /** Sent and not acknowledged, in the order of sending [MQTT-4.6.0-1]. */
+  readonly inflight = new Map<number, Inflight>()
+  /** In flight when the last connection ended, still to be sent again on this one, in order [MQTT-4.4.0-1]. */
+  resend: Inflight[] = []
+  /** Retained messages that wait for room in the window; they go out before anything newer. */
+  retained: WaitingRetained[] = []
+  /** QoS 2 messages not yet released by the client, by Packet Identifier [MQTT-4.3.3-10]. */
+  readonly received = new Map<number, ReceivedPublish>()
+  /** How many connections the Session has had. */
+  connections = 0
+  /** The partitions in which the Session is behind the tail, and up to where it has read. Empty: it gets what comes. */
+  readonly behind = new Map<number, Cursor>()
+  catchingUp = false
+  /** Set for as long as a Will Message waits for its delay. */
+  pendingWill: PendingWill | undefined = undefined
+  readonly expiry: Deadline
+  /** When its last connection ended, ms since 1970; undefined while it has one. */
+  restingSince: SteadyMs | undefined = undefined
+  /** True when it has changed since it was last saved. */
+  isUnsaved = false
+  /** True while the engine's state knows it. */
+  isSaved = false
+  /** True once it is over: nothing of it is saved any more. */
+  hasEnded = false
+  /** What a restart left to be sorted out; undefined once the Session has caught up. */
+  recovery: Recovery | undefined = undefined
+  /** A dispatcher was told that there is no room: it wants to know when there is. */
+  isAwaited = false
+  #lastOrder = 0
+  #lastPacketId = 0
+  #oldPacketIds: readonly number[] = []
+  #oldPosition = 0
+  #merged: Map<string, readonly Subscription[]> | undefined = undefined
+
+  constructor(key: string, tenant: string, identity: string, clientId: string, expired: (session: Session) => void) {
+    this.key = key
+    this.tenant = tenant
+    this.identity = identity
+    this.clientId = clientId
+    this.expiry = new Deadline(() => expired(this))
+  }
+
+  /** A number above all that the Session gave before, in this process or an earlier one. */
+  nextOrder(nowMs: number): number {
+    this.#lastOrder = Math.max(this.#lastOrder + 1, nowMs * 1000)
+    return this.#lastOrder
+  }
+
+  /** After a restart: the Session has given this number, whatever the clock says by now. */
+  restoreOrder(order: number): void {
+    this.#lastOrder = Math.max(this.#lastOrder, order)
+  }
+
+  get lastPacketId(): number {
+    return this.#lastPacketId
+  }
+
+  /**
+   * Goes on counting Packet Identifiers after a restart, far from those that the client may have seen since `last` was saved:
+   * a late acknowledgement of one of them must not end another message.
+   */
+  restorePacketIds(last: number): void {
+    this.#beginRound()
+    this.#lastPacketId = (last + 16_384) % 65_535
+    while ((this.#oldPacketIds[this.#oldPosition] ?? Infinity) <= this.#lastPacketId) this.#oldPosition += 1
+  }
+
+  /** A Packet Identifier not in use [MQTT-2.2.1-4]; there is one, since fewer than 65,535 messages are in flight. */
+  nextPacketId(): number {
+    for (;;) {
+      if (this.#lastPacketId === 65_535) this.#beginRound()
+      this.#lastPacketId += 1
+      if (this.#lastPacketId !== this.#oldPacketIds[this.#oldPosition]) return this.#lastPacketId
+      this.#oldPosition += 1
+      if (!this.inflight.has(this.#lastPacketId)) return this.#lastPacketId
+    }
+  }
+
+  /** Of the 65,535 identifiers of a round only those that were in flight when it began can be met: they alone are looked up. */
+  #beginRound(): void {
+    this.#lastPacketId = 0
+    this.#oldPacketIds = [...this.inflight.keys()].toSorted((a, b) => a - b)
+    this.#oldPosition = 0
+  }
+
+  /** The client has brought a message to its end: its Packet Identifier is free. */
+  settle(packetId: number): void {
+    this.inflight.delete(packetId)
+    // Some answer what they got on an earlier connection before it is sent again.
+    if (this.resend.length > 0) this.resend = this.resend.filter((entry) => entry.packetId !== packetId)
+  }
+
+  /** Retained messages that still wait for this subscription are no longer owed to it. */
+  forgetRetained(topicFilter: string): void {
+    if (this.retained.length > 0)
+      this.retained = this.retained.filter(({ subscription }) => subscription.topicFilter !== topicFilter)
+  }
+
+  /** How many of the messages in flight count against the client's Receive Maximum on this connection. */
+  get unacknowledged(): number {
+    return this.inflight.size - this.resend.length
+  }
+
+  /** The Session's own (not shared) subscriptions that match a Topic Name. Cached until the subscriptions change. */
+  matching(topicName: string): readonly Subscription[] {
+    this.#merged ??= new Map()
+    let found = this.#merged.get(topicName)
+    if (found === undefined) {
+      const subscriptions: Subscription[] = []
+      for (const subscription of this.subscriptions.values()) {
+        if (subscription.group === undefined && matches(subscription.topicFilter, topicName))
+          subscriptions.push(subscription)
+      }
+      found = subscriptions
+      // A Session that is behind reads few Topic Names; one that reads many pays the matching.
+      if (this.#merged.size < 1024) this.#merged.set(topicName, found)
+    }
+    return found
+  }
+
+  /** Call after each change of `subscriptions`. */
+  subscriptionsChanged(): void {
+    this.#merged = undefined
+  }
+}

@@ -1,0 +1,180 @@
+/** All Sessions, by (tenant, identity, Client Identifier): no client reaches another's by naming its Client Identifier. */
+import type { Counters } from '../ports/counters.ts'
+import { later } from '../ports/clock.ts'
+import type { SteadyMs } from '../ports/clock.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { Delivery } from '../delivery/delivery.ts'
+import type { Limits } from '../ports/limits.ts'
+import type { Permit } from '../ports/policy.ts'
+import { Session } from './session.ts'
+import type { SessionStore } from '../durable/session-store.ts'
+import type { Subscription } from './session.ts'
+import { SharedGroup } from './shared-group.ts'
+import type { SubscriptionIndex } from './subscription-index.ts'
+import type { WillMessages } from './will-messages.ts'
+
+export class Sessions {
+  readonly #byKey = new Map<string, Session>()
+  readonly #countByIdentity = new Map<string, number>()
+  readonly #groups = new Map<string, SharedGroup>()
+  readonly #index: SubscriptionIndex
+  readonly #delivery: Delivery
+  readonly #deadlines: Deadlines
+  readonly #wills: WillMessages
+  readonly #limits: Limits
+  readonly #counters: Counters
+  readonly #store: SessionStore | undefined
+
+  constructor(
+    index: SubscriptionIndex,
+    delivery: Delivery,
+    deadlines: Deadlines,
+    wills: WillMessages,
+    limits: Limits,
+    counters: Counters,
+    store: SessionStore | undefined,
+  ) {
+    this.#store = store
+    this.#index = index
+    this.#delivery = delivery
+    this.#deadlines = deadlines
+    this.#wills = wills
+    this.#limits = limits
+    this.#counters = counters
+  }
+
+  find(permit: Permit, clientId: string): Session | undefined {
+    return this.#byKey.get(sessionKey(permit, clientId))
+  }
+
+  /** A new, empty Session; undefined when the identity has as many as it may. */
+  create(owner: Owner, clientId: string): Session | undefined {
+    const identity = identityKey(owner)
+    const count = this.#countByIdentity.get(identity) ?? 0
+    if (count >= this.#limits.maximumSessionsPerIdentity) return undefined
+    this.#countByIdentity.set(identity, count + 1)
+    const key = sessionKey(owner, clientId)
+    const session = new Session(key, owner.tenant, owner.identity, clientId, (expired) => this.end(expired))
+    this.#byKey.set(key, session)
+    this.#counters.sessions += 1
+    return session
+  }
+
+  /** The connection is over: the Session sleeps until it expires, or ends now. */
+  rest(session: Session, now: SteadyMs): void {
+    if (session.expirySeconds === 0) {
+      this.end(session)
+      return
+    }
+    session.restingSince = now
+    this.#delivery.detach(session)
+    this.#deadlines.set(session.expiry, later(now, session.expirySeconds * 1000))
+    this.#store?.changed(session)
+  }
+
+  /** After a restart: the Session has rested since. */
+  restore(session: Session, restingSince: SteadyMs): void {
+    session.restingSince = restingSince
+    this.#deadlines.set(session.expiry, later(restingSince, session.expirySeconds * 1000))
+  }
+
+  wake(session: Session): void {
+    session.restingSince = undefined
+    this.#deadlines.clear(session.expiry)
+  }
+
+  /** Ends a Session and all that it holds. It must have no connection. */
+  end(session: Session): void {
+    if (this.#byKey.get(session.key) !== session) return
+    this.#byKey.delete(session.key)
+    // Groups have what was theirs before the Session's own record goes.
+    this.#delivery.giveBack(session, (group) => group.members.size > 1)
+    this.#store?.forget(session)
+    session.hasEnded = true
+    const identity = identityKey(session)
+    const count = (this.#countByIdentity.get(identity) ?? 1) - 1
+    if (count === 0) this.#countByIdentity.delete(identity)
+    else this.#countByIdentity.set(identity, count)
+    this.#counters.sessions -= 1
+    this.#deadlines.clear(session.expiry)
+    for (const topicFilter of session.subscriptions.keys()) this.unsubscribe(session, topicFilter)
+    this.#delivery.forget(session)
+    this.#wills.sessionEnds(session)
+  }
+
+  /** Adds a subscription, or replaces the one with the same Topic Filter [MQTT-3.8.4-3]; true when it is new. */
+  subscribe(session: Session, subscription: Subscription): boolean {
+    const known = session.subscriptions.get(subscription.topicFilter)
+    session.subscriptions.set(subscription.topicFilter, subscription)
+    session.subscriptionsChanged()
+    if (known === undefined) this.#counters.subscriptions += 1
+    const { group } = subscription
+    if (group === undefined) {
+      if (known !== undefined) this.#index.removeSession(subscription.topicFilter, session)
+      this.#index.addSession(subscription.topicFilter, session, subscription)
+    } else {
+      if (group.members.size === 0) this.#index.addGroup(group)
+      group.join(session, subscription)
+      session.groups.add(group)
+      this.#delivery.wake(session)
+    }
+    return known === undefined
+  }
+
+  /** True when there was such a subscription. */
+  unsubscribe(session: Session, topicFilter: string): boolean {
+    const subscription = session.subscriptions.get(topicFilter)
+    if (subscription === undefined) return false
+    session.subscriptions.delete(topicFilter)
+    session.forgetRetained(topicFilter)
+    session.subscriptionsChanged()
+    this.#counters.subscriptions -= 1
+    const { group } = subscription
+    if (group === undefined) this.#index.removeSession(topicFilter, session)
+    else {
+      session.groups.delete(group)
+      group.leave(session)
+      if (group.members.size === 0) {
+        this.#groups.delete(group.key)
+        this.#index.removeGroup(group)
+        this.#delivery.forgetGroup(group)
+        this.#store?.forgetGroup(group)
+      } else if (!group.hasConnectedMember) this.#delivery.rest(group)
+    }
+    return true
+  }
+
+  /** The group with this key, if it has members. */
+  findGroup(key: string): SharedGroup | undefined {
+    return this.#groups.get(key)
+  }
+
+  /** The group of a shared subscription, made if need be; it counts once a member has joined. */
+  group(tenant: string, shareName: string, topicFilter: string): SharedGroup {
+    const key = SharedGroup.key(tenant, shareName, topicFilter)
+    let group = this.#groups.get(key)
+    if (group === undefined) {
+      group = new SharedGroup(key, topicFilter)
+      this.#groups.set(key, group)
+    }
+    return group
+  }
+
+  all(): IterableIterator<Session> {
+    return this.#byKey.values()
+  }
+}
+
+/** Whose a Session is. */
+interface Owner {
+  readonly tenant: string
+  readonly identity: string
+}
+
+function identityKey(owner: Owner): string {
+  return `${owner.tenant}\0${owner.identity}`
+}
+
+function sessionKey(owner: Owner, clientId: string): string {
+  return `${identityKey(owner)}\0${clientId}`
+}

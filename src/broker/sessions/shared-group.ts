@@ -1,0 +1,64 @@
+/** The members of one shared subscription: each message goes to one of them (MQTT 5.0 §4.8.2). */
+import { matches } from '../../mqtt/topic-filter.ts'
+import type { Cursor } from './log-readers.ts'
+import type { Owed, Recovery, Session, Subscription } from './session.ts'
+
+export class SharedGroup {
+  readonly key: string
+  readonly topicFilter: string
+  readonly members = new Map<Session, Subscription>()
+  /** The partitions in which the group is behind the tail: no member had room, or none was there. */
+  readonly behind = new Map<number, Cursor>()
+  /** Taken back from members that went away; goes out before what the log holds. Bounded by their windows. */
+  readonly returned: Owed[] = []
+  catchingUp = false
+  /** True when it has changed since it was last saved. */
+  isUnsaved = false
+  /** What a restart left to be sorted out; undefined once the group has caught up. */
+  recovery: Recovery | undefined = undefined
+  #order: Session[] = []
+  #next = 0
+
+  constructor(key: string, topicFilter: string) {
+    this.key = key
+    this.topicFilter = topicFilter
+  }
+
+  /** Groups of different tenants never meet, whatever their ShareName is. */
+  static key(tenant: string, shareName: string, topicFilter: string): string {
+    return `${tenant}\0${shareName}\0${topicFilter}`
+  }
+
+  join(session: Session, subscription: Subscription): void {
+    if (!this.members.has(session)) this.#order.push(session)
+    this.members.set(session, subscription)
+  }
+
+  leave(session: Session): void {
+    this.members.delete(session)
+    this.#order = this.#order.filter((member) => member !== session)
+  }
+
+  /** Whether messages of the Topic Name are for the group. */
+  matches(topicName: string): boolean {
+    return matches(this.topicFilter, topicName)
+  }
+
+  get hasConnectedMember(): boolean {
+    return this.#order.some((session) => session.connection !== undefined)
+  }
+
+  /** The next member in turn that fits; undefined when none does. */
+  choose(fits: (session: Session, subscription: Subscription) => boolean): Session | undefined {
+    const order = this.#order
+    for (let step = 0; step < order.length; step += 1) {
+      const index = (this.#next + step) % order.length
+      const session = order[index] as Session
+      if (fits(session, this.members.get(session) as Subscription)) {
+        this.#next = (index + 1) % order.length
+        return session
+      }
+    }
+    return undefined
+  }
+}

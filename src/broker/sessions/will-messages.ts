@@ -1,0 +1,87 @@
+/** Will Messages that are owed: at once, or after their delay unless the client comes back (MQTT 5.0 §3.1.2.5, §3.1.3.2.2). */
+import type { WillMessage } from '../../mqtt/packet.ts'
+import { later } from '../ports/clock.ts'
+import type { SteadyMs } from '../ports/clock.ts'
+import { Deadline } from './deadlines.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { Permit } from '../ports/policy.ts'
+import type { Session } from './session.ts'
+
+export interface PendingWill {
+  readonly will: WillMessage
+  /** Undefined after a restart: the policy is asked for one when the Will Message is due. */
+  readonly permit: Permit | undefined
+  /** What the permit rests on. */
+  readonly ground: string
+  /** Time of day, ms since 1970; the right to send it ends then. */
+  readonly permitExpiresAtMs: number | undefined
+  readonly dueAt: SteadyMs
+  readonly deadline: Deadline
+  /** Stops watching the permit. */
+  unwatch: () => void
+}
+
+/** A Will Message that goes out now, if it may. */
+export type DueWill = Pick<PendingWill, 'will' | 'permit' | 'ground' | 'permitExpiresAtMs'>
+
+export class WillMessages {
+  readonly #deadlines: Deadlines
+  readonly #publish: (session: Session, pending: DueWill) => void
+
+  constructor(deadlines: Deadlines, publish: (session: Session, due: DueWill) => void) {
+    this.#deadlines = deadlines
+    this.#publish = publish
+  }
+
+  /** The connection is over without a DISCONNECT that spares the Will Message [MQTT-3.1.2-8]. */
+  owe(session: Session, will: WillMessage, permit: Permit, now: SteadyMs): void {
+    const { ground, expiresAtMs: permitExpiresAtMs } = permit
+    if (will.delayIntervalSeconds === 0 || session.expirySeconds === 0) {
+      this.#publish(session, { will, permit, ground, permitExpiresAtMs })
+      return
+    }
+    const pending = this.#wait(
+      session,
+      { will, permit, ground, permitExpiresAtMs },
+      later(now, will.delayIntervalSeconds * 1000),
+    )
+    // Watched, so that it learns of its end: it is asked when the Will Message is due.
+    pending.unwatch = permit.watch(() => {})
+  }
+
+  /** After a restart: the Will Message of a Session that has no connection any more. */
+  restore(session: Session, due: Omit<DueWill, 'permit'>, dueAt: SteadyMs): void {
+    this.#wait(session, { ...due, permit: undefined }, dueAt)
+  }
+
+  /** Nothing is sent: the client is back within the delay [MQTT-3.1.3-9], or has no longer the right to send it. */
+  forgive(session: Session): void {
+    if (session.pendingWill === undefined) return
+    this.#deadlines.clear(session.pendingWill.deadline)
+    session.pendingWill.unwatch()
+    session.pendingWill = undefined
+  }
+
+  /** The Session ends: a Will Message that still waits goes out now [MQTT-3.1.2-8]. */
+  sessionEnds(session: Session): void {
+    if (session.pendingWill === undefined) return
+    this.#deadlines.clear(session.pendingWill.deadline)
+    this.#due(session)
+  }
+
+  #due(session: Session): void {
+    const pending = session.pendingWill
+    session.pendingWill = undefined
+    if (pending === undefined) return
+    pending.unwatch()
+    this.#publish(session, pending)
+  }
+
+  #wait(session: Session, due: DueWill, dueAt: SteadyMs): PendingWill {
+    const deadline = new Deadline(() => this.#due(session))
+    const pending: PendingWill = { ...due, dueAt, deadline, unwatch: () => {} }
+    session.pendingWill = pending
+    this.#deadlines.set(deadline, dueAt)
+    return pending
+  }
+}
