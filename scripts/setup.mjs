@@ -91,7 +91,7 @@ function buildConsole() {
 
 function buildDocumentation() {
   const linked = filesOf(['examples']).filter((name) => !name.split(sep).includes('target'))
-  const settings = ['src/config.ts', 'src/setting-kinds.ts']
+  const settings = ['src/settings/config.ts', 'src/settings/setting-kinds.ts', 'src/settings/secret-file.ts']
   const wanted = stampOf([
     ...filesOf(['docs', 'site']),
     ...linked,

@@ -1,7 +1,7 @@
 /** All pages of the documentation, with their links checked against each other, and what the search looks through. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, posix } from 'node:path'
-import { settingsTable } from '../src/config.ts'
+import { settingsTable } from '../src/settings/config.ts'
 import type { SearchIndex } from './browser/search.ts'
 import { renderMarkdown, type RenderedPage, type Resolve } from './markdown.ts'
 import { pageGroups, type PageGroup, type PageSource } from './pages.ts'

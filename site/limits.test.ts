@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { DEFAULT_LIMITS, type Limits } from '../src/broker/ports/limits.ts'
-import { definitions } from '../src/config.ts'
+import { definitions } from '../src/settings/config.ts'
 
 const page = readFileSync(new URL('../docs/mqtt.md', import.meta.url), 'utf8')
 const errors = readFileSync(new URL('../docs/errors.md', import.meta.url), 'utf8')

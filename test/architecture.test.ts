@@ -1,47 +1,208 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Who may import whom (docs/architecture.md). Files directly in src/ are the composition root and import all rooms. */
-const ARROWS: Readonly<Record<string, readonly string[]>> = {
+/** Which room may import which (docs/architecture.md). `leaves` are the files directly in `src/`; any room may import them. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  leaves: [],
   mqtt: [],
-  identity: [],
   broker: ['mqtt'],
   listeners: ['broker'],
-  engine: ['broker', 'mqtt'],
   lorawan: ['broker', 'mqtt'],
+  engine: ['broker', 'mqtt'],
+  identity: [],
   access: ['broker', 'mqtt', 'identity', 'lorawan'],
   http: ['identity', 'lorawan'],
-  // The command line composes a deployment, or the core alone, like the root does.
-  cli: ['root', 'broker', 'mqtt', 'engine', 'listeners', 'http', 'identity', 'lorawan', 'simulator'],
-  root: ['broker', 'mqtt', 'engine', 'listeners', 'http', 'identity', 'lorawan', 'access', 'cli'],
+  settings: [],
+  data: ['engine', 'identity'],
+  service: ['broker', 'engine', 'listeners', 'http', 'identity', 'lorawan', 'access', 'settings', 'data'],
+  // The command line composes a deployment, or the core alone.
+  cli: [
+    'broker',
+    'mqtt',
+    'engine',
+    'listeners',
+    'http',
+    'identity',
+    'lorawan',
+    'simulator',
+    'settings',
+    'data',
+    'service',
+  ],
+  main: ['cli'],
   simulator: ['lorawan'],
 }
 
-/** `src/a/b.ts` is of room a, `src/b.ts` of the root, `simulator/b.ts` of the simulator. */
-function roomOf(file: string): string {
-  const [top, room, ...rest] = file.split('/')
-  if (top !== 'src') return top as string
-  return rest.length === 0 ? 'root' : (room as string)
+/** Which sub-room of a room may import which of the same room; '.' are the files directly in the room. */
+const SUB_ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  broker: {
+    ports: [],
+    '.': ['connections', 'delivery', 'durable', 'packets', 'ports', 'sessions'],
+    connections: ['.', 'delivery', 'packets', 'ports', 'sessions'],
+    delivery: ['connections', 'durable', 'ports', 'sessions'],
+    durable: ['delivery', 'ports', 'sessions'],
+    sessions: ['connections', 'delivery', 'durable', 'ports'],
+    packets: ['.', 'connections', 'delivery', 'ports', 'sessions'],
+  },
+  engine: {
+    ports: [],
+    segments: ['ports'],
+    reading: ['ports', 'segments'],
+    writing: ['ports', 'reading', 'segments'],
+    memory: ['reading', 'segments', 'writing'],
+    opening: ['ports', 'segments', 'writing'],
+    '.': ['opening', 'ports', 'reading', 'segments', 'writing'],
+    backup: ['.', 'opening', 'ports', 'segments'],
+  },
+  lorawan: {
+    '.': [],
+    codecs: [],
+    commands: ['.'],
+    uplinks: ['.', 'codecs', 'commands'],
+    'network-servers/adapter': ['.', 'commands', 'uplinks'],
+    'network-servers/bridge': ['commands', 'network-servers/adapter'],
+    'network-servers/chirpstack': ['commands', 'network-servers/adapter'],
+    'network-servers/http': ['.', 'commands', 'network-servers/adapter'],
+    'network-servers': [
+      '.',
+      'commands',
+      'network-servers/adapter',
+      'network-servers/bridge',
+      'network-servers/chirpstack',
+      'network-servers/http',
+    ],
+  },
+  identity: {
+    store: [],
+    devices: ['store'],
+    tenants: ['devices', 'store'],
+    people: ['store', 'tenants'],
+    tokens: ['store'],
+    '.': ['devices', 'people', 'store', 'tenants', 'tokens'],
+  },
+  http: {
+    pages: [],
+    api: ['pages'],
+    account: ['api'],
+    devices: ['api'],
+    operation: ['api'],
+    'broker-access': ['api', 'operation'],
+    serving: ['api'],
+    tenants: ['account', 'api', 'devices'],
+    '.': ['account', 'api', 'broker-access', 'devices', 'operation', 'pages', 'serving', 'tenants'],
+  },
+  cli: {
+    terminal: [],
+    api: ['terminal'],
+    'bare-broker': ['terminal'],
+    serve: ['terminal'],
+    commands: ['api', 'serve', 'terminal'],
+    demo: ['api', 'commands', 'serve', 'terminal'],
+    '.': ['api', 'bare-broker', 'commands', 'demo', 'serve', 'terminal'],
+  },
 }
 
-test('imports go only where the rooms of the design allow it', () => {
-  const wrong: string[] = []
-  const files = globSync('{src,simulator}/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
+interface Place {
+  readonly room: string
+  readonly subRoom: string
+}
+
+/** `src/a/b/c.ts` is of sub-room b of room a, `src/a/c.ts` of '.' of room a, `src/c.ts` a leaf, `simulator/c.ts` of the simulator. */
+function placeOf(file: string): Place {
+  const [top, ...path] = dirname(file).split('/')
+  if (top !== 'src') return { room: top as string, subRoom: '.' }
+  const [room, ...subRoom] = path
+  if (room === undefined) return { room: file === 'src/main.ts' ? 'main' : 'leaves', subRoom: '.' }
+  return { room, subRoom: subRoom.join('/') || '.' }
+}
+
+/** The files without tests, each with the files that it imports. */
+function readImports(): ReadonlyMap<string, readonly string[]> {
+  const files = globSync('{src,simulator}/**/*.ts', { cwd: root }).filter((file) => !/\.test(ing)?\.ts$/.test(file))
   assert.ok(files.length > 50, 'the sources are found')
-  for (const file of files) {
-    for (const [, specifier] of readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)) {
-      const target = roomOf(relative(root, join(root, dirname(file), specifier as string)))
-      const room = roomOf(file)
-      if (target !== room && !(ARROWS[room] ?? []).includes(target)) wrong.push(`${file} imports ${specifier}`)
+  return new Map(
+    files.map((file) => {
+      const specifiers = readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)
+      return [file, [...specifiers].map(([, specifier]) => join(dirname(file), specifier as string))]
+    }),
+  )
+}
+
+function mayImport(from: Place, to: Place): boolean {
+  if (from.room !== to.room) return to.room === 'leaves' || (ROOMS[from.room] ?? []).includes(to.room)
+  return from.subRoom === to.subRoom || (SUB_ROOMS[from.room]?.[from.subRoom] ?? []).includes(to.subRoom)
+}
+
+test('imports go only where the rooms and sub-rooms of the design allow it', () => {
+  const wrong: string[] = []
+  for (const [file, imports] of readImports()) {
+    for (const imported of imports) {
+      if (!mayImport(placeOf(file), placeOf(imported))) wrong.push(`${file} imports ${imported}`)
     }
   }
   assert.deepEqual(wrong, [])
 })
+
+test('each arrow of the design is used, and the rooms and sub-rooms are those that exist', () => {
+  const used = new Set<string>()
+  const places = new Set<string>()
+  for (const [file, imports] of readImports()) {
+    const from = placeOf(file)
+    places.add(`${from.room}/${from.subRoom}`)
+    for (const to of imports.map(placeOf)) {
+      if (from.room !== to.room) used.add(`${from.room} → ${to.room}`)
+      else if (from.subRoom !== to.subRoom) used.add(`${from.room}/${from.subRoom} → ${to.subRoom}`)
+    }
+  }
+  const drawn = [
+    ...Object.entries(ROOMS).flatMap(([room, targets]) => targets.map((target) => `${room} → ${target}`)),
+    ...Object.entries(SUB_ROOMS).flatMap(([room, subRooms]) =>
+      Object.entries(subRooms).flatMap(([from, targets]) => targets.map((target) => `${room}/${from} → ${target}`)),
+    ),
+  ]
+  assert.deepEqual(
+    drawn.filter((arrow) => !used.has(arrow)),
+    [],
+  )
+  const named = Object.entries(SUB_ROOMS).flatMap(([room, subRooms]) =>
+    Object.keys(subRooms).map((one) => `${room}/${one}`),
+  )
+  assert.deepEqual(
+    named.filter((place) => !places.has(place)),
+    [],
+  )
+})
+
+test('no sub-room imports itself by way of others', () => {
+  for (const [room, subRooms] of Object.entries({ rooms: ROOMS, ...SUB_ROOMS, broker: {} })) {
+    assert.deepEqual(circleOf(subRooms), undefined, room)
+  }
+})
+
+/** A circle of the arrows, as a path; undefined: there is none. */
+function circleOf(arrows: Readonly<Record<string, readonly string[]>>): string | undefined {
+  const done = new Set<string>()
+  const walk = (at: string, path: readonly string[]): string | undefined => {
+    if (path.includes(at)) return [...path.slice(path.indexOf(at)), at].join(' → ')
+    if (done.has(at)) return undefined
+    for (const next of arrows[at] ?? []) {
+      const circle = walk(next, [...path, at])
+      if (circle !== undefined) return circle
+    }
+    done.add(at)
+    return undefined
+  }
+  for (const start of Object.keys(arrows)) {
+    const circle = walk(start, [])
+    if (circle !== undefined) return circle
+  }
+  return undefined
+}
 
 test('the wire and the semantics know no library, and nothing of Node but buffers, randomness and timers', () => {
   const wrong: string[] = []
@@ -49,7 +210,7 @@ test('the wire and the semantics know no library, and nothing of Node but buffer
     // The one file that knows the machine's file system; the log has checksums.
     if (/\.test(ing)?\.ts$/.test(file) || file === 'src/engine/ports/node-disk.ts') continue
     const known = new Set(['node:assert', 'node:buffer', 'node:crypto'])
-    if (roomOf(file) === 'engine') known.add('node:zlib')
+    if (placeOf(file).room === 'engine') known.add('node:zlib')
     for (const [, specifier] of readFileSync(join(root, file), 'utf8').matchAll(
       /^(?:import|export|\}).*\bfrom\s+'([^.\n'][^'\n]*)'/gm,
     )) {

@@ -22,7 +22,7 @@ const HTTP: readonly Refusing[] = [
   { files: 'src/http/**/*.ts', name: 'invalidArgument', argument: 1 },
   { files: 'src/http/devices/import-row-check.ts', name: 'refuse', argument: 2 },
   { files: 'src/identity/**/*.ts', name: 'refuse', argument: 1 },
-  { files: 'src/network-server-setups.ts', name: 'refuse', argument: 1 },
+  { files: 'src/service/network-server-setups.ts', name: 'refuse', argument: 1 },
   { files: 'src/identity/**/*.ts', name: 'notFound', argument: 0 },
   { files: 'src/identity/**/*.ts', name: 'alreadyExists', argument: 0 },
 ]

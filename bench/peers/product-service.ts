@@ -4,12 +4,12 @@
  * `populate-codecs <file>` makes those of the figures of commands and codecs.
  */
 import { writeFileSync } from 'node:fs'
-import { checkSettings, describeFaults, readEnvironment } from '../../src/config.ts'
+import { checkSettings, describeFaults, readEnvironment } from '../../src/settings/config.ts'
 import type { Registry } from '../../src/identity/registry.ts'
 import type { Result } from '../../src/identity/store/result.ts'
 import { createLog } from '../../src/log.ts'
-import { startService } from '../../src/service.ts'
-import type { Service } from '../../src/service.ts'
+import { startService } from '../../src/service/service.ts'
+import type { Service } from '../../src/service/service.ts'
 import { CODEC_APPLICATIONS } from '../codec-deployment.ts'
 import { devEuiOf, DEVICES_OF_AN_APPLICATION, ORGANIZATIONS, PLAIN_APPLICATIONS, TOKENS } from '../deployment.ts'
 import type { Deployment, PlannedApplication } from '../deployment.ts'

@@ -1,9 +1,9 @@
-import type { Settings } from '../../config.ts'
+import type { Settings } from '../../settings/config.ts'
 import { createHttpServer } from '../../http/server.ts'
 import { systemClock } from '../../identity/store/clock.ts'
 import type { Registry } from '../../identity/registry.ts'
 import { createLog } from '../../log.ts'
-import { createNetworkServerSetups } from '../../network-server-setups.ts'
+import { createNetworkServerSetups } from '../../service/network-server-setups.ts'
 import type { Carrier } from './api-client.ts'
 
 /** Carries requests to the routes in this process, where no service runs: nothing listens, and no connection is live. */

@@ -164,7 +164,7 @@ async function openEngine({ engine, dataDir }: BareBrokerOptions, command: Comma
     return { engine: new MemoryEngine(), release: async () => {} }
   }
   if (dataDir === undefined) command.error('error: --engine embedded needs --data-dir')
-  const { messagesIn, openDataDirectory } = await import('../../data-directory.ts')
+  const { messagesIn, openDataDirectory } = await import('../../data/data-directory.ts')
   const { EmbeddedEngine } = await import('../../engine/embedded.ts')
   const { nodeDisk } = await import('../../engine/ports/node-disk.ts')
   const path = resolve(dataDir)

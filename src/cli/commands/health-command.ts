@@ -16,7 +16,7 @@ export function addHealthCommand(program: Command, terminal: Terminal): void {
     )
     .action(async () => {
       const { settings } = readSettings(terminal)
-      const { readIntroduction } = await import('../../data-directory.ts')
+      const { readIntroduction } = await import('../../data/data-directory.ts')
       const holder = await readIntroduction(settings.dataDirectory)
       if (holder === undefined) throw new CommandFailure(`No service runs on ${settings.dataDirectory}.`)
       const { httpsAddress, certFile } = holder

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { definitions, settingsHelp, settingsTable } from '../../config.ts'
-import { fileVariable } from '../../secret-file.ts'
+import { definitions, settingsHelp, settingsTable } from '../../settings/config.ts'
+import { fileVariable } from '../../settings/secret-file.ts'
 import { showJson } from './administration.ts'
 import { readSettings } from '../serve/read-settings.ts'
 import { formatTable } from '../terminal/table.ts'

@@ -1,5 +1,5 @@
 import { createLog } from '../../log.ts'
-import { startService } from '../../service.ts'
+import { startService } from '../../service/service.ts'
 import { readSettings } from './read-settings.ts'
 import { firstPasswordTo } from './serve.ts'
 import { describeStartFailure } from './start-failure.ts'

@@ -1,4 +1,4 @@
-import { StartFailure } from '../../start-failure.ts'
+import { StartFailure } from '../../service/start-failure.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 
 /** Why the service did not start, for people; the error itself where it is none that they can do something about. */

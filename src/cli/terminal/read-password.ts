@@ -1,6 +1,6 @@
 /** Passwords come from a prompt that shows nothing, from standard input, or from the environment; never from an argument. */
 import type { Readable } from 'node:stream'
-import { readSecret } from '../../secret-file.ts'
+import { readSecret } from '../../settings/secret-file.ts'
 import { CommandFailure } from './command-failure.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -5,7 +5,7 @@ import { apiOf, APPLICATION, FakeChirpStack, TENANT } from '../../../../test/sup
 import type { FakeDevice } from '../../../../test/support/fake-chirpstack.ts'
 import { nobody, openTestRegistry, valueOf } from '../../../identity/registry.testing.ts'
 import type { Registry } from '../../../identity/registry.ts'
-import { syncedRegistry } from '../../../synced-registry.ts'
+import { syncedRegistry } from '../../../service/synced-registry.ts'
 import type { ChirpStackApi } from './chirpstack-api.ts'
 import { ChirpStackSync } from './chirpstack-sync.ts'
 import type { ChirpStackSyncParts } from './chirpstack-sync.ts'

@@ -1,12 +1,12 @@
 /** Reads everything in a data directory and says what is wrong with it; changes nothing. */
 import { messagesIn, registryFileIn } from './data-directory.ts'
-import { checkLog } from './engine/opening/check-log.ts'
-import type { LogReport } from './engine/opening/check-log.ts'
-import { losesSomething } from './engine/opening/log-damage.ts'
-import { LogDirectoryError } from './engine/segments/log-directory.ts'
-import { nodeDisk } from './engine/ports/node-disk.ts'
-import { checkRegistry } from './identity/store/check-registry.ts'
-import type { RegistryReport } from './identity/store/check-registry.ts'
+import { checkLog } from '../engine/opening/check-log.ts'
+import type { LogReport } from '../engine/opening/check-log.ts'
+import { losesSomething } from '../engine/opening/log-damage.ts'
+import { LogDirectoryError } from '../engine/segments/log-directory.ts'
+import { nodeDisk } from '../engine/ports/node-disk.ts'
+import { checkRegistry } from '../identity/store/check-registry.ts'
+import type { RegistryReport } from '../identity/store/check-registry.ts'
 
 /** What there is in a data directory, and what is wrong with it. */
 export interface DataDirectoryReport {

@@ -1,8 +1,8 @@
 /** The registry, for a synchronisation with a network server. */
-import type { Device } from './identity/devices/devices.ts'
-import type { Registry } from './identity/registry.ts'
-import type { Result } from './identity/store/result.ts'
-import type { SyncedRegistry } from './lorawan/network-servers/chirpstack/synced-registry.ts'
+import type { Device } from '../identity/devices/devices.ts'
+import type { Registry } from '../identity/registry.ts'
+import type { Result } from '../identity/store/result.ts'
+import type { SyncedRegistry } from '../lorawan/network-servers/chirpstack/synced-registry.ts'
 
 /** The parts of the registry that are synchronised. */
 export type SynchronisableRegistry = Pick<Registry, 'organizations' | 'applications' | 'devices'>

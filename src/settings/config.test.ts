@@ -153,7 +153,7 @@ describe('the settings', () => {
 
 describe('the settings table', () => {
   it('names every setting in the help and in the README, as the code has it', () => {
-    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
     assert.ok(readme.includes(settingsTable()), 'out of date: run `npm run -s fieldgate -- settings --markdown`')
     for (const { name } of Object.values(definitions)) assert.ok(settingsHelp().includes(`  ${name}  (`))
   })

@@ -1,12 +1,12 @@
 /** The status of the running service, read from the broker, its engine, the registry, the disk and the process. */
 import { statfs } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Broker } from './broker/broker.ts'
-import type { Settings } from './config.ts'
-import { systemClock } from './identity/store/clock.ts'
-import type { Registry } from './identity/registry.ts'
+import type { Broker } from '../broker/broker.ts'
+import type { Settings } from '../settings/config.ts'
+import { systemClock } from '../identity/store/clock.ts'
+import type { Registry } from '../identity/registry.ts'
 import { SampledStatus } from './service-status.ts'
-import { version } from './version.ts'
+import { version } from '../version.ts'
 
 /** The interval of the timer that measures the event loop's delay; it is in each value. */
 const EVENT_LOOP_RESOLUTION_MS = 20

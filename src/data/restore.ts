@@ -5,10 +5,10 @@ import { text } from 'node:stream/consumers'
 import { DATA_ENTRY, MANIFEST_ENTRY } from './backup.ts'
 import type { BackupManifest } from './backup.ts'
 import { DATA_DIRECTORY_FORMAT, messagesIn } from './data-directory.ts'
-import { readArchive } from './engine/backup/archive.ts'
-import type { ArchiveEntry } from './engine/backup/archive.ts'
-import { LogRestore, isLogEntry } from './engine/backup/backup.ts'
-import { nodeDisk } from './engine/ports/node-disk.ts'
+import { readArchive } from '../engine/backup/archive.ts'
+import type { ArchiveEntry } from '../engine/backup/archive.ts'
+import { LogRestore, isLogEntry } from '../engine/backup/backup.ts'
+import { nodeDisk } from '../engine/ports/node-disk.ts'
 
 /** Of the manifest, which is some hundred bytes. */
 const MAXIMUM_MANIFEST_BYTES = 65_536

@@ -1,15 +1,15 @@
 /** The commands of a service, wired to its registry, its broker and its network servers. */
-import type { Dispatcher, Publisher, ReaderListener } from './broker/ports/consumer.ts'
-import { systemClock } from './identity/store/clock.ts'
-import type { Registry } from './identity/registry.ts'
-import type { Log } from './log.ts'
-import type { CommandRegistry, DownlinkEncoder } from './lorawan/commands/command-registry.ts'
-import { createDownlinks } from './lorawan/commands/downlinks.ts'
-import type { Downlinks } from './lorawan/commands/downlinks.ts'
-import type { DurableState } from './lorawan/commands/durable-state.ts'
-import { MqttNetworkServer } from './lorawan/network-servers/mqtt-network-server.ts'
-import type { MqttNetworkServerOptions } from './lorawan/network-servers/mqtt-network-server.ts'
-import type { NetworkServer } from './lorawan/commands/network-server.ts'
+import type { Dispatcher, Publisher, ReaderListener } from '../broker/ports/consumer.ts'
+import { systemClock } from '../identity/store/clock.ts'
+import type { Registry } from '../identity/registry.ts'
+import type { Log } from '../log.ts'
+import type { CommandRegistry, DownlinkEncoder } from '../lorawan/commands/command-registry.ts'
+import { createDownlinks } from '../lorawan/commands/downlinks.ts'
+import type { Downlinks } from '../lorawan/commands/downlinks.ts'
+import type { DurableState } from '../lorawan/commands/durable-state.ts'
+import { MqttNetworkServer } from '../lorawan/network-servers/mqtt-network-server.ts'
+import type { MqttNetworkServerOptions } from '../lorawan/network-servers/mqtt-network-server.ts'
+import type { NetworkServer } from '../lorawan/commands/network-server.ts'
 
 export interface DownlinksParts {
   readonly registry: Registry

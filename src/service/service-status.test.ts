@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createCounters } from './broker/ports/counters.ts'
+import { createCounters } from '../broker/ports/counters.ts'
 import { SampledStatus } from './service-status.ts'
 import type { StatusParts } from './service-status.ts'
 

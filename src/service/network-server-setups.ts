@@ -1,11 +1,11 @@
 /** Network servers that are set up while the service runs: tried, kept in the registry, and opened or closed at once. */
-import type { NetworkServerSetups, NetworkServerTrial, NetworkServerView } from './http/tenants/network-servers.ts'
-import type { Registry } from './identity/registry.ts'
-import { refuse } from './identity/store/result.ts'
-import type { Result } from './identity/store/result.ts'
-import type { Log } from './log.ts'
-import { readChirpStack } from './lorawan/network-servers/settings.ts'
-import type { ChirpStackGrpcEntry, NetworkServerEntry } from './lorawan/network-servers/settings.ts'
+import type { NetworkServerSetups, NetworkServerTrial, NetworkServerView } from '../http/tenants/network-servers.ts'
+import type { Registry } from '../identity/registry.ts'
+import { refuse } from '../identity/store/result.ts'
+import type { Result } from '../identity/store/result.ts'
+import type { Log } from '../log.ts'
+import { readChirpStack } from '../lorawan/network-servers/settings.ts'
+import type { ChirpStackGrpcEntry, NetworkServerEntry } from '../lorawan/network-servers/settings.ts'
 import type { OpenedNetworkServers } from './network-servers.ts'
 
 export interface NetworkServerSetupParts {
@@ -92,7 +92,7 @@ export function createNetworkServerSetups({ registry, ofFile, running }: Network
 
 /** gRPC is loaded by the first who needs it. */
 async function tryEntry({ address, tenants }: ChirpStackGrpcEntry): Promise<NetworkServerTrial> {
-  const { tryChirpStack } = await import('./lorawan/network-servers/chirpstack/chirpstack-trial.ts')
+  const { tryChirpStack } = await import('../lorawan/network-servers/chirpstack/chirpstack-trial.ts')
   return tryChirpStack({ address, tenants })
 }
 

@@ -1,10 +1,10 @@
 /** The running broker behind the HTTP interface's port: organizations, users and tokens in the place of tenants, identities and grounds. */
-import { identityOf, readHolder, tenantOf } from './access/holders.ts'
-import type { Holder } from './access/holders.ts'
-import type { AccessPolicy } from './access/policy.ts'
-import type { Broker } from './broker/broker.ts'
-import type { ConnectionView } from './broker/connections/connection-view.ts'
-import type { BrokerViews, LiveConnection } from './http/operation/broker-views.ts'
+import { identityOf, readHolder, tenantOf } from '../access/holders.ts'
+import type { Holder } from '../access/holders.ts'
+import type { AccessPolicy } from '../access/policy.ts'
+import type { Broker } from '../broker/broker.ts'
+import type { ConnectionView } from '../broker/connections/connection-view.ts'
+import type { BrokerViews, LiveConnection } from '../http/operation/broker-views.ts'
 
 /** Holders are read when somebody asks: a list of many thousands shows a page. */
 class Live implements LiveConnection {

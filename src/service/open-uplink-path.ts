@@ -1,13 +1,13 @@
 /** The way of uplinks, wired to the registry whose codecs it follows. */
-import type { Publisher } from './broker/ports/consumer.ts'
-import { systemClock } from './identity/store/clock.ts'
-import type { Change } from './identity/store/changes.ts'
-import type { Registry } from './identity/registry.ts'
-import type { Log } from './log.ts'
-import type { Codecs } from './lorawan/codecs/codecs.ts'
-import type { Downlinks } from './lorawan/commands/downlinks.ts'
-import type { UplinkRegistry } from './lorawan/uplinks/uplink-path-registry.ts'
-import { UplinkPath } from './lorawan/uplinks/uplink-path.ts'
+import type { Publisher } from '../broker/ports/consumer.ts'
+import { systemClock } from '../identity/store/clock.ts'
+import type { Change } from '../identity/store/changes.ts'
+import type { Registry } from '../identity/registry.ts'
+import type { Log } from '../log.ts'
+import type { Codecs } from '../lorawan/codecs/codecs.ts'
+import type { Downlinks } from '../lorawan/commands/downlinks.ts'
+import type { UplinkRegistry } from '../lorawan/uplinks/uplink-path-registry.ts'
+import { UplinkPath } from '../lorawan/uplinks/uplink-path.ts'
 
 export interface UplinkPathWiring {
   readonly registry: Registry

@@ -13,7 +13,7 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
-import { version } from './version.ts'
+import { version } from '../version.ts'
 
 /** The layout of the directory that this version writes. A directory with a higher number is refused. */
 export const DATA_DIRECTORY_FORMAT = 1

@@ -1,24 +1,24 @@
 /** The network servers that the settings name, wired to the registry, the broker and the downlink queue. */
 import { readFileSync } from 'node:fs'
-import { OrganizationApplications } from './access/organization-applications.ts'
-import type { Publisher } from './broker/ports/consumer.ts'
-import type { Registry } from './identity/registry.ts'
-import type { Log } from './log.ts'
-import type { CommandNaming } from './lorawan/commands/command-naming.ts'
-import type { EventSink, NetworkServer } from './lorawan/commands/network-server.ts'
-import { EventInspection } from './lorawan/uplinks/event-inspection.ts'
-import { RECONNECTING } from './lorawan/network-servers/adapter/backoff.ts'
-import { openBrokerSocket } from './lorawan/network-servers/bridge/broker-socket.ts'
-import { ChirpStackSync, externalIdPrefix } from './lorawan/network-servers/chirpstack/chirpstack-sync.ts'
-import { createCounters } from './lorawan/network-servers/adapter/counters.ts'
-import type { NetworkServerCounters } from './lorawan/network-servers/adapter/counters.ts'
-import { DeviceEventSink } from './lorawan/network-servers/adapter/device-event-sink.ts'
-import { HttpClient } from './lorawan/network-servers/http/http-request.ts'
-import { MqttBridge } from './lorawan/network-servers/bridge/mqtt-bridge.ts'
-import { chirpStackForm, theThingsStackForm } from './lorawan/network-servers/http/rest-forms.ts'
-import { RestNetworkServer } from './lorawan/network-servers/http/rest-network-server.ts'
-import type { RestForm } from './lorawan/network-servers/http/rest-network-server.ts'
-import { readNetworkServers } from './lorawan/network-servers/settings.ts'
+import { OrganizationApplications } from '../access/organization-applications.ts'
+import type { Publisher } from '../broker/ports/consumer.ts'
+import type { Registry } from '../identity/registry.ts'
+import type { Log } from '../log.ts'
+import type { CommandNaming } from '../lorawan/commands/command-naming.ts'
+import type { EventSink, NetworkServer } from '../lorawan/commands/network-server.ts'
+import { EventInspection } from '../lorawan/uplinks/event-inspection.ts'
+import { RECONNECTING } from '../lorawan/network-servers/adapter/backoff.ts'
+import { openBrokerSocket } from '../lorawan/network-servers/bridge/broker-socket.ts'
+import { ChirpStackSync, externalIdPrefix } from '../lorawan/network-servers/chirpstack/chirpstack-sync.ts'
+import { createCounters } from '../lorawan/network-servers/adapter/counters.ts'
+import type { NetworkServerCounters } from '../lorawan/network-servers/adapter/counters.ts'
+import { DeviceEventSink } from '../lorawan/network-servers/adapter/device-event-sink.ts'
+import { HttpClient } from '../lorawan/network-servers/http/http-request.ts'
+import { MqttBridge } from '../lorawan/network-servers/bridge/mqtt-bridge.ts'
+import { chirpStackForm, theThingsStackForm } from '../lorawan/network-servers/http/rest-forms.ts'
+import { RestNetworkServer } from '../lorawan/network-servers/http/rest-network-server.ts'
+import type { RestForm } from '../lorawan/network-servers/http/rest-network-server.ts'
+import { readNetworkServers } from '../lorawan/network-servers/settings.ts'
 import type {
   ChirpStackGrpcEntry,
   ChirpStackHttpEntry,
@@ -26,10 +26,10 @@ import type {
   NetworkServerEntry,
   NetworkServersResult,
   TheThingsStackEntry,
-} from './lorawan/network-servers/settings.ts'
-import { TheThingsStackDeviceIds } from './lorawan/network-servers/http/the-things-stack-device-ids.ts'
-import { systemTimers } from './lorawan/network-servers/adapter/timers.ts'
-import { WebhookReceiver } from './lorawan/network-servers/http/webhook-receiver.ts'
+} from '../lorawan/network-servers/settings.ts'
+import { TheThingsStackDeviceIds } from '../lorawan/network-servers/http/the-things-stack-device-ids.ts'
+import { systemTimers } from '../lorawan/network-servers/adapter/timers.ts'
+import { WebhookReceiver } from '../lorawan/network-servers/http/webhook-receiver.ts'
 import { syncedRegistry } from './synced-registry.ts'
 
 /** The variable of a device that names it to The Things Stack, where that is not `eui-` and its DevEUI. */
@@ -165,8 +165,8 @@ async function openChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Opening):
   const { name, tenants } = entry
   // Most deployments have none: gRPC and ChirpStack's messages are 10 MB of memory and a good part of the time of a start.
   const [{ ChirpStackApi }, { ChirpStackGrpc }] = await Promise.all([
-    import('./lorawan/network-servers/chirpstack/chirpstack-api.ts'),
-    import('./lorawan/network-servers/chirpstack/chirpstack-grpc.ts'),
+    import('../lorawan/network-servers/chirpstack/chirpstack-api.ts'),
+    import('../lorawan/network-servers/chirpstack/chirpstack-grpc.ts'),
   ])
   const api = new ChirpStackApi(entry.address)
   const registry = syncedRegistry(opening.parts.registry)

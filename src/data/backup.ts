@@ -10,11 +10,11 @@ import { open, readFile, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync, backup as copyDatabase } from 'node:sqlite'
 import { DATA_DIRECTORY_FORMAT, registryFileIn } from './data-directory.ts'
-import { archiveOf } from './engine/backup/archive.ts'
-import type { ArchiveEntry } from './engine/backup/archive.ts'
-import { backupEntries } from './engine/backup/backup.ts'
-import type { EmbeddedEngine } from './engine/embedded.ts'
-import { version } from './version.ts'
+import { archiveOf } from '../engine/backup/archive.ts'
+import type { ArchiveEntry } from '../engine/backup/archive.ts'
+import { backupEntries } from '../engine/backup/backup.ts'
+import type { EmbeddedEngine } from '../engine/embedded.ts'
+import { version } from '../version.ts'
 
 /** What a backup says of itself. */
 export interface BackupManifest {
