@@ -15,8 +15,8 @@ import type {
   StateEntry,
   StateRequest,
 } from '../broker/ports/engine.ts'
-import type { Log } from '../broker/ports/log.ts'
-import { silentLog } from '../broker/ports/log.ts'
+import type { Log } from '../logger.ts'
+import { silentLog } from '../logger.ts'
 import { NewSegments } from './segments/active-segment.ts'
 import { BlockCache } from './reading/block-cache.ts'
 import { DecodedMessages } from './reading/decoded-messages.ts'

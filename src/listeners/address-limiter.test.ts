@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { SteadyMs } from '../broker/ports/clock.ts'
+import type { SteadyMs } from '../clock.ts'
 import { AddressLimiter } from './address-limiter.ts'
 
 const NONE = { attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 }

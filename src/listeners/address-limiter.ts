@@ -2,7 +2,7 @@
  * Bounds what one address may ask of us before it has said who it is: sockets at once, those among them that have not shaken hands, and
  * new connections a second. Stops half-open TLS by the thousand and password guessing by reconnecting.
  */
-import type { SteadyMs } from '../broker/ports/clock.ts'
+import type { SteadyMs } from '../clock.ts'
 
 export interface AddressLimits {
   /** Connections that one address may open in a second, on average over ten; 0: no bound. */

@@ -8,7 +8,7 @@ import type { FSWatcher } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { createSecureContext } from 'node:tls'
-import type { Log } from '../broker/ports/log.ts'
+import type { Log } from '../logger.ts'
 import { issueServerCertificate } from './local-authority.ts'
 import type { CertificatePair } from './local-authority.ts'
 

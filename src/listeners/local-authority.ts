@@ -7,7 +7,7 @@ import type { KeyObject } from 'node:crypto'
 import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import type { Log } from '../broker/ports/log.ts'
+import type { Log } from '../logger.ts'
 import { certifiableName } from './certifiable-name.ts'
 import type { CertificateContent } from './make-certificate.ts'
 

@@ -1,6 +1,6 @@
 /** The connections of a listening server that have not said yet what they come for: bounded by address, and cut when the server closes. */
 import type { Server, Socket } from 'node:net'
-import { steadyNow } from '../broker/ports/clock.ts'
+import { steadyNow } from '../clock.ts'
 import type { AddressLimiter } from './address-limiter.ts'
 
 /** What tells a connection apart while it is open. A TLS socket and the TCP socket under it have the same. */

@@ -1,7 +1,7 @@
 /** A broker core over in-memory duplexes, and a client of raw packets: thousands of tests in seconds, without a socket. */
 import { Broker } from '../../src/broker/broker.ts'
 import type { BrokerOptions } from '../../src/broker/broker.ts'
-import type { Clock, SteadyMs } from '../../src/broker/ports/clock.ts'
+import type { Clock, SteadyMs } from '../../src/clock.ts'
 import { ALLOWED } from '../../src/broker/ports/policy.ts'
 import type { Admission, Credentials, Decision, Permit, PermitEnd, Policy } from '../../src/broker/ports/policy.ts'
 import type { Transport, TransportHandlers } from '../../src/broker/ports/transport.ts'

@@ -1,7 +1,7 @@
 /** The PUBLISH that only one reader gets: with its Subscription Identifiers, its Topic Alias, and what is left of the message's time. */
 import type { PublishProperties, QoS } from '../../mqtt/packet.ts'
 import { encodePublish } from '../../mqtt/publish.ts'
-import type { SteadyMs } from '../ports/clock.ts'
+import type { SteadyMs } from '../../clock.ts'
 import type { Message, SharedPublish } from '../ports/message.ts'
 import type { OutgoingTopicAliases } from './topic-aliases.ts'
 

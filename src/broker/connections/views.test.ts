@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TestPermit, connectPacket, createHarness } from '../../../test/support/broker-harness.ts'
-import { silentLog } from '../ports/log.ts'
+import { silentLog } from '../../logger.ts'
 import type { Decision } from '../ports/policy.ts'
 
 const REFUSED: Decision = {

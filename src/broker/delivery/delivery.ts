@@ -3,7 +3,7 @@
  * or behind, and reads the log from its cursor; it changes sides only between two messages, so there is no gap.
  */
 import { CatchUp } from './catch-up.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Connection } from '../connections/connection.ts'
 import type { Dispatched, DispatchWatcher, ReaderFilter } from '../ports/consumer.ts'
 import type { Counters } from '../ports/counters.ts'

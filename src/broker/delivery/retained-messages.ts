@@ -1,6 +1,6 @@
 /** The last retained message of each Topic Name [MQTT-3.3.1-5], found by Topic Filter. */
 import type { Limits } from '../ports/limits.ts'
-import type { SteadyMs } from '../ports/clock.ts'
+import type { SteadyMs } from '../../clock.ts'
 import { hasExpired, sizeOfMessage } from '../ports/message.ts'
 import type { Message, MessageFields } from '../ports/message.ts'
 

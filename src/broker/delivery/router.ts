@@ -1,7 +1,7 @@
 /** From a judged message to its owners: the retained store, the log and the subscribers, in this order. */
 import { passes } from '../connections/back-pressure.ts'
 import type { BackPressure } from '../connections/back-pressure.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'
 import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports/engine.ts'

@@ -4,7 +4,7 @@
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { Outlet } from './catch-up.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Connection } from '../connections/connection.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
 import type { Counters } from '../ports/counters.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Clock, SteadyMs } from '../ports/clock.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
 import { Turns } from './turns.ts'
 
 /** Turns end, and waits are over, when the test says so. */

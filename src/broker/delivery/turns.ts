@@ -1,5 +1,5 @@
 /** What waits for the end of the current turn of the event loop: readers that may go on, and connections with bytes to write. */
-import type { Clock } from '../ports/clock.ts'
+import type { Clock } from '../../clock.ts'
 import { LastJoin } from '../connections/outgoing.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'

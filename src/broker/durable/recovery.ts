@@ -2,12 +2,12 @@
  * What a restart finds: Sessions, groups, QoS 2 in flight and retained messages out of the engine's state. All connections of the
  * earlier process are over; their Sessions rest, and go on reading where they were saved.
  */
-import { later, momentOf } from '../ports/clock.ts'
-import type { Clock, SteadyMs } from '../ports/clock.ts'
+import { later, momentOf } from '../../clock.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Counters } from '../ports/counters.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Engine, StateChange } from '../ports/engine.ts'
-import type { Log } from '../ports/log.ts'
+import type { Log } from '../../logger.ts'
 import type { RetainedMessages } from '../delivery/retained-messages.ts'
 import { hasExpired } from '../ports/message.ts'
 import { retainedMessage } from './retained-store.ts'

@@ -3,8 +3,8 @@
  * them. Members are short where there is one per message.
  */
 import type { MessageProperties, QoS, WillMessage } from '../../mqtt/packet.ts'
-import { dayTimeOf } from '../ports/clock.ts'
-import type { Clock } from '../ports/clock.ts'
+import { dayTimeOf } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Inflight, Session, Subscription } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 

@@ -6,9 +6,9 @@
  * has not changed since stands at these tails. So a crash repeats, at QoS 1, at most what was sent since the last
  * checkpoint: a second, or `MESSAGES_BETWEEN_CHECKPOINTS`.
  */
-import type { Clock } from '../ports/clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Engine, EngineFailure, StateChange } from '../ports/engine.ts'
-import type { Log } from '../ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession } from './session-record.ts'
 import type { Inflight, Session } from '../sessions/session.ts'

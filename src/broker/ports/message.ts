@@ -2,8 +2,8 @@
 import type { MessageProperties, ProtocolVersion, QoS } from '../../mqtt/packet.ts'
 import { propertiesSize } from '../../mqtt/properties.ts'
 import { encodePublish } from '../../mqtt/publish.ts'
-import { later } from './clock.ts'
-import type { Clock, SteadyMs } from './clock.ts'
+import { later } from '../../clock.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
 
 /** A PUBLISH in bytes; the Packet Identifier, if any, is zero at its offset, and the first byte has no DUP, QoS or RETAIN. */
 export interface SharedPublish {

@@ -1,5 +1,5 @@
 /** Many deadlines, one timer: a wheel of whole seconds, so that 100,000 connections cost no timers of their own. */
-import type { SteadyMs } from '../ports/clock.ts'
+import type { SteadyMs } from '../../clock.ts'
 
 /** In the second that is being run, and not yet run itself. */
 const DUE = -2

@@ -1,7 +1,7 @@
 /** All Sessions, by (tenant, identity, Client Identifier): no client reaches another's by naming its Client Identifier. */
 import type { Counters } from '../ports/counters.ts'
-import { later } from '../ports/clock.ts'
-import type { SteadyMs } from '../ports/clock.ts'
+import { later } from '../../clock.ts'
+import type { SteadyMs } from '../../clock.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Limits } from '../ports/limits.ts'

@@ -1,7 +1,7 @@
 /** Will Messages that are owed: at once, or after their delay unless the client comes back (MQTT 5.0 §3.1.2.5, §3.1.3.2.2). */
 import type { WillMessage } from '../../mqtt/packet.ts'
-import { later } from '../ports/clock.ts'
-import type { SteadyMs } from '../ports/clock.ts'
+import { later } from '../../clock.ts'
+import type { SteadyMs } from '../../clock.ts'
 import { Deadline } from './deadlines.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Permit } from '../ports/policy.ts'

@@ -3,7 +3,7 @@
  * the segments, each up to its last committed record. In the restored log offsets go on far behind the last one, so that a place (partition, offset)
  * that the lost log gave away after the backup never names another message.
  */
-import { silentLog } from '../../broker/ports/log.ts'
+import { silentLog } from '../../logger.ts'
 import { NewSegments } from '../segments/active-segment.ts'
 import { readArchive } from './archive.ts'
 import type { ArchiveEntry } from './archive.ts'

@@ -2,7 +2,7 @@
  * Verifies a log's directory and changes nothing in it: every byte of every segment, index and snapshot is read. It is the recovery of a start, told to read
  * all, so what it says is what a start serves and misses.
  */
-import { silentLog } from '../../broker/ports/log.ts'
+import { silentLog } from '../../logger.ts'
 import type { Disk } from '../ports/disk.ts'
 import { bytesOf, damageOf, describeDamage } from './log-damage.ts'
 import type { LogDamage } from './log-damage.ts'

@@ -1,8 +1,8 @@
 /** Damage at random places of a log: what is whole is served, what is not is counted and told, and `check` says the same as the start does. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Log } from '../../broker/ports/log.ts'
-import { silentLog } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
+import { silentLog } from '../../logger.ts'
 import { checkLog } from './check-log.ts'
 import type { LogReport } from './check-log.ts'
 import { EmbeddedEngine } from '../embedded.ts'

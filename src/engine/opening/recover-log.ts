@@ -8,7 +8,7 @@
  *
  * `fieldgate check` is the same with the purpose `check`: it reads all segments, and changes nothing.
  */
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { KeptAside } from '../segments/kept-aside.ts'

@@ -1,6 +1,6 @@
 /** Time as the embedded engine sees it. */
-import { systemClock } from '../../broker/ports/clock.ts'
-import type { Clock } from '../../broker/ports/clock.ts'
+import { systemClock } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 
 /** The broker's clock, and what happens later by itself. */
 export interface EngineClock extends Clock {

@@ -1,5 +1,5 @@
 /** Time for tests: it stands still until it is told to go on; what runs after a turn does so by itself. */
-import type { SteadyMs } from '../../broker/ports/clock.ts'
+import type { SteadyMs } from '../../clock.ts'
 import type { EngineClock } from './engine-clock.ts'
 
 export class TestClock implements EngineClock {

@@ -1,5 +1,5 @@
 /** Damaged bytes are kept in files of their own, `damaged/` of the log's directory, so that somebody can still look at them. */
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { codeOf, readDespiteErrors } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { damagedDirectoryOf } from './log-directory.ts'

@@ -1,5 +1,5 @@
 /** The indexes of sealed segments: read from their files when they are needed, made again from the segment where that fails, bounded in memory. */
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { codeOf, readWhole } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { KIND_MESSAGE, kindOf, placeOfRecord, topicNameOfRecord } from './record.ts'

@@ -1,5 +1,5 @@
 /** A small log on a simulated disk, to be damaged. */
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { EmbeddedEngine } from '../embedded.ts'
 import { append, changesOf, messageOf } from '../engine-client.testing.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'

@@ -1,5 +1,5 @@
 /** What is done beside writing and reading: snapshots of the state, so that the log need not be kept for it, and retention. */
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Disk } from '../ports/disk.ts'
 import type { EngineClock } from '../ports/engine-clock.ts'

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert'
 import type { AppendRequest, EngineFailure, EngineHealth, StateRequest } from '../../broker/ports/engine.ts'
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ActiveSegment, NewSegments } from '../segments/active-segment.ts'
 import { codeOf } from '../ports/disk.ts'

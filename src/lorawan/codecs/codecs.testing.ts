@@ -1,5 +1,5 @@
 /** Codecs for tests, with a clock that stands still. */
-import { silentLog } from '../../broker/ports/log.ts'
+import { silentLog } from '../../logger.ts'
 import { Codecs } from './codecs.ts'
 import type { CodecsOptions } from './codecs.ts'
 

@@ -1,6 +1,6 @@
 /** Payload codecs: bytes of devices become objects and back, by Cayenne LPP or by an application's own scripts. */
 import { availableParallelism } from 'node:os'
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { decodeCayenneLpp, encodeCayenneLpp } from './cayenne-lpp.ts'
 import type { CayenneFaultCode } from './cayenne-lpp.ts'
 import type { GuestInput } from './guest.ts'

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { FairQueue } from './fair-queue.ts'
 import type { TakenJob } from './fair-queue.ts'
 import { Quarantine } from './quarantine.ts'

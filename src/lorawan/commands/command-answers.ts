@@ -3,7 +3,7 @@
  * that may see the device's events can have.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import type { QoS } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { CommandAnswer, CommandRefused, CommandTarget } from './commands.ts'

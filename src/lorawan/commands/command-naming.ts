@@ -2,7 +2,7 @@
  * How an application's network server tells of commands: by their ids, or by frame counters alone, or not at all. It is learnt from
  * the events themselves and kept, so that it is known after a restart.
  */
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import type { DurableState } from './durable-state.ts'
 
 export interface CommandNamingOptions {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { silentLog } from '../../broker/ports/log.ts'
+import { silentLog } from '../../logger.ts'
 import type { ConsumedMessage } from '../../broker/ports/consumer.ts'
 import type { Decision, Refusal } from '../../broker/ports/policy.ts'
 import { AWAY, DEVICE, openTestDownlinks, OTHER_DEVICE, TestNetworkServer } from './downlinks.testing.ts'

@@ -3,7 +3,7 @@
  * brought it (MQTT, HTTP) gives the answer its form.
  */
 import { randomUUID } from 'node:crypto'
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import { dataLengthFault, objectFault } from './command.ts'

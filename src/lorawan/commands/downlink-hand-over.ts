@@ -2,7 +2,7 @@
  * Hands the commands of the downlink queue to network servers: of each device one after the other, of all devices side by
  * side. A network server that is away has them offered again when it is ready.
  */
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { plainWait, waitBehind, waitForNetworkServer, waitForWord } from './command-waits.ts'
 import type { CommandWait } from './command-waits.ts'
 import type { DownlinkItem } from './downlink-item.ts'

@@ -2,7 +2,7 @@
  * The downlink queue: the commands of all devices, durable and in order, from their acceptance to their fate and for some
  * time after it. Who hands them over is another file's subject; here each change of their state is made and owned.
  */
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import type { DurableState } from './durable-state.ts'
 import { DownlinkItem, QUEUE_PREFIX, queueItemIdOf } from './downlink-item.ts'
 import type { DownlinkContent, DownlinkFailure, DownlinkState, Enqueued } from './downlink-item.ts'

@@ -1,7 +1,7 @@
 /** Commands with everything around them in memory, for tests: state, network server, registry, clock and turns. */
 import type { OwnMessage } from '../../broker/ports/consumer.ts'
 import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
-import { silentLog } from '../../broker/ports/log.ts'
+import { silentLog } from '../../logger.ts'
 import type { CommandCodec, DownlinkEncoder } from './command-registry.ts'
 import { createDownlinks } from './downlinks.ts'
 import type { Downlinks, DownlinksOptions } from './downlinks.ts'

@@ -1,6 +1,6 @@
 /** Everything about commands, put together: from the topics of commands to network servers, and back by their events. */
 import type { PublishConsumer, Publisher } from '../../broker/ports/consumer.ts'
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { AwaitedWords } from './awaited-words.ts'
 import { CommandAnswers } from './command-answers.ts'
 import { createCommandConsumer } from './command-consumer.ts'

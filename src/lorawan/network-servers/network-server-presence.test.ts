@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { silentLog } from '../../broker/ports/log.ts'
+import { silentLog } from '../../logger.ts'
 import { MemoryState } from '../commands/downlinks.testing.ts'
 import { NetworkServerPresence } from './network-server-presence.ts'
 

@@ -2,7 +2,7 @@
  * Whether a tenant's network servers are connected, and since when they are not. It is kept in the durable state, so that it is known after a
  * restart as well.
  */
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import type { Presence } from '../commands/command-waits.ts'
 import type { DurableState } from '../commands/durable-state.ts'
 

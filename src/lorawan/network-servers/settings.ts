@@ -2,7 +2,7 @@
 import type { BrokerAddress } from './bridge/broker-socket.ts'
 import type { ChirpStackAddress } from './chirpstack/chirpstack-api.ts'
 import type { HttpTarget } from './http/http-request.ts'
-import { objectOf } from './adapter/json-members.ts'
+import { objectOf } from '../../json.ts'
 import { MemberReader } from './adapter/member-reader.ts'
 import type { ReadFile } from './adapter/member-reader.ts'
 import type { MqttBridgeSettings } from './bridge/mqtt-bridge.ts'

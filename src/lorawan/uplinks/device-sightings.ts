@@ -3,7 +3,7 @@
  * batches, so that an event costs no write of its own.
  */
 import type { PublishObserver, RoutedMessage } from '../../broker/ports/consumer.ts'
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import { deviceStateOf } from '../events.ts'
 import type { DeviceState } from '../events.ts'
 import { parseTopic } from '../topics.ts'

@@ -5,7 +5,7 @@
  * where that fails, it goes on without `object`, and an error event behind it tells why.
  */
 import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../../broker/ports/consumer.ts'
-import type { Log } from '../../broker/ports/log.ts'
+import type { Log } from '../../logger.ts'
 import type { Codecs } from '../codecs/codecs.ts'
 import type { CommandEvent, CommandEvents } from '../commands/command-events.ts'
 import { addObject } from '../codecs/uplink-object.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { JsonObject } from '../adapter/json-members.ts'
+import type { JsonObject } from '../../../json.ts'
 import { readTheThingsStackEvent } from './the-things-stack-events.ts'
 
 const DEV_EUI = '0004a30b001c0530'

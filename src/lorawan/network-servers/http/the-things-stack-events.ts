@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import type { PublishedEventKind } from '../../topics.ts'
-import { memberOf, numberAt, objectAt, objectOf, objectsAt, textAt, textsAt } from '../adapter/json-members.ts'
-import type { JsonObject } from '../adapter/json-members.ts'
+import { memberOf, numberAt, objectAt, objectOf, objectsAt, textAt, textsAt } from '../../../json.ts'
+import type { JsonObject } from '../../../json.ts'
 import { CORRELATION_PREFIX } from './rest-forms.ts'
 
 /** A webhook of a kind that has a place among the events of this service. */
