@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { silentLog } from '../src/logger.ts'
+import { silentLogger } from '../src/logger.ts'
 import { decodeCayenneLpp, encodeCayenneLpp } from '../src/lorawan/codecs/cayenne-lpp.ts'
 import { Codecs } from '../src/lorawan/codecs/codecs.ts'
 import { addObject } from '../src/lorawan/codecs/uplink-object.ts'
@@ -74,7 +74,7 @@ async function uplinks(): Promise<void> {
         return () => clearTimeout(timer)
       },
     },
-    log: silentLog,
+    log: silentLogger,
     workers: 2,
   })
   let failed = 0

@@ -16,8 +16,8 @@ export interface Clock {
   steady(): SteadyMs
   /** Runs once after the current turn of the event loop: what gathered meanwhile goes out together. */
   afterTurn(run: () => void): void
-  /** Runs once after so many ms. */
-  after(ms: number, run: () => void): void
+  /** Runs once after so many ms. The function that comes back cancels it. */
+  after(ms: number, run: () => void): () => void
 }
 
 /** So many ms after a moment. */
@@ -47,5 +47,8 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   steady: steadyNow,
   afterTurn: (run) => void setImmediate(run),
-  after: (ms, run) => void setTimeout(run, ms),
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms)
+    return () => clearTimeout(timer)
+  },
 }

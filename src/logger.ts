@@ -1,5 +1,5 @@
 /** What the broker needs of a logger; pino's child loggers fit. Messages are `noun.verb`; never a payload, token or password. */
-export interface Log {
+export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -7,4 +7,4 @@ export interface Log {
 }
 
 /** Says nothing. */
-export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+export const silentLogger: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }

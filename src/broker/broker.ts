@@ -28,9 +28,9 @@ import { Delivery } from './delivery/delivery.ts'
 import type { Engine, EngineFailure } from './ports/engine.ts'
 import { DEFAULT_LIMITS } from './ports/limits.ts'
 import type { Limits } from './ports/limits.ts'
-import { silentLog } from '../logger.ts'
+import { silentLogger } from '../logger.ts'
 import { LiveConnections } from './connections/live-connections.ts'
-import type { Log } from '../logger.ts'
+import type { Logger } from '../logger.ts'
 import { Message, expiryOf } from './ports/message.ts'
 import type { LostAccess, MessageFault, Peer, Permit, Policy } from './ports/policy.ts'
 import { RecentRefusals } from './connections/recent-refusals.ts'
@@ -55,7 +55,7 @@ export interface BrokerOptions {
   readonly observer?: PublishObserver
   readonly limits?: Partial<Limits>
   readonly clock?: Clock
-  readonly log?: Log
+  readonly log?: Logger
   /** Told when a Session is there to be dispatched to. */
   readonly readerListener?: ReaderListener
   /** Topic Names whose QoS 0 messages are kept in the log as well: readers that are behind get them, and they can be read later. */
@@ -81,7 +81,7 @@ export class Broker implements Publisher, Dispatcher {
   readonly transformer: PublishTransformer | undefined
   readonly limits: Limits
   readonly clock: Clock
-  readonly log: Log
+  readonly log: Logger
   readonly counters: Counters = createCounters()
   /** For people who ask why. */
   readonly recentRefusals = new RecentRefusals()
@@ -115,7 +115,7 @@ export class Broker implements Publisher, Dispatcher {
     this.transformer = options.transformer
     this.limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.clock = options.clock ?? systemClock
-    this.log = options.log ?? silentLog
+    this.log = options.log ?? silentLogger
     this.randomId = options.randomId ?? randomUUID
     const { engine, observer, readerListener, idProperty, keepsQoS0 = () => false } = options
     this.engine = engine

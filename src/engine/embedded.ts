@@ -15,14 +15,14 @@ import type {
   StateEntry,
   StateRequest,
 } from '../broker/ports/engine.ts'
-import type { Log } from '../logger.ts'
-import { silentLog } from '../logger.ts'
+import type { Logger } from '../logger.ts'
+import { silentLogger } from '../logger.ts'
 import { NewSegments } from './segments/active-segment.ts'
 import { BlockCache } from './reading/block-cache.ts'
 import { DecodedMessages } from './reading/decoded-messages.ts'
 import type { Disk } from './ports/disk.ts'
-import { systemEngineClock } from './ports/engine-clock.ts'
-import type { EngineClock } from './ports/engine-clock.ts'
+import { systemClock } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { logDirectoryOf, prepareLogDirectory, stateDirectoryOf } from './segments/log-directory.ts'
 import type { LogFormat } from './segments/log-directory.ts'
 import { LogReader } from './reading/log-reader.ts'
@@ -45,8 +45,8 @@ export interface EmbeddedEngineOptions {
   /** The directory of the log, its own alone; made when it is missing. */
   readonly directory: string
   readonly partitions?: number
-  readonly clock?: EngineClock
-  readonly log?: Log
+  readonly clock?: Clock
+  readonly log?: Logger
   /** How long messages are kept, ms; a segment goes when its last message is older. Default: 7 days. */
   readonly retentionMs?: number
   /** Bytes of the log; beyond, its oldest segments go. Default: 16 GiB. */
@@ -97,8 +97,8 @@ export class EmbeddedEngine implements Engine {
   readonly partitions: number
   readonly isDurable = true
   readonly #options: EmbeddedEngineOptions
-  readonly #clock: EngineClock
-  readonly #log: Log
+  readonly #clock: Clock
+  readonly #log: Logger
   #opened: Opened | undefined
   /** Indexes on their way to the disk. */
   readonly #saving = new Set<Promise<void>>()
@@ -106,8 +106,8 @@ export class EmbeddedEngine implements Engine {
   constructor(options: EmbeddedEngineOptions) {
     this.partitions = options.partitions ?? 64
     this.#options = options
-    this.#clock = options.clock ?? systemEngineClock
-    this.#log = options.log ?? silentLog
+    this.#clock = options.clock ?? systemClock
+    this.#log = options.log ?? silentLogger
   }
 
   /** Readers are not asked what they need: retention is by age and size. What is damaged is logged and left out. Throws `LogDirectoryError` and what the disk throws. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StateChange } from '../broker/ports/engine.ts'
-import { silentLog } from '../logger.ts'
-import type { Log } from '../logger.ts'
+import { silentLogger } from '../logger.ts'
+import type { Logger } from '../logger.ts'
 import { EmbeddedEngine } from './embedded.ts'
 import { loadAll, messageOf, readAll, texts } from './engine-client.testing.ts'
 import { SimulatedDisk, seededRandom } from './ports/simulated-disk.testing.ts'
@@ -64,7 +64,7 @@ class Life {
     }
   }
 
-  #engine(log: Log = silentLog): EmbeddedEngine {
+  #engine(log: Logger = silentLogger): EmbeddedEngine {
     return new EmbeddedEngine({
       log,
       disk: this.#disk,
@@ -146,7 +146,7 @@ class Life {
     const error = (_: object, message: string): void => {
       if (message === 'log.damaged') this.#hasHoles = true
     }
-    const engine = this.#engine({ ...silentLog, error })
+    const engine = this.#engine({ ...silentLogger, error })
     await engine.open()
     if (this.#hasHoles && !hadHoles) counts.holes += 1
     const state = new Map(await loadAll(engine))

@@ -10,8 +10,8 @@ import { after, describe, it } from 'node:test'
 import type { TestContext } from 'node:test'
 import { connect, createServer } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
-import { silentLog } from '../logger.ts'
-import type { Log } from '../logger.ts'
+import { silentLogger } from '../logger.ts'
+import type { Logger } from '../logger.ts'
 import { certifiableName } from './certifiable-name.ts'
 import { CertificateError, loadCertificates } from './certificates.ts'
 import type { CertificateOptions } from './certificates.ts'
@@ -35,7 +35,7 @@ const load = (dataDirectory: string, more: Partial<CertificateOptions> = {}) =>
     dataDirectory,
     hostNames,
     clock: { now: () => Date.now() },
-    log: silentLog,
+    log: silentLogger,
     onChange: () => assert.fail('no change was expected'),
     ...more,
   })
@@ -73,7 +73,7 @@ function nextChange() {
 /** Resolves with the next error that is logged. */
 function nextError() {
   const { promise, resolve } = Promise.withResolvers<string>()
-  const log: Log = { ...silentLog, error: (fields) => resolve(String((fields as { error: unknown }).error)) }
+  const log: Logger = { ...silentLogger, error: (fields) => resolve(String((fields as { error: unknown }).error)) }
   return { promise, log }
 }
 

@@ -8,7 +8,7 @@ import type { FSWatcher } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { createSecureContext } from 'node:tls'
-import type { Log } from '../logger.ts'
+import type { Logger } from '../logger.ts'
 import { issueServerCertificate } from './local-authority.ts'
 import type { CertificatePair } from './local-authority.ts'
 
@@ -26,7 +26,7 @@ export interface CertificateOptions {
   /** Names and addresses that the local authority's certificate must carry. */
   readonly hostNames: readonly string[]
   readonly clock: { now(): number }
-  readonly log: Log
+  readonly log: Logger
   /** Called with each later pair, to be given to `tls.Server.setSecureContext`. */
   readonly onChange: (pair: CertificatePair) => void
 }
@@ -113,7 +113,7 @@ async function watchConfigured(options: CertificateOptions, certFile: string, ke
 }
 
 /** Folders, not files: a file that is replaced by a rename, or a symbolic link that is turned, is another file to a watch. */
-function watchFolders(files: readonly string[], onEvent: () => void, log: Log): FSWatcher[] {
+function watchFolders(files: readonly string[], onEvent: () => void, log: Logger): FSWatcher[] {
   return [...new Set(files.map((file) => dirname(file)))].flatMap((folder) => {
     try {
       const watcher = watch(folder, { persistent: false }, onEvent)

@@ -7,7 +7,7 @@ import type { KeyObject } from 'node:crypto'
 import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import type { Log } from '../logger.ts'
+import type { Logger } from '../logger.ts'
 import { certifiableName } from './certifiable-name.ts'
 import type { CertificateContent } from './make-certificate.ts'
 
@@ -43,7 +43,7 @@ export async function issueServerCertificate(options: {
   readonly dataDirectory: string
   readonly hostNames: readonly string[]
   readonly clock: { now(): number }
-  readonly log: Log
+  readonly log: Logger
 }): Promise<{
   readonly pair: CertificatePair
   readonly certFile: string
@@ -81,7 +81,7 @@ interface Authority {
   readonly privateKey: KeyObject
 }
 
-async function readAuthority(files: Files, nowMs: number, log: Log): Promise<Authority> {
+async function readAuthority(files: Files, nowMs: number, log: Logger): Promise<Authority> {
   const cert = await readIfThere(files.authority)
   if (cert === undefined) return makeAuthority(files, nowMs, log)
   const key = await readIfThere(files.authorityKey)
@@ -103,7 +103,7 @@ async function readAuthority(files: Files, nowMs: number, log: Log): Promise<Aut
 }
 
 /** The key is written first: one without a certificate is what a crash left, and is made again. */
-async function makeAuthority(files: Files, nowMs: number, log: Log): Promise<Authority> {
+async function makeAuthority(files: Files, nowMs: number, log: Logger): Promise<Authority> {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   // Its own name, so that two deployments' authorities in one trust store can be told apart.
   const subject = `Fieldgate local CA ${randomBytes(4).toString('hex')}`
@@ -172,7 +172,7 @@ function namesHost(certificate: X509Certificate, hostName: string): boolean {
 }
 
 /** Each name once, unspecified addresses (`0.0.0.0`) and names that no certificate can carry left out. */
-function certifiableNames(hostNames: readonly string[], log: Log): string[] {
+function certifiableNames(hostNames: readonly string[], log: Logger): string[] {
   const names = new Set<string>()
   for (const hostName of hostNames) {
     const name = certifiableName(hostName)

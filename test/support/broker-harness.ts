@@ -42,8 +42,9 @@ export class ManualClock implements Clock {
   }
 
   /** What the broker waits for by this are moments: they are over with the turn. */
-  after(_ms: number, run: () => void): void {
-    setImmediate(run)
+  after(_ms: number, run: () => void): () => void {
+    const waiting = setImmediate(run)
+    return () => clearImmediate(waiting)
   }
 
   /** Moves the time second by second, with a tick of the broker at each. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TestPermit, connectPacket, createHarness } from '../../../test/support/broker-harness.ts'
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import type { Decision } from '../ports/policy.ts'
 
 const REFUSED: Decision = {
@@ -112,7 +112,7 @@ test('refused subscriptions, messages and Will Messages are kept with their topi
 test('a fault that the permit finds in a message is kept, counted and told while it is news; the message goes on', async () => {
   const lines: [object, string][] = []
   const { broker, policy, connect } = await createHarness({
-    log: { ...silentLog, warn: (fields, message) => void lines.push([fields, message]) },
+    log: { ...silentLogger, warn: (fields, message) => void lines.push([fields, message]) },
   })
   const permit = new TestPermit('acme', 'network-server:1')
   let looks = 0

@@ -20,9 +20,10 @@ class StillClock implements Clock {
     this.#turns.push(run)
   }
 
-  after(ms: number, run: () => void): void {
+  after(ms: number, run: () => void): () => void {
     assert.equal(ms, 1)
     this.#waits.push(run)
+    return () => void this.#waits.splice(this.#waits.indexOf(run), 1)
   }
 
   endTurn(): void {

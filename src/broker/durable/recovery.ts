@@ -7,7 +7,7 @@ import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Counters } from '../ports/counters.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Engine, StateChange } from '../ports/engine.ts'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import type { RetainedMessages } from '../delivery/retained-messages.ts'
 import { hasExpired } from '../ports/message.ts'
 import { retainedMessage } from './retained-store.ts'
@@ -37,7 +37,7 @@ export interface Recovered {
   readonly wills: WillMessages
   readonly clock: Clock
   readonly counters: Counters
-  readonly log: Log
+  readonly log: Logger
 }
 
 /** What the state may forget. */

@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { Engine, EngineFailure, StateChange } from '../ports/engine.ts'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession } from './session-record.ts'
 import type { Inflight, Session } from '../sessions/session.ts'
@@ -33,7 +33,7 @@ export interface Completed {
 
 export class SessionStore {
   readonly #engine: Engine
-  readonly #log: Log
+  readonly #log: Logger
   readonly #tails: () => readonly number[]
   readonly #clock: Clock
   #unsaved: Reader[] = []
@@ -45,7 +45,7 @@ export class SessionStore {
   /** Messages brought to their end since the last checkpoint began. */
   #settled = 0
 
-  constructor(engine: Engine, log: Log, tails: () => readonly number[], clock: Clock) {
+  constructor(engine: Engine, log: Logger, tails: () => readonly number[], clock: Clock) {
     this.#engine = engine
     this.#log = log
     this.#tails = tails

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import { loadCertificates } from '../../listeners/certificates.ts'
 import { createApiClient } from './api-client.ts'
 import { createRemoteCarrier } from './remote-carrier.ts'
@@ -20,7 +20,7 @@ async function certificateIn(name: string) {
     dataDirectory: join(scratch, name),
     hostNames: ['public.example'],
     clock: { now: () => Date.now() },
-    log: silentLog,
+    log: silentLogger,
     onChange: () => {},
   })
   certificates.close()

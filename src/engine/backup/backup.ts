@@ -3,7 +3,7 @@
  * the segments, each up to its last committed record. In the restored log offsets go on far behind the last one, so that a place (partition, offset)
  * that the lost log gave away after the backup never names another message.
  */
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import { NewSegments } from '../segments/active-segment.ts'
 import { readArchive } from './archive.ts'
 import type { ArchiveEntry } from './archive.ts'
@@ -110,7 +110,7 @@ export class LogRestore {
     const format = this.#format
     if (format === undefined) throw new LogDirectoryError('not_a_log', 'The backup holds no log.')
     await disk.syncDirectory(stateDirectoryOf(this.#directory))
-    const options = { disk, directory: this.#directory, format, log: silentLog, purpose: 'open' } as const
+    const options = { disk, directory: this.#directory, format, log: silentLogger, purpose: 'open' } as const
     const recovered = await recoverLog(options)
     const { segments, tails, lastNumber } = recovered
     const gap = GAP_UNIT * (1 + Math.floor(this.#random() * MAXIMUM_GAP_UNITS))

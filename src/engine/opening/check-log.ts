@@ -2,7 +2,7 @@
  * Verifies a log's directory and changes nothing in it: every byte of every segment, index and snapshot is read. It is the recovery of a start, told to read
  * all, so what it says is what a start serves and misses.
  */
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import type { Disk } from '../ports/disk.ts'
 import { bytesOf, damageOf, describeDamage } from './log-damage.ts'
 import type { LogDamage } from './log-damage.ts'
@@ -39,7 +39,7 @@ export async function checkLog(disk: Disk, directory: string): Promise<LogReport
   const stored = await readFormat(disk, directory)
   if (stored === undefined) return undefined
   const format = { partitions: stored.partitions, seal: stored.seal ?? newSeal() }
-  const recovered = await recoverLog({ disk, directory, format, log: silentLog, purpose: 'check' })
+  const recovered = await recoverLog({ disk, directory, format, log: silentLogger, purpose: 'check' })
   const ofFormat = stored.isWhole ? [] : [damageOf('format', 'format')]
   const ofIndexes = await checkIndexes(disk, directory, stored.partitions)
   const damages = [...ofFormat, ...recovered.damages, ...ofIndexes]

@@ -1,8 +1,8 @@
 /** Damage at random places of a log: what is whole is served, what is not is counted and told, and `check` says the same as the start does. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Log } from '../../logger.ts'
-import { silentLog } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import { checkLog } from './check-log.ts'
 import type { LogReport } from './check-log.ts'
 import { EmbeddedEngine } from '../embedded.ts'
@@ -80,7 +80,7 @@ class Case {
     const error = (fields: object): void => {
       if ('kind' in fields && 'file' in fields) told.push(`${String(fields.kind)} ${String(fields.file)}`)
     }
-    const engine = await openOn(this.#disk, { ...silentLog, error })
+    const engine = await openOn(this.#disk, { ...silentLogger, error })
     const known = new Set(report.damages.map(({ kind, file }) => `${kind} ${file}`))
     for (const one of told) assert.ok(known.has(one), `${this.#what}: check tells ${one}, too`)
     await this.#checkMessages(engine, report, expected)
@@ -182,7 +182,7 @@ class Case {
   }
 }
 
-async function openOn(disk: SimulatedDisk, log: Log = silentLog): Promise<EmbeddedEngine> {
+async function openOn(disk: SimulatedDisk, log: Logger = silentLogger): Promise<EmbeddedEngine> {
   const sizes = { segmentBytes: 6_000, tailBytes: 0, gatherMs: 0 }
   const engine = new EmbeddedEngine({
     disk,

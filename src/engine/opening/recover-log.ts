@@ -8,7 +8,7 @@
  *
  * `fieldgate check` is the same with the purpose `check`: it reads all segments, and changes nothing.
  */
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { KeptAside } from '../segments/kept-aside.ts'
@@ -63,7 +63,7 @@ export interface RecoverOptions {
   readonly disk: Disk
   readonly directory: string
   readonly format: LogFormat
-  readonly log: Log
+  readonly log: Logger
   readonly purpose: 'open' | 'check'
 }
 
@@ -87,7 +87,7 @@ class Recovery {
   readonly #root: string
   readonly #partitions: number
   readonly #seal: number
-  readonly #log: Log
+  readonly #log: Logger
   readonly #isCheck: boolean
   readonly #aside: KeptAside
   readonly #damages: LogDamage[] = []

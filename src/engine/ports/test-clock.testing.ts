@@ -1,8 +1,8 @@
 /** Time for tests: it stands still until it is told to go on; what runs after a turn does so by itself. */
 import type { SteadyMs } from '../../clock.ts'
-import type { EngineClock } from './engine-clock.ts'
+import type { Clock } from '../../clock.ts'
 
-export class TestClock implements EngineClock {
+export class TestClock implements Clock {
   #now = 1_750_000_000_000
   #timers: { readonly atMs: number; readonly run: () => void }[] = []
 

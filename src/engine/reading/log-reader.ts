@@ -1,6 +1,6 @@
 /** Reads of the log: by those who follow a partition. What is in memory is answered at once, the rest is read from disk first. */
 import type { ReadResult } from '../../broker/ports/engine.ts'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import type { Message } from '../../broker/ports/message.ts'
 import type { BlockCache, Blocks } from './block-cache.ts'
 import type { DecodedMessages } from './decoded-messages.ts'
@@ -26,7 +26,7 @@ export interface ReadableLog {
   readonly cache: BlockCache
   readonly source: RecordSource
   readonly decoded: DecodedMessages
-  readonly log: Log
+  readonly log: Logger
 }
 
 /** What has to be read first. */

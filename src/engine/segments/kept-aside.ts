@@ -1,5 +1,5 @@
 /** Damaged bytes are kept in files of their own, `damaged/` of the log's directory, so that somebody can still look at them. */
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { codeOf, readDespiteErrors } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { damagedDirectoryOf } from './log-directory.ts'
@@ -13,10 +13,10 @@ const PIECE_BYTES = 1_048_576
 export class KeptAside {
   readonly #disk: Disk
   readonly #directory: string
-  readonly #log: Log
+  readonly #log: Logger
   #known: { names: Set<string>; bytes: number } | undefined
 
-  constructor(disk: Disk, directory: string, log: Log) {
+  constructor(disk: Disk, directory: string, log: Logger) {
     this.#disk = disk
     this.#directory = damagedDirectoryOf(directory)
     this.#log = log

@@ -1,5 +1,5 @@
 /** The indexes of sealed segments: read from their files when they are needed, made again from the segment where that fails, bounded in memory. */
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { codeOf, readWhole } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { KIND_MESSAGE, kindOf, placeOfRecord, topicNameOfRecord } from './record.ts'
@@ -18,7 +18,7 @@ export interface SegmentIndexesOptions {
   readonly disk: Disk
   readonly directory: string
   readonly files: SegmentFiles
-  readonly log: Log
+  readonly log: Logger
   /** Memory of the indexes of sealed segments; the least lately used go first. */
   readonly maximumBytes: number
 }

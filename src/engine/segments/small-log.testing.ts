@@ -1,5 +1,5 @@
 /** A small log on a simulated disk, to be damaged. */
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { EmbeddedEngine } from '../embedded.ts'
 import { append, changesOf, messageOf } from '../engine-client.testing.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
@@ -9,14 +9,14 @@ import { TestClock } from '../ports/test-clock.testing.ts'
 export const FIRST = '/data/log/00000000000000000001.log'
 
 /** A log that keeps what it is told: `error log.damaged`. */
-export function recordingLog(): { readonly log: Log; readonly messages: string[] } {
+export function recordingLog(): { readonly log: Logger; readonly messages: string[] } {
   const messages: string[] = []
   const note = (level: string) => (_: object, message: string) => void messages.push(`${level} ${message}`)
   return { log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }, messages }
 }
 
 /** With segments of some 2,000 bytes. */
-export async function openOn(disk: SimulatedDisk, log?: Log, partitions = 2): Promise<EmbeddedEngine> {
+export async function openOn(disk: SimulatedDisk, log?: Logger, partitions = 2): Promise<EmbeddedEngine> {
   const options = {
     directory: '/data',
     partitions,

@@ -1,8 +1,8 @@
 /** What is done beside writing and reading: snapshots of the state, so that the log need not be kept for it, and retention. */
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Disk } from '../ports/disk.ts'
-import type { EngineClock } from '../ports/engine-clock.ts'
+import type { Clock } from '../../clock.ts'
 import { indexName, segmentName, segmentNumberOf } from '../segments/segment-header.ts'
 import type { Segment } from '../segments/segment.ts'
 import type { Snapshot, StateStore } from './state-store.ts'
@@ -14,8 +14,8 @@ export interface LogUpkeepOptions {
   readonly disk: Disk
   readonly logDirectory: string
   readonly stateDirectory: string
-  readonly clock: EngineClock
-  readonly log: Log
+  readonly clock: Clock
+  readonly log: Logger
   /** Those of the log, ascending; the oldest are removed. */
   readonly segments: Segment[]
   /** By partition: behind the last committed message. */

@@ -5,11 +5,11 @@
  */
 import assert from 'node:assert'
 import type { AppendRequest, EngineFailure, EngineHealth, StateRequest } from '../../broker/ports/engine.ts'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ActiveSegment, NewSegments } from '../segments/active-segment.ts'
 import { codeOf } from '../ports/disk.ts'
-import type { EngineClock } from '../ports/engine-clock.ts'
+import type { Clock } from '../../clock.ts'
 import { recordBound, tellFailed, waitingAppend, waitingWrite } from './log-request.ts'
 import type { Waiting } from './log-request.ts'
 import { writeChangesRecord, writeMessageRecord } from '../segments/record.ts'
@@ -31,8 +31,8 @@ const PROBE_MS = 1_000
 const STALLED_MS = 10_000
 
 export interface LogWriterOptions {
-  readonly clock: EngineClock
-  readonly log: Log
+  readonly clock: Clock
+  readonly log: Logger
   readonly tailMemory: TailMemory
   readonly state: StateStore
   readonly newSegments: NewSegments

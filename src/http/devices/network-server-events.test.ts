@@ -21,12 +21,12 @@ import { systemTimers } from '../../lorawan/network-servers/adapter/timers.ts'
 import { parseTopic } from '../../lorawan/topics.ts'
 import { WebhookReceiver } from '../../lorawan/network-servers/http/webhook-receiver.ts'
 import { must, newDevice, openTestDeployment, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { silentLogger } from '../../logger.ts'
 
 const ONE = 'a1b2c3d4e5f60001'
 const TWO = 'a1b2c3d4e5f60002'
 const UUID = '7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11'
 const BACKOFF = { minimumMs: 20, maximumMs: 100, random: () => 0 }
-const silent = { info: () => {}, warn: () => {}, error: () => {} }
 
 /** The HTTP API of a network server. */
 class FakeApi {
@@ -177,7 +177,7 @@ class Service {
       counters: createCounters(),
       inspection: new EventInspection(),
       monotonicMs: () => 0,
-      log: { info: () => {}, warn: () => {}, error: () => {} },
+      log: silentLogger,
     }
     const sinkOf = (id: string | null): DeviceEventSink => new DeviceEventSink(parts, id ?? undefined)
     received.resolve(new WebhookReceiver({ placeOf, sinkOf, deviceIds }))
@@ -225,7 +225,7 @@ async function openFar(sink: TestSink, flavour: Flavour): Promise<FarSide> {
     monotonicMs: () => 0,
     backoff: BACKOFF,
     counters: createCounters(),
-    log: silent,
+    log: silentLogger,
   })
   // Nothing tells that an HTTP API is there but its answers: it is there at first.
   sink.ready()
@@ -443,7 +443,7 @@ describe('a downlink by HTTP', () => {
       monotonicMs: () => nowMs,
       backoff: BACKOFF,
       counters: createCounters(),
-      log: silent,
+      log: silentLogger,
     })
   })
 

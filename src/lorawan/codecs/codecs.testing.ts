@@ -1,5 +1,5 @@
 /** Codecs for tests, with a clock that stands still. */
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import { Codecs } from './codecs.ts'
 import type { CodecsOptions } from './codecs.ts'
 
@@ -8,7 +8,7 @@ export function openTestCodecs(options: Partial<CodecsOptions> = {}): Codecs {
   return new Codecs({
     organizationOf: async (applicationId) => `organization of ${applicationId}`,
     clock: { now: () => 0, after: () => () => {} },
-    log: silentLog,
+    log: silentLogger,
     ...options,
   })
 }

@@ -1,6 +1,6 @@
 /** Payload codecs: bytes of devices become objects and back, by Cayenne LPP or by an application's own scripts. */
 import { availableParallelism } from 'node:os'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { decodeCayenneLpp, encodeCayenneLpp } from './cayenne-lpp.ts'
 import type { CayenneFaultCode } from './cayenne-lpp.ts'
 import type { GuestInput } from './guest.ts'
@@ -80,7 +80,7 @@ export interface CodecsOptions {
   /** The organization of an application, between which time is shared fairly; undefined for an unknown application. */
   readonly organizationOf: (applicationId: string) => Promise<string | undefined>
   readonly clock: PoolClock
-  readonly log: Log
+  readonly log: Logger
   /** Threads for scripts; by default one for each processor, and two at most. */
   readonly workers?: number
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import { callOf } from './sandbox.testing.ts'
 import { HARD_TIME_MS, MAXIMUM_WAITING_KIB_PER_APPLICATION, WORKER_START_MS } from './script-limits.ts'
 import { ScriptPool } from './script-pool.ts'
@@ -42,7 +42,7 @@ class StandingClock implements PoolClock {
 const pools: ScriptPool[] = []
 
 function pool(workers = 2, clock = new StandingClock()): ScriptPool {
-  const made = new ScriptPool({ workers, clock, log: silentLog })
+  const made = new ScriptPool({ workers, clock, log: silentLogger })
   pools.push(made)
   return made
 }

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { FairQueue } from './fair-queue.ts'
 import type { TakenJob } from './fair-queue.ts'
 import { Quarantine } from './quarantine.ts'
@@ -51,7 +51,7 @@ export interface ScriptPoolOptions {
   /** Threads at most. An organization has all but one of them at a time, so that there is one for the others. */
   readonly workers: number
   readonly clock: PoolClock
-  readonly log: Log
+  readonly log: Logger
 }
 
 interface WaitingJob extends ScriptJob {
@@ -86,7 +86,7 @@ export class ScriptPool {
   readonly counters = { runs: 0, failures: 0, timeouts: 0, kills: 0, refusals: 0, waiting: 0, workers: 0 }
   readonly #maximum: number
   readonly #clock: PoolClock
-  readonly #log: Log
+  readonly #log: Logger
   readonly #queue: FairQueue<WaitingJob>
   readonly #quarantine: Quarantine
   readonly #threads = new Set<Thread>()

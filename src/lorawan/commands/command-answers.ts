@@ -3,7 +3,7 @@
  * that may see the device's events can have.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import type { QoS } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { CommandAnswer, CommandRefused, CommandTarget } from './commands.ts'
@@ -54,7 +54,7 @@ export interface CommandAnswersOptions {
   /** Whether the events of the application's devices are of family B. */
   readonly isFamilyB: (applicationId: string) => boolean
   readonly clock: { now(): number }
-  readonly log: Log
+  readonly log: Logger
 }
 
 /**

@@ -2,12 +2,12 @@
  * How an application's network server tells of commands: by their ids, or by frame counters alone, or not at all. It is learnt from
  * the events themselves and kept, so that it is known after a restart.
  */
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import type { DurableState } from './durable-state.ts'
 
 export interface CommandNamingOptions {
   readonly state: DurableState
-  readonly log: Log
+  readonly log: Logger
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -17,7 +17,7 @@ const MAXIMUM_APPLICATIONS = 10_000
 
 export class CommandNaming {
   readonly #state: DurableState
-  readonly #log: Log
+  readonly #log: Logger
   /** True: named. */
   readonly #seen = new Map<string, boolean>()
   /** Applications of which one word without a name has come, with the command that it was about. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import type { ConsumedMessage } from '../../broker/ports/consumer.ts'
 import type { Decision, Refusal } from '../../broker/ports/policy.ts'
 import { AWAY, DEVICE, openTestDownlinks, OTHER_DEVICE, TestNetworkServer } from './downlinks.testing.ts'
@@ -338,7 +338,7 @@ describe('a network server that looks at commands', () => {
 describe('what goes wrong inside', () => {
   it('with an event is logged, and harms no command', async () => {
     const failures: string[] = []
-    const log = { ...silentLog, error: (_fields: object, message: string) => void failures.push(message) }
+    const log = { ...silentLogger, error: (_fields: object, message: string) => void failures.push(message) }
     const publisher = { publish: () => Promise.reject(new Error('the disk is full')) }
     const downlinks = await openTestDownlinks({ publisher, log })
     refusalIn(await publish(downlinks, {}))

@@ -3,7 +3,7 @@
  * brought it (MQTT, HTTP) gives the answer its form.
  */
 import { randomUUID } from 'node:crypto'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import { dataLengthFault, objectFault } from './command.ts'
@@ -61,7 +61,7 @@ export interface CommandsOptions {
   readonly registry: CommandRegistry
   readonly encoder: DownlinkEncoder
   readonly clock: { now(): number }
-  readonly log: Log
+  readonly log: Logger
   /** Calls after so many ms, unless the function that it returns is called before. */
   readonly after: (ms: number, run: () => void) => () => void
 }

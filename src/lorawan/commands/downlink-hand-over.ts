@@ -2,7 +2,7 @@
  * Hands the commands of the downlink queue to network servers: of each device one after the other, of all devices side by
  * side. A network server that is away has them offered again when it is ready.
  */
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { plainWait, waitBehind, waitForNetworkServer, waitForWord } from './command-waits.ts'
 import type { CommandWait } from './command-waits.ts'
 import type { DownlinkItem } from './downlink-item.ts'
@@ -28,7 +28,7 @@ export interface DownlinkHandOverOptions {
   readonly places: DevicePlaces
   /** Milliseconds since some beginning, which no change of the clock's time moves. */
   readonly monotonicMs: () => number
-  readonly log: Log
+  readonly log: Logger
   /** Runs the function in another turn of the event loop. */
   readonly defer: (run: () => void) => void
   /** Calls after so many ms, unless the function that it returns is called before. */
@@ -83,7 +83,7 @@ export class DownlinkHandOver {
   readonly #serverOf: DownlinkHandOverOptions['serverOf']
   readonly #places: DevicePlaces
   readonly #monotonicMs: DownlinkHandOverOptions['monotonicMs']
-  readonly #log: Log
+  readonly #log: Logger
   readonly #defer: DownlinkHandOverOptions['defer']
   readonly #after: DownlinkHandOverOptions['after']
   readonly #isHeld: DownlinkHandOverOptions['isHeld']

@@ -2,7 +2,7 @@
  * The downlink queue: the commands of all devices, durable and in order, from their acceptance to their fate and for some
  * time after it. Who hands them over is another file's subject; here each change of their state is made and owned.
  */
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import type { DurableState } from './durable-state.ts'
 import { DownlinkItem, QUEUE_PREFIX, queueItemIdOf } from './downlink-item.ts'
 import type { DownlinkContent, DownlinkFailure, DownlinkState, Enqueued } from './downlink-item.ts'
@@ -50,7 +50,7 @@ export interface DownlinkQueueOptions {
   readonly clock: { now(): number }
   /** Milliseconds since some beginning, which no change of the clock's time moves. */
   readonly monotonicMs: () => number
-  readonly log: Log
+  readonly log: Logger
   readonly limits?: DownlinkQueueLimits
   /** Told when an item is there to be offered. Must not throw. */
   readonly onWaiting: (item: DownlinkItem) => void
@@ -93,7 +93,7 @@ export class DownlinkQueue {
   readonly #state: DurableState
   readonly #clock: DownlinkQueueOptions['clock']
   readonly #monotonicMs: DownlinkQueueOptions['monotonicMs']
-  readonly #log: Log
+  readonly #log: Logger
   readonly #limits: DownlinkQueueLimits
   readonly #onWaiting: DownlinkQueueOptions['onWaiting']
   readonly #onFate: DownlinkQueueOptions['onFate']

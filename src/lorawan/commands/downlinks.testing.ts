@@ -1,7 +1,7 @@
 /** Commands with everything around them in memory, for tests: state, network server, registry, clock and turns. */
 import type { OwnMessage } from '../../broker/ports/consumer.ts'
 import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import type { CommandCodec, DownlinkEncoder } from './command-registry.ts'
 import { createDownlinks } from './downlinks.ts'
 import type { Downlinks, DownlinksOptions } from './downlinks.ts'
@@ -157,7 +157,7 @@ export async function openTestDownlinks(
     monotonicMs: () => clock.ms,
     heardAtMs: (devEui) => heard.get(devEui),
     wordWaitMs: WORD_WAIT_MS,
-    log: silentLog,
+    log: silentLogger,
     defer: setImmediate,
     after: (ms, run) => {
       const timer = { ms, run }

@@ -1,6 +1,6 @@
 /** Everything about commands, put together: from the topics of commands to network servers, and back by their events. */
 import type { PublishConsumer, Publisher } from '../../broker/ports/consumer.ts'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { AwaitedWords } from './awaited-words.ts'
 import { CommandAnswers } from './command-answers.ts'
 import { createCommandConsumer } from './command-consumer.ts'
@@ -31,7 +31,7 @@ export interface DownlinksOptions {
   readonly heardAtMs: (devEui: string) => number | undefined
   /** How long a network server may say nothing of a command that it has taken. */
   readonly wordWaitMs: number
-  readonly log: Log
+  readonly log: Logger
   /** Runs the function in another turn of the event loop. */
   readonly defer: (run: () => void) => void
   /** Calls after so many ms, unless the function that it returns is called before. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import { MemoryState } from '../commands/downlinks.testing.ts'
 import { NetworkServerPresence } from './network-server-presence.ts'
 
@@ -8,7 +8,7 @@ const TENANT = 'organization:1'
 
 test('a tenant’s network servers are connected as long as one of them is, and away since the last one went', async () => {
   const clock = { ms: 1_000, now: () => clock.ms }
-  const presence = new NetworkServerPresence({ state: new MemoryState(), clock, log: silentLog })
+  const presence = new NetworkServerPresence({ state: new MemoryState(), clock, log: silentLogger })
   await presence.load()
   assert.equal(presence.of(TENANT), undefined)
   presence.came(TENANT)
@@ -24,7 +24,7 @@ test('a tenant’s network servers are connected as long as one of them is, and 
 test('it is known after a restart; who was connected when the service stopped is away since the start', async () => {
   const state = new MemoryState()
   const clock = { ms: 1_000, now: () => clock.ms }
-  const first = new NetworkServerPresence({ state, clock, log: silentLog })
+  const first = new NetworkServerPresence({ state, clock, log: silentLogger })
   await first.load()
   for (const tenant of ['a', 'b', 'c']) first.came(tenant)
   clock.ms = 2_000
@@ -34,7 +34,7 @@ test('it is known after a restart; who was connected when the service stopped is
   // The connections end with the service.
   first.went('b')
   clock.ms = 9_000
-  const second = new NetworkServerPresence({ state, clock, log: silentLog })
+  const second = new NetworkServerPresence({ state, clock, log: silentLogger })
   await second.load()
   assert.deepEqual([second.of('a'), second.of('b'), second.of('c')], [2_000, 9_000, undefined])
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
-import { silentLog } from '../../logger.ts'
-import type { Log } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { DeviceSightings } from './device-sightings.ts'
 import type { DeviceSighting } from './device-sightings.ts'
 import { commandTopic, eventTopic } from '../topics.ts'
@@ -22,8 +22,8 @@ beforeEach(() => {
   logged = []
   recordSeen = async (batch) => void written.push(batch)
   const note = (fields: object, message: string) => void logged.push(`${message} ${JSON.stringify(fields)}`)
-  const log: Log = {
-    ...silentLog,
+  const log: Logger = {
+    ...silentLogger,
     warn: note,
     error: (fields, message) => note({ ...fields, error: undefined }, message),
   }

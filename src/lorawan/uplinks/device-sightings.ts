@@ -3,7 +3,7 @@
  * batches, so that an event costs no write of its own.
  */
 import type { PublishObserver, RoutedMessage } from '../../broker/ports/consumer.ts'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import { deviceStateOf } from '../events.ts'
 import type { DeviceState } from '../events.ts'
 import { parseTopic } from '../topics.ts'
@@ -18,7 +18,7 @@ export interface DeviceSightingsOptions {
   readonly recordSeen: (sightings: readonly DeviceSighting[]) => Promise<void>
   /** The time of day, and for durations a clock that is never set. */
   readonly clock: { now(): number; elapsedMs(): number }
-  readonly log: Log
+  readonly log: Logger
 }
 
 /**
@@ -60,7 +60,7 @@ interface Write {
 export class DeviceSightings implements PublishObserver {
   readonly #recordSeen: DeviceSightingsOptions['recordSeen']
   readonly #clock: DeviceSightingsOptions['clock']
-  readonly #log: Log
+  readonly #log: Logger
   readonly #devices = new Map<string, HeardDevice>()
   /** Those that the next writes take, in order. */
   #due: HeardDevice[] = []

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { HeldMessage, OwnMessage } from '../../broker/ports/consumer.ts'
-import { silentLog } from '../../logger.ts'
+import { silentLogger } from '../../logger.ts'
 import type { CodecFault, DecodeRequest, Decoded } from '../codecs/codecs.ts'
 import { eventTopic } from '../topics.ts'
 import type { PublishedEventKind } from '../topics.ts'
@@ -78,7 +78,7 @@ beforeEach(() => {
     },
     publisher: { publish: (message) => publish(message) },
     clock: { now: () => 1_700_000_000_000 },
-    log: { ...silentLog, warn: note, error: note },
+    log: { ...silentLogger, warn: note, error: note },
   })
 })
 

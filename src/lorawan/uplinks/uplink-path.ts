@@ -5,7 +5,7 @@
  * where that fails, it goes on without `object`, and an error event behind it tells why.
  */
 import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../../broker/ports/consumer.ts'
-import type { Log } from '../../logger.ts'
+import type { Logger } from '../../logger.ts'
 import type { Codecs } from '../codecs/codecs.ts'
 import type { CommandEvent, CommandEvents } from '../commands/command-events.ts'
 import { addObject } from '../codecs/uplink-object.ts'
@@ -42,7 +42,7 @@ export interface UplinkPathParts {
   /** Where error events go, and events that network servers bring in by other ways than as clients of the broker. */
   readonly publisher: Publisher
   readonly clock: { now(): number }
-  readonly log: Log
+  readonly log: Logger
 }
 
 type EventTopic = Extract<ParsedTopic, { kind: 'event' }>
@@ -92,7 +92,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
   readonly #commandEvents: UplinkPathParts['commandEvents']
   readonly #publisher: Publisher
   readonly #clock: UplinkPathParts['clock']
-  readonly #log: Log
+  readonly #log: Logger
   readonly #bounds = new HeldBounds(() => this.#ticks * TICK_MS)
   /** What is held back of each device, in the order in which it came. */
   readonly #devices = new Map<string, Held[]>()

@@ -6,7 +6,7 @@ import type { PublishedEventKind } from '../../topics.ts'
 import type { EventInspection } from '../../uplinks/event-inspection.ts'
 import type { NetworkServerCounters } from './counters.ts'
 import { EventRefused } from './event-refused.ts'
-import type { NetworkServerLog } from './log.ts'
+import type { Logger } from '../../../logger.ts'
 
 /** Where a device is registered. */
 export interface DevicePlace {
@@ -25,7 +25,7 @@ export interface DeviceEventSinkParts {
   readonly inspection: EventInspection
   /** Milliseconds since some beginning, which no change of the clock's time moves. */
   readonly monotonicMs: () => number
-  readonly log: NetworkServerLog
+  readonly log: Logger
 }
 
 /** The largest event that is taken; those of devices have some KB, however many gateways heard them. */

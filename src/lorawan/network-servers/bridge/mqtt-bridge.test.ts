@@ -83,7 +83,7 @@ class TestBridge {
         backoff: BACKOFF,
         timers: quickTimers,
         counters: this.counters,
-        log: { info: note, warn: note, error: note },
+        log: { debug: note, info: note, warn: note, error: note },
       },
     )
   }

@@ -15,7 +15,7 @@ import { counted } from '../adapter/counters.ts'
 import type { NetworkServerCounters } from '../adapter/counters.ts'
 import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './downlink-message.ts'
 import { EventRefused } from '../adapter/event-refused.ts'
-import type { NetworkServerLog } from '../adapter/log.ts'
+import type { Logger } from '../../../logger.ts'
 import type { Timers } from '../adapter/timers.ts'
 import type { TopicTemplate } from './topic-template.ts'
 
@@ -44,7 +44,7 @@ export interface MqttBridgeParts {
   readonly backoff: BackoffSettings
   readonly timers: Timers
   readonly counters: NetworkServerCounters
-  readonly log: NetworkServerLog
+  readonly log: Logger
 }
 
 /** A command that nobody subscribes to is offered again after so long: their broker does not tell when somebody does. */

@@ -13,12 +13,12 @@ import { ChirpStackGrpc } from './chirpstack-grpc.ts'
 import { ChirpStackSync } from './chirpstack-sync.ts'
 import { createCounters } from '../adapter/counters.ts'
 import { systemTimers } from '../adapter/timers.ts'
+import { silentLogger } from '../../../logger.ts'
 
 const ONE = '0101010101010101'
 /** The one that the contract sends downlinks to. */
 const CONTRACT_DEVICE = 'a1b2c3d4e5f60001'
 const BACKOFF = { minimumMs: 20, maximumMs: 100, random: () => 0 }
-const silent = { info: () => {}, warn: () => {}, error: () => {} }
 
 function adapterOf(
   chirpStack: FakeChirpStack,
@@ -33,7 +33,7 @@ function adapterOf(
     registry: syncedRegistry(registry),
     tenants: undefined,
     nowMs: () => 0,
-    log: silent,
+    log: silentLogger,
   }
   return new ChirpStackGrpc('main', {
     api,
@@ -44,7 +44,7 @@ function adapterOf(
     monotonicMs,
     backoff: BACKOFF,
     counters: createCounters(),
-    log: silent,
+    log: silentLogger,
   })
 }
 

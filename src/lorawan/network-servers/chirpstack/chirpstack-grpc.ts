@@ -8,7 +8,7 @@ import type { ChirpStackSync } from './chirpstack-sync.ts'
 import { counted } from '../adapter/counters.ts'
 import type { NetworkServerCounters } from '../adapter/counters.ts'
 import { faultOf } from './grpc-fault.ts'
-import type { NetworkServerLog } from '../adapter/log.ts'
+import type { Logger } from '../../../logger.ts'
 import { Offering } from '../adapter/offering.ts'
 import type { Timers } from '../adapter/timers.ts'
 
@@ -23,7 +23,7 @@ export interface ChirpStackGrpcParts {
   readonly monotonicMs: () => number
   readonly backoff: BackoffSettings
   readonly counters: NetworkServerCounters
-  readonly log: NetworkServerLog
+  readonly log: Logger
 }
 
 const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting down' }

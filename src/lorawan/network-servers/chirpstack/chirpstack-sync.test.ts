@@ -10,10 +10,10 @@ import type { ChirpStackApi } from './chirpstack-api.ts'
 import { ChirpStackSync } from './chirpstack-sync.ts'
 import type { ChirpStackSyncParts } from './chirpstack-sync.ts'
 import { GONE_SINCE } from './synced-fields.ts'
+import { silentLogger } from '../../../logger.ts'
 
 const OTHER_APPLICATION = '9a3de2f0-2e63-4b0e-8b5f-2d8ff8c1a0b7'
 const ONE = '0101010101010101'
-const silent = { info: () => {}, warn: () => {}, error: () => {} }
 
 describe('a synchronisation with ChirpStack', () => {
   let chirpStack: FakeChirpStack
@@ -40,7 +40,7 @@ describe('a synchronisation with ChirpStack', () => {
   const everything = { userId: '0', isAdmin: true }
   const page = { limit: 100, offset: 0 }
   const sync = (fields: Partial<ChirpStackSyncParts> = {}): ChirpStackSync => {
-    const log = { ...silent, warn: (entry: object, message: string) => void logged.push({ ...entry, message }) }
+    const log = { ...silentLogger, warn: (entry: object, message: string) => void logged.push({ ...entry, message }) }
     const parts = { name: 'main', api, registry: syncedRegistry(registry), tenants: undefined, nowMs: () => 0, log }
     return new ChirpStackSync({ ...parts, ...fields }, [])
   }

@@ -6,7 +6,7 @@
  * Applications and organizations are never taken away.
  */
 import type { ChirpStackApi, ChirpStackApplication, ChirpStackDevice, ChirpStackTenant } from './chirpstack-api.ts'
-import type { NetworkServerLog } from '../adapter/log.ts'
+import type { Logger } from '../../../logger.ts'
 import { descriptionOf, deviceFieldsOf, isSame, nameOf, GONE_SINCE } from './synced-fields.ts'
 import type { SyncedRegistry, SyncedDevice } from './synced-registry.ts'
 
@@ -18,7 +18,7 @@ export interface ChirpStackSyncParts {
   /** Tenants to organizations that exist; undefined for all tenants, each with an organization that is made for it. */
   readonly tenants: ReadonlyMap<string, string> | undefined
   readonly nowMs: () => number
-  readonly log: NetworkServerLog
+  readonly log: Logger
 }
 
 /** What one round did. */

@@ -4,7 +4,7 @@ import type { BackoffSettings } from '../adapter/backoff.ts'
 import { counted } from '../adapter/counters.ts'
 import type { NetworkServerCounters } from '../adapter/counters.ts'
 import type { HttpAnswer, HttpClient } from './http-request.ts'
-import type { NetworkServerLog } from '../adapter/log.ts'
+import type { Logger } from '../../../logger.ts'
 import { Offering } from '../adapter/offering.ts'
 import { Patience } from '../adapter/patience.ts'
 import type { Timers } from '../adapter/timers.ts'
@@ -31,7 +31,7 @@ export interface RestParts {
   readonly monotonicMs: () => number
   readonly backoff: BackoffSettings
   readonly counters: NetworkServerCounters
-  readonly log: NetworkServerLog
+  readonly log: Logger
 }
 
 /** How long internal errors of the network server are not the downlink's fault; outages of its database last minutes. */
