@@ -7,7 +7,8 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { build } from 'vite'
 import { readDocumentation } from './documentation.ts'
-import { addressOf, contentsOf, pageTemplate, REFERENCE_ADDRESS, type Assets } from './template.ts'
+import { addressOf, contentsOf, pageTemplate, REFERENCE_ADDRESS } from './template.ts'
+import type { Assets } from './template.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const target = join(root, 'dist', 'docs')

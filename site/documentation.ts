@@ -3,8 +3,10 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, posix } from 'node:path'
 import { settingsTable } from '../src/settings/config.ts'
 import type { SearchIndex } from './browser/search.ts'
-import { renderMarkdown, type RenderedPage, type Resolve } from './markdown.ts'
-import { pageGroups, type PageGroup, type PageSource } from './pages.ts'
+import { renderMarkdown } from './markdown.ts'
+import type { RenderedPage, Resolve } from './markdown.ts'
+import { pageGroups } from './pages.ts'
+import type { PageGroup, PageSource } from './pages.ts'
 import { addressOf, REFERENCE_ADDRESS } from './template.ts'
 
 /** A page and where it comes from. */

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { DEFAULT_LIMITS, type Limits } from '../src/broker/ports/limits.ts'
+import { DEFAULT_LIMITS } from '../src/broker/ports/limits.ts'
+import type { Limits } from '../src/broker/ports/limits.ts'
 import { definitions } from '../src/settings/config.ts'
 
 const page = readFileSync(new URL('../docs/mqtt.md', import.meta.url), 'utf8')

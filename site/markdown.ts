@@ -1,5 +1,6 @@
 /** A page of Markdown as HTML: with an anchor for each heading and each code, and every link checked and led to its place. */
-import { Marked, type RendererObject, type Token, type Tokens } from 'marked'
+import { Marked } from 'marked'
+import type { RendererObject, Token, Tokens } from 'marked'
 
 /** A part of a page that the search finds: a heading, or an item with an anchor of its own. */
 export interface Section {

@@ -1,5 +1,6 @@
 /** What is around the content of every page: the head, the search, the navigation, what is on this page, and the way on. */
-import { escaped, type Heading } from './markdown.ts'
+import { escaped } from './markdown.ts'
+import type { Heading } from './markdown.ts'
 import type { PageGroup, PageSource } from './pages.ts'
 
 /** Addresses of the files that every page loads. */

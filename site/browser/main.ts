@@ -1,6 +1,7 @@
 /** The program of the documentation's pages: the search, the list of pages on a phone, the look, buttons that copy. */
 import './style.css'
-import { type Hit, search, type SearchIndex } from './search.ts'
+import { search } from './search.ts'
+import type { Hit, SearchIndex } from './search.ts'
 
 /** The console keeps its choice under this name. */
 const LOOK_KEY = 'mantine-color-scheme-value'

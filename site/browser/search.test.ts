@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { search, type SearchIndex } from './search.ts'
+import { search } from './search.ts'
+import type { SearchIndex } from './search.ts'
 
 const INDEX: SearchIndex = [
   {

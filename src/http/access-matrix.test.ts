@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ROUTE_CASES, type RouteCase, type Targets } from './access-matrix.testing.ts'
-import { must, openTestDeployment, type Person, type TestDeployment } from './broker-access/deployment.testing.ts'
+import { ROUTE_CASES } from './access-matrix.testing.ts'
+import type { RouteCase, Targets } from './access-matrix.testing.ts'
+import { must, openTestDeployment } from './broker-access/deployment.testing.ts'
+import type { Person, TestDeployment } from './broker-access/deployment.testing.ts'
 
 const PEOPLE = ['stranger', 'member', 'deviceAdmin', 'organizationAdmin', 'globalAdmin'] as const
 

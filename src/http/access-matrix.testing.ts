@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import type { InjectOptions } from 'fastify'
-import { must, newApplication, newDevice, PASSWORD, type TestDeployment } from './broker-access/deployment.testing.ts'
+import { must, newApplication, newDevice, PASSWORD } from './broker-access/deployment.testing.ts'
+import type { TestDeployment } from './broker-access/deployment.testing.ts'
 
 /** Ids that a request is about. */
 export interface Targets {

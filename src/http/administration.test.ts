@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import { openTestDeployment, PASSWORD, type Person, type TestDeployment } from './broker-access/deployment.testing.ts'
+import { openTestDeployment, PASSWORD } from './broker-access/deployment.testing.ts'
+import type { Person, TestDeployment } from './broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
-import { ROUTE_CASES, type RouteCase, type Targets } from './access-matrix.testing.ts'
-import { openTestDeployment, type TestDeployment } from './broker-access/deployment.testing.ts'
+import { ROUTE_CASES } from './access-matrix.testing.ts'
+import type { RouteCase, Targets } from './access-matrix.testing.ts'
+import { openTestDeployment } from './broker-access/deployment.testing.ts'
+import type { TestDeployment } from './broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 let session: string

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type AddressInfo, connect, type Socket } from 'node:net'
-import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
+import { connect } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { after, before, test } from 'node:test'
 import { FIRST_CERTIFICATE, SECOND_CERTIFICATE } from './certificates.testing.ts'
-import { openTestDeployment, type TestDeployment } from './broker-access/deployment.testing.ts'
+import { openTestDeployment } from './broker-access/deployment.testing.ts'
+import type { TestDeployment } from './broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 

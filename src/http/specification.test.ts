@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import {
-  must,
-  newApplication,
-  openTestDeployment,
-  PASSWORD,
-  type TestDeployment,
-} from './broker-access/deployment.testing.ts'
+import { must, newApplication, openTestDeployment, PASSWORD } from './broker-access/deployment.testing.ts'
+import type { TestDeployment } from './broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 let session: string

@@ -1,6 +1,7 @@
 import type { Clock } from './store/clock.ts'
 import type { PasswordHasher } from './people/password-hasher.ts'
-import { openRegistry, type Registry, type RegistryOptions } from './registry.ts'
+import { openRegistry } from './registry.ts'
+import type { Registry, RegistryOptions } from './registry.ts'
 import type { Actor, Result } from './store/result.ts'
 
 /** A clock that a test moves. */

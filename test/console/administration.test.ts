@@ -4,8 +4,10 @@ import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { Administration, PASSWORD } from '../support/administration.ts'
 import { ADMIN_PASSWORD, startInProcess } from '../support/running-service.ts'
-import { launchBrowser, type Look, Window } from './browser.ts'
-import { type SignIn, startWorld, type World } from './world.ts'
+import { launchBrowser, Window } from './browser.ts'
+import type { Look } from './browser.ts'
+import { startWorld } from './world.ts'
+import type { SignIn, World } from './world.ts'
 
 let browser: Browser
 let world: World

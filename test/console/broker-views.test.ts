@@ -1,12 +1,15 @@
 /** The running broker as the console shows it: connections, refusals, the status, and what a new token tells of its clients. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { connect, connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
+import { connect, connectAsync } from 'mqtt'
+import type { IClientOptions, MqttClient } from 'mqtt'
 import type { Browser } from 'playwright-core'
 import { Administration } from '../support/administration.ts'
 import { within } from '../support/bounded-wait.ts'
-import { launchBrowser, type Look, Window } from './browser.ts'
-import { climateUplink, startWorld, type World } from './world.ts'
+import { launchBrowser, Window } from './browser.ts'
+import type { Look } from './browser.ts'
+import { climateUplink, startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 let browser: Browser
 let world: World

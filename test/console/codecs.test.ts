@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, Window } from './browser.ts'
-import { startWorld, type World } from './world.ts'
+import { startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 let browser: Browser
 let world: World

@@ -10,7 +10,8 @@ import { within } from '../support/bounded-wait.ts'
 import { Mosquitto } from '../support/mosquitto.ts'
 import { Program } from '../support/program.ts'
 import { launchBrowser, Window } from './browser.ts'
-import { climateUplink, startWorld, type World } from './world.ts'
+import { climateUplink, startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url))
 

@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { within } from '../support/bounded-wait.ts'
 import { launchBrowser, Window } from './browser.ts'
-import { climateUplink, startWorld, type World } from './world.ts'
+import { climateUplink, startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 /** What the page asks for of the past. */
 const STORED_EVENTS = 500

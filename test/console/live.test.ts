@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { launchBrowser, Window } from './browser.ts'
-import { climateUplink, startWorld, type World } from './world.ts'
+import { climateUplink, startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 /** What the console must bear, and for how long it does here; FIELDGATE_LIVE_SECONDS=60 is the whole run. */
 const EVENTS_PER_SECOND = 200

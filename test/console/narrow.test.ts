@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { Administration } from '../support/administration.ts'
-import { launchBrowser, type Look, Window } from './browser.ts'
-import { climateUplink, startWorld, type World } from './world.ts'
+import { launchBrowser, Window } from './browser.ts'
+import type { Look } from './browser.ts'
+import { climateUplink, startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 let browser: Browser
 let world: World

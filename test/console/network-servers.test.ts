@@ -2,8 +2,10 @@
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { addressOf, FakeChirpStack } from '../support/fake-chirpstack.ts'
-import { launchBrowser, type Look, Window } from './browser.ts'
-import { startWorld, type World } from './world.ts'
+import { launchBrowser, Window } from './browser.ts'
+import type { Look } from './browser.ts'
+import { startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 let browser: Browser
 let world: World

@@ -6,7 +6,8 @@ import type { Browser } from 'playwright-core'
 import { Administration } from '../support/administration.ts'
 import { ADMIN_PASSWORD, makeFolder, startInProcess } from '../support/running-service.ts'
 import { launchBrowser, Window } from './browser.ts'
-import { startWorld, type World } from './world.ts'
+import { startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 let browser: Browser
 

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { launchBrowser, type Look, Window } from './browser.ts'
-import { climateUplink, startWorld, type World } from './world.ts'
+import { launchBrowser, Window } from './browser.ts'
+import type { Look } from './browser.ts'
+import { climateUplink, startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 /** Of all script before the first page can be used, as it goes over the wire with gzip. */
 const FIRST_LOAD_BYTES = 300_000

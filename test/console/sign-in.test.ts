@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import { Secret, TOTP } from 'otpauth'
 import type { Browser } from 'playwright-core'
 import { launchBrowser, Window } from './browser.ts'
-import { startWorld, type World } from './world.ts'
+import { startWorld } from './world.ts'
+import type { World } from './world.ts'
 
 let browser: Browser
 let world: World

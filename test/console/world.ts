@@ -1,8 +1,10 @@
 /** What the console is shown: a started service with two organizations, their devices, and a network server that speaks for them. */
-import { connectAsync, type MqttClient } from 'mqtt'
+import { connectAsync } from 'mqtt'
+import type { MqttClient } from 'mqtt'
 import { Administration, PASSWORD } from '../support/administration.ts'
 import { textIn } from '../support/https-client.ts'
-import { ADMIN_PASSWORD, startInProcess, type RunningService } from '../support/running-service.ts'
+import { ADMIN_PASSWORD, startInProcess } from '../support/running-service.ts'
+import type { RunningService } from '../support/running-service.ts'
 
 /** A deployment with people, devices and a connected network server. */
 export interface World {

@@ -1,7 +1,8 @@
 /** The blocks of code in the documentation, and what is to be done with each. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Lexer, type Token, type Tokens } from 'marked'
+import { Lexer } from 'marked'
+import type { Token, Tokens } from 'marked'
 
 /** One block. */
 export interface Block {

@@ -16,7 +16,8 @@ import { quoted } from '../../src/cli/demo/demonstration-greeting.ts'
 import { within } from '../support/bounded-wait.ts'
 import { outputOf, Program } from '../support/program.ts'
 import { FIELDGATE, makeFolder } from '../support/running-service.ts'
-import { readBlocks, type Block } from './blocks.ts'
+import { readBlocks } from './blocks.ts'
+import type { Block } from './blocks.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const pages = readBlocks(root)

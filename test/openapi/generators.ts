@@ -3,7 +3,8 @@ import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cacheFolder, installOnce, installParts, ran, ranPart } from './parts.ts'
-import { DEV_EUI, type World } from './world.ts'
+import { DEV_EUI } from './world.ts'
+import type { World } from './world.ts'
 
 /** One generator. */
 export interface Generator {

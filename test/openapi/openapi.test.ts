@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { expectedOutcome, NPM_GENERATORS } from './generators.ts'
 import { installParts, ranPart } from './parts.ts'
-import { openWorld, type World } from './world.ts'
+import { openWorld } from './world.ts'
+import type { World } from './world.ts'
 
 let world: World
 let parts: string

@@ -4,7 +4,8 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { npmParts } from '../support/npm-parts.ts'
-import { type ProgramOptions, Program } from '../support/program.ts'
+import { Program } from '../support/program.ts'
+import type { ProgramOptions } from '../support/program.ts'
 
 const PARTS = fileURLToPath(new URL('parts/', import.meta.url))
 

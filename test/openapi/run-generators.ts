@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { expectedOutcome, GENERATORS } from './generators.ts'
 import { ran } from './parts.ts'
-import { openWorld, type World } from './world.ts'
+import { openWorld } from './world.ts'
+import type { World } from './world.ts'
 
 await using world = await openWorld()
 let passed = 0

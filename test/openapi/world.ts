@@ -1,9 +1,11 @@
 /** A running service with one organization, application and device, for clients that were generated from its document. */
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Administration, PASSWORD, type Person } from '../support/administration.ts'
+import { Administration, PASSWORD } from '../support/administration.ts'
+import type { Person } from '../support/administration.ts'
 import { textIn } from '../support/https-client.ts'
-import { makeFolder, type RunningService, startAsProcess, startInProcess } from '../support/running-service.ts'
+import { makeFolder, startAsProcess, startInProcess } from '../support/running-service.ts'
+import type { RunningService } from '../support/running-service.ts'
 
 /** What a client is given, and what it is about. */
 export interface World extends AsyncDisposable {

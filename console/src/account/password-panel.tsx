@@ -1,6 +1,7 @@
 import { Button, Group, PasswordInput, Stack } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { changePassword } from '../api/account.ts'
 import { session } from '../session/session.ts'
 import { Failure } from '../shell/failure.tsx'

@@ -2,15 +2,10 @@
 import { Alert, Badge, Button, Group, Image, Stack, Stepper, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, type ReactElement, useState } from 'react'
-import {
-  configureTotp,
-  disableTotp,
-  enableTotp,
-  PROFILE_KEY,
-  renewRecoveryCodes,
-  type TotpConfiguration,
-} from '../api/account.ts'
+import { useState } from 'react'
+import type { FormEvent, ReactElement } from 'react'
+import { configureTotp, disableTotp, enableTotp, PROFILE_KEY, renewRecoveryCodes } from '../api/account.ts'
+import type { TotpConfiguration } from '../api/account.ts'
 import { CodeBlock } from '../shell/code-block.tsx'
 import { CopyField } from '../shell/copy-field.tsx'
 import { Failure } from '../shell/failure.tsx'

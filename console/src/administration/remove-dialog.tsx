@@ -1,7 +1,9 @@
 import { Code, Text, TextInput } from '@mantine/core'
-import { type ReactElement, type ReactNode, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement, ReactNode } from 'react'
 import { request } from '../api/request.ts'
-import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
+import { Dialog, DialogForm } from '../shell/dialog.tsx'
+import type { DialogView } from '../shell/dialog.tsx'
 
 /** What is to go. */
 export interface Removal {

@@ -1,6 +1,7 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
 import type { ReactElement } from 'react'
-import { Icon, type IconName } from '../shell/icons.tsx'
+import { Icon } from '../shell/icons.tsx'
+import type { IconName } from '../shell/icons.tsx'
 
 interface RowActionProps {
   readonly icon: IconName

@@ -1,5 +1,5 @@
 /** Stored events: what came before the page was opened, or while it was not connected. */
-import { type EventMessage } from '../broker/live-event.ts'
+import type { EventMessage } from '../broker/live-event.ts'
 import { request } from './request.ts'
 
 interface StoredEvent {

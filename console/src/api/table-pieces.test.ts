@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { piecesOf, type TablePiece } from './table-pieces.ts'
+import { piecesOf } from './table-pieces.ts'
+import type { TablePiece } from './table-pieces.ts'
 
 async function piecesIn(
   text: string,

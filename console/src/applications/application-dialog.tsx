@@ -1,8 +1,10 @@
 import { Textarea, TextInput } from '@mantine/core'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import type { Application } from '../api/directory.ts'
 import { request } from '../api/request.ts'
-import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
+import { Dialog, DialogForm } from '../shell/dialog.tsx'
+import type { DialogView } from '../shell/dialog.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 
 export const APPLICATIONS_PATH = '/api/applications'

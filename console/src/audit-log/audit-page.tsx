@@ -1,6 +1,7 @@
 /** Who did what. */
 import { Box, Group, SegmentedControl, Stack, Switch, Text, Tooltip } from '@mantine/core'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import { Blank } from '../shell/blank.tsx'
 import { moment } from '../shell/moments.ts'

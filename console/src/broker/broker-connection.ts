@@ -2,8 +2,10 @@
  * The page's own connection to the broker: MQTT 5 over WebSocket, with a broker-access token and the permit that everybody gets
  * by one. Tokens live an hour and are revoked when the connection is given up, so none gathers in the list.
  */
-import mqtt, { type IPublishPacket, type MqttClient, type Packet } from 'mqtt'
-import { issueBrokerToken, type IssuedToken, revokeBrokerToken } from '../api/broker-access.ts'
+import mqtt from 'mqtt'
+import type { IPublishPacket, MqttClient, Packet } from 'mqtt'
+import { issueBrokerToken, revokeBrokerToken } from '../api/broker-access.ts'
+import type { IssuedToken } from '../api/broker-access.ts'
 import { ApiFailure } from '../api/request.ts'
 import { sentenceOf } from '../api/sentence.ts'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { leavesOf, readEvent, type LiveEvent } from './live-event.ts'
+import { leavesOf, readEvent } from './live-event.ts'
+import type { LiveEvent } from './live-event.ts'
 
 const readText = (kind: string, text: string): LiveEvent =>
   readEvent({ id: '1-1', topicName: `application/7/device/0101010101010101/event/${kind}`, text, receivedAtMs: 5 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type LiveEvent, readEvent } from './live-event.ts'
+import { readEvent } from './live-event.ts'
+import type { LiveEvent } from './live-event.ts'
 import { Seam } from './seam.ts'
 
 const event = (id: string | undefined): LiveEvent =>

@@ -2,7 +2,8 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { session, useSession } from '../session/session.ts'
 import { useOrganization } from '../shell/organization.tsx'
-import { BrokerConnection, type BrokerState, CONNECTING, type MessageListener } from './broker-connection.ts'
+import { BrokerConnection, CONNECTING } from './broker-connection.ts'
+import type { BrokerState, MessageListener } from './broker-connection.ts'
 
 /** How long a connection that nobody uses is kept: from one page to the next it need not be made anew. */
 const LINGER_MS = 10_000

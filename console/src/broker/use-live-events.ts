@@ -2,8 +2,10 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { BrokerConnection } from './broker-connection.ts'
 import { EventRing } from './event-ring.ts'
-import { type HistoryOf, newestEvents } from '../api/event-history.ts'
-import { type LiveEvent, readEvent } from './live-event.ts'
+import { newestEvents } from '../api/event-history.ts'
+import type { HistoryOf } from '../api/event-history.ts'
+import { readEvent } from './live-event.ts'
+import type { LiveEvent } from './live-event.ts'
 import { Seam } from './seam.ts'
 import { useMessages } from './use-broker.ts'
 

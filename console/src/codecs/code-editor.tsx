@@ -1,6 +1,7 @@
 import { Input } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { type CSSProperties, type KeyboardEvent, type ReactElement, useId, useMemo } from 'react'
+import { useId, useMemo } from 'react'
+import type { CSSProperties, KeyboardEvent, ReactElement } from 'react'
 import classes from './code-editor.module.css'
 import { insertionFor } from './script-keys.ts'
 

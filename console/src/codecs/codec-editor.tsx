@@ -1,15 +1,18 @@
 import { Badge, Button, Group, Menu, SegmentedControl, SimpleGrid, Stack, Tabs, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, useState } from 'react'
-import { type Codec, type CodecKind, codecKey, saveCodec } from '../api/codecs.ts'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
+import { codecKey, saveCodec } from '../api/codecs.ts'
+import type { Codec, CodecKind } from '../api/codecs.ts'
 import { ApiFailure } from '../api/request.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { useUnsavedChanges } from '../shell/unsaved-changes.tsx'
 import { CodeEditor } from './code-editor.tsx'
 import { TEMPLATES } from './script-templates.ts'
-import { type Fault, TestBench } from './test-bench.tsx'
+import { TestBench } from './test-bench.tsx'
+import type { Fault } from './test-bench.tsx'
 
 interface CodecEditorProps {
   readonly applicationId: string

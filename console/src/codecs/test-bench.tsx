@@ -1,12 +1,15 @@
 /** Trying a codec, saved or not, on bytes or on an object, before anything depends on it. */
 import { Button, Group, NumberInput, SegmentedControl, Stack, Text, Textarea } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, type ReactElement, useState } from 'react'
-import { type Codec, tryCodec } from '../api/codecs.ts'
+import { useState } from 'react'
+import type { FormEvent, ReactElement } from 'react'
+import { tryCodec } from '../api/codecs.ts'
+import type { Codec } from '../api/codecs.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { Panel } from '../shell/panel.tsx'
-import { type SampleForm, sampleOf } from './sample.ts'
+import { sampleOf } from './sample.ts'
+import type { SampleForm } from './sample.ts'
 import { TrialOutcome } from './trial-outcome.tsx'
 
 /** Where a script is at fault. */

@@ -1,16 +1,10 @@
 /** The first step: what to connect to, and for how long. */
 import { Button, Group, SegmentedControl, Select, Stack } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, useState } from 'react'
-import {
-  applicationTopics,
-  brokerTokensKey,
-  type Deployment,
-  deviceTopics,
-  issueBrokerToken,
-  type IssuedToken,
-  type Topics,
-} from '../api/broker-access.ts'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
+import { applicationTopics, brokerTokensKey, deviceTopics, issueBrokerToken } from '../api/broker-access.ts'
+import type { Deployment, IssuedToken, Topics } from '../api/broker-access.ts'
 import { useApplications } from '../api/directory.ts'
 import { Failure } from '../shell/failure.tsx'
 import { useOrganization } from '../shell/organization.tsx'

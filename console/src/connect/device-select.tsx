@@ -1,6 +1,7 @@
 import { Select } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { useDevices } from '../api/directory.ts'
 import { useOrganization } from '../shell/organization.tsx'
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { CA_FILE, type SnippetFacts, snippetsFor } from './snippets.ts'
+import { CA_FILE, snippetsFor } from './snippets.ts'
+import type { SnippetFacts } from './snippets.ts'
 
 const FACTS: SnippetFacts = {
   host: 'mqtt.example.org',

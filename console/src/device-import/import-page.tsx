@@ -1,9 +1,11 @@
 /** Many devices at once: looked at first, and written only when what is wrong is known. */
 import { Anchor, Button, FileButton, Group, Progress, Select, Stack, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type DragEvent, type ReactElement, useEffect, useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
+import type { DragEvent, ReactElement } from 'react'
 import { Link } from 'wouter'
-import { importDevices, type ImportReport } from '../api/device-import.ts'
+import { importDevices } from '../api/device-import.ts'
+import type { ImportReport } from '../api/device-import.ts'
 import { useApplications } from '../api/directory.ts'
 import { Blank } from '../shell/blank.tsx'
 import { CodeBlock } from '../shell/code-block.tsx'

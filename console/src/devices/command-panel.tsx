@@ -1,13 +1,15 @@
 /** Saying something to a device: the form and the broker's verdict. */
 import { Button, Checkbox, Group, NumberInput, SegmentedControl, Stack, Text, Textarea } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { FormEvent, ReactElement } from 'react'
 import { deviceQueueKey } from '../api/device-queue.ts'
 import type { BrokerConnection } from '../broker/broker-connection.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { Panel } from '../shell/panel.tsx'
-import { type CommandContent, contentOf, type ContentForm } from './command-content.ts'
+import { contentOf } from './command-content.ts'
+import type { CommandContent, ContentForm } from './command-content.ts'
 
 interface CommandPanelProps {
   readonly devEui: string

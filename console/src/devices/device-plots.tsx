@@ -1,10 +1,13 @@
 /** How a device is heard, and its numbers, over time. */
 import { Select, SimpleGrid } from '@mantine/core'
-import { type ReactElement, useMemo, useState } from 'react'
-import { leavesOf, type LiveEvent } from '../broker/live-event.ts'
+import { useMemo, useState } from 'react'
+import type { ReactElement } from 'react'
+import { leavesOf } from '../broker/live-event.ts'
+import type { LiveEvent } from '../broker/live-event.ts'
 import { Blank } from '../shell/blank.tsx'
 import { Panel } from '../shell/panel.tsx'
-import { Plot, type Series } from './plot.tsx'
+import { Plot } from './plot.tsx'
+import type { Series } from './plot.tsx'
 
 /** Out of the uplinks among the events, oldest first. */
 export function DevicePlots({ events }: { readonly events: readonly LiveEvent[] }): ReactElement {

@@ -13,9 +13,11 @@ import {
   TextInput,
 } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
-import { type ReactElement, useCallback, useEffect, useState } from 'react'
+import { useCallback, useEffect, useState } from 'react'
+import type { ReactElement } from 'react'
 import { Link, useSearchParams } from 'wouter'
-import { type Device, useApplications, useDevices } from '../api/directory.ts'
+import { useApplications, useDevices } from '../api/directory.ts'
+import type { Device } from '../api/directory.ts'
 import { Blank } from '../shell/blank.tsx'
 import { useDialog } from '../shell/dialog.tsx'
 import { Failure } from '../shell/failure.tsx'

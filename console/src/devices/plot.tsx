@@ -1,8 +1,10 @@
 import { useComputedColorScheme } from '@mantine/core'
 import { useElementSize } from '@mantine/hooks'
-import { type ReactElement, useEffect, useRef } from 'react'
+import { useEffect, useRef } from 'react'
+import type { ReactElement } from 'react'
 import { clockTime } from '../shell/moments.ts'
-import uPlot, { type AlignedData, type Options } from 'uplot'
+import uPlot from 'uplot'
+import type { AlignedData, Options } from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import './plot.css'
 

@@ -1,9 +1,11 @@
 /** One event: its values, its bytes, and the message as it came. */
 import { Anchor, Group, SegmentedControl, SimpleGrid, Stack, Table, Text } from '@mantine/core'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { Link } from 'wouter'
 import { hexOf } from '../broker/bytes.ts'
-import { leavesOf, type LiveEvent } from '../broker/live-event.ts'
+import { leavesOf } from '../broker/live-event.ts'
+import type { LiveEvent } from '../broker/live-event.ts'
 import { CodeBlock } from '../shell/code-block.tsx'
 import { moment } from '../shell/moments.ts'
 import { KindBadge } from './kind-badge.tsx'

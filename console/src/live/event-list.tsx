@@ -1,13 +1,6 @@
 /** A list of events that draws only the rows in view, so that thousands cost as much as a screenful. */
-import {
-  type KeyboardEvent,
-  type ReactElement,
-  type RefObject,
-  useEffect,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from 'react'
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import type { KeyboardEvent, ReactElement, RefObject } from 'react'
 import type { LiveEvent } from '../broker/live-event.ts'
 import { clockTime } from '../shell/moments.ts'
 import { KindBadge } from './kind-badge.tsx'

@@ -1,7 +1,8 @@
 /** Events beside what is in the chosen one: decoded, and as it came. */
 import { CloseButton, Drawer, Group } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import type { LiveEvent } from '../broker/live-event.ts'
 import { Blank } from '../shell/blank.tsx'
 import { Panel } from '../shell/panel.tsx'

@@ -1,4 +1,5 @@
-import { Badge, type MantineColor } from '@mantine/core'
+import { Badge } from '@mantine/core'
+import type { MantineColor } from '@mantine/core'
 import type { ReactElement } from 'react'
 import type { LiveEvent } from '../broker/live-event.ts'
 

@@ -1,9 +1,12 @@
 import { Text, TextInput } from '@mantine/core'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { request } from '../api/request.ts'
-import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
+import { Dialog, DialogForm } from '../shell/dialog.tsx'
+import type { DialogView } from '../shell/dialog.tsx'
 import { RoleSelect } from './role-select.tsx'
-import { type Role, type Roles, roleOf, rolesOf } from './roles.ts'
+import { roleOf, rolesOf } from './roles.ts'
+import type { Role, Roles } from './roles.ts'
 
 /** A member as the list has it. */
 export interface Member extends Roles {

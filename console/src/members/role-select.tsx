@@ -1,6 +1,7 @@
 import { Select } from '@mantine/core'
 import type { ReactElement } from 'react'
-import { MEANING_OF, type Role, ROLES } from './roles.ts'
+import { MEANING_OF, ROLES } from './roles.ts'
+import type { Role } from './roles.ts'
 
 interface RoleSelectProps {
   readonly value: Role

@@ -1,9 +1,11 @@
 import { Alert, Anchor, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { useDeployment } from '../api/broker-access.ts'
 import { request } from '../api/request.ts'
 import { CopyField } from '../shell/copy-field.tsx'
-import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
+import { Dialog, DialogForm } from '../shell/dialog.tsx'
+import type { DialogView } from '../shell/dialog.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 

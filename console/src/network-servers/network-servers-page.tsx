@@ -1,7 +1,9 @@
 /** The credentials with which network servers connect. */
 import { Badge, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core'
-import { type ReactElement, useState } from 'react'
-import { RemoveDialog, type Removal } from '../administration/remove-dialog.tsx'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
+import { RemoveDialog } from '../administration/remove-dialog.tsx'
+import type { Removal } from '../administration/remove-dialog.tsx'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import { RowAction } from '../administration/row-action.tsx'
 import type { Refusal } from '../api/broker-views.ts'

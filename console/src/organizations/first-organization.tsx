@@ -5,7 +5,8 @@ import { signOut } from '../session/sign-in.ts'
 import { Blank } from '../shell/blank.tsx'
 import { useDialog } from '../shell/dialog.tsx'
 import { Icon } from '../shell/icons.tsx'
-import { type ListedOrganization, OrganizationDialog } from './organization-dialog.tsx'
+import { OrganizationDialog } from './organization-dialog.tsx'
+import type { ListedOrganization } from './organization-dialog.tsx'
 
 /** Where everything begins; the console opens as soon as the organization is there. */
 export function FirstOrganization(): ReactElement {

@@ -1,7 +1,9 @@
 import { Checkbox, TextInput } from '@mantine/core'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { request } from '../api/request.ts'
-import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
+import { Dialog, DialogForm } from '../shell/dialog.tsx'
+import type { DialogView } from '../shell/dialog.tsx'
 
 /** An organization as the list has it. */
 export interface ListedOrganization {

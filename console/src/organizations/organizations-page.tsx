@@ -2,7 +2,8 @@
 import { Badge, Button, Group, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { useProfile } from '../api/account.ts'
-import { RemoveDialog, type Removal } from '../administration/remove-dialog.tsx'
+import { RemoveDialog } from '../administration/remove-dialog.tsx'
+import type { Removal } from '../administration/remove-dialog.tsx'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import { RowAction } from '../administration/row-action.tsx'
 import { Blank } from '../shell/blank.tsx'
@@ -12,7 +13,8 @@ import { useOrganization } from '../shell/organization.tsx'
 import { Page } from '../shell/page.tsx'
 import { attemptToLeave } from '../shell/unsaved-changes.tsx'
 import { When } from '../shell/when.tsx'
-import { type ListedOrganization, ORGANIZATION_CHANGES, OrganizationDialog } from './organization-dialog.tsx'
+import { ORGANIZATION_CHANGES, OrganizationDialog } from './organization-dialog.tsx'
+import type { ListedOrganization } from './organization-dialog.tsx'
 
 /** The page. */
 export function OrganizationsPage(): ReactElement {

@@ -1,6 +1,7 @@
 /** What the broker refused lately, why, and what to do about it. */
 import { Badge, Group, SegmentedControl, Stack, Text, Tooltip } from '@mantine/core'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import type { Refusal } from '../api/broker-views.ts'
 import { Holder } from '../connections/holder.tsx'

@@ -1,5 +1,6 @@
 /** Signing in again over a page that waits as it was: nothing behind can be seen, reached by the keyboard, or heard. */
-import { type ReactElement, useEffect, useRef } from 'react'
+import { useEffect, useRef } from 'react'
+import type { ReactElement } from 'react'
 import classes from './sign-in-over.module.css'
 import { SignInPage } from './sign-in-page.tsx'
 

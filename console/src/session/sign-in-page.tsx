@@ -1,6 +1,7 @@
 /** The way in: user name and password, and the code of the second factor where it is on. */
 import { Alert, Anchor, Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
-import { type FormEvent, type ReactElement, useEffect, useState } from 'react'
+import { useEffect, useState } from 'react'
+import type { FormEvent, ReactElement } from 'react'
 import { ApiFailure } from '../api/request.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Logo } from '../shell/icons.tsx'

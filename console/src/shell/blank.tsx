@@ -1,6 +1,7 @@
 import { EmptyState } from '@mantine/core'
 import type { ReactElement, ReactNode } from 'react'
-import { Icon, type IconName } from './icons.tsx'
+import { Icon } from './icons.tsx'
+import type { IconName } from './icons.tsx'
 
 interface BlankProps {
   readonly icon: IconName

@@ -1,7 +1,9 @@
 /** Forms and questions over the page: they close when the service has taken what they say, and tell in words why it has not. */
-import { Button, type ButtonProps, Group, Modal, Stack } from '@mantine/core'
+import { Button, Group, Modal, Stack } from '@mantine/core'
+import type { ButtonProps } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, type ReactElement, type ReactNode, useCallback, useMemo, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
+import type { FormEvent, ReactElement, ReactNode } from 'react'
 import { Failure } from './failure.tsx'
 
 /** A dialog about one thing of a list; `subject` stays while it closes, so that nothing flickers. */

@@ -1,8 +1,10 @@
 /** The organization that every page is about: chosen once, remembered by its id in this browser. */
 import { Alert, Button, Center, Loader, VisuallyHidden } from '@mantine/core'
-import { createContext, type ReactElement, type ReactNode, use, useCallback, useMemo, useState, Suspense } from 'react'
+import { createContext, use, useCallback, useMemo, useState, Suspense } from 'react'
+import type { ReactElement, ReactNode } from 'react'
 import { useProfile } from '../api/account.ts'
-import { type Organization, useOrganizations } from '../api/directory.ts'
+import { useOrganizations } from '../api/directory.ts'
+import type { Organization } from '../api/directory.ts'
 import { ApiFailure, request } from '../api/request.ts'
 import { sentenceOf } from '../api/sentence.ts'
 import { useQuery } from '@tanstack/react-query'

@@ -1,8 +1,10 @@
 import { Button, Group } from '@mantine/core'
-import { Component, type ReactElement, type ReactNode, useEffect, useState } from 'react'
+import { Component, useEffect, useState } from 'react'
+import type { ReactElement, ReactNode } from 'react'
 import { Blank } from './blank.tsx'
 import { Page } from './page.tsx'
-import { askWhyMissing, type MissingBecause, PageCodeMissing } from './page-code.tsx'
+import { askWhyMissing, PageCodeMissing } from './page-code.tsx'
+import type { MissingBecause } from './page-code.tsx'
 
 interface PageBoundaryProps {
   /** Of the page; at another one the failure of this one is over. */

@@ -1,5 +1,6 @@
 /** The code of a page, fetched when the page is opened, and again after a fetch that failed. */
-import { type ComponentType, type ReactElement, use } from 'react'
+import { use } from 'react'
+import type { ComponentType, ReactElement } from 'react'
 
 /** A page's code did not come. */
 export class PageCodeMissing extends Error {

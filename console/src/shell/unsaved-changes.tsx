@@ -1,6 +1,7 @@
 /** What is being written and not saved is not lost by a click: whatever leaves the page asks first. */
 import { Button, Group, Stack, Text } from '@mantine/core'
-import { type ReactElement, useEffect, useId, useSyncExternalStore } from 'react'
+import { useEffect, useId, useSyncExternalStore } from 'react'
+import type { ReactElement } from 'react'
 import { Dialog } from './dialog.tsx'
 
 /** Forms with something unsaved. Bounded by what is on one page. */

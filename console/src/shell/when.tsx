@@ -1,6 +1,7 @@
 import { Text, Tooltip } from '@mantine/core'
 import { useInterval } from '@mantine/hooks'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { moment, relativeTime } from './moments.ts'
 
 interface WhenProps {

@@ -1,7 +1,9 @@
 /** How the service is, at a glance: what is not well, how busy it is, and what it keeps. */
 import { Alert, Badge, Group, List, Progress, SimpleGrid, Skeleton, Text } from '@mantine/core'
-import { type ReactElement, type ReactNode, useMemo } from 'react'
-import { type LoadSample, type ServiceNumbers, type ServiceStatus, useServiceStatus } from '../api/broker-views.ts'
+import { useMemo } from 'react'
+import type { ReactElement, ReactNode } from 'react'
+import { useServiceStatus } from '../api/broker-views.ts'
+import type { LoadSample, ServiceNumbers, ServiceStatus } from '../api/broker-views.ts'
 import { counted, rate, size } from '../connections/amounts.ts'
 import { Plot } from '../devices/plot.tsx'
 import { Blank } from '../shell/blank.tsx'

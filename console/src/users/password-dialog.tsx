@@ -1,9 +1,12 @@
 import { PasswordInput, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { request } from '../api/request.ts'
-import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
-import { SHORTEST_PASSWORD, type User, USERS_PATH } from './user-dialog.tsx'
+import { Dialog, DialogForm } from '../shell/dialog.tsx'
+import type { DialogView } from '../shell/dialog.tsx'
+import { SHORTEST_PASSWORD, USERS_PATH } from './user-dialog.tsx'
+import type { User } from './user-dialog.tsx'
 
 /** Sets somebody else's password; the own one is changed under Account. */
 export function PasswordDialog({ state }: { readonly state: DialogView<User> }): ReactElement {

@@ -1,8 +1,11 @@
 import { Checkbox, PasswordInput, Select, Textarea, TextInput } from '@mantine/core'
-import { type ReactElement, useState } from 'react'
+import { useState } from 'react'
+import type { ReactElement } from 'react'
 import { request } from '../api/request.ts'
-import { type Role, ROLES, rolesOf } from '../members/roles.ts'
-import { Dialog, DialogForm, type DialogView } from '../shell/dialog.tsx'
+import { ROLES, rolesOf } from '../members/roles.ts'
+import type { Role } from '../members/roles.ts'
+import { Dialog, DialogForm } from '../shell/dialog.tsx'
+import type { DialogView } from '../shell/dialog.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 
 /** A user as the list has it. */

@@ -2,7 +2,8 @@
 import { Badge, Button, Group, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { useProfile } from '../api/account.ts'
-import { RemoveDialog, type Removal } from '../administration/remove-dialog.tsx'
+import { RemoveDialog } from '../administration/remove-dialog.tsx'
+import type { Removal } from '../administration/remove-dialog.tsx'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import { RowAction } from '../administration/row-action.tsx'
 import { Blank } from '../shell/blank.tsx'
@@ -11,7 +12,8 @@ import { Icon } from '../shell/icons.tsx'
 import { Page } from '../shell/page.tsx'
 import { When } from '../shell/when.tsx'
 import { PasswordDialog } from './password-dialog.tsx'
-import { type User, UserDialog, USERS_PATH } from './user-dialog.tsx'
+import { UserDialog, USERS_PATH } from './user-dialog.tsx'
+import type { User } from './user-dialog.tsx'
 
 /** The page. */
 export function UsersPage(): ReactElement {

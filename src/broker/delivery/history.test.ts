@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHarness } from '../../../test/support/broker-harness.ts'
 import { MemoryEngine } from '../../engine/memory/memory.ts'
-import { History, type HistoryQuery } from './history.ts'
+import { History } from './history.ts'
+import type { HistoryQuery } from './history.ts'
 
 /** Two partitions alone, so that many branches of topics share one. */
 async function createDeployment(keepsQoS0 = false) {

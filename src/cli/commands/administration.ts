@@ -94,11 +94,6 @@ export function column(title: string, member: string): Column<JsonObject> {
   return { title, cell: (row) => row[member] }
 }
 
-/** Members whose value is not undefined: an option that was not given stays out of a body. */
-export function given(members: Readonly<Record<string, unknown>>): JsonObject {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
-}
-
 /** `user create`, without the program's name. */
 function commandPath(command: Command): string {
   const { parent } = command

@@ -1,14 +1,6 @@
 import type { Command } from 'commander'
-import {
-  column,
-  given,
-  listQuery,
-  showCreated,
-  showFields,
-  showList,
-  withClient,
-  withListOptions,
-} from './administration.ts'
+import { column, listQuery, showCreated, showFields, showList, withClient, withListOptions } from './administration.ts'
+import { given } from '../../given.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from '../api/api-client.ts'
 import type { ApiClient, JsonObject } from '../api/api-client.ts'

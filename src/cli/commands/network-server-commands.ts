@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { column, given, showJson, showList, withClient } from './administration.ts'
+import { column, showJson, showList, withClient } from './administration.ts'
+import { given } from '../../given.ts'
 import { listPage } from '../api/api-client.ts'
 import type { ApiClient, JsonObject } from '../api/api-client.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'

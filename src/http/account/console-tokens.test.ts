@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { openTestDeployment, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { TestDeployment } from '../broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 

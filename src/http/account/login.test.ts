@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import { Secret, TOTP } from 'otpauth'
-import { openTestDeployment, PASSWORD, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { openTestDeployment, PASSWORD } from '../broker-access/deployment.testing.ts'
+import type { TestDeployment } from '../broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 

@@ -2,7 +2,8 @@
  * The vocabulary of the schemas: ids, DevEUIs, timestamps and paging as this API family writes them (the JSON mapping of
  * Protocol Buffers: 64-bit integers are strings on output, strings or numbers on input).
  */
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import { DEV_EUI_PATTERN, parseDevEui } from '../../identity/devices/eui.ts'
 import type { Listed, Page } from '../../identity/store/result.ts'
 import { LINE_PATTERN, NAME_PATTERN, PARAGRAPH_PATTERN, TRIMMED_LINE_PATTERN } from '../../identity/store/text-rules.ts'

@@ -1,13 +1,15 @@
 /** The OpenAPI 3.1 document, generated from the routes' schemas, and the page that shows it to people. */
 import swagger from '@fastify/swagger'
 import { Type } from 'typebox'
-import { DOCUMENTATION_POLICY, type Documentation } from '../pages/documentation.ts'
+import { DOCUMENTATION_POLICY } from '../pages/documentation.ts'
+import type { Documentation } from '../pages/documentation.ts'
 import { ErrorBodySchema } from './errors.ts'
 import { responses } from './fields.ts'
 import type { HttpApp } from './http-app.ts'
 import { withComponents } from './openapi-components.ts'
 import { referenceOf } from '../pages/reference-page.ts'
-import { ASKED_EACH_TIME, sendStaticFile, staticFile, type StaticFile } from '../pages/static-files.ts'
+import { ASKED_EACH_TIME, sendStaticFile, staticFile } from '../pages/static-files.ts'
+import type { StaticFile } from '../pages/static-files.ts'
 
 /**
  * Names of the security schemes that routes refer to. The header of the API family is told in words alone: some generators send what they

@@ -8,7 +8,8 @@ import type { Organization } from '../../identity/tenants/organizations.ts'
 import type { Registry } from '../../identity/registry.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { objectNotFound } from './errors.ts'
-import { type Action, demand, type Role, roleOf } from './permissions.ts'
+import { demand, roleOf } from './permissions.ts'
+import type { Action, Role } from './permissions.ts'
 
 /** The parts of the registry in which ownership is looked up. */
 export type OwnershipRegistry = Pick<Registry, 'organizations' | 'members' | 'applications' | 'devices'>

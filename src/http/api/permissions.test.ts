@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RequestRefused } from './errors.ts'
-import { type Action, demand, mayDo, ROLES, roleOf } from './permissions.ts'
+import { demand, mayDo, ROLES, roleOf } from './permissions.ts'
+import type { Action } from './permissions.ts'
 
 /** For each action: none, member, device admin, organization admin, global admin. */
 const MATRIX: Readonly<Record<Action, readonly [0 | 1, 0 | 1, 0 | 1, 0 | 1, 0 | 1]>> = {

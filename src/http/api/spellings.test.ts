@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Type } from 'typebox'
-import { newApplication, openTestDeployment, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { newApplication, openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { TestDeployment } from '../broker-access/deployment.testing.ts'
 import { conflictSentence, withDocumentedSpellings } from './spellings.ts'
 
 const Body = Type.Object({

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { compileValidator, RULE } from './validate.ts'
 
 function check(schema: TSchema, httpPart: string, value: unknown): unknown {

@@ -8,7 +8,8 @@ import {
   EVENT_KINDS,
   eventTopic,
 } from '../../lorawan/topics.ts'
-import { type Caller, viewerOf } from '../api/authenticate.ts'
+import { viewerOf } from '../api/authenticate.ts'
+import type { Caller } from '../api/authenticate.ts'
 import { accepted, invalidArgument, objectNotFound } from '../api/errors.ts'
 import {
   applicationId as applicationIdField,
@@ -22,7 +23,8 @@ import {
 } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_OR_BROKER_SECURITY, SESSION_SECURITY } from '../api/openapi.ts'
-import { demandIn, type OwnershipRegistry } from '../api/ownership.ts'
+import { demandIn } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 

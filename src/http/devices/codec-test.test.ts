@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { openTestDeployment, type Person, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { Person, TestDeployment } from '../broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 

@@ -1,5 +1,6 @@
 /** Tries an application's codec on sample bytes or a sample object. Nothing is sent, and nothing is stored. */
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
 import type { Application } from '../../identity/tenants/applications.ts'
 import type { Clock } from '../../identity/store/clock.ts'
 import { BASE64_PATTERN, decodeBase64 } from '../../lorawan/base64.ts'
@@ -9,7 +10,8 @@ import { invalidArgument } from '../api/errors.ts'
 import { applicationId, choice, PayloadCodecSchema, responses, ruledText, text } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_SECURITY } from '../api/openapi.ts'
-import { applicationFor, type OwnershipRegistry } from '../api/ownership.ts'
+import { applicationFor } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 

@@ -1,5 +1,6 @@
 /** What a device looks like in bodies and answers; shared by the routes of devices and their import. */
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
 import { entriesMaximum, entryKeyMaximum, entryValueMaximum } from '../../identity/devices/device-rows.ts'
 import type { Device, DeviceFields } from '../../identity/devices/devices.ts'
 import {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { LightMyRequestResponse } from 'fastify'
 import { VALID, WRONG_COMMANDS } from '../../lorawan/commands/invalid-commands.testing.ts'
-import { must, newDevice, openTestDeployment, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { must, newDevice, openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { TestDeployment } from '../broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 let serial = 0

@@ -1,15 +1,8 @@
 /** The administration of devices. Their import is a file of its own. */
 import { Type } from 'typebox'
 import { viewerOf } from '../api/authenticate.ts'
-import {
-  deviceChanges,
-  DeviceDetail,
-  deviceDetail,
-  DeviceItem,
-  deviceItem,
-  type GivenDevice,
-  WritableDevice,
-} from './device-fields.ts'
+import { deviceChanges, DeviceDetail, deviceDetail, DeviceItem, deviceItem, WritableDevice } from './device-fields.ts'
+import type { GivenDevice } from './device-fields.ts'
 import { accepted, objectNotFound } from '../api/errors.ts'
 import {
   A_NAME_OR_NOTHING,
@@ -31,7 +24,8 @@ import {
 } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_SECURITY } from '../api/openapi.ts'
-import { applicationFor, demandIn, deviceFor, type OwnershipRegistry } from '../api/ownership.ts'
+import { applicationFor, demandIn, deviceFor } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 const Parameters = Type.Object({ devEui: DevEuiInput })

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
+import { get } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import {
-  must,
-  newDevice,
-  openTestDeployment,
-  type Person,
-  type TestDeployment,
-} from '../broker-access/deployment.testing.ts'
+import { must, newDevice, openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { Person, TestDeployment } from '../broker-access/deployment.testing.ts'
 import { TestEvents } from './stored-events.testing.ts'
 
 let deployment: TestDeployment

@@ -2,21 +2,20 @@
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
 import type { Clock } from '../../identity/store/clock.ts'
-import {
-  type EventHistory,
-  type EventPage,
-  type EventQuery,
-  STORED_EVENT_KINDS,
-} from '../../lorawan/uplinks/event-history.ts'
-import { type AuthenticationRegistry, type Caller, callerOf } from '../api/authenticate.ts'
+import { STORED_EVENT_KINDS } from '../../lorawan/uplinks/event-history.ts'
+import type { EventHistory, EventPage, EventQuery } from '../../lorawan/uplinks/event-history.ts'
+import { callerOf } from '../api/authenticate.ts'
+import type { AuthenticationRegistry, Caller } from '../api/authenticate.ts'
 import { ErrorBodySchema, invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
 import { textOfEvents } from './event-text.ts'
 import { applicationId, choice, DevEui, DevEuiInput, devEuiOf, Timestamp } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_OR_BROKER_SECURITY } from '../api/openapi.ts'
-import { demandIn, type OwnershipRegistry } from '../api/ownership.ts'
+import { demandIn } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { afterEach, beforeEach, test } from 'node:test'
-import { openTestDeployment, type Person, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { Person, TestDeployment } from '../broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 

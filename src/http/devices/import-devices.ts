@@ -1,23 +1,21 @@
 /** `POST /api/devices/import`: many devices at once, row by row, with a report of what was refused. */
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { viewerOf } from '../api/authenticate.ts'
 import { invalidArgument, RequestRefused } from '../api/errors.ts'
 import { digits, givenId, optionalApplicationId, responses } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
-import { createPreview, createWriter, type ImportWriter } from './import-outcomes.ts'
-import {
-  type CheckedRow,
-  createRowCheck,
-  cutCell,
-  refusedRow,
-  type RefusedRow,
-  type RowCheck,
-} from './import-row-check.ts'
-import { csvRows, type ImportRow, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
+import { createPreview, createWriter } from './import-outcomes.ts'
+import type { ImportWriter } from './import-outcomes.ts'
+import { createRowCheck, cutCell, refusedRow } from './import-row-check.ts'
+import type { CheckedRow, RefusedRow, RowCheck } from './import-row-check.ts'
+import { csvRows, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
+import type { ImportRow } from './import-rows.ts'
 import { SESSION_SECURITY } from '../api/openapi.ts'
-import { applicationFor, type OwnershipRegistry } from '../api/ownership.ts'
+import { applicationFor } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
 import { compileValidator, RULE } from '../api/validate.ts'
 

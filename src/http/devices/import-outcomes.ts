@@ -1,7 +1,8 @@
 /** What becomes of the good rows of an import: written, or only looked up, with words for a DevEUI that is taken. */
 import type { Device, NewDevice } from '../../identity/devices/devices.ts'
 import type { Viewer } from '../../identity/store/result.ts'
-import { type OwnershipRegistry, roleIn } from '../api/ownership.ts'
+import { roleIn } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 
 /** What became of one device, or would. */
 export interface ImportOutcome {

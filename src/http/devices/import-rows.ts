@@ -2,9 +2,12 @@
  * The bytes of an upload become rows, one at a time: CSV with a header line, or JSON lines. Nothing is held beyond the
  * row at hand; bytes, the length of a row and UTF-8 are checked on the way.
  */
-import { pipeline, Readable, type TransformOptions } from 'node:stream'
-import { CsvError, type Options, parse } from 'csv-parse'
-import { type CsvHeader, devEuiIn, isSeparatorLine, membersOf, readHeader, separatorOf } from './csv-columns.ts'
+import { pipeline, Readable } from 'node:stream'
+import type { TransformOptions } from 'node:stream'
+import { CsvError, parse } from 'csv-parse'
+import type { Options } from 'csv-parse'
+import { devEuiIn, isSeparatorLine, membersOf, readHeader, separatorOf } from './csv-columns.ts'
+import type { CsvHeader } from './csv-columns.ts'
 import { invalidArgument, RequestRefused } from '../api/errors.ts'
 
 /**

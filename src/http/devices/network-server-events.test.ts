@@ -20,7 +20,8 @@ import { TheThingsStackDeviceIds } from '../../lorawan/network-servers/http/the-
 import { systemTimers } from '../../lorawan/network-servers/adapter/timers.ts'
 import { parseTopic } from '../../lorawan/topics.ts'
 import { WebhookReceiver } from '../../lorawan/network-servers/http/webhook-receiver.ts'
-import { must, newDevice, openTestDeployment, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { must, newDevice, openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { TestDeployment } from '../broker-access/deployment.testing.ts'
 import { silentLogger } from '../../logger.ts'
 
 const ONE = 'a1b2c3d4e5f60001'

@@ -1,6 +1,7 @@
 /** Where network servers post events: ChirpStack's HTTP integration and the webhooks of The Things Stack. */
 import type { FastifySchemaCompiler } from 'fastify'
-import { type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { WebhookOutcome, WebhookReceiver } from '../../lorawan/network-servers/http/webhook-receiver.ts'
 import { networkServerOf } from '../api/authenticate.ts'
 import { invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import type { TestBrokerViews } from './broker-views.testing.ts'
-import { must, openTestDeployment, type Person, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { must, openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { Person, TestDeployment } from '../broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 let views: TestBrokerViews

@@ -3,15 +3,8 @@ import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { viewerOf } from '../api/authenticate.ts'
-import {
-  type BrokerViews,
-  type HolderNames,
-  type LiveConnection,
-  nameMatcher,
-  namesOf,
-  type NamesRegistry,
-  type UnmatchedFilter,
-} from './broker-views.ts'
+import { nameMatcher, namesOf } from './broker-views.ts'
+import type { BrokerViews, HolderNames, LiveConnection, NamesRegistry, UnmatchedFilter } from './broker-views.ts'
 import { objectNotFound } from '../api/errors.ts'
 import {
   choice,
@@ -32,7 +25,8 @@ import {
 } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin, demandIn, type OwnershipRegistry, roleIn } from '../api/ownership.ts'
+import { demandGlobalAdmin, demandIn, roleIn } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { mayDo } from '../api/permissions.ts'
 import { NAME } from '../api/schema-keywords.ts'
 

@@ -23,9 +23,11 @@ import {
 } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { METRICS_SECURITY, SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin, demandIn, type OwnershipRegistry } from '../api/ownership.ts'
+import { demandGlobalAdmin, demandIn } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
-import { addSigningKeyRoutes, type SigningKeyRegistry } from './signing-keys.ts'
+import { addSigningKeyRoutes } from './signing-keys.ts'
+import type { SigningKeyRegistry } from './signing-keys.ts'
 
 /** The parts of the registry that operation needs. */
 export type OperationRegistry = OwnershipRegistry & SigningKeyRegistry & Pick<Registry, 'audit' | 'users'>

@@ -1,15 +1,9 @@
 /** What the broker refused lately, for those whom it concerns. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
 import { viewerOf } from '../api/authenticate.ts'
-import {
-  type BrokerViews,
-  type HolderNames,
-  type KeptRefusal,
-  nameMatcher,
-  namesOf,
-  type NamesRegistry,
-  textMatcher,
-} from './broker-views.ts'
+import { nameMatcher, namesOf, textMatcher } from './broker-views.ts'
+import type { BrokerViews, HolderNames, KeptRefusal, NamesRegistry } from './broker-views.ts'
 import {
   choice,
   givenId,
@@ -25,7 +19,8 @@ import {
 } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_SECURITY } from '../api/openapi.ts'
-import { type OwnershipRegistry, roleIn } from '../api/ownership.ts'
+import { roleIn } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { demand, mayDo } from '../api/permissions.ts'
 import { NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose'
-import { openTestDeployment, PASSWORD, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import type { JSONWebKeySet } from 'jose'
+import { openTestDeployment, PASSWORD } from '../broker-access/deployment.testing.ts'
+import type { TestDeployment } from '../broker-access/deployment.testing.ts'
 
 let deployment: TestDeployment
 

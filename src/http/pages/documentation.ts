@@ -1,13 +1,7 @@
 /** The documentation at /docs: pages that the build made of docs/, for everybody, without a login. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import {
-  ASKED_EACH_TIME,
-  KEPT_FOR_EVER,
-  readStaticFiles,
-  sendStaticFile,
-  staticFile,
-  type StaticFile,
-} from './static-files.ts'
+import { ASKED_EACH_TIME, KEPT_FOR_EVER, readStaticFiles, sendStaticFile, staticFile } from './static-files.ts'
+import type { StaticFile } from './static-files.ts'
 
 /** Where the pages are. */
 const DOCUMENTATION_PATH = '/docs'

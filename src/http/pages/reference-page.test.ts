@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import Schema from 'typebox/schema'
-import { openTestDeployment, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { TestDeployment } from '../broker-access/deployment.testing.ts'
 import { referenceOf } from './reference-page.ts'
-import { asSchema, SchemaReader, type Schema as JsonSchema } from './reference-schemas.ts'
+import { asSchema, SchemaReader } from './reference-schemas.ts'
+import type { Schema as JsonSchema } from './reference-schemas.ts'
 
 let deployment: TestDeployment
 let document: JsonSchema

@@ -1,5 +1,6 @@
 /** The API reference for people: the OpenAPI document as one page of HTML, and as sections that the search finds. */
-import { asSchema, type MemberRow, type Schema, SchemaReader, textOf } from './reference-schemas.ts'
+import { asSchema, SchemaReader, textOf } from './reference-schemas.ts'
+import type { MemberRow, Schema } from './reference-schemas.ts'
 
 /** The page, and what the search of the documentation knows of it. */
 export interface Reference {

@@ -1,5 +1,6 @@
 /** The listening socket's side of the HTTP server: TLS, and every bound on what a peer may hold before a route is found. */
-import { createServer as createPlainServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createPlainServer } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'

@@ -1,6 +1,7 @@
 /** One log line and one measurement per request. */
 import type { HttpApp } from '../api/http-app.ts'
-import { Histogram, type Registry as MetricsRegistry } from 'prom-client'
+import { Histogram } from 'prom-client'
+import type { Registry as MetricsRegistry } from 'prom-client'
 
 /**
  * Logs `request.completed`, or `request.aborted` when the client went away, with the route's pattern (a raw URL may carry

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import { openTestDeployment, type Person, type TestDeployment } from '../broker-access/deployment.testing.ts'
+import { openTestDeployment } from '../broker-access/deployment.testing.ts'
+import type { Person, TestDeployment } from '../broker-access/deployment.testing.ts'
 
 const UUID = '7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11'
 

@@ -28,9 +28,11 @@ import {
 } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_SECURITY } from '../api/openapi.ts'
-import { applicationFor, demandGlobalAdmin, demandIn, type OwnershipRegistry } from '../api/ownership.ts'
+import { applicationFor, demandGlobalAdmin, demandIn } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
-import { demandParsed, type ScriptChecks } from '../devices/script-check.ts'
+import { demandParsed } from '../devices/script-check.ts'
+import type { ScriptChecks } from '../devices/script-check.ts'
 
 /** The parts of the registry that applications need. */
 export type ApplicationRegistry = OwnershipRegistry & Pick<Registry, 'applications'>

@@ -21,7 +21,8 @@ import {
 } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandIn, type OwnershipRegistry } from '../api/ownership.ts'
+import { demandIn } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 /** The parts of the registry that members need. */

@@ -1,5 +1,6 @@
 /** ChirpStacks of version 4 that are reached by gRPC: tried, set up and removed by global admins, while the service runs. */
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
 import type { Actor, Result } from '../../identity/store/result.ts'
 import { viewerOf } from '../api/authenticate.ts'
 import { accepted, RequestRefused } from '../api/errors.ts'

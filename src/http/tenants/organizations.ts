@@ -1,6 +1,7 @@
 /** Endpoint 2 of the specification, and the administration of organizations. */
 import { Type } from 'typebox'
-import { nameMaximum, type Organization, ORGANIZATION_NAME_PATTERN } from '../../identity/tenants/organizations.ts'
+import { nameMaximum, ORGANIZATION_NAME_PATTERN } from '../../identity/tenants/organizations.ts'
+import type { Organization } from '../../identity/tenants/organizations.ts'
 import type { Registry } from '../../identity/registry.ts'
 import { viewerOf } from '../api/authenticate.ts'
 import { accepted, permissionDenied } from '../api/errors.ts'
@@ -22,7 +23,8 @@ import {
 } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin, demandIn, organizationFor, type OwnershipRegistry } from '../api/ownership.ts'
+import { demandGlobalAdmin, demandIn, organizationFor } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 /** The parts of the registry that organizations need. */

@@ -1,7 +1,8 @@
 /** The administration of users, for global admins; everybody may read the own entry and change the own password. */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import { emailMaximum, type User } from '../../identity/people/users.ts'
+import { emailMaximum } from '../../identity/people/users.ts'
+import type { User } from '../../identity/people/users.ts'
 import { changeOwnPassword } from '../account/account.ts'
 import { viewerOf } from '../api/authenticate.ts'
 import { accepted, objectNotFound } from '../api/errors.ts'

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { DeviceRow } from './device-rows.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'

@@ -1,7 +1,8 @@
 import type { Selectable } from 'kysely'
 import { applicationIdOf } from '../store/application-ids.ts'
 import type { Device, DeviceFields } from './devices.ts'
-import { type Refusal, refuse } from '../store/result.ts'
+import { refuse } from '../store/result.ts'
+import type { Refusal } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import { foldText, isLine, isName, isParagraph } from '../store/text-rules.ts'
 

@@ -1,24 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import { applicationIdOf, hasApplicationId } from '../store/application-ids.ts'
 import type { Changes } from '../store/changes.ts'
 import { createDeviceList } from './device-list.ts'
-import { adjustDeviceCounts, deleteDevices, type DeviceRemoval } from './device-removal.ts'
-import { checkDevice, deviceOf, type DeviceRow, orderKeyOf, type PlacedDeviceRow } from './device-rows.ts'
+import { adjustDeviceCounts, deleteDevices } from './device-removal.ts'
+import type { DeviceRemoval } from './device-removal.ts'
+import { checkDevice, deviceOf, orderKeyOf } from './device-rows.ts'
+import type { DeviceRow, PlacedDeviceRow } from './device-rows.ts'
 import { parseDevEui } from './eui.ts'
-import {
-  type Actor,
-  alreadyExists,
-  done,
-  granted,
-  type Listed,
-  notFound,
-  type Page,
-  type Refusal,
-  refuse,
-  type Result,
-  type Viewer,
-} from '../store/result.ts'
+import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
+import type { Actor, Listed, Page, Refusal, Result, Viewer } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
 

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { createLoginThrottle } from './login-throttle.ts'
 import type { PasswordHasher } from './password-hasher.ts'
-import { granted, refuse, type Result } from '../store/result.ts'
+import { granted, refuse } from '../store/result.ts'
+import type { Result } from '../store/result.ts'
 import type { Store } from '../store/store.ts'
 import { foldText, isLine } from '../store/text-rules.ts'
-import { type User, userOf } from './users.ts'
+import { userOf } from './users.ts'
+import type { User } from './users.ts'
 
 /** Logging in by password. */
 export interface Passwords {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TOTP } from 'otpauth'
 import type { Registry } from '../registry.ts'
-import { addUser, nobody, openTestRegistry, reasonOf, type TestClock, valueOf } from '../registry.testing.ts'
+import { addUser, nobody, openTestRegistry, reasonOf, valueOf } from '../registry.testing.ts'
+import type { TestClock } from '../registry.testing.ts'
 import type { SecondFactorConfiguration } from './second-factor.ts'
 
 interface Bench extends AsyncDisposable {

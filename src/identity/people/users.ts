@@ -1,19 +1,8 @@
 import type { Selectable } from 'kysely'
 import type { MemberRoles } from '../tenants/members.ts'
 import type { PasswordHasher } from './password-hasher.ts'
-import {
-  type Actor,
-  alreadyExists,
-  boundedPage,
-  done,
-  granted,
-  type Listed,
-  notFound,
-  type Page,
-  type Refusal,
-  refuse,
-  type Result,
-} from '../store/result.ts'
+import { alreadyExists, boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import type { Actor, Listed, Page, Refusal, Result } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
 import { contains, foldText, isLine, isParagraph, isTrimmedLine, parseId, parseSearch } from '../store/text-rules.ts'

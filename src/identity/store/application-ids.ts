@@ -2,7 +2,8 @@
  * The ids of applications. Most are given by the registry: the digits of the row. A network server that has ids of its own
  * (ChirpStack v4: UUIDs) keeps them: such an application is known by its UUID alone.
  */
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { sql } from 'kysely'
+import type { RawBuilder, SqlBool } from 'kysely'
 import { parseId } from './text-rules.ts'
 
 /** The columns that an id is made of. */

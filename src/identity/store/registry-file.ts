@@ -1,8 +1,10 @@
 /** The one connection to the file of a registry: opened so that it can be read on a full disk, and watched for damage. */
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { SqliteDatabase, SqliteStatement } from 'kysely'
 import { BoundedCache } from './bounded-cache.ts'
-import { isReadOnly, isWithoutRoom, RegistryDamagedError, type RegistryHealth } from './registry-health.ts'
+import { isReadOnly, isWithoutRoom, RegistryDamagedError } from './registry-health.ts'
+import type { RegistryHealth } from './registry-health.ts'
 
 /**
  * How many prepared statements are kept. Statements with lists of varying length make new texts without end; those

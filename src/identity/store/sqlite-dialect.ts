@@ -1,14 +1,8 @@
-import {
-  CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  SqliteAdapter,
-  SqliteDriver,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely'
+import { CompiledQuery, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import type { DatabaseConnection, Dialect } from 'kysely'
 import type { RegistryFile } from './registry-file.ts'
-import { RegistryDamagedError, type RegistryHealth } from './registry-health.ts'
+import { RegistryDamagedError } from './registry-health.ts'
+import type { RegistryHealth } from './registry-health.ts'
 
 /** Turns that are over are forgotten so many at a time. */
 const turnsKept = 1024

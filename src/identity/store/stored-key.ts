@@ -1,5 +1,6 @@
 /** A signing key as the registry stores it: what is damaged in it shows, for its id is made of its content. */
-import { createHash, createPrivateKey, createPublicKey, type webcrypto } from 'node:crypto'
+import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
+import type { webcrypto } from 'node:crypto'
 
 /** The row of a signing key. */
 export interface StoredKey {

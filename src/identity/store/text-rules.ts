@@ -1,4 +1,5 @@
-import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { sql } from 'kysely'
+import type { Expression, RawBuilder, SqlBool } from 'kysely'
 
 /** The most of a search text that is looked for: nothing that is searched is longer. */
 const searchMaximum = 300

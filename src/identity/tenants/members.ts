@@ -1,15 +1,6 @@
 import type { ExpressionBuilder, Selectable } from 'kysely'
-import {
-  type Actor,
-  alreadyExists,
-  boundedPage,
-  done,
-  type Listed,
-  notFound,
-  type Page,
-  type Result,
-  type Viewer,
-} from '../store/result.ts'
+import { alreadyExists, boundedPage, done, notFound } from '../store/result.ts'
+import type { Actor, Listed, Page, Result, Viewer } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
 import { contains, parseId, parseSearch } from '../store/text-rules.ts'

@@ -1,4 +1,5 @@
-import { type Actor, alreadyExists, done, notFound, refuse, type Result } from '../store/result.ts'
+import { alreadyExists, done, notFound, refuse } from '../store/result.ts'
+import type { Actor, Result } from '../store/result.ts'
 import type { Store } from '../store/store.ts'
 
 /** A network server that was set up here. */

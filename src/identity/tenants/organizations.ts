@@ -1,20 +1,8 @@
 import type { Selectable } from 'kysely'
 import { applicationIdOf } from '../store/application-ids.ts'
 import type { DeviceRemoval } from '../devices/device-removal.ts'
-import {
-  type Actor,
-  alreadyExists,
-  boundedPage,
-  done,
-  granted,
-  type Listed,
-  notFound,
-  type Page,
-  type Refusal,
-  refuse,
-  type Result,
-  type Viewer,
-} from '../store/result.ts'
+import { alreadyExists, boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import type { Actor, Listed, Page, Refusal, Result, Viewer } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
 import { contains, foldText, isLine, isName, parseId, parseSearch } from '../store/text-rules.ts'

@@ -1,15 +1,6 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
-import {
-  type Actor,
-  boundedPage,
-  done,
-  granted,
-  type Listed,
-  notFound,
-  type Page,
-  refuse,
-  type Result,
-} from '../store/result.ts'
+import { boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import type { Actor, Listed, Page, Result } from '../store/result.ts'
 import type { Store } from '../store/store.ts'
 import { contains, foldText, isName, parseId, parseSearch } from '../store/text-rules.ts'
 

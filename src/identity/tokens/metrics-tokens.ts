@@ -1,18 +1,8 @@
 /** What programs that collect metrics show instead of an admin's session. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Selectable } from 'kysely'
-import {
-  type Actor,
-  alreadyExists,
-  boundedPage,
-  done,
-  granted,
-  type Listed,
-  notFound,
-  type Page,
-  refuse,
-  type Result,
-} from '../store/result.ts'
+import { alreadyExists, boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import type { Actor, Listed, Page, Result } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { contains, foldText, isName, parseSearch } from '../store/text-rules.ts'

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
-import {
-  calculateJwkThumbprint,
-  type CryptoKey,
-  exportJWK,
-  generateKeyPair,
-  importJWK,
-  type JWK,
-  type JWTPayload,
-  SignJWT,
-} from 'jose'
-import { type Actor, done, granted, type Refusal, refuse, type Result } from '../store/result.ts'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
+import type { CryptoKey, JWK, JWTPayload } from 'jose'
+import { done, granted, refuse } from '../store/result.ts'
+import type { Actor, Refusal, Result } from '../store/result.ts'
 import type { Store } from '../store/store.ts'
 import { isWholeKey } from '../store/stored-key.ts'
 

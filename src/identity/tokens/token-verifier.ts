@@ -1,8 +1,10 @@
 import { KeyObject, verify as verifySignature } from 'node:crypto'
 import { BoundedCache } from '../store/bounded-cache.ts'
 import type { Clock } from '../store/clock.ts'
-import { granted, type Refusal, refuse, type Result } from '../store/result.ts'
-import { signatureAlgorithm, type SigningKeyRing } from './signing-keys.ts'
+import { granted, refuse } from '../store/result.ts'
+import type { Refusal, Result } from '../store/result.ts'
+import { signatureAlgorithm } from './signing-keys.ts'
+import type { SigningKeyRing } from './signing-keys.ts'
 
 /** The kinds of token. `typ` (RFC 8725 §3.11) and `aud` differ, so that none passes for another. */
 export const tokenKinds = {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { type CryptoKey, exportSPKI, generateKeyPair, importJWK, SignJWT } from 'jose'
+import { exportSPKI, generateKeyPair, importJWK, SignJWT } from 'jose'
+import type { CryptoKey } from 'jose'
 import type { Change } from '../store/changes.ts'
 import type { Registry } from '../registry.ts'
 import {
@@ -11,10 +12,10 @@ import {
   nobody,
   openTestRegistry,
   reasonOf,
-  type TestClock,
   testStartMs,
   valueOf,
 } from '../registry.testing.ts'
+import type { TestClock } from '../registry.testing.ts'
 import type { Result } from '../store/result.ts'
 import type { BrokerAccessClaims } from './tokens.ts'
 

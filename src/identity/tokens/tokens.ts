@@ -2,24 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import type { BrokerAccessLog } from './broker-access-log.ts'
-import {
-  type Actor,
-  boundedPage,
-  done,
-  granted,
-  type Listed,
-  notFound,
-  type Page,
-  type Refusal,
-  refuse,
-  type Result,
-} from '../store/result.ts'
+import { boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import type { Actor, Listed, Page, Refusal, Result } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { SigningKeyRing } from './signing-keys.ts'
 import type { Standings } from './standing.ts'
 import type { Store, Unit } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
-import { tokenExpired, type TokenKind, tokenKinds, type TokenVerifier } from './token-verifier.ts'
+import { tokenExpired, tokenKinds } from './token-verifier.ts'
+import type { TokenKind, TokenVerifier } from './token-verifier.ts'
 
 /** What a session token says. */
 export interface SessionClaims {

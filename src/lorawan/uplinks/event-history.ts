@@ -1,7 +1,8 @@
 /** The stored events of an application or a device, page by page. Who may read them is the caller's to know. */
 import type { History } from '../../broker/delivery/history.ts'
 import type { QoS } from '../../mqtt/packet.ts'
-import { applicationPrefix, devicePrefix, EVENT_KINDS, parseTopic, type PublishedEventKind } from '../topics.ts'
+import { applicationPrefix, devicePrefix, EVENT_KINDS, parseTopic } from '../topics.ts'
+import type { PublishedEventKind } from '../topics.ts'
 
 /** Every kind of event that the log can hold. */
 export const STORED_EVENT_KINDS: readonly PublishedEventKind[] = [...EVENT_KINDS, 'log', 'integration']

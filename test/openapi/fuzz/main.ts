@@ -2,7 +2,8 @@
  * `npm run api-fuzz -- [minutes] [seed]`: Schemathesis makes requests out of the OpenAPI document that a running service
  * serves, good ones and bad ones, one by one and in chains, and holds each answer against it. Five minutes unless told otherwise.
  */
-import { ranFuzzer, type Turn, type TurnResult } from './turn.ts'
+import { ranFuzzer } from './turn.ts'
+import type { Turn, TurnResult } from './turn.ts'
 
 const [minutes = 5, seed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number)
 if (!(minutes > 0) || !Number.isInteger(seed)) {
