@@ -33,7 +33,7 @@ const secretKeys = new Set([
 ])
 const redacted = '[redacted]'
 /** Levels of objects looked through; deeper ones are not of our making and are left out. */
-const maximumDepth = 4
+const MAXIMUM_DEPTH = 4
 
 /** Anything of a JWT's look: a base64url JSON object, a dot, more of it. Whatever field or text brought it in, it does not leave. */
 const jwtLike = /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g
@@ -72,14 +72,14 @@ export function createLog(
 }
 
 /** Lines gather for so long, or until there are so many bytes: each write goes by way of another thread, which costs 50 µs. */
-const gatherMs = 50
-const gatherBytes = 4096
+const GATHER_MS = 50
+const GATHER_BYTES = 4096
 
 /** One for the process, whatever number of logs it has: one buffer, one bound. */
 let standardError: (LogDestination & { flushSync(): void }) | undefined
 
 function openStandardError(): LogDestination & { flushSync(): void } {
-  const stream = pino.destination({ dest: 2, sync: false, minLength: gatherBytes, maxLength: 16 * 1024 * 1024 })
+  const stream = pino.destination({ dest: 2, sync: false, minLength: GATHER_BYTES, maxLength: 16 * 1024 * 1024 })
   // Standard error is gone (a closed terminal, a dead pipe): there is nowhere left to say so.
   stream.on('error', () => {})
   const flushSync = () => {
@@ -104,7 +104,7 @@ function openStandardError(): LogDestination & { flushSync(): void } {
     stream.write(line)
     if (isGathering) return
     isGathering = true
-    setTimeout(flush, gatherMs).unref()
+    setTimeout(flush, GATHER_MS).unref()
   }
   return { write, flushSync }
 }
@@ -135,7 +135,7 @@ function withoutSecrets(fields: Record<string, unknown>, depth: number): Record<
 
 function withoutSecretsWithin(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Error) return value
-  if (depth >= maximumDepth) return '[deep]'
+  if (depth >= MAXIMUM_DEPTH) return '[deep]'
   if (!Array.isArray(value)) return withoutSecrets(value as Record<string, unknown>, depth + 1)
   const items = value.map((item) => withoutSecretsWithin(item, depth + 1))
   return items.every((item, index) => item === value[index]) ? value : items

@@ -6,7 +6,7 @@ import type { Registry } from './registry.ts'
 const firstAdmin = 'admin'
 
 /** 144 random bits, as a password. */
-const passwordBytes = 18
+const PASSWORD_BYTES = 18
 
 /**
  * Makes the global admin `admin` if the deployment has no user yet. A password that had to be made up is shown first, and the
@@ -20,7 +20,7 @@ export async function ensureFirstAdmin(
 ): Promise<void> {
   const { totalCount } = await registry.users.list({ limit: 0, offset: 0 })
   if (totalCount > 0) return
-  const chosen = password ?? randomBytes(passwordBytes).toString('base64url')
+  const chosen = password ?? randomBytes(PASSWORD_BYTES).toString('base64url')
   if (password === undefined) show(chosen)
   const admin = { email: firstAdmin, isAdmin: true, isActive: true, note: 'made at the first start', password: chosen }
   const created = await registry.users.create(admin, { userId: null })

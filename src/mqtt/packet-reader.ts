@@ -22,7 +22,7 @@ type Role = 'server' | 'client'
 const nothing = Buffer.alloc(0)
 
 /** Memory for a packet that comes in pieces starts at this and doubles with what has come, so that a header alone can't claim megabytes. */
-const firstAssemblyBytes = 4096
+const FIRST_ASSEMBLY_BYTES = 4096
 
 /** One for all readers: decoding is synchronous and never nests. */
 const cursor = new PacketCursor()
@@ -173,7 +173,7 @@ export class PacketReader<R extends Role = Role> {
     const count = Math.min(wanted, this.#chunk.length - this.#position)
     const size = this.#assembledBytes + count
     if (size > this.#assembly.length) {
-      const roomy = Math.max(size, 2 * this.#assembly.length, firstAssemblyBytes)
+      const roomy = Math.max(size, 2 * this.#assembly.length, FIRST_ASSEMBLY_BYTES)
       const grown = Buffer.allocUnsafe(this.#assemblySize === 0 ? 5 : Math.min(roomy, this.#assemblySize))
       this.#assembly.copy(grown, 0, 0, this.#assembledBytes)
       this.#assembly = grown

@@ -94,7 +94,7 @@ const properties: readonly Property[] = [
   { id: 0x2a, name: 'sharedSubscriptionAvailable', title: 'Shared Subscription Available', type: 'boolean', holders: ['connack'] },
 ]
 
-const greatestId = 0x2a
+const GREATEST_ID = 0x2a
 
 interface HolderTable {
   readonly properties: readonly Property[]
@@ -103,7 +103,7 @@ interface HolderTable {
 
 function tableOf(holder: PropertyHolder): HolderTable {
   const own = properties.filter((property) => property.holders.includes(holder))
-  const byId = Array.from({ length: greatestId + 1 }, (_, id) => own.find((property) => property.id === id))
+  const byId = Array.from({ length: GREATEST_ID + 1 }, (_, id) => own.find((property) => property.id === id))
   return { properties: own, byId }
 }
 

@@ -1,10 +1,10 @@
 /** Topic Filters: what subscriptions ask for and what permits grant (MQTT 5.0 §4.7, §4.8.2). */
 import { isTopicText } from './topic-name.ts'
 
-const slash = 0x2f
-const plus = 0x2b
-const hash = 0x23
-const dollar = 0x24
+const SLASH = 0x2f
+const PLUS = 0x2b
+const HASH = 0x23
+const DOLLAR = 0x24
 
 const sharePrefix = '$share/'
 
@@ -17,10 +17,10 @@ export function isValidTopicFilter(filter: string): boolean {
   const length = filter.length
   for (let index = 0; index < length; index++) {
     const character = filter.charCodeAt(index)
-    if (character !== plus && character !== hash) continue
-    if (index > 0 && filter.charCodeAt(index - 1) !== slash) return false
+    if (character !== PLUS && character !== HASH) continue
+    if (index > 0 && filter.charCodeAt(index - 1) !== SLASH) return false
     if (index + 1 === length) return true
-    if (character === hash || filter.charCodeAt(index + 1) !== slash) return false
+    if (character === HASH || filter.charCodeAt(index + 1) !== SLASH) return false
   }
   return true
 }
@@ -32,13 +32,13 @@ export function isValidTopicFilter(filter: string): boolean {
 export function matches(topicFilter: string, topicName: string): boolean {
   const filterLength = topicFilter.length
   const nameLength = topicName.length
-  if (topicName.charCodeAt(0) === dollar && isWildcard(topicFilter.charCodeAt(0))) return false
+  if (topicName.charCodeAt(0) === DOLLAR && isWildcard(topicFilter.charCodeAt(0))) return false
   let inName = 0
   for (let inFilter = 0; inFilter < filterLength; inFilter++) {
     const character = topicFilter.charCodeAt(inFilter)
-    if (character === plus) {
-      while (inName < nameLength && topicName.charCodeAt(inName) !== slash) inName++
-    } else if (character === hash) {
+    if (character === PLUS) {
+      while (inName < nameLength && topicName.charCodeAt(inName) !== SLASH) inName++
+    } else if (character === HASH) {
       return true
     } else if (inName === nameLength) {
       return isParentEnding(topicFilter, inFilter)
@@ -60,14 +60,14 @@ export function covers(granted: string, asked: string): boolean {
   const askedFilter = withoutEmptyParent(asked)
   const grantedLength = granted.length
   const askedLength = askedFilter.length
-  if (askedFilter.charCodeAt(0) === dollar && isWildcard(granted.charCodeAt(0))) return false
+  if (askedFilter.charCodeAt(0) === DOLLAR && isWildcard(granted.charCodeAt(0))) return false
   let inAsked = 0
   for (let inGranted = 0; inGranted < grantedLength; inGranted++) {
     const character = granted.charCodeAt(inGranted)
-    if (character === hash) return true
-    if (character === plus) {
-      if (askedFilter.charCodeAt(inAsked) === hash) return false
-      while (inAsked < askedLength && askedFilter.charCodeAt(inAsked) !== slash) inAsked++
+    if (character === HASH) return true
+    if (character === PLUS) {
+      if (askedFilter.charCodeAt(inAsked) === HASH) return false
+      while (inAsked < askedLength && askedFilter.charCodeAt(inAsked) !== SLASH) inAsked++
     } else if (inAsked === askedLength) {
       return isParentEnding(granted, inGranted)
     } else if (askedFilter.charCodeAt(inAsked++) !== character) {
@@ -94,7 +94,7 @@ export function parseSharedSubscription(
 }
 
 function isWildcard(character: number): boolean {
-  return character === plus || character === hash
+  return character === PLUS || character === HASH
 }
 
 /** `#` and `/#` would match the empty text as well, if there were an empty Topic Name [MQTT-4.7.3-1]: the same sets, by filters that don't. */
@@ -105,5 +105,5 @@ function withoutEmptyParent(filter: string): string {
 
 /** True when the filter goes on with `/#` and ends: then it also matches the level before. */
 function isParentEnding(filter: string, index: number): boolean {
-  return index + 2 === filter.length && filter.charCodeAt(index) === slash && filter.charCodeAt(index + 1) === hash
+  return index + 2 === filter.length && filter.charCodeAt(index) === SLASH && filter.charCodeAt(index + 1) === HASH
 }

@@ -1,5 +1,5 @@
 /** Topic Names: what messages are published to (MQTT 5.0 §4.7). */
-import { maximumStringBytes } from './utf8.ts'
+import { MAXIMUM_STRING_BYTES } from './utf8.ts'
 
 /**
  * True when the text can be the Topic Name of a message: 1 to 65,535 bytes of UTF-8 [MQTT-4.7.3-1] [MQTT-4.7.3-3], no wildcard
@@ -16,8 +16,8 @@ export function hasWildcard(text: string): boolean {
 
 /** What a Topic Name and a Topic Filter have in common: length and characters. */
 export function isTopicText(text: string): boolean {
-  if (text.length === 0 || text.length > maximumStringBytes) return false
+  if (text.length === 0 || text.length > MAXIMUM_STRING_BYTES) return false
   if (text.includes('\0') || !text.isWellFormed()) return false
   // A UTF-16 code unit takes three bytes at most.
-  return text.length * 3 <= maximumStringBytes || Buffer.byteLength(text) <= maximumStringBytes
+  return text.length * 3 <= MAXIMUM_STRING_BYTES || Buffer.byteLength(text) <= MAXIMUM_STRING_BYTES
 }

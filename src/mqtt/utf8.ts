@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 
 /** The longest string that the two bytes of length allow. */
-export const maximumStringBytes = 65_535
+export const MAXIMUM_STRING_BYTES = 65_535
 
 /**
  * The string between two places of the buffer; undefined when the bytes are ill-formed: surrogates, overlong forms, code points past
@@ -30,6 +30,6 @@ function decodeBeyondAscii(bytes: Buffer, start: number, end: number, firstBeyon
 export function utf8Size(text: string): number {
   if (text.includes('\0')) throw new RangeError('a string with U+0000 can not be sent')
   const size = Buffer.byteLength(text)
-  if (size > maximumStringBytes) throw new RangeError(`a string of ${size} bytes is longer than MQTT can carry`)
+  if (size > MAXIMUM_STRING_BYTES) throw new RangeError(`a string of ${size} bytes is longer than MQTT can carry`)
   return size
 }

@@ -1,7 +1,7 @@
 /** Endpoint 1 of the specification: logging in, in two steps where the second factor is on. */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import { passwordMaximum, passwordMinimum } from '../../identity/people/users.ts'
+import { MAXIMUM_PASSWORD, MINIMUM_PASSWORD } from '../../identity/people/users.ts'
 import { accepted, objectNotFound, RequestRefused } from '../api/errors.ts'
 import { A_LINE, responses, ruledText, text } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
@@ -28,8 +28,8 @@ export const PasswordInput = text(1024, 'Password.')
 /** A password that is to be somebody's from now on. */
 export const NewPassword = ruledText(1024, 'New password.', {
   ...A_LINE,
-  minLength: passwordMinimum,
-  maxLength: passwordMaximum,
+  minLength: MINIMUM_PASSWORD,
+  maxLength: MAXIMUM_PASSWORD,
 })
 
 /** Endpoint 1 of the specification, and the second step of a login. */

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { ROUTE_CASES } from '../access-matrix.testing.ts'
 import { DEV_EUI_PATTERN } from '../../identity/devices/eui.ts'
 import { ORGANIZATION_NAME_PATTERN } from '../../identity/tenants/organizations.ts'
-import { emailMaximum, passwordMinimum } from '../../identity/people/users.ts'
+import { MAXIMUM_EMAIL, MINIMUM_PASSWORD } from '../../identity/people/users.ts'
 import { openTestDeployment } from '../broker-access/deployment.testing.ts'
 import type { TestDeployment } from '../broker-access/deployment.testing.ts'
 import { withComponents } from './openapi-components.ts'
@@ -147,8 +147,8 @@ test('keywords of the checks stay out of the document', () => {
 test('rules that the registry enforces stand in the document', () => {
   const { schemas } = document.components
   const member = (name: string, of: string) => Reflect.get(Reflect.get(schemas[name] ?? {}, 'properties') as object, of)
-  assert.equal(member('NewUser', 'email').maxLength, emailMaximum)
-  assert.equal(member('CreateUserRequest', 'password').minLength, passwordMinimum)
+  assert.equal(member('NewUser', 'email').maxLength, MAXIMUM_EMAIL)
+  assert.equal(member('CreateUserRequest', 'password').minLength, MINIMUM_PASSWORD)
   assert.equal(member('NewOrganization', 'name').pattern, ORGANIZATION_NAME_PATTERN)
   assert.equal(member('NewDevice', 'devEUI').pattern, DEV_EUI_PATTERN)
   assert.equal(member('NewCommand', 'expiresAt').format, 'date-time')

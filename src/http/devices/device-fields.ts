@@ -1,7 +1,7 @@
 /** What a device looks like in bodies and answers; shared by the routes of devices and their import. */
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { entriesMaximum, entryKeyMaximum, entryValueMaximum } from '../../identity/devices/device-rows.ts'
+import { MAXIMUM_ENTRIES, MAXIMUM_ENTRY_KEY, MAXIMUM_ENTRY_VALUE } from '../../identity/devices/device-rows.ts'
 import type { Device, DeviceFields } from '../../identity/devices/devices.ts'
 import {
   A_LINE,
@@ -28,9 +28,9 @@ const Pairs = (description: string) =>
     [RULE]: 'must be an object of strings',
     [DOCUMENTED]: {
       type: 'object',
-      maxProperties: entriesMaximum,
-      propertyNames: { type: 'string', minLength: 1, maxLength: entryKeyMaximum, ...A_LINE },
-      additionalProperties: { type: 'string', maxLength: entryValueMaximum, ...A_PARAGRAPH },
+      maxProperties: MAXIMUM_ENTRIES,
+      propertyNames: { type: 'string', minLength: 1, maxLength: MAXIMUM_ENTRY_KEY, ...A_LINE },
+      additionalProperties: { type: 'string', maxLength: MAXIMUM_ENTRY_VALUE, ...A_PARAGRAPH },
     },
   })
 

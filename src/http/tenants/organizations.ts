@@ -1,6 +1,6 @@
 /** Endpoint 2 of the specification, and the administration of organizations. */
 import { Type } from 'typebox'
-import { nameMaximum, ORGANIZATION_NAME_PATTERN } from '../../identity/tenants/organizations.ts'
+import { MAXIMUM_NAME, ORGANIZATION_NAME_PATTERN } from '../../identity/tenants/organizations.ts'
 import type { Organization } from '../../identity/tenants/organizations.ts'
 import type { Registry } from '../../identity/registry.ts'
 import { viewerOf } from '../api/authenticate.ts'
@@ -45,13 +45,13 @@ const OrganizationDetails = Type.Object(
 
 const Name = ruledText(100, 'Letters, digits, _ and -; unique in the deployment.', {
   minLength: 1,
-  maxLength: nameMaximum,
+  maxLength: MAXIMUM_NAME,
   pattern: ORGANIZATION_NAME_PATTERN,
 })
-const DisplayName = ruledText(200, 'Name for people.', { ...A_NAME, maxLength: nameMaximum })
+const DisplayName = ruledText(200, 'Name for people.', { ...A_NAME, maxLength: MAXIMUM_NAME })
 const FirstDisplayName = ruledText(200, 'Name for people; the name when not given.', {
   ...A_NAME_OR_NOTHING,
-  maxLength: nameMaximum,
+  maxLength: MAXIMUM_NAME,
 })
 const CanHaveGateways = flag('Whether the organization may have gateways of its own.')
 

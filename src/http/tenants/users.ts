@@ -1,7 +1,7 @@
 /** The administration of users, for global admins; everybody may read the own entry and change the own password. */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import { emailMaximum } from '../../identity/people/users.ts'
+import { MAXIMUM_EMAIL } from '../../identity/people/users.ts'
 import type { User } from '../../identity/people/users.ts'
 import { changeOwnPassword } from '../account/account.ts'
 import { viewerOf } from '../api/authenticate.ts'
@@ -52,7 +52,7 @@ const UserDetails = Type.Object(
   { description: 'A user by itself', [NAME]: 'UserDetails' },
 )
 
-const Email = ruledText(320, 'User name, unique in any case.', { ...A_TRIMMED_LINE, maxLength: emailMaximum })
+const Email = ruledText(320, 'User name, unique in any case.', { ...A_TRIMMED_LINE, maxLength: MAXIMUM_EMAIL })
 const Writable = {
   isAdmin: Type.Optional(flag('Global admin: sees and may do everything.')),
   isActive: Type.Optional(flag('Only active users can log in; true when not given.')),

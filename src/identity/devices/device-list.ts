@@ -19,21 +19,21 @@ import { contains, parseId, parseSearch } from '../store/text-rules.ts'
  */
 
 /** Up to so many devices are looked through in one statement, which takes about 1 ms. */
-const directMaximum = 16_384
+const MAXIMUM_DIRECT = 16_384
 /** Index entries that one statement skips to get to an offset. */
-const skipMaximum = 16_384
+const MAXIMUM_SKIP = 16_384
 /** Index entries of one slice of a walk. */
-const sliceEntries = 16_384
+const SLICE_ENTRIES = 16_384
 /** From so many candidates on the trigram index saves little over a walk. */
-const candidatesMaximum = 10_000
+const MAXIMUM_CANDIDATES = 10_000
 /** Candidates that one statement finds or checks. */
-const candidatesBatch = 500
+const CANDIDATES_BATCH = 500
 /** Row ids of one look into the trigram index, so that words with many candidates don't hold it up. */
-const searchSpan = 131_072
+const SEARCH_SPAN = 131_072
 /** More trigrams of a long word make the candidates no fewer. */
-const trigramsMaximum = 24
+const MAXIMUM_TRIGRAMS = 24
 /** Counted walks that are remembered, so that paging through a search doesn't count again; some KB each. */
-const walksMaximum = 32
+const MAXIMUM_WALKS = 32
 
 /** Devices that a list is cut from. */
 interface Scope {
@@ -83,7 +83,7 @@ async function findIds(
     return { totalCount: scope.total, items }
   }
   const condition = allOf([scope.filter, search === undefined ? undefined : contains(sql.ref('order_key'), search)])
-  if (scope.total <= directMaximum) return findDirectly(db, scope, condition, limit, offset)
+  if (scope.total <= MAXIMUM_DIRECT) return findDirectly(db, scope, condition, limit, offset)
   const key = `${scope.key} ${search ?? ''}`
   if (search !== undefined && !walks.isKnown(key)) {
     const few = await findFew(db, allOf([scope.where, condition]), search)
@@ -153,9 +153,9 @@ async function cutPage(db: Store['db'], scope: Scope, limit: number, offset: num
   const beyond = sql.raw(isNearEnd ? '<' : '>')
   let skipped = isNearEnd ? scope.total - offset - size : offset
   let where = scope.where ?? sql<SqlBool>`1 = 1`
-  for (; skipped > skipMaximum; skipped -= skipMaximum) {
+  for (; skipped > MAXIMUM_SKIP; skipped -= MAXIMUM_SKIP) {
     const { rows } = await sql<{ readonly order_key: string }>`
-      select order_key from devices where ${where} order by order_key ${order} limit 1 offset ${skipMaximum - 1}`.execute(
+      select order_key from devices where ${where} order by order_key ${order} limit 1 offset ${MAXIMUM_SKIP - 1}`.execute(
       db,
     )
     const [last] = rows
@@ -196,7 +196,7 @@ async function findFew(
   const characters = Array.from(search)
   if (characters.length < 3) return undefined
   const trigrams = new Set<string>()
-  for (let at = 0; at + 3 <= characters.length && trigrams.size < trigramsMaximum; at += 1) {
+  for (let at = 0; at + 3 <= characters.length && trigrams.size < MAXIMUM_TRIGRAMS; at += 1) {
     trigrams.add(
       `"${characters
         .slice(at, at + 3)
@@ -210,7 +210,7 @@ async function findFew(
   for (let last = 0; ;) {
     const candidates = await sql<{ readonly id: number }>`
       select rowid as id from device_search where device_search match ${match} and rowid > ${last}
-      order by rowid limit ${candidatesBatch}`.execute(db)
+      order by rowid limit ${CANDIDATES_BATCH}`.execute(db)
     const ids = candidates.rows.map(({ id }) => id)
     const newest = ids.at(-1)
     if (newest === undefined) break
@@ -231,15 +231,15 @@ async function areFew(db: Store['db'], match: string): Promise<boolean> {
     .select((eb) => eb.fn.max('id').as('id'))
     .executeTakeFirst()
   let candidates = 0
-  for (let from = 0; from < (newest?.id ?? 0); from += searchSpan) {
+  for (let from = 0; from < (newest?.id ?? 0); from += SEARCH_SPAN) {
     if (from > 0) await nextTurn()
     const { rows } = await sql<{ readonly count: number }>`
       select count(*) as count from (
         select 1 from device_search
-        where device_search match ${match} and rowid > ${from} and rowid <= ${from + searchSpan}
-        limit ${candidatesMaximum + 1})`.execute(db)
+        where device_search match ${match} and rowid > ${from} and rowid <= ${from + SEARCH_SPAN}
+        limit ${MAXIMUM_CANDIDATES + 1})`.execute(db)
     candidates += rows[0]?.count ?? 0
-    if (candidates > candidatesMaximum) return false
+    if (candidates > MAXIMUM_CANDIDATES) return false
   }
   return true
 }
@@ -305,7 +305,7 @@ function createWalks({ db }: Store, changes: Changes, removal: DeviceRemoval): W
     }
     if (begun === generation) {
       for (const oldest of remembered.keys()) {
-        if (remembered.size < walksMaximum) break
+        if (remembered.size < MAXIMUM_WALKS) break
         remembered.delete(oldest)
       }
       remembered.set(key, slices)
@@ -331,7 +331,7 @@ async function countSlice(
 ): Promise<Slice> {
   const within = allOf([scope.where, sql<SqlBool>`order_key > ${after}`])
   const end = await sql<{ readonly order_key: string }>`
-    select order_key from devices where ${within} order by order_key limit 1 offset ${sliceEntries - 1}`.execute(db)
+    select order_key from devices where ${within} order by order_key limit 1 offset ${SLICE_ENTRIES - 1}`.execute(db)
   const last = end.rows[0]?.order_key
   const bounded = last === undefined ? within : allOf([within, sql<SqlBool>`order_key <= ${last}`])
   const { rows } = await sql<{ readonly hits: number }>`

@@ -6,7 +6,7 @@ import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 
 /** Devices that one transaction takes away: it holds up the event loop for some 5 ms. */
-const batchMaximum = 100
+const MAXIMUM_BATCH = 100
 
 /** Takes the devices of removed applications away, behind the mark that took them from sight. */
 export interface DeviceRemoval {
@@ -91,7 +91,7 @@ async function removeBatch({ db }: Store): Promise<boolean> {
         .selectFrom('devices')
         .select('id')
         .where('application_id', '=', application.id)
-        .limit(batchMaximum)
+        .limit(MAXIMUM_BATCH)
         .execute()
       if (devices.length > 0) {
         await deleteDevices(
@@ -99,7 +99,7 @@ async function removeBatch({ db }: Store): Promise<boolean> {
           devices.map(({ id }) => id),
         )
       }
-      if (devices.length < batchMaximum) {
+      if (devices.length < MAXIMUM_BATCH) {
         await trx.deleteFrom('applications').where('id', '=', application.id).execute()
       }
       return true

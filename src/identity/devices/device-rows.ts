@@ -14,14 +14,14 @@ export interface PlacedDeviceRow extends DeviceRow {
   readonly application_uuid: string | null
 }
 
-const nameMaximum = 100
-const descriptionMaximum = 1000
+const MAXIMUM_NAME = 100
+const MAXIMUM_DESCRIPTION = 1000
 /** How many tags a device may have, and how many variables: with these bounds it takes at most some 40 KB, and usually none. */
-export const entriesMaximum = 32
+export const MAXIMUM_ENTRIES = 32
 /** Of a tag's or a variable's name, in characters. */
-export const entryKeyMaximum = 100
+export const MAXIMUM_ENTRY_KEY = 100
 /** Of a tag's or a variable's value, in characters. */
-export const entryValueMaximum = 1000
+export const MAXIMUM_ENTRY_VALUE = 1000
 
 /** The device that the row holds. */
 export function deviceOf(row: PlacedDeviceRow): Device {
@@ -52,21 +52,21 @@ export function orderKeyOf(name: string, devEui: string): string {
 
 /** What is wrong with the fields, if anything. */
 export function checkDevice(fields: Omit<DeviceFields, 'applicationId'>): Refusal | undefined {
-  if (!isName(fields.name, nameMaximum)) {
-    const rule = `name must have 1 to ${nameMaximum} characters on one line`
+  if (!isName(fields.name, MAXIMUM_NAME)) {
+    const rule = `name must have 1 to ${MAXIMUM_NAME} characters on one line`
     return refuse('invalid_argument', 'invalid_name', rule)
   }
-  if (!isParagraph(fields.description, descriptionMaximum)) {
-    const rule = `description must have at most ${descriptionMaximum} characters`
+  if (!isParagraph(fields.description, MAXIMUM_DESCRIPTION)) {
+    const rule = `description must have at most ${MAXIMUM_DESCRIPTION} characters`
     return refuse('invalid_argument', 'invalid_description', rule)
   }
-  if (!isLine(fields.deviceProfileId, 0, nameMaximum) || !isLine(fields.deviceProfileName, 0, nameMaximum)) {
-    const rule = `the device profile's id and name must have at most ${nameMaximum} characters on one line`
+  if (!isLine(fields.deviceProfileId, 0, MAXIMUM_NAME) || !isLine(fields.deviceProfileName, 0, MAXIMUM_NAME)) {
+    const rule = `the device profile's id and name must have at most ${MAXIMUM_NAME} characters on one line`
     return refuse('invalid_argument', 'invalid_device_profile', rule)
   }
   for (const kind of ['tags', 'variables'] as const) {
     if (!areEntries(fields[kind])) {
-      const rule = `${kind} must be at most ${entriesMaximum} texts of at most ${entryValueMaximum} characters`
+      const rule = `${kind} must be at most ${MAXIMUM_ENTRIES} texts of at most ${MAXIMUM_ENTRY_VALUE} characters`
       return refuse('invalid_argument', `invalid_${kind}`, rule)
     }
   }
@@ -77,7 +77,7 @@ function areEntries(value: Readonly<Record<string, string>>): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const entries = Object.entries(value)
   return (
-    entries.length <= entriesMaximum &&
-    entries.every(([key, text]) => isLine(key, 1, entryKeyMaximum) && isParagraph(text, entryValueMaximum))
+    entries.length <= MAXIMUM_ENTRIES &&
+    entries.every(([key, text]) => isLine(key, 1, MAXIMUM_ENTRY_KEY) && isParagraph(text, MAXIMUM_ENTRY_VALUE))
   )
 }

@@ -89,7 +89,7 @@ export interface Devices {
 }
 
 /** Rows of one transaction: it holds up the event loop for some 5 ms. */
-const batchMaximum = 100
+const MAXIMUM_BATCH = 100
 
 /** The devices of a store. */
 export function createDevices(store: Store, changes: Changes, removal: DeviceRemoval): Devices {
@@ -150,7 +150,7 @@ export function createDevices(store: Store, changes: Changes, removal: DeviceRem
 }
 
 function* batchesOf<T>(items: readonly T[]): Generator<readonly T[]> {
-  for (let start = 0; start < items.length; start += batchMaximum) yield items.slice(start, start + batchMaximum)
+  for (let start = 0; start < items.length; start += MAXIMUM_BATCH) yield items.slice(start, start + MAXIMUM_BATCH)
 }
 
 async function findRow(db: Store['db'], devEuiText: string): Promise<PlacedDeviceRow | undefined> {

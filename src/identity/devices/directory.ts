@@ -28,16 +28,16 @@ export interface Directory {
 }
 
 /** Organizations whose applications are remembered, and applications whose organization is. */
-const organizationsMaximum = 2000
-const applicationsMaximum = 20_000
+const MAXIMUM_ORGANIZATIONS = 2000
+const MAXIMUM_APPLICATIONS = 20_000
 /** Devices, some 200 bytes each. */
-const devicesMaximum = 200_000
+const MAXIMUM_DEVICES = 200_000
 /** DevEUIs of nobody have a place of their own: whoever makes them up pushes out only other made-up ones. */
-const unknownDevicesMaximum = 20_000
+const MAXIMUM_UNKNOWN_DEVICES = 20_000
 /** Removed applications whose devices may still be remembered. At the bound all devices are forgotten instead. */
-const removedMaximum = 10_000
+const MAXIMUM_REMOVED = 10_000
 /** Another look when a change came in between; a change at each of them would be an attack, and gets the last look. */
-const looksMaximum = 5
+const MAXIMUM_LOOKS = 5
 
 /** The directory of a store. */
 export function createDirectory({ db }: Store, changes: Changes): Directory {
@@ -51,7 +51,7 @@ export function createDirectory({ db }: Store, changes: Changes): Directory {
       const begun = memory.generation
       const seen = await query()
       if (begun === memory.generation) remember(seen)
-      else if (looks < looksMaximum) continue
+      else if (looks < MAXIMUM_LOOKS) continue
       return seen
     }
   }
@@ -100,10 +100,10 @@ interface Memory {
 }
 
 function createMemory(): Memory {
-  const applications = new BoundedCache<ReadonlySet<string>>(organizationsMaximum)
-  const organizations = new BoundedCache<string>(applicationsMaximum)
-  const devices = new BoundedCache<DevicePlace>(devicesMaximum)
-  const unknownDevices = new BoundedCache<true>(unknownDevicesMaximum)
+  const applications = new BoundedCache<ReadonlySet<string>>(MAXIMUM_ORGANIZATIONS)
+  const organizations = new BoundedCache<string>(MAXIMUM_APPLICATIONS)
+  const devices = new BoundedCache<DevicePlace>(MAXIMUM_DEVICES)
+  const unknownDevices = new BoundedCache<true>(MAXIMUM_UNKNOWN_DEVICES)
   const removedApplications = new Set<string>()
   let generation = 0
   return {
@@ -131,7 +131,7 @@ function createMemory(): Memory {
         case 'application_removed':
           applications.delete(change.organizationId)
           organizations.delete(change.applicationId)
-          if (removedApplications.size >= removedMaximum) {
+          if (removedApplications.size >= MAXIMUM_REMOVED) {
             removedApplications.clear()
             devices.clear()
           }

@@ -32,9 +32,9 @@ const addressRule: Rule = { free: 30, firstWaitMs: 1000, longestWaitMs: 900_000 
 const accountRule: Rule = { free: 50, firstWaitMs: 1000, longestWaitMs: 60_000 }
 
 /** After so long without a failure all is forgotten. */
-const memoryMs = 3_600_000
+const MEMORY_MS = 3_600_000
 /** Entries of each of the three maps, some 150 bytes each. At the bound those that failed longest ago go. */
-const entriesMaximum = 20_000
+const MAXIMUM_ENTRIES = 20_000
 
 interface Entry {
   failures: number
@@ -80,7 +80,7 @@ interface Counter {
 }
 
 function createCounter(rule: Rule, clock: DurationClock): Counter {
-  const entries = new BoundedCache<Entry>(entriesMaximum)
+  const entries = new BoundedCache<Entry>(MAXIMUM_ENTRIES)
   return {
     isBlocked(key) {
       const entry = entries.get(key)
@@ -90,7 +90,7 @@ function createCounter(rule: Rule, clock: DurationClock): Counter {
       const nowMs = clock.elapsedMs()
       const known = entries.get(key)
       const entry =
-        known === undefined || nowMs - known.lastMs > memoryMs
+        known === undefined || nowMs - known.lastMs > MEMORY_MS
           ? { failures: 0, blockedUntilMs: 0, lastMs: nowMs }
           : known
       entry.failures += 1

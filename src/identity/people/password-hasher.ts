@@ -12,10 +12,10 @@ export interface PasswordHasher {
 const parameters = { algorithm: 2, memoryCost: 19456, timeCost: 2, parallelism: 1 } as const
 
 /** Hashes at once: two, so that 40 MiB and two threads of the pool are the most that a storm of logins takes. */
-const concurrency = 2
+const CONCURRENCY = 2
 
 /** Hashes that may wait, about 1 s of work. Beyond it attempts are refused rather than queued without end. */
-const waitingMaximum = 64
+const MAXIMUM_WAITING = 64
 
 /** argon2id (RFC 9106) on the thread pool, a few at a time. */
 export function createPasswordHasher(): PasswordHasher {
@@ -23,8 +23,8 @@ export function createPasswordHasher(): PasswordHasher {
   const waiting: (() => void)[] = []
 
   async function inTurn<T>(work: () => Promise<T>): Promise<T | undefined> {
-    if (running >= concurrency) {
-      if (waiting.length >= waitingMaximum) return undefined
+    if (running >= CONCURRENCY) {
+      if (waiting.length >= MAXIMUM_WAITING) return undefined
       // Whoever ends hands its place over, so `running` stays as it is.
       await new Promise<void>((resolve) => waiting.push(resolve))
     } else {

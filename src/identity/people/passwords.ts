@@ -22,8 +22,8 @@ export interface Passwords {
   }): Promise<Result<{ readonly user: User; readonly secondFactor: boolean }>>
 }
 
-const userNameMaximum = 100
-const passwordMaximum = 128
+const MAXIMUM_USER_NAME = 100
+const MAXIMUM_PASSWORD = 128
 
 /** Logging in to the users of a store. */
 export function createPasswords({ db, clock }: Store, hasher: PasswordHasher): Passwords {
@@ -33,7 +33,7 @@ export function createPasswords({ db, clock }: Store, hasher: PasswordHasher): P
 
   return {
     async authenticate({ userName, password, address }) {
-      const isPossible = isLine(userName, 1, userNameMaximum) && isLine(password, 1, passwordMaximum)
+      const isPossible = isLine(userName, 1, MAXIMUM_USER_NAME) && isLine(password, 1, MAXIMUM_PASSWORD)
       const account = isPossible ? foldText(userName) : ''
       const attempt = throttle.begin(account, address)
       if (attempt === undefined) {

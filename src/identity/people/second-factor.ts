@@ -42,15 +42,15 @@ export interface SecondFactor {
 }
 
 const issuer = 'Fieldgate'
-const periodSeconds = 30
-const recoveryCodeCount = 10
+const PERIOD_SECONDS = 30
+const RECOVERY_CODE_COUNT = 10
 /** Pixels; more would only cost memory. */
 const qrCodeSizes = { minimum: 100, default: 200, maximum: 1000 }
 /**
  * So many wrong codes in a row lock the step for a minute, the next so many for two, and so on up to an hour. A guesser
  * gets some 130 tries a day at a code that three in a million hit.
  */
-const failuresPerLock = 5
+const FAILURES_PER_LOCK = 5
 const lockMs = { first: 60_000, longest: 3_600_000 }
 
 /** The second factors of a store's users. */
@@ -144,7 +144,7 @@ export function createSecondFactor(store: Store): SecondFactor {
       return undefined
     }
     const failures = row.failures + 1
-    const isLocking = failures % failuresPerLock === 0
+    const isLocking = failures % FAILURES_PER_LOCK === 0
     await table.set({ failures, locked_until_at: isLocking ? nowMs + waitAfter(failures) : nowMs }).execute()
     if (isLocking) await unit.audit('second_factor.locked', String(row.user_id), null, { failures })
     return refuse('unauthenticated', 'otp_wrong', 'wrong one-time password')
@@ -153,7 +153,7 @@ export function createSecondFactor(store: Store): SecondFactor {
 
 /** How long the lock lasts that so many failures have led to. */
 function waitAfter(failures: number): number {
-  const locks = Math.floor(failures / failuresPerLock)
+  const locks = Math.floor(failures / FAILURES_PER_LOCK)
   return locks === 0 ? 0 : Math.min(lockMs.first * 2 ** (locks - 1), lockMs.longest)
 }
 
@@ -217,7 +217,7 @@ async function forget({ trx }: Unit, userRowId: number): Promise<void> {
 function stepOf(row: Row, otp: string, nowMs: number): number | undefined {
   if (!/^[0-9]{6}$/.test(otp)) return undefined
   const delta = authenticatorOf(row.secret, '').validate({ token: otp, timestamp: nowMs, window: 1 })
-  return delta === null ? undefined : Math.floor(nowMs / 1000 / periodSeconds) + delta
+  return delta === null ? undefined : Math.floor(nowMs / 1000 / PERIOD_SECONDS) + delta
 }
 
 async function useRecoveryCode({ trx }: Unit, userRowId: number, otp: string): Promise<boolean> {
@@ -231,11 +231,11 @@ async function useRecoveryCode({ trx }: Unit, userRowId: number, otp: string): P
 }
 
 function authenticatorOf(secret: string, label: string): TOTP {
-  return new TOTP({ issuer, label, secret, algorithm: 'SHA1', digits: 6, period: periodSeconds })
+  return new TOTP({ issuer, label, secret, algorithm: 'SHA1', digits: 6, period: PERIOD_SECONDS })
 }
 
 function makeRecoveryCodes(): readonly string[] {
-  return Array.from({ length: recoveryCodeCount }, () => {
+  return Array.from({ length: RECOVERY_CODE_COUNT }, () => {
     // 10 of 32 letters: 50 random bits.
     const letters = Array.from(randomBytes(10), (byte) => 'abcdefghijklmnopqrstuvwxyz234567'[byte % 32])
     return `${letters.slice(0, 5).join('')}-${letters.slice(5).join('')}`

@@ -54,16 +54,16 @@ export interface Users {
 }
 
 /** Of a user name, in characters. */
-export const emailMaximum = 100
+export const MAXIMUM_EMAIL = 100
 /** Of a password, in characters. */
-export const passwordMinimum = 8
+export const MINIMUM_PASSWORD = 8
 /** Of a password, in characters: long enough for any passphrase, short enough that hashing hostile input costs what any other costs. */
-export const passwordMaximum = 128
-const noteMaximum = 10_000
+export const MAXIMUM_PASSWORD = 128
+const MAXIMUM_NOTE = 10_000
 /** Names that one call looks up: as many as a page has items. */
-const emailsMaximum = 1000
+const MAXIMUM_EMAILS = 1000
 /** How many memberships one call makes. */
-const organizationsMaximum = 1000
+const MAXIMUM_ORGANIZATIONS = 1000
 
 /** The users of a store. */
 export function createUsers(store: Store, hasher: PasswordHasher): Users {
@@ -78,8 +78,8 @@ export function createUsers(store: Store, hasher: PasswordHasher): Users {
     async create(user, actor) {
       const refusal = refuseFields(user) ?? refusePassword(user.password)
       if (refusal !== undefined) return refusal
-      if ((user.organizations?.length ?? 0) > organizationsMaximum) {
-        return refuse('invalid_argument', 'too_many_organizations', `at most ${organizationsMaximum} organizations`)
+      if ((user.organizations?.length ?? 0) > MAXIMUM_ORGANIZATIONS) {
+        return refuse('invalid_argument', 'too_many_organizations', `at most ${MAXIMUM_ORGANIZATIONS} organizations`)
       }
       if ((await find('email_key', foldText(user.email))) !== undefined) return alreadyExists('user_exists')
       const passwordHash = await hasher.hash(user.password)
@@ -93,12 +93,12 @@ export function createUsers(store: Store, hasher: PasswordHasher): Users {
     },
 
     async emailsOf(ids) {
-      const rowIds = ids.slice(0, emailsMaximum).map((id) => parseId(id) ?? 0)
+      const rowIds = ids.slice(0, MAXIMUM_EMAILS).map((id) => parseId(id) ?? 0)
       const rows = await db.selectFrom('users').select(['id', 'email']).where('id', 'in', rowIds).execute()
       return new Map(rows.map(({ id, email }) => [String(id), email]))
     },
 
-    getByEmail: (email) => find('email_key', foldText(email.slice(0, emailMaximum * 2))),
+    getByEmail: (email) => find('email_key', foldText(email.slice(0, MAXIMUM_EMAIL * 2))),
 
     update: (id, fields, actor) => store.change(actor, (unit) => updateUser(unit, id, fields)),
 
@@ -285,18 +285,18 @@ async function isLastAdmin({ trx }: Unit, id: number): Promise<boolean> {
 }
 
 function refuseFields(fields: UserFields): Refusal | undefined {
-  if (!isTrimmedLine(fields.email, emailMaximum)) {
-    return refuse('invalid_argument', 'invalid_email', `email must have 1 to ${emailMaximum} characters on one line`)
+  if (!isTrimmedLine(fields.email, MAXIMUM_EMAIL)) {
+    return refuse('invalid_argument', 'invalid_email', `email must have 1 to ${MAXIMUM_EMAIL} characters on one line`)
   }
-  if (!isParagraph(fields.note, noteMaximum)) {
-    return refuse('invalid_argument', 'invalid_note', `note must have at most ${noteMaximum} characters`)
+  if (!isParagraph(fields.note, MAXIMUM_NOTE)) {
+    return refuse('invalid_argument', 'invalid_note', `note must have at most ${MAXIMUM_NOTE} characters`)
   }
   return undefined
 }
 
 function refusePassword(password: string): Refusal | undefined {
-  if (isLine(password, passwordMinimum, passwordMaximum)) return undefined
-  const rule = `password must have ${passwordMinimum} to ${passwordMaximum} characters and no control characters`
+  if (isLine(password, MINIMUM_PASSWORD, MAXIMUM_PASSWORD)) return undefined
+  const rule = `password must have ${MINIMUM_PASSWORD} to ${MAXIMUM_PASSWORD} characters and no control characters`
   return refuse('invalid_argument', 'invalid_password', rule)
 }
 

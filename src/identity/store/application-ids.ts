@@ -18,7 +18,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
  * The greatest id of digits that may be asked for. The registry goes on above the greatest that there is, so a huge one would use
  * up the ids that follow.
  */
-const requestedMaximum = 999_999_999
+const MAXIMUM_REQUESTED = 999_999_999
 
 /** The id of the application in the row. */
 export function applicationIdOf({ id, uuid }: ApplicationIdColumns): string {
@@ -29,7 +29,7 @@ export function applicationIdOf({ id, uuid }: ApplicationIdColumns): string {
 export function parseRequestedId(requested: string): Partial<ApplicationIdColumns> | undefined {
   if (UUID.test(requested)) return { uuid: requested }
   const id = parseId(requested)
-  return id !== undefined && id <= requestedMaximum ? { id } : undefined
+  return id !== undefined && id <= MAXIMUM_REQUESTED ? { id } : undefined
 }
 
 /** SQL for "the row of `applications` with this id"; none where the text can't be one. */

@@ -5,12 +5,12 @@ import type { Schema } from './schema.ts'
 import { foldText } from './text-rules.ts'
 
 /** The most entries that are kept: the oldest go, so that nobody can fill the disk with what it does. */
-const entriesMaximum = 100_000
+const MAXIMUM_ENTRIES = 100_000
 /** The oldest go so many at a time. */
-const pruneStep = 500
+const PRUNE_STEP = 500
 
 /** How much detail one entry holds; a longer one is left out, so that hostile input can't fill the disk. */
-const detailMaximumCharacters = 4096
+const MAXIMUM_DETAIL_CHARACTERS = 4096
 
 /** Adds an entry, within the transaction of what it tells about. */
 export async function appendAuditEntry(db: Kysely<Schema>, nowMs: number, actor: Actor, deed: Deed): Promise<void> {
@@ -27,14 +27,14 @@ export async function appendAuditEntry(db: Kysely<Schema>, nowMs: number, actor:
       subject,
       search_text: foldText(`${deed.action}\n${subject}`),
       organization_id: deed.organizationId,
-      detail: detail.length > detailMaximumCharacters ? '{"omitted":"too long"}' : detail,
+      detail: detail.length > MAXIMUM_DETAIL_CHARACTERS ? '{"omitted":"too long"}' : detail,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  if (id % pruneStep === 0) {
+  if (id % PRUNE_STEP === 0) {
     await db
       .deleteFrom('audit_entries')
-      .where('id', '<=', id - entriesMaximum)
+      .where('id', '<=', id - MAXIMUM_ENTRIES)
       .execute()
   }
 }

@@ -42,9 +42,9 @@ export interface Audit {
   list(viewer: Viewer, page: AuditPage): Promise<Listed<AuditEntry>>
 }
 
-const ageMaximumMs = 90 * 86_400_000
+const MAXIMUM_AGE_MS = 90 * 86_400_000
 /** Entries that one statement forgets. */
-const pruneBatch = 500
+const PRUNE_BATCH = 500
 
 /** The audit of a store. */
 export function createAudit({ db, clock }: Store): Audit & { prune(): Promise<void> } {
@@ -74,15 +74,15 @@ export function createAudit({ db, clock }: Store): Audit & { prune(): Promise<vo
     },
 
     async prune() {
-      const before = clock.now() - ageMaximumMs
+      const before = clock.now() - MAXIMUM_AGE_MS
       for (;;) {
         const { numDeletedRows } = await db
           .deleteFrom('audit_entries')
           .where('id', 'in', (eb) =>
-            eb.selectFrom('audit_entries').select('id').where('at', '<', before).orderBy('at').limit(pruneBatch),
+            eb.selectFrom('audit_entries').select('id').where('at', '<', before).orderBy('at').limit(PRUNE_BATCH),
           )
           .executeTakeFirst()
-        if (numDeletedRows < BigInt(pruneBatch)) return
+        if (numDeletedRows < BigInt(PRUNE_BATCH)) return
         await nextTurn()
       }
     },

@@ -12,7 +12,7 @@ export interface RegistryReport {
 }
 
 /** Problems of one kind that are told; a file that is damaged has thousands. */
-const toldMaximum = 20
+const MAXIMUM_TOLD = 20
 
 /** Verifies every page, index and reference of a registry that no process has open; changes nothing. */
 export function checkRegistry(file: string): RegistryReport {
@@ -20,10 +20,10 @@ export function checkRegistry(file: string): RegistryReport {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(file, { readOnly: true })
-    for (const { integrity_check: found } of database.prepare(`pragma integrity_check(${toldMaximum})`).all()) {
+    for (const { integrity_check: found } of database.prepare(`pragma integrity_check(${MAXIMUM_TOLD})`).all()) {
       if (found !== 'ok') problems.push(`${String(found)}.`)
     }
-    for (const { table, parent } of database.prepare('pragma foreign_key_check').all().slice(0, toldMaximum)) {
+    for (const { table, parent } of database.prepare('pragma foreign_key_check').all().slice(0, MAXIMUM_TOLD)) {
       problems.push(`A row of ${String(table)} speaks of one in ${String(parent)} that is not there.`)
     }
     for (const row of database.prepare('select kid, public_jwk, private_jwk from signing_keys').all()) {

@@ -10,18 +10,18 @@ import type { RegistryHealth } from './registry-health.ts'
  * How many prepared statements are kept. Statements with lists of varying length make new texts without end; those
  * go that were not used lately.
  */
-const statementMaximum = 256
+const MAXIMUM_STATEMENT = 256
 /** How often it is tried whether there is room again for the shared memory of the write-ahead log. */
-const reopenMs = 1_000
+const REOPEN_MS = 1_000
 /** How often a health check may read the file. */
-const readAgainMs = 5_000
+const READ_AGAIN_MS = 5_000
 /** Problems that are told; a file that is damaged has thousands. */
-const toldMaximum = 20
+const MAXIMUM_TOLD = 20
 
 export class RegistryFile implements SqliteDatabase {
   readonly #file: string
   readonly #health: RegistryHealth
-  readonly #statements = new BoundedCache<SqliteStatement>(statementMaximum)
+  readonly #statements = new BoundedCache<SqliteStatement>(MAXIMUM_STATEMENT)
   #database: DatabaseSync
   /** True: nobody else can read the file meanwhile, and the write-ahead log is indexed in memory, not in a file. */
   #isAlone = false
@@ -55,7 +55,7 @@ export class RegistryFile implements SqliteDatabase {
   /** Looks whether every page is what it should be; what is wrong goes to the health. Reads the whole file. */
   check(): void {
     try {
-      const rows = this.#database.prepare(`pragma quick_check(${toldMaximum})`).all()
+      const rows = this.#database.prepare(`pragma quick_check(${MAXIMUM_TOLD})`).all()
       const found = rows.map(({ quick_check: line }) => String(line)).filter((line) => line !== 'ok')
       this.#health.noteProblems(found.map((line) => `${line}.`))
     } catch (error) {
@@ -73,7 +73,7 @@ export class RegistryFile implements SqliteDatabase {
   /** Reads a little of the file itself, past what is in memory; now and then only. What is wrong goes to the health. */
   readAgain(): void {
     const nowMs = performance.now()
-    if (this.#isAlone || this.#file === ':memory:' || nowMs - this.#readAtMs < readAgainMs) return
+    if (this.#isAlone || this.#file === ':memory:' || nowMs - this.#readAtMs < READ_AGAIN_MS) return
     this.#readAtMs = nowMs
     let other: DatabaseSync | undefined
     try {
@@ -109,7 +109,7 @@ export class RegistryFile implements SqliteDatabase {
 
   /** Backups and `fieldgate check` read the file beside this connection. */
   #shareAgain(): void {
-    if (this.#database.isTransaction || performance.now() - this.#triedAtMs < reopenMs) return
+    if (this.#database.isTransaction || performance.now() - this.#triedAtMs < REOPEN_MS) return
     this.#statements.clear()
     this.#database.close()
     this.#database = this.#open()

@@ -77,11 +77,11 @@ export function alreadyExists(reason: string): Refusal {
 }
 
 /** The most items that one page holds. It bounds the time and the memory that one call takes. */
-const pageLimitMaximum = 1000
+const MAXIMUM_PAGE_LIMIT = 1000
 
 /** The page with its numbers made safe: whole, not negative, within the bound. */
 export function boundedPage(page: Page): { readonly limit: number; readonly offset: number } {
-  return { limit: Math.min(wholeNumber(page.limit), pageLimitMaximum), offset: wholeNumber(page.offset) }
+  return { limit: Math.min(wholeNumber(page.limit), MAXIMUM_PAGE_LIMIT), offset: wholeNumber(page.offset) }
 }
 
 function wholeNumber(value: number): number {

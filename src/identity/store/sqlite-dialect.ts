@@ -5,7 +5,7 @@ import { RegistryDamagedError } from './registry-health.ts'
 import type { RegistryHealth } from './registry-health.ts'
 
 /** Turns that are over are forgotten so many at a time. */
-const turnsKept = 1024
+const TURNS_KEPT = 1024
 
 /**
  * Kysely over `node:sqlite`: one connection, a write-ahead log, and a sync to disk at each commit, so that a change
@@ -62,8 +62,8 @@ class NodeSqliteDriver extends SqliteDriver {
     }
     // Handed over without being free in between, so that nobody slips in.
     this.#next += 1
-    if (this.#next === turnsKept) {
-      this.#waiting.splice(0, turnsKept)
+    if (this.#next === TURNS_KEPT) {
+      this.#waiting.splice(0, TURNS_KEPT)
       this.#next = 0
     }
     next()

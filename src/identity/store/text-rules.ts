@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Expression, RawBuilder, SqlBool } from 'kysely'
 
 /** The most of a search text that is looked for: nothing that is searched is longer. */
-const searchMaximum = 300
+const MAXIMUM_SEARCH = 300
 
 /** Control characters and line separators, as they stand in a class of an expression. */
 const NOT_IN_LINE = String.raw`\u0000-\u001f\u007f-\u009f\u2028\u2029`
@@ -68,7 +68,7 @@ export function parseId(id: string): number | undefined {
 /** What a search looks for: folded; `undefined` when everything matches, `null` when nothing can. */
 export function parseSearch(search: string | undefined): string | null | undefined {
   if (search === undefined || search === '') return undefined
-  return isLine(search, 1, searchMaximum) ? foldText(search) : null
+  return isLine(search, 1, MAXIMUM_SEARCH) ? foldText(search) : null
 }
 
 /** SQL for "the column contains this text". The text's `%`, `_` and `\` stand for themselves. */

@@ -54,10 +54,10 @@ export interface Applications {
   list(viewer: Viewer, page: Page & { readonly organizationId?: string }): Promise<Listed<Application>>
 }
 
-const nameMaximum = 100
-const descriptionMaximum = 10_000
+const MAXIMUM_NAME = 100
+const MAXIMUM_DESCRIPTION = 10_000
 /** What the codecs of makers need at most is about half of it. */
-const scriptMaximum = 65_536
+const MAXIMUM_SCRIPT = 65_536
 
 /** The applications of a store. */
 export function createApplications(store: Store, removal: DeviceRemoval): Applications {
@@ -251,24 +251,24 @@ async function isIdTaken({ trx }: Unit, requested: Partial<Pick<Row, 'id' | 'uui
 }
 
 function refuseFields(fields: ApplicationFields): Refusal | undefined {
-  if (!isName(fields.name, nameMaximum)) {
-    const rule = `name must have 1 to ${nameMaximum} characters on one line`
+  if (!isName(fields.name, MAXIMUM_NAME)) {
+    const rule = `name must have 1 to ${MAXIMUM_NAME} characters on one line`
     return refuse('invalid_argument', 'invalid_name', rule)
   }
-  if (!isParagraph(fields.description, descriptionMaximum)) {
-    const rule = `description must have at most ${descriptionMaximum} characters`
+  if (!isParagraph(fields.description, MAXIMUM_DESCRIPTION)) {
+    const rule = `description must have at most ${MAXIMUM_DESCRIPTION} characters`
     return refuse('invalid_argument', 'invalid_description', rule)
   }
-  if (!isLine(fields.serviceProfileId, 0, nameMaximum) || !isLine(fields.serviceProfileName, 0, nameMaximum)) {
-    const rule = `the service profile's id and name must have at most ${nameMaximum} characters on one line`
+  if (!isLine(fields.serviceProfileId, 0, MAXIMUM_NAME) || !isLine(fields.serviceProfileName, 0, MAXIMUM_NAME)) {
+    const rule = `the service profile's id and name must have at most ${MAXIMUM_NAME} characters on one line`
     return refuse('invalid_argument', 'invalid_service_profile', rule)
   }
   if (!['', 'CAYENNE_LPP', 'CUSTOM_JS'].includes(fields.payloadCodec)) {
     return refuse('invalid_argument', 'invalid_payload_codec', 'payloadCodec must be "", "CAYENNE_LPP" or "CUSTOM_JS"')
   }
   for (const script of [fields.payloadEncoderScript, fields.payloadDecoderScript]) {
-    if (!isParagraph(script, scriptMaximum)) {
-      const rule = `a payload script must have at most ${scriptMaximum} characters and no control characters`
+    if (!isParagraph(script, MAXIMUM_SCRIPT)) {
+      const rule = `a payload script must have at most ${MAXIMUM_SCRIPT} characters and no control characters`
       return refuse('invalid_argument', 'invalid_payload_script', rule)
     }
   }

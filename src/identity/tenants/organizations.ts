@@ -49,7 +49,7 @@ export interface Organizations {
 }
 
 /** Of a name and of a displayName, in characters. */
-export const nameMaximum = 100
+export const MAXIMUM_NAME = 100
 
 /** What a name is made of, as an expression of JSON Schema. */
 export const ORGANIZATION_NAME_PATTERN = '^[A-Za-z0-9_-]+$'
@@ -248,12 +248,12 @@ async function isNameTaken({ trx }: Unit, name: string): Promise<boolean> {
 }
 
 function refuseFields(fields: OrganizationFields): Refusal | undefined {
-  if (!isLine(fields.name, 1, nameMaximum) || !NAME.test(fields.name)) {
-    const rule = `name must have 1 to ${nameMaximum} letters (a to z), digits, "_" or "-"`
+  if (!isLine(fields.name, 1, MAXIMUM_NAME) || !NAME.test(fields.name)) {
+    const rule = `name must have 1 to ${MAXIMUM_NAME} letters (a to z), digits, "_" or "-"`
     return refuse('invalid_argument', 'invalid_name', rule)
   }
-  if (!isName(fields.displayName, nameMaximum)) {
-    const rule = `displayName must have 1 to ${nameMaximum} characters on one line`
+  if (!isName(fields.displayName, MAXIMUM_NAME)) {
+    const rule = `displayName must have 1 to ${MAXIMUM_NAME} characters on one line`
     return refuse('invalid_argument', 'invalid_display_name', rule)
   }
   return undefined

@@ -36,11 +36,11 @@ export interface ServiceCredentials {
   ): Promise<{ readonly id: string; readonly organizationId: string | null; readonly name: string } | undefined>
 }
 
-const nameMaximum = 100
+const MAXIMUM_NAME = 100
 const userNamePrefix = 'network-server-'
-const passwordBytes = 32
+const PASSWORD_BYTES = 32
 /** Longer passwords are nobody's: they are not even hashed. */
-const passwordMaximumBytes = 256
+const MAXIMUM_PASSWORD_BYTES = 256
 
 /** The service credentials of a store. */
 export function createServiceCredentials(store: Store): ServiceCredentials {
@@ -48,8 +48,8 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
   return {
     create: ({ name, organizationId }, actor) =>
       store.change(actor, async ({ trx, nowMs, audit }) => {
-        if (!isName(name, nameMaximum)) {
-          const rule = `name must have 1 to ${nameMaximum} characters on one line`
+        if (!isName(name, MAXIMUM_NAME)) {
+          const rule = `name must have 1 to ${MAXIMUM_NAME} characters on one line`
           return refuse('invalid_argument', 'invalid_name', rule)
         }
         const organization =
@@ -63,7 +63,7 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
                 .executeTakeFirst()
         if (organization === undefined) return notFound('organization_not_found')
         const id = randomUUID()
-        const password = randomBytes(passwordBytes).toString('base64url')
+        const password = randomBytes(PASSWORD_BYTES).toString('base64url')
         await trx
           .insertInto('service_credentials')
           .values({
@@ -134,7 +134,7 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
       const row = await db.selectFrom('service_credentials').selectAll().where('id', '=', id).executeTakeFirst()
       // Compared with something in any case, so that the time doesn't tell whether the name exists.
       const expected = row === undefined ? nobodysHash : Buffer.from(row.password_hash, 'hex')
-      const actual = hashOf(password.length > passwordMaximumBytes ? new Uint8Array(0) : password)
+      const actual = hashOf(password.length > MAXIMUM_PASSWORD_BYTES ? new Uint8Array(0) : password)
       const isEqual = timingSafeEqual(actual, expected)
       if (!isEqual || row === undefined || userName !== userNamePrefix + row.id) return undefined
       const organizationId = row.organization_id === null ? null : String(row.organization_id)

@@ -10,11 +10,11 @@ export interface BrokerAccessLog {
 }
 
 /** What was noted is written after so long: a kill loses so much, of something that is only for people to look at. */
-const delayMs = 10_000
+const DELAY_MS = 10_000
 /** Tokens noted between two writes. A full map is written at once, and uses noted meanwhile in excess are not. */
-const notedMaximum = 20_000
+const MAXIMUM_NOTED = 20_000
 /** Tokens of one statement. */
-const batchMaximum = 200
+const MAXIMUM_BATCH = 200
 
 /** A log over the store's tokens. `onError` gets what a write in the background threw. */
 export function createBrokerAccessLog({ db, clock }: Store, onError: (error: unknown) => void): BrokerAccessLog {
@@ -25,9 +25,9 @@ export function createBrokerAccessLog({ db, clock }: Store, onError: (error: unk
   async function write(): Promise<void> {
     const entries = [...noted]
     noted = new Map()
-    for (let start = 0; start < entries.length; start += batchMaximum) {
+    for (let start = 0; start < entries.length; start += MAXIMUM_BATCH) {
       if (start > 0) await nextTurn()
-      const values = entries.slice(start, start + batchMaximum).map(([id, at]) => sql`(${id}, ${at})`)
+      const values = entries.slice(start, start + MAXIMUM_BATCH).map(([id, at]) => sql`(${id}, ${at})`)
       await sql`
         with used (id, at) as (values ${sql.join(values)})
         update broker_tokens set last_used_at = used.at from used where broker_tokens.id = used.id`.execute(db)
@@ -43,14 +43,14 @@ export function createBrokerAccessLog({ db, clock }: Store, onError: (error: unk
 
   return {
     noteUse(tokenId) {
-      if (noted.size >= notedMaximum && !noted.has(tokenId)) {
+      if (noted.size >= MAXIMUM_NOTED && !noted.has(tokenId)) {
         flush().catch(onError)
         return
       }
       noted.set(tokenId, clock.now())
       timer ??= setTimeout(() => {
         flush().catch(onError)
-      }, delayMs).unref()
+      }, DELAY_MS).unref()
     },
     flush,
   }

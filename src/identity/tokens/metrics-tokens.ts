@@ -32,14 +32,14 @@ export interface MetricsTokens {
 /** What every metrics token begins with, so that it is told apart from a JWT, and found by scanners of secrets. */
 export const metricsTokenPrefix = 'fgm_'
 
-const tokenBytes = 32
+const TOKEN_BYTES = 32
 /** Longer ones are nobody's: they are not even hashed. */
-const tokenMaximumCharacters = 100
-const nameMaximum = 100
+const MAXIMUM_TOKEN_CHARACTERS = 100
+const MAXIMUM_NAME = 100
 /** Of the deployment, against filling the disk: many times what a monitoring has. */
-const tokensMaximum = 100
+const MAXIMUM_TOKENS = 100
 /** A use is written when the last one that was is older: a scraper comes every few seconds. */
-const useStepMs = 60_000
+const USE_STEP_MS = 60_000
 
 /** The metrics tokens of a store. `onWriteError` gets why a use could not be noted, which keeps nobody from the metrics. */
 export function createMetricsTokens(store: Store, onWriteError: (error: unknown) => void): MetricsTokens {
@@ -47,18 +47,18 @@ export function createMetricsTokens(store: Store, onWriteError: (error: unknown)
   return {
     create: (name, actor) =>
       store.change(actor, async ({ trx, nowMs, audit }) => {
-        if (!isName(name, nameMaximum)) {
-          const rule = `name must have 1 to ${nameMaximum} characters on one line`
+        if (!isName(name, MAXIMUM_NAME)) {
+          const rule = `name must have 1 to ${MAXIMUM_NAME} characters on one line`
           return refuse('invalid_argument', 'invalid_name', rule)
         }
         const names = await trx.selectFrom('metrics_tokens').select('name_key').execute()
         if (names.some(({ name_key }) => name_key === foldText(name))) return alreadyExists('metrics_token_exists')
-        if (names.length >= tokensMaximum) {
-          const rule = `a deployment has at most ${tokensMaximum} metrics tokens: revoke some`
+        if (names.length >= MAXIMUM_TOKENS) {
+          const rule = `a deployment has at most ${MAXIMUM_TOKENS} metrics tokens: revoke some`
           return refuse('resource_exhausted', 'too_many_metrics_tokens', rule)
         }
         const id = randomUUID()
-        const token = metricsTokenPrefix + randomBytes(tokenBytes).toString('base64url')
+        const token = metricsTokenPrefix + randomBytes(TOKEN_BYTES).toString('base64url')
         const row = { id, name, name_key: foldText(name), token_hash: hashOf(token), created_at: nowMs }
         await trx
           .insertInto('metrics_tokens')
@@ -88,7 +88,7 @@ export function createMetricsTokens(store: Store, onWriteError: (error: unknown)
       }),
 
     async authenticate(token) {
-      if (token.length > tokenMaximumCharacters) return false
+      if (token.length > MAXIMUM_TOKEN_CHARACTERS) return false
       // Found by its hash: how long that takes tells nothing about a token that somebody could guess on from.
       const row = await db
         .selectFrom('metrics_tokens')
@@ -97,7 +97,7 @@ export function createMetricsTokens(store: Store, onWriteError: (error: unknown)
         .executeTakeFirst()
       if (row === undefined) return false
       const nowMs = clock.now()
-      if (row.last_used_at === null || Math.abs(nowMs - row.last_used_at) >= useStepMs) {
+      if (row.last_used_at === null || Math.abs(nowMs - row.last_used_at) >= USE_STEP_MS) {
         const table = db.updateTable('metrics_tokens').set({ last_used_at: nowMs })
         await table.where('id', '=', row.id).execute().catch(onWriteError)
       }

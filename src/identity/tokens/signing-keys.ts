@@ -42,10 +42,10 @@ interface Key {
  * Keys that are kept at most: the present one and those whose tokens live. Everybody may ask for all of them, some 25 KB
  * then; a rotation every hour, beside tokens that live a year, would make it megabytes. At the bound none is made.
  */
-const keysMaximum = 100
+const MAXIMUM_KEYS = 100
 
 /** A key's end is noted with so much to spare, so that it is written once a day instead of with each token. */
-const expirySlackMs = 86_400_000
+const EXPIRY_SLACK_MS = 86_400_000
 
 /** The key ring of a store; the first key is made when there is none. `broken` hears of keys that are damaged: they are left out. */
 export async function openSigningKeys(store: Store, broken: (kid: string) => void): Promise<SigningKeyRing> {
@@ -69,7 +69,7 @@ export async function openSigningKeys(store: Store, broken: (kid: string) => voi
         .selectFrom('signing_keys')
         .select((eb) => eb.fn.countAll().as('count'))
         .executeTakeFirstOrThrow()
-      if (Number(count) >= keysMaximum) return tooManyKeys()
+      if (Number(count) >= MAXIMUM_KEYS) return tooManyKeys()
       await trx.updateTable('signing_keys').set({ is_current: 0 }).execute()
       await trx
         .insertInto('signing_keys')
@@ -100,7 +100,7 @@ export async function openSigningKeys(store: Store, broken: (kid: string) => voi
       assert(key !== undefined, 'there is a key from the first opening on')
       const expiresAtMs = claims.exp * 1000
       if (expiresAtMs > key.latestExpiryAtMs) {
-        const latestExpiryAtMs = expiresAtMs + expirySlackMs
+        const latestExpiryAtMs = expiresAtMs + EXPIRY_SLACK_MS
         await db
           .updateTable('signing_keys')
           .set({ latest_expiry_at: latestExpiryAtMs })
@@ -156,6 +156,6 @@ async function importKey(row: KeyRow & { readonly latest_expiry_at: number }): P
 }
 
 function tooManyKeys(): Refusal {
-  const rule = `there are ${keysMaximum} keys with living tokens: wait until those of one have expired`
+  const rule = `there are ${MAXIMUM_KEYS} keys with living tokens: wait until those of one have expired`
   return refuse('failed_precondition', 'too_many_signing_keys', rule)
 }

@@ -27,16 +27,16 @@ export interface Standings {
 }
 
 /** Users, some 100 bytes each. */
-const usersMaximum = 10_000
+const MAXIMUM_USERS = 10_000
 /** Tokens, some 200 bytes each: those of all connections of a large deployment. */
-const accessesMaximum = 50_000
+const MAXIMUM_ACCESSES = 50_000
 /** Another look when a change came in between; a change at each of them would be an attack, and gets the last look. */
-const looksMaximum = 5
+const MAXIMUM_LOOKS = 5
 
 /** Standings that are remembered until a change touches them. */
 export function createStandings({ db }: Store, changes: Changes): Standings {
-  const users = new BoundedCache<UserStanding>(usersMaximum)
-  const accesses = new BoundedCache<AccessStanding>(accessesMaximum)
+  const users = new BoundedCache<UserStanding>(MAXIMUM_USERS)
+  const accesses = new BoundedCache<AccessStanding>(MAXIMUM_ACCESSES)
   let generation = 0
   changes.subscribe((change) => {
     switch (change.kind) {
@@ -71,7 +71,7 @@ export function createStandings({ db }: Store, changes: Changes): Standings {
       const begun = generation
       const seen = await query()
       if (begun === generation) remember(seen)
-      else if (looks < looksMaximum) continue
+      else if (looks < MAXIMUM_LOOKS) continue
       return seen
     }
   }

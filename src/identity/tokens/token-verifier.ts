@@ -35,12 +35,12 @@ export interface TokenVerifier {
 }
 
 /** Ours have some 450 characters. */
-const tokenMaximumCharacters = 4096
+const MAXIMUM_TOKEN_CHARACTERS = 4096
 /**
  * Tokens whose signature was found good, with their texts some 10 MB: a client that reconnects costs no elliptic
  * curve. Only good ones are kept, so nobody else can push them out.
  */
-const verifiedMaximum = 10_000
+const MAXIMUM_VERIFIED = 10_000
 
 /**
  * A verifier of tokens that were signed with one of the keys for that issuer. It checks on the caller's thread: the way to another
@@ -48,9 +48,9 @@ const verifiedMaximum = 10_000
  */
 export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock: Clock): TokenVerifier {
   const verified = {
-    session: new BoundedCache<VerifiedToken>(verifiedMaximum),
-    secondFactorStep: new BoundedCache<VerifiedToken>(verifiedMaximum),
-    brokerAccess: new BoundedCache<VerifiedToken>(verifiedMaximum),
+    session: new BoundedCache<VerifiedToken>(MAXIMUM_VERIFIED),
+    secondFactorStep: new BoundedCache<VerifiedToken>(MAXIMUM_VERIFIED),
+    brokerAccess: new BoundedCache<VerifiedToken>(MAXIMUM_VERIFIED),
   }
 
   function read(kind: TokenKind, jwt: string): Result<VerifiedToken> {
@@ -72,7 +72,7 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
   }
 
   function readOnce(kind: TokenKind, jwt: string): Result<VerifiedToken> {
-    if (typeof jwt !== 'string' || jwt.length > tokenMaximumCharacters) return malformed()
+    if (typeof jwt !== 'string' || jwt.length > MAXIMUM_TOKEN_CHARACTERS) return malformed()
     const known = verified[kind].get(jwt)
     if (known !== undefined) return granted(known)
     const found = read(kind, jwt)

@@ -100,15 +100,15 @@ export interface Tokens {
   pruneExpired(): Promise<void>
 }
 
-const secondFactorStepSeconds = 600
+const SECOND_FACTOR_STEP_SECONDS = 600
 /** Some ten years: no clock and no client has trouble with it. */
-const ttlMaximumSeconds = 315_360_000
+const MAXIMUM_TTL_SECONDS = 315_360_000
 /** Living tokens of one user, against filling the disk. A client that takes a token of a day each minute stays below. */
-const tokensMaximum = 10_000
+const MAXIMUM_TOKENS = 10_000
 /** Tokens that one statement forgets. */
-const pruneBatch = 500
+const PRUNE_BATCH = 500
 /** Kept after their end: a clock that was ahead for a while, and was set back, has ended no token for good. */
-const pruneSlackMs = 86_400_000
+const PRUNE_SLACK_MS = 86_400_000
 
 /** What the tokens are made of. */
 export interface TokenParts {
@@ -156,12 +156,12 @@ function createIssuing({
 
     issueOperatorSession: ({ id }) => issueToUser('session', id, sessionTtlSeconds, { operator: true }),
 
-    issueSecondFactorStep: ({ id }) => issueToUser('secondFactorStep', id, secondFactorStepSeconds),
+    issueSecondFactorStep: ({ id }) => issueToUser('secondFactorStep', id, SECOND_FACTOR_STEP_SECONDS),
 
     async issueBrokerAccess(grant, actor = { userId: grant.userId }) {
       const { userId, organizationId, ttlSeconds } = grant
-      if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > ttlMaximumSeconds) {
-        const rule = `the lifetime must be a whole number of seconds from 1 to ${ttlMaximumSeconds}`
+      if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > MAXIMUM_TTL_SECONDS) {
+        const rule = `the lifetime must be a whole number of seconds from 1 to ${MAXIMUM_TTL_SECONDS}`
         return refuse('invalid_argument', 'invalid_ttl', rule)
       }
       const recorded = await store.change(actor, (unit) => recordBrokerAccess(unit, grant))
@@ -210,8 +210,8 @@ async function recordBrokerAccess(
     .where('user_id', '=', user.id)
     .where('expires_at', '>', nowMs)
     .executeTakeFirstOrThrow()
-  if (count >= tokensMaximum) {
-    const rule = `a user has at most ${tokensMaximum} living broker-access tokens: revoke some`
+  if (count >= MAXIMUM_TOKENS) {
+    const rule = `a user has at most ${MAXIMUM_TOKENS} living broker-access tokens: revoke some`
     return refuse('resource_exhausted', 'too_many_tokens', rule)
   }
   const tokenId = randomUUID()
@@ -376,12 +376,12 @@ function createAdministration({ store, keys, verifier, accessLog }: TokenParts):
             eb
               .selectFrom('broker_tokens')
               .select('id')
-              .where('expires_at', '<=', clock.now() - pruneSlackMs)
+              .where('expires_at', '<=', clock.now() - PRUNE_SLACK_MS)
               .orderBy('expires_at')
-              .limit(pruneBatch),
+              .limit(PRUNE_BATCH),
           )
           .executeTakeFirst()
-        if (numDeletedRows < BigInt(pruneBatch)) break
+        if (numDeletedRows < BigInt(PRUNE_BATCH)) break
         await nextTurn()
       }
       if (await keys.prune()) verifier.forget()
