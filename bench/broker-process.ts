@@ -27,7 +27,10 @@ export interface BrokerCommand {
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** Resolves when the port accepts connections. Throws, with what the program said, when it leaves before. */
+/**
+ * Resolves when the port accepts connections. Throws, with what the program said, when it leaves
+ * before.
+ */
 export async function startBroker(commandAt: (port: number) => BrokerCommand): Promise<BrokerProcess> {
   const port = await freePort()
   const { program, arguments: args, environment } = commandAt(port)

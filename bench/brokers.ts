@@ -10,7 +10,10 @@ import { anonymousDeployment } from './deployment.ts'
 import type { Deployment } from './deployment.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** From the sources: what is stripped of its types is what the build runs, and profiles name the lines that we read. */
+/**
+ * From the sources: what is stripped of its types is what the build runs, and profiles name the
+ * lines that we read.
+ */
 const fieldgateProgram = join(root, 'src', 'main.ts')
 /** The flags that `fieldgate` gives to Node. */
 const nodeFlags = JSON.parse(readFileSync(join(root, 'bin', 'node-flags.json'), 'utf8')) as string[]
@@ -163,7 +166,10 @@ export function durableServiceCommand(workspace: Workspace, port: number): Broke
   }
 }
 
-/** Fills the service's data directory, in a process that is over before the first measurement; of `plan` there are two. */
+/**
+ * Fills the service's data directory, in a process that is over before the first measurement; of
+ * `plan` there are two.
+ */
 export function prepareService(workspace: Workspace, plan: 'populate' | 'populate-codecs'): Deployment {
   const file = join(workspace.directory, 'deployment.json')
   if (!existsSync(file)) {
@@ -176,7 +182,10 @@ export function prepareService(workspace: Workspace, plan: 'populate' | 'populat
   return JSON.parse(readFileSync(file, 'utf8')) as Deployment
 }
 
-/** What the whole service keeps of its defaults, it keeps; counts of connections are what the scenarios need. */
+/**
+ * What the whole service keeps of its defaults, it keeps; counts of connections are what the
+ * scenarios need.
+ */
 function serviceEnvironment({ directory, certificate }: Workspace, port: number): Record<string, string> {
   return {
     FIELDGATE_DATA_DIR: join(directory, 'service'),

@@ -1,4 +1,7 @@
-/** The one certificate of a comparison: ECDSA P-256, self-signed, trusted by the load generators alone. */
+/**
+ * The one certificate of a comparison: ECDSA P-256, self-signed, trusted by the load generators
+ * alone.
+ */
 // oxlint-disable-next-line import/no-unassigned-import -- @peculiar/x509 needs it while it is loaded
 import 'reflect-metadata'
 import { KeyObject } from 'node:crypto'

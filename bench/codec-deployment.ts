@@ -1,4 +1,7 @@
-/** The applications of the figures of commands and codecs: which codec each has, and where its devices are among all. */
+/**
+ * The applications of the figures of commands and codecs: which codec each has, and where its
+ * devices are among all.
+ */
 import { DEVICES_OF_AN_APPLICATION, devEuiOf, ORGANIZATIONS } from './deployment.ts'
 import type { Deployment, PlannedApplication } from './deployment.ts'
 
@@ -19,7 +22,10 @@ function decode(bytes) {
 function readInt16LE(bytes) { var ref = (bytes[1] << 8) + bytes[0]; return ref > 0x7fff ? ref - 0x10000 : ref; }
 `
 
-/** Of each organization: ten applications each with Cayenne LPP and without a codec, one with a script. */
+/**
+ * Of each organization: ten applications each with Cayenne LPP and without a codec, one with a
+ * script.
+ */
 const EACH = 10
 
 /** Of each organization, in the order of `applicationIds`. */

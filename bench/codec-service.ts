@@ -1,4 +1,7 @@
-/** The figures of commands and codecs: a service with its durable engine, and a load generator, each a process of its own. */
+/**
+ * The figures of commands and codecs: a service with its durable engine, and a load generator, each
+ * a process of its own.
+ */
 import { fork } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +20,10 @@ const JOB_TIMEOUT_MS = 180_000
 /** A service that is populated once, and starts each run with a copy of that. */
 export interface CodecService {
   readonly deployment: Deployment
-  /** What the load generator found; throws what went wrong in it or in the service. `settings` go before the defaults. */
+  /**
+   * What the load generator found; throws what went wrong in it or in the service. `settings` go
+   * before the defaults.
+   */
   readonly run: <Kind extends CodecJob['kind']>(
     job: Extract<CodecJob, { readonly kind: Kind }>,
     settings?: Readonly<Record<string, string>>,

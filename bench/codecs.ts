@@ -1,7 +1,8 @@
 /**
- * What payload codecs cost: `node bench/codecs.ts`. Cayenne LPP in a loop, then 2,000 uplinks a second through a JavaScript
- * decoder by the path that events take, with the processor time of this thread and of the whole process, and how
- * much later than due this thread's timers run meanwhile: what a broker beside it would feel.
+ * What payload codecs cost: `node bench/codecs.ts`. Cayenne LPP in a loop, then 2,000 uplinks a
+ * second through a JavaScript decoder by the path that events take, with the processor time of this
+ * thread and of the whole process, and how much later than due this thread's timers run meanwhile:
+ * what a broker beside it would feel.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

@@ -1,6 +1,7 @@
 /**
- * `node bench/commands.ts [--connections 5,10,50] [--rounds 3] [--seconds 5]`: what commands cost the service with its durable engine, from
- * PUBLISH over Cayenne LPP and the downlink queue to a network server. docs/performance.md tells what is measured.
+ * `node bench/commands.ts [--connections 5,10,50] [--rounds 3] [--seconds 5]`: what commands cost
+ * the service with its durable engine, from PUBLISH over Cayenne LPP and the downlink queue to a
+ * network server. docs/performance.md tells what is measured.
  */
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -39,7 +40,8 @@ function run({ deployment, run: runJob }: CodecService, connections: number): Pr
   const topicNames = Array.from({ length: connections }, (): string[] => [])
   const organizations = deployment.integrators.length
   for (const [index, { organization, applicationId, devEui }] of devices.entries()) {
-    // Connection and organization go in turn: each connection sends to a share of its organization's devices.
+    // Connection and organization go in turn: each connection sends to a share of its
+    // organization's devices.
     const sharing = Math.ceil((connections - organization) / organizations)
     if (sharing <= 0) continue
     const connection = organization + organizations * (Math.floor(index / organizations) % sharing)

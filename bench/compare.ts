@@ -16,8 +16,8 @@ export interface Run {
 }
 
 /**
- * Each row in turn; in each round of a row every broker has its turn, so that a machine that is slow for a while is slow for all of them.
- * `report` is told each run as it ends.
+ * Each row in turn; in each round of a row every broker has its turn, so that a machine that is
+ * slow for a while is slow for all of them. `report` is told each run as it ends.
  */
 export async function compare(
   rows: readonly Row[],

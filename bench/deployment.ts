@@ -1,4 +1,7 @@
-/** What a comparison's devices, applications and users are called, in the service and in the brokers without any. */
+/**
+ * What a comparison's devices, applications and users are called, in the service and in the brokers
+ * without any.
+ */
 import type { Client, Credentials } from './load/job.ts'
 
 /** Applications, with as many devices each. */
@@ -34,7 +37,10 @@ export interface Deployment {
   readonly tokens: readonly Credentials[]
 }
 
-/** For brokers that ask for nothing. Their connections bring tokens of the usual length all the same where the scenario says so. */
+/**
+ * For brokers that ask for nothing. Their connections bring tokens of the usual length all the same
+ * where the scenario says so.
+ */
 export function anonymousDeployment(): Deployment {
   return {
     applicationIds: Array.from({ length: APPLICATIONS }, (_, index) => String(index + 1)),

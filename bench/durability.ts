@@ -1,6 +1,8 @@
 /**
- * `node bench/durability.ts [rounds]`: what durability costs, beside mosquitto's persistence, which syncs nothing: CPU time and PUBACK at 20,000 messages/s; then one
- * deployment that fills: a Session that was away is caught up, history is read by HTTP, 10,000 Sessions sleep, and the service starts again.
+ * `node bench/durability.ts [rounds]`: what durability costs, beside mosquitto's persistence, which
+ * syncs nothing: CPU time and PUBACK at 20,000 messages/s; then one deployment that fills: a
+ * Session that was away is caught up, history is read by HTTP, 10,000 Sessions sleep, and the
+ * service starts again.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -35,7 +37,10 @@ const FIELDGATE = fileURLToPath(new URL('../bin/fieldgate.mjs', import.meta.url)
 const TIMING = { warmUpMs: 3_000, measureMs: 5_000, latencyMs: 5_000 }
 const PER_SECOND = 20_000
 const PUBLISHERS = 100
-/** Messages of a publisher on their way: what a broker may be behind by before it gets less than the rate. */
+/**
+ * Messages of a publisher on their way: what a broker may be behind by before it gets less than the
+ * rate.
+ */
 const PACED_WINDOW = 64
 const MISSED = 100_000
 /** The application that is caught up with and read: no other part publishes for it. */
@@ -56,7 +61,10 @@ const durable = brokerNamed('fieldgate-durable')
 await atAFixedRate()
 await oneDeployment()
 
-/** 20,000 messages a second at QoS 1: S3 of the comparison, and 100 publishers with one subscriber, where a commit and a write hold many. */
+/**
+ * 20,000 messages a second at QoS 1: S3 of the comparison, and 100 publishers with one subscriber,
+ * where a commit and a write hold many.
+ */
 async function atAFixedRate(): Promise<void> {
   const pairs = ROWS.find(({ scenario, qos }) => scenario === 's3' && qos === 1)
   if (pairs === undefined) throw new Error('there is no row S3 at QoS 1')
@@ -109,7 +117,8 @@ async function oneDeployment(): Promise<void> {
   await history(deployment)
   const before = await atEase(target, deployment)
   await leaveSessions(target, deployment, SLEEPING)
-  // What ten thousand connections left to be collected and saved is not what a Session costs that sleeps.
+  // What ten thousand connections left to be collected and saved is not what a Session costs that
+  // sleeps.
   await sleep(SETTLE_MS)
   say(
     `a message that 1 reads: ${before}; that 1,000 more Sessions of ${SLEEPING} will read, who are away: ${await atEase(target, deployment)}`,
@@ -136,7 +145,10 @@ async function history({ applicationIds, integrators }: Deployment): Promise<voi
   say(`${events} stored events of an application by HTTP: ${((performance.now() - startedAtMs) / 1000).toFixed(2)} s`)
 }
 
-/** At a rate that leaves the machine idle half of the time, so that nothing is put together that would come apart elsewhere. */
+/**
+ * At a rate that leaves the machine idle half of the time, so that nothing is put together that
+ * would come apart elsewhere.
+ */
 async function atEase(target: Target, deployment: Deployment): Promise<string> {
   const { brokerCpuNs, published } = await runFlow(target, {
     kind: 'flow',

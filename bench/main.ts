@@ -1,4 +1,7 @@
-/** `npm run bench`: compares brokers by the CPU time that a message costs them. docs/performance.md says how and why. */
+/**
+ * `npm run bench`: compares brokers by the CPU time that a message costs them. docs/performance.md
+ * says how and why.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +23,10 @@ else if ('fault' in options) {
   process.exitCode = 2
 } else process.exitCode = await run(options)
 
-/** Answers the exit status: 1 when Fieldgate lost, doubled or misordered a message, or a broker could not be started. */
+/**
+ * Answers the exit status: 1 when Fieldgate lost, doubled or misordered a message, or a broker
+ * could not be started.
+ */
 async function run({ scenarios, qos, runs: rounds, timing, brokers: names, write }: BenchOptions): Promise<number> {
   const brokers = BROKERS.filter(({ name }) => names.includes(name))
   const rows = chooseRows(ROWS, { scenarios, qos })

@@ -1,12 +1,16 @@
-/** What the kernel says of a process: CPU time of all its threads, and resident memory. Linux alone has `/proc`. */
+/**
+ * What the kernel says of a process: CPU time of all its threads, and resident memory. Linux alone
+ * has `/proc`.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** Clock ticks a second in `/proc/<pid>/stat`: 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100
 
 /**
- * CPU time, user and system, of all living threads of a process, in ns. Broker threads live as long as the broker does. Where
- * the kernel keeps no `schedstat`, the ticks of `stat` stand in, in steps of 10 ms. Throws when there is no such process.
+ * CPU time, user and system, of all living threads of a process, in ns. Broker threads live as long
+ * as the broker does. Where the kernel keeps no `schedstat`, the ticks of `stat` stand in, in steps
+ * of 10 ms. Throws when there is no such process.
  */
 export function cpuNanoseconds(pid: number): number {
   let sum = 0
@@ -14,7 +18,10 @@ export function cpuNanoseconds(pid: number): number {
   return sum > 0 ? sum : parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }
 
-/** CPU time, user and system, of the process's main thread, in ns; 0 where the kernel keeps no `schedstat`. */
+/**
+ * CPU time, user and system, of the process's main thread, in ns; 0 where the kernel keeps no
+ * `schedstat`.
+ */
 export function mainThreadCpuNanoseconds(pid: number): number {
   return runNanoseconds(pid, String(pid))
 }
@@ -24,7 +31,10 @@ export function residentBytes(pid: number): number {
   return parseResident(readFileSync(`/proc/${pid}/status`, 'utf8'))
 }
 
-/** How many files and sockets this process and its children may have open; Node raises its soft limit to the hard one. */
+/**
+ * How many files and sockets this process and its children may have open; Node raises its soft
+ * limit to the hard one.
+ */
 export function openFilesLimit(): number {
   return parseOpenFilesLimit(readFileSync('/proc/self/limits', 'utf8'))
 }
@@ -40,7 +50,10 @@ export function parseSchedstat(text: string): number {
   return wholeNumber(text.split(' ', 1)[0], 'schedstat')
 }
 
-/** User and system time in ns out of `stat`. The program's name stands in parentheses and may hold blanks and parentheses itself. */
+/**
+ * User and system time in ns out of `stat`. The program's name stands in parentheses and may hold
+ * blanks and parentheses itself.
+ */
 export function parseStat(text: string): number {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const ticks = wholeNumber(fields[11], 'stat') + wholeNumber(fields[12], 'stat')

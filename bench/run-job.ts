@@ -6,7 +6,10 @@ import type { BrokerKind, Workspace } from './brokers.ts'
 import type { Answer, Job } from './load/job.ts'
 
 const generatorProgram = fileURLToPath(new URL('load/generator.ts', import.meta.url))
-/** The longest job, a million subscriptions or ten thousand connections, takes a quarter of it on two slow cores. */
+/**
+ * The longest job, a million subscriptions or ten thousand connections, takes a quarter of it on
+ * two slow cores.
+ */
 const JOB_TIMEOUT_MS = 180_000
 
 /** The broker's figures, or what went wrong. Both processes are gone when it resolves. */

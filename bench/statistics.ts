@@ -10,8 +10,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * The median of the ratios of the rounds that both have a figure of, by number of the round: a machine that is slow for a
- * while is slow for both. NaN when there is no such round.
+ * The median of the ratios of the rounds that both have a figure of, by number of the round: a
+ * machine that is slow for a while is slow for both. NaN when there is no such round.
  */
 export function medianRatio(figures: ReadonlyMap<number, number>, references: ReadonlyMap<number, number>): number {
   const ratios: number[] = []

@@ -1,6 +1,7 @@
 /**
- * `node bench/uplinks.ts [--rounds 3] [--pairs 15] [--seconds 1]`: how much later uplinks without a codec reach their subscribers while
- * 2,000 uplinks a second of other applications go through scripts. docs/performance.md tells what is measured.
+ * `node bench/uplinks.ts [--rounds 3] [--pairs 15] [--seconds 1]`: how much later uplinks without a
+ * codec reach their subscribers while 2,000 uplinks a second of other applications go through
+ * scripts. docs/performance.md tells what is measured.
  */
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The command line: dist/ under this Node if it is new enough, else under the one that the project pins, with the flags it wants.
+// The command line: dist/ under this Node if it is new enough, else under the one that the project
+// pins, with the flags it wants.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +9,8 @@ import { launch, nodePackage } from './launch.mjs'
 const main = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
 const isNewEnough = Number(process.versions.node.split('.')[0]) >= 24
 const node = isNewEnough ? process.execPath : pinnedNode()
-// Messages die young, thousands a second: a young generation with room for many means that most collections find nothing to copy.
+// Messages die young, thousands a second: a young generation with room for many means that most
+// collections find nothing to copy.
 const nodeFlags = JSON.parse(readFileSync(new URL('node-flags.json', import.meta.url), 'utf8'))
 
 if (!existsSync(main)) {
@@ -23,7 +25,10 @@ if (!existsSync(main)) {
   launch(node, [...nodeFlags, ...process.execArgv, main, ...process.argv.slice(2)])
 }
 
-/** The Node that came with the package: in its own node_modules, or in one above, where npm puts what packages share. */
+/**
+ * The Node that came with the package: in its own node_modules, or in one above, where npm puts
+ * what packages share.
+ */
 function pinnedNode() {
   for (let folder = fileURLToPath(new URL('..', import.meta.url)); ; folder = dirname(folder)) {
     const candidate = join(folder, 'node_modules', nodePackage(), 'bin', 'node')

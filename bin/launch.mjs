@@ -1,4 +1,5 @@
-// Starts the compiled program in the place of this process, so that a signal to this process reaches the service. Runs on any Node 18 or newer.
+// Starts the compiled program in the place of this process, so that a signal to this process
+// reaches the service. Runs on any Node 18 or newer.
 import { execFileSync, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
@@ -12,8 +13,9 @@ export function nodePackage() {
 }
 
 /**
- * The programs above this one that must live for as long as it does, nearest first: none, unless npm (or a package manager like it) started
- * this. A signal to npm or to its shell ends them and never comes here; the service notices by this list, and stops.
+ * The programs above this one that must live for as long as it does, nearest first: none, unless
+ * npm (or a package manager like it) started this. A signal to npm or to its shell ends them and
+ * never comes here; the service notices by this list, and stops.
  */
 export function launchersAbove() {
   if (process.env.npm_lifecycle_event === undefined) return []
@@ -23,8 +25,9 @@ export function launchersAbove() {
 }
 
 /**
- * Goes on as `node` with these arguments. Where this Node can't replace itself (before 22.15), `node` is a child: it gets the signals of
- * this process, which ends when the child has ended, with its exit code.
+ * Goes on as `node` with these arguments. Where this Node can't replace itself (before 22.15),
+ * `node` is a child: it gets the signals of this process, which ends when the child has ended, with
+ * its exit code.
  */
 export function launch(
   /** @type {string} */ node,

@@ -1,4 +1,7 @@
-/** The console's build: into dist/console, every file that compresses well with its gzip and brotli beside it. */
+/**
+ * The console's build: into dist/console, every file that compresses well with its gzip and brotli
+ * beside it.
+ */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -45,7 +48,8 @@ export default defineConfig({
     outDir: '../dist/console',
     emptyOutDir: true,
     target: 'es2023',
-    // A style sheet of one page that did not come is not asked for again, and the page would be shown without it.
+    // A style sheet of one page that did not come is not asked for again, and the page would be
+    // shown without it.
     cssCodeSplit: false,
     // A data: URL would need a hole in the Content-Security-Policy.
     assetsInlineLimit: 0,

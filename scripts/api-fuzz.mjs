@@ -1,4 +1,5 @@
-// npm run api-fuzz -- [minutes] [seed]: installs and builds what is missing, then lets Schemathesis loose on the HTTP interface.
+// npm run api-fuzz -- [minutes] [seed]: installs and builds what is missing, then lets Schemathesis
+// loose on the HTTP interface.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'

@@ -1,4 +1,5 @@
-// npm run bench: installs what is missing, then compares brokers. `npm run bench -- --help` tells the options.
+// npm run bench: installs what is missing, then compares brokers. `npm run bench -- --help` tells
+// the options.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureInstalled, pinnedNode, root } from './setup.mjs'

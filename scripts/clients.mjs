@@ -1,5 +1,5 @@
-// npm run clients: installs what is missing, then runs the programs of examples/clients against a started service.
-// `npm run clients -- paho` runs those whose name contains the word.
+// npm run clients: installs what is missing, then runs the programs of examples/clients against a
+// started service. `npm run clients -- paho` runs those whose name contains the word.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureInstalled, pinnedNode, root } from './setup.mjs'

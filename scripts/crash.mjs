@@ -1,4 +1,5 @@
-// npm run crash: installs and builds what is missing, then kills the service under load, 200 times unless told otherwise.
+// npm run crash: installs and builds what is missing, then kills the service under load, 200 times
+// unless told otherwise.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'

@@ -1,4 +1,5 @@
-// Installs and builds what is missing or out of date. Runs on any Node 18 or newer, before the pinned one is there.
+// Installs and builds what is missing or out of date. Runs on any Node 18 or newer, before the
+// pinned one is there.
 import { createHash } from 'node:crypto'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -7,7 +8,10 @@ import { fileURLToPath } from 'node:url'
 import { nodePackage } from '../bin/launch.mjs'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
-/** The pinned Node's binary, installed as a package for this platform. Not its link in `.bin`, which older versions of npm (9) do not make. */
+/**
+ * The pinned Node's binary, installed as a package for this platform. Not its link in `.bin`, which
+ * older versions of npm (9) do not make.
+ */
 export const pinnedNode = join(root, 'node_modules', nodePackage(), 'bin', 'node')
 const installStamp = join(root, 'node_modules', '.fieldgate-install')
 const programs = ['src', 'simulator']
@@ -27,7 +31,8 @@ const read = (/** @type {string} */ file) => (existsSync(file) ? readFileSync(fi
 export function ensureInstalled() {
   const wanted = digest([readFileSync(join(root, 'package-lock.json'), 'utf8'), process.platform, process.arch])
   if (read(installStamp) === wanted && existsSync(pinnedNode)) return
-  // npm empties the folder first, and would empty what a link points to: another checkout's packages, in use.
+  // npm empties the folder first, and would empty what a link points to: another checkout's
+  // packages, in use.
   if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) {
     fail(
       'node_modules is a link to another folder, whose packages are not those of package-lock.json. Remove the link.',
@@ -51,7 +56,10 @@ export function ensureInstalled() {
   writeFileSync(installStamp, wanted)
 }
 
-/** Older versions of npm leave out packages for this platform, and the build fails later for a reason that nobody understands. */
+/**
+ * Older versions of npm leave out packages for this platform, and the build fails later for a
+ * reason that nobody understands.
+ */
 function requireNpm() {
   const { error, stdout } = spawnSync('npm', ['--version'], { encoding: 'utf8' })
   if (error) fail(`npm could not be started: ${error.message}`)
@@ -59,7 +67,10 @@ function requireNpm() {
   fail(`npm 10 or newer is needed; this is ${stdout.trim()}. \`npm install --global npm@11\` installs one.`)
 }
 
-/** Compiles src/ and simulator/, the console and the documentation to dist/, each unless it comes from these very files. */
+/**
+ * Compiles src/ and simulator/, the console and the documentation to dist/, each unless it comes
+ * from these very files.
+ */
 export function ensureBuilt() {
   buildPrograms()
   buildConsole()

@@ -1,4 +1,5 @@
-// npm run soak: installs and builds what is missing, then lets clients come and go, for ten minutes unless told otherwise.
+// npm run soak: installs and builds what is missing, then lets clients come and go, for ten minutes
+// unless told otherwise.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { launch, launchersAbove } from '../bin/launch.mjs'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
 
-// Before the build, which takes a while: who is gone after it was there now, and the service stops as soon as it has started.
+// Before the build, which takes a while: who is gone after it was there now, and the service stops
+// as soon as it has started.
 const launchers = launchersAbove()
 ensureInstalled()
 ensureBuilt()

@@ -1,5 +1,6 @@
 // npm test: installs, builds, checks the source and runs every test. The last line counts them.
-// `npm test -- broker` runs only the test files whose path contains "broker" and leaves the source checks out.
+// `npm test -- broker` runs only the test files whose path contains "broker" and leaves the source
+// checks out.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -86,7 +87,10 @@ rmSync(scratch, { recursive: true, force: true })
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
 process.exit(failed === 0 ? 0 : 1)
 
-/** The end-to-end tests drive clients and a browser that are not ours; as root on Debian they are installed, elsewhere named. */
+/**
+ * The end-to-end tests drive clients and a browser that are not ours; as root on Debian they are
+ * installed, elsewhere named.
+ */
 function ensureDebianPackages() {
   const needed = Object.entries({
     mosquitto_sub: 'mosquitto-clients',

@@ -1,11 +1,17 @@
-/** Adaptive data rate: the network server's advice, and the device's way back when nobody answers (LoRaWAN 1.0.4 §4.3.1.1). */
+/**
+ * Adaptive data rate: the network server's advice, and the device's way back when nobody answers
+ * (LoRaWAN 1.0.4 §4.3.1.1).
+ */
 import { fasterDataRate, slowerDataRate } from './region.ts'
 import type { DataRate, Region } from './region.ts'
 
 /** Uplinks whose best Signal to Noise Ratio counts. */
 const HISTORY_LENGTH = 20
 
-/** Uplinks without a downlink after which the device asks for one, and those after which it slows down. */
+/**
+ * Uplinks without a downlink after which the device asks for one, and those after which it slows
+ * down.
+ */
 const ACK_LIMIT = 64
 const ACK_DELAY = 32
 
@@ -18,7 +24,10 @@ export class DataRateAdvice {
     this.#region = region
   }
 
-  /** Takes the best Signal to Noise Ratio of an uplink; gives the data rate to go to, undefined to stay. */
+  /**
+   * Takes the best Signal to Noise Ratio of an uplink; gives the data rate to go to, undefined to
+   * stay.
+   */
   hear(current: DataRate, snr: number): DataRate | undefined {
     this.#history.push(snr)
     if (this.#history.length > HISTORY_LENGTH) this.#history.shift()
@@ -48,7 +57,10 @@ export class DeviceDataRate {
     return this.#unanswered >= ACK_LIMIT
   }
 
-  /** An uplink is about to be sent; after many without an answer the device sends slower, to be heard further away. */
+  /**
+   * An uplink is about to be sent; after many without an answer the device sends slower, to be
+   * heard further away.
+   */
   countUplink(): void {
     this.#unanswered += 1
     if (this.#unanswered < ACK_LIMIT + ACK_DELAY) return

@@ -18,7 +18,10 @@ export interface BrokerEvent {
   readonly settles: string | undefined
 }
 
-/** Spells an event. `carriesIds`: family A adds the ids of commands to what became of them, as family B always does. */
+/**
+ * Spells an event. `carriesIds`: family A adds the ids of commands to what became of them, as
+ * family B always does.
+ */
 export function brokerEvent(event: NetworkEvent, family: Family, carriesIds: boolean): BrokerEvent {
   const { applicationID, devEUI } = event.device.record
   const spelled = family === 'A' ? familyAEvent(event, carriesIds) : familyBEvent(event)

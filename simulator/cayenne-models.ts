@@ -138,7 +138,10 @@ export const weatherStation: DeviceModel = {
   },
 }
 
-/** Commands on any port: 0x00 switches the light off, 0x01 on, or the same as a Cayenne LPP digitalOutput or switch. */
+/**
+ * Commands on any port: 0x00 switches the light off, 0x01 on, or the same as a Cayenne LPP
+ * digitalOutput or switch.
+ */
 export const streetLight: DeviceModel = {
   deviceProfileName: 'Street light',
   deviceProfileId: '6f1d2b1e-0a51-4f0e-9c5f-2f4f5f0c7a07',

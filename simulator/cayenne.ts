@@ -1,11 +1,20 @@
-/** Cayenne LPP as the simulated devices speak it: `[channel][type][value]...`, big-endian, values in fixed point. */
+/**
+ * Cayenne LPP as the simulated devices speak it: `[channel][type][value]...`, big-endian, values in
+ * fixed point.
+ */
 
-/** `{sensorName: {channel: value}}`, as network servers decode it; a value of three axes is an object. */
+/**
+ * `{sensorName: {channel: value}}`, as network servers decode it; a value of three axes is an
+ * object.
+ */
 export type CayenneObject = Readonly<Record<string, Readonly<Record<string, CayenneValue>>>>
 
 type CayenneValue = number | Readonly<Record<string, number>>
 
-/** The bytes, and the object with its values as the bytes carry them, rounded to the type's resolution. */
+/**
+ * The bytes, and the object with its values as the bytes carry them, rounded to the type's
+ * resolution.
+ */
 export type CayenneEncoding =
   | { readonly ok: true; readonly bytes: Buffer; readonly object: CayenneObject }
   | { readonly ok: false; readonly message: string }
@@ -57,7 +66,10 @@ const TYPES: ReadonlyMap<string, CayenneType> = new Map([
   ['switch', single(142, 1, false, 1)],
 ])
 
-/** Encodes an object; whatever cannot be carried exactly to the type's resolution is refused, not wrapped. */
+/**
+ * Encodes an object; whatever cannot be carried exactly to the type's resolution is refused, not
+ * wrapped.
+ */
 export function encodeCayenne(object: unknown): CayenneEncoding {
   if (!isObject(object)) return { ok: false, message: 'the object is not a JSON object' }
   const unknown = Object.keys(object).find((name) => !TYPES.has(name))
@@ -69,7 +81,8 @@ export function encodeCayenne(object: unknown): CayenneEncoding {
     const channels = object[name]
     if (!isObject(channels)) return { ok: false, message: `${name} is not a map of channels` }
     const values: Record<string, CayenneValue> = {}
-    // A JSON object has its integer-like members in ascending order, which is the order of the channels.
+    // A JSON object has its integer-like members in ascending order, which is the order of the
+    // channels.
     for (const [channel, value] of Object.entries(channels)) {
       const encoded = encodeValue(name, type, channel, value)
       if (!encoded.ok) return encoded

@@ -1,6 +1,7 @@
 /**
- * The commands that the network server has taken and not done with, in a file, so that one that is killed has them when it
- * returns. A command is in the file before the broker hears that it was taken, and until the broker has heard of its end.
+ * The commands that the network server has taken and not done with, in a file, so that one that is
+ * killed has them when it returns. A command is in the file before the broker hears that it was
+ * taken, and until the broker has heard of its end.
  */
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
@@ -20,7 +21,10 @@ export interface JournalCommand {
 }
 
 export interface CommandJournal {
-  /** Offers each command of the former process, in order; `take` gives the id that it has now, undefined to drop it. */
+  /**
+   * Offers each command of the former process, in order; `take` gives the id that it has now,
+   * undefined to drop it.
+   */
   resume(take: (command: JournalCommand) => string | undefined): void
   /** A command was taken. Returns when it is in the file. */
   add(devEui: string, id: string, command: JournalCommand): void
@@ -28,7 +32,10 @@ export interface CommandJournal {
   done(devEui: string, id: string): void
 }
 
-/** Lines of commands that are done with before the file is written anew: bounds it to what is live and these. */
+/**
+ * Lines of commands that are done with before the file is written anew: bounds it to what is live
+ * and these.
+ */
 const MAXIMUM_DONE_LINES = 1000
 
 /** A line: a command by its key, or the key alone for one that is done with. */

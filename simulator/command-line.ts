@@ -114,7 +114,10 @@ type Flag = (typeof FLAGS)[number]
 
 type Reading = OptionReading<Text, Flag>
 
-/** Reads the arguments behind the script's name. All faults are told at once; none shows the password. */
+/**
+ * Reads the arguments behind the script's name. All faults are told at once; none shows the
+ * password.
+ */
 export function parseCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): CommandLine {
   const reading = readArguments({ args, environment, texts: TEXTS, flags: FLAGS })
   if (typeof reading === 'string') return { action: 'refuse', faults: [reading] }

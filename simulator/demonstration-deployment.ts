@@ -1,6 +1,7 @@
 /**
- * The demonstration deployment as plain data: two organizations with applications and devices, and the device file that
- * the simulator is started with. Nothing here talks to the service; who sets it up does so over its HTTP API.
+ * The demonstration deployment as plain data: two organizations with applications and devices, and
+ * the device file that the simulator is started with. Nothing here talks to the service; who sets
+ * it up does so over its HTTP API.
  */
 import type { DeviceModelId } from './device-models.ts'
 import type { DeviceRecord } from './device-file.ts'
@@ -46,10 +47,16 @@ interface DemonstrationDevice {
   readonly location: Coordinates
 }
 
-/** RFC 9542 §2.2.3: EUI-64 identifiers 00-00-5E-EF-10-00-00-00 to -FF are for documentation, so nobody owns these. */
+/**
+ * RFC 9542 §2.2.3: EUI-64 identifiers 00-00-5E-EF-10-00-00-00 to -FF are for documentation, so
+ * nobody owns these.
+ */
 const DOCUMENTATION_EUI_PREFIX = '00005eef100000'
 
-/** How far devices are spread around the centre of their application, in degrees (0.02 is about 2 km). */
+/**
+ * How far devices are spread around the centre of their application, in degrees (0.02 is about 2
+ * km).
+ */
 const SPREAD_DEGREES = 0.02
 
 interface Site {
@@ -75,8 +82,8 @@ interface OrganizationPlan {
 }
 
 /**
- * The demonstration deployment. The same seed gives the same deployment; another one moves the devices about. Names and
- * DevEUIs do not depend on the seed.
+ * The demonstration deployment. The same seed gives the same deployment; another one moves the
+ * devices about. Names and DevEUIs do not depend on the seed.
  */
 export function demonstrationDeployment(seed: number): DemonstrationDeployment {
   const random = createRandom(seed).fork('demonstration')
@@ -100,8 +107,8 @@ export function demonstrationDeployment(seed: number): DemonstrationDeployment {
 }
 
 /**
- * The simulator's device file for a deployment that has been set up. `applicationIdOf` gives the id that the service
- * gave to the application of that name.
+ * The simulator's device file for a deployment that has been set up. `applicationIdOf` gives the id
+ * that the service gave to the application of that name.
  */
 export function deviceRecords(
   deployment: DemonstrationDeployment,

@@ -20,7 +20,10 @@ export interface DeviceRecord {
   readonly deviceClass?: 'A' | 'C'
 }
 
-/** Either all devices of the file, or what is wrong with it: at most ten sentences, each naming the device by its place. */
+/**
+ * Either all devices of the file, or what is wrong with it: at most ten sentences, each naming the
+ * device by its place.
+ */
 export type DeviceFile =
   | { readonly ok: true; readonly devices: readonly DeviceRecord[] }
   | { readonly ok: false; readonly faults: readonly string[] }
@@ -28,7 +31,10 @@ export type DeviceFile =
 /** How many faults of a file are told; a file of the wrong kind has one for each of its entries. */
 const MAXIMUM_FAULTS = 10
 
-/** Reads the text of a device file: a JSON array of devices. DevEUIs may be written in any case; each is there once. */
+/**
+ * Reads the text of a device file: a JSON array of devices. DevEUIs may be written in any case;
+ * each is there once.
+ */
 export function parseDeviceFile(text: string): DeviceFile {
   let entries: unknown
   try {

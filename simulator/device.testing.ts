@@ -1,4 +1,7 @@
-/** One simulated device in an air that does what a test wants, and a clock that passes as it is told. */
+/**
+ * One simulated device in an air that does what a test wants, and a clock that passes as it is
+ * told.
+ */
 import assert from 'node:assert/strict'
 import type { DeviceRecord } from './device-file.ts'
 import type { DeviceModelId } from './device-models.ts'
@@ -63,7 +66,9 @@ function recordOf(options: DeviceOptions): DeviceRecord {
   }
 }
 
-/** A device that begins at `START_MS`; an hour passes between its uplinks if nothing else is said. */
+/**
+ * A device that begins at `START_MS`; an hour passes between its uplinks if nothing else is said.
+ */
 export function createDevice(options: DeviceOptions = {}): SimulatedDevice {
   const random = createRandom(options.seed ?? 1)
   return new SimulatedDevice({

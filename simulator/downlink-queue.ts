@@ -1,4 +1,7 @@
-/** The downlinks of one device as its network server keeps them: in order, one confirmed downlink under way at a time. */
+/**
+ * The downlinks of one device as its network server keeps them: in order, one confirmed downlink
+ * under way at a time.
+ */
 import type { Downlink } from './downlink.ts'
 import type { QueueItemId } from './network-event.ts'
 
@@ -22,7 +25,10 @@ export interface Settlement {
   readonly fCntDown: number
 }
 
-/** Downlinks that wait for one device; one more is answered with an event, so that a flood takes no memory. */
+/**
+ * Downlinks that wait for one device; one more is answered with an event, so that a flood takes no
+ * memory.
+ */
 export const MAXIMUM_QUEUE = 64
 
 export class DownlinkQueue {
@@ -74,7 +80,10 @@ export class DownlinkQueue {
     return discarded
   }
 
-  /** The downlink to send next, which stays in the queue until `sent`; undefined where none waits or it is too long. */
+  /**
+   * The downlink to send next, which stays in the queue until `sent`; undefined where none waits or
+   * it is too long.
+   */
   next(maximumBytes: number): QueueItem | undefined {
     const item = this.isWaiting ? this.#items[0] : undefined
     return item === undefined || item.downlink.bytes.length > maximumBytes ? undefined : item
@@ -87,7 +96,10 @@ export class DownlinkQueue {
     else this.#remove()
   }
 
-  /** The device acknowledged the pending downlink or did not; undefined where it will be sent again or none is pending. */
+  /**
+   * The device acknowledged the pending downlink or did not; undefined where it will be sent again
+   * or none is pending.
+   */
   settle(acknowledged: boolean): Settlement | undefined {
     const [item] = this.#items
     const fCntDown = this.#pendingFCntDown

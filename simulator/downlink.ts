@@ -16,8 +16,9 @@ export interface Downlink {
 }
 
 /**
- * `codec_failed` is an object that could not be encoded, which the sender is told by an event. What is `ignored` is no
- * command: network servers write a line into their log, and nobody else learns of it.
+ * `codec_failed` is an object that could not be encoded, which the sender is told by an event. What
+ * is `ignored` is no command: network servers write a line into their log, and nobody else learns
+ * of it.
  */
 export type DownlinkResult =
   | { readonly outcome: 'taken'; readonly downlink: Downlink }
@@ -27,8 +28,9 @@ export type DownlinkResult =
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Reads a command for a device; an object is encoded as Cayenne LPP. Family B wants `devEui`, exactly as the topic has it,
- * and an `id` that is a UUID. Family A takes `id` and `devEui` as they come, and does not know `expiresAt`. Never throws.
+ * Reads a command for a device; an object is encoded as Cayenne LPP. Family B wants `devEui`,
+ * exactly as the topic has it, and an `id` that is a UUID. Family A takes `id` and `devEui` as they
+ * come, and does not know `expiresAt`. Never throws.
  */
 export function parseDownlink(payload: Buffer, family: Family, devEui: string): DownlinkResult {
   let message: unknown

@@ -1,4 +1,7 @@
-/** The events of family A (ChirpStack v3, JSON v3): ids are strings of digits, EUIs hexadecimal, frame counters alone. */
+/**
+ * The events of family A (ChirpStack v3, JSON v3): ids are strings of digits, EUIs hexadecimal,
+ * frame counters alone.
+ */
 import type { EventCommon, EventPayloads, ErrorType, TransmissionInfo, UplinkReception } from '../src/lorawan/events.ts'
 import type { EventKind } from '../src/lorawan/topics.ts'
 import type { Reception } from './gateways.ts'
@@ -23,8 +26,8 @@ const ERROR_TYPES: Readonly<Record<FaultCode, ErrorType>> = {
 const WITHOUT_COUNTER: ReadonlySet<FaultCode> = new Set(['DOWNLINK_CODEC', 'OTAA'])
 
 /**
- * The topic's kind and the payload of an event. `carriesIds` adds `queueItemId` to the txack, ack and error events of
- * commands that had an `id`; the real server of this family knows none.
+ * The topic's kind and the payload of an event. `carriesIds` adds `queueItemId` to the txack, ack
+ * and error events of commands that had an `id`; the real server of this family knows none.
  */
 export function familyAEvent(event: NetworkEvent, carriesIds: boolean): FamilyAEvent {
   const common = commonOf(event.device)

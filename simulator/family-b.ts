@@ -1,4 +1,7 @@
-/** The events of family B (ChirpStack v4, JSON): `deviceInfo` in front, ids of commands carried, `log` in the place of `error`. */
+/**
+ * The events of family B (ChirpStack v4, JSON): `deviceInfo` in front, ids of commands carried,
+ * `log` in the place of `error`.
+ */
 import type { PublishedEventKind } from '../src/lorawan/topics.ts'
 import type { Reception } from './gateways.ts'
 import { gpsMs } from './gps-time.ts'
@@ -29,7 +32,8 @@ const LOG_CODES: Readonly<Record<FaultCode, string>> = {
 /** The topic's kind and the payload of an event. */
 export function familyBEvent(event: NetworkEvent): FamilyBEvent {
   const { deduplicationId, atMs } = event
-  // A device of class C has class A until its first uplink is worked on, which is after the join is told.
+  // A device of class C has class A until its first uplink is worked on, which is after the join is
+  // told.
   const deviceClass = event.kind === 'join' ? 'A' : event.device.deviceClass
   const own = { time: timeOf(atMs), deviceInfo: deviceInfoOf(event.device, deviceClass) }
   const common = { deduplicationId, ...own }

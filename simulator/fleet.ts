@@ -1,4 +1,7 @@
-/** All simulated devices on one clock: runs each when it is due, and hands commands to the one they are for. */
+/**
+ * All simulated devices on one clock: runs each when it is due, and hands commands to the one they
+ * are for.
+ */
 import { parseTopic } from '../src/lorawan/topics.ts'
 import type { NetworkEvent } from './network-event.ts'
 import type { CommandFate } from './network-side.ts'
@@ -24,11 +27,17 @@ export interface Fleet {
   start(): void
   /** Nothing is published after this. */
   stop(): void
-  /** Takes a message from the broker, and says what becomes of it. Before the start it is kept for the device. */
+  /**
+   * Takes a message from the broker, and says what becomes of it. Before the start it is kept for
+   * the device.
+   */
   receive(topicName: string, payload: Buffer): CommandFate
 }
 
-/** How many devices run before the event loop has its turn, so that sockets are served at any rate of events. */
+/**
+ * How many devices run before the event loop has its turn, so that sockets are served at any rate
+ * of events.
+ */
 const DEVICES_PER_TURN = 200
 
 /** Creates the fleet; nothing happens before `start`. */

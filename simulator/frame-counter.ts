@@ -1,6 +1,12 @@
-/** Uplink frame counters of a session, on both ends of the air, which carries their lower 16 bits alone. */
+/**
+ * Uplink frame counters of a session, on both ends of the air, which carries their lower 16 bits
+ * alone.
+ */
 
-/** How wide a device counts; one that has used its counter up joins again, since a number is never used twice. */
+/**
+ * How wide a device counts; one that has used its counter up joins again, since a number is never
+ * used twice.
+ */
 export type FrameCounterBits = 16 | 32
 
 /** The device's counter: which number its next frame has. */
@@ -21,7 +27,9 @@ export class FrameCounter {
   }
 }
 
-/** The network server's view: the whole number of a frame, out of 16 bits and what was heard before. */
+/**
+ * The network server's view: the whole number of a frame, out of 16 bits and what was heard before.
+ */
 export class HeardFrameCounter {
   #last: number
 

@@ -1,6 +1,6 @@
 /**
- * The gateways of the simulated network: placed where the devices are, hearing worse with distance, and sending one
- * frame at a time.
+ * The gateways of the simulated network: placed where the devices are, hearing worse with distance,
+ * and sending one frame at a time.
  */
 import type { Random } from './random.ts'
 import { rounded } from './sensor.ts'
@@ -33,11 +33,15 @@ export interface Reception {
 export interface Gateways {
   readonly size: number
   /**
-   * Who hears a frame that is sent from a place and needs this Signal to Noise Ratio, the best first: at most four, and
-   * none where it is too far. What needs no more than `faintest` is always heard by the nearest.
+   * Who hears a frame that is sent from a place and needs this Signal to Noise Ratio, the best
+   * first: at most four, and none where it is too far. What needs no more than `faintest` is always
+   * heard by the nearest.
    */
   receptions(frame: SentFrame, random: Random): readonly Reception[]
-  /** The first of these gateways that is free from now on for so long; it is not after that. Undefined where all send. */
+  /**
+   * The first of these gateways that is free from now on for so long; it is not after that.
+   * Undefined where all send.
+   */
   send(by: readonly Gateway[], nowMs: number, airtimeMs: number): Gateway | undefined
   /** When the first of these gateways is free. */
   freeAtMs(of: readonly Gateway[]): number

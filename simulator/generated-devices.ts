@@ -1,4 +1,7 @@
-/** Devices in any number without a device file, for load: a town of sensors of all models around one place. */
+/**
+ * Devices in any number without a device file, for load: a town of sensors of all models around one
+ * place.
+ */
 import { isDevEui } from '../src/lorawan/topics.ts'
 import type { DeviceRecord } from './device-file.ts'
 import { DEVICE_MODEL_IDS, deviceModel } from './device-models.ts'
@@ -9,7 +12,10 @@ import { rounded } from './sensor.ts'
 /** The most devices of one simulator: each takes some 5 KB. */
 export const MAXIMUM_GENERATED = 100_000
 
-/** Bit 2 of the first byte says that nobody bought this block: it is free to use within a network (IEEE EUI-64 guidelines). */
+/**
+ * Bit 2 of the first byte says that nobody bought this block: it is free to use within a network
+ * (IEEE EUI-64 guidelines).
+ */
 export const DEFAULT_FIRST_DEV_EUI = '0200000000000001'
 
 /** The models that are generated in turn. */

@@ -24,7 +24,8 @@ const systemTimers: Timers = {
   },
 }
 
-// A parent that was killed takes the reader of this output with it; the end is then told by its channel.
+// A parent that was killed takes the reader of this output with it; the end is then told by its
+// channel.
 process.stderr.on('error', () => {})
 
 process.exitCode = await main(process.argv.slice(2))
@@ -76,7 +77,9 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Runs until a signal, the end of the parent process, or a fault that trying again would not help. */
+/**
+ * Runs until a signal, the end of the parent process, or a fault that trying again would not help.
+ */
 async function simulate(
   settings: Pick<SimulationSettings, 'options' | 'certificateAuthority' | 'records' | 'journal'>,
 ): Promise<number> {
@@ -89,7 +92,9 @@ async function simulate(
   return exitCode
 }
 
-/** Resolved by a signal, or by the end of the parent that has started the simulator with a channel. */
+/**
+ * Resolved by a signal, or by the end of the parent that has started the simulator with a channel.
+ */
 function stopSignal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   for (const event of ['SIGINT', 'SIGTERM', 'disconnect'] as const) process.once(event, () => resolve())

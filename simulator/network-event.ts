@@ -1,4 +1,7 @@
-/** What a network server has to tell about a device, before it is spelled in the payload of a family. */
+/**
+ * What a network server has to tell about a device, before it is spelled in the payload of a
+ * family.
+ */
 import type { DeviceRecord } from './device-file.ts'
 import type { Reception } from './gateways.ts'
 import type { Carrier, RegionId } from './region.ts'
@@ -88,7 +91,10 @@ export interface FaultEvent extends EventBase {
   readonly level: 'WARNING' | 'ERROR'
   readonly description: string
   readonly fCnt: number
-  /** Of the command at fault; undefined for a fault that is of none, or after which the command stays queued. */
+  /**
+   * Of the command at fault; undefined for a fault that is of none, or after which the command
+   * stays queued.
+   */
   readonly queueItemId: QueueItemId | undefined
   readonly context: Readonly<Record<string, string>>
 }

@@ -1,4 +1,7 @@
-/** The network server's MQTT side: publishes events, takes commands, and keeps its Session over reconnections. */
+/**
+ * The network server's MQTT side: publishes events, takes commands, and keeps its Session over
+ * reconnections.
+ */
 import { connect } from 'mqtt'
 import type { IClientOptions, MqttClient, Packet } from 'mqtt'
 import { eventTopic } from '../src/lorawan/topics.ts'
@@ -8,7 +11,9 @@ import type { Family } from './downlink.ts'
 export interface NetworkServerSettings {
   /** `mqtts://host:port`, or `mqtt://` for a broker without TLS. */
   readonly url: string
-  /** The certificates that the server's is verified against, in PEM; the system's where undefined. */
+  /**
+   * The certificates that the server's is verified against, in PEM; the system's where undefined.
+   */
   readonly certificateAuthority: Buffer | undefined
   readonly userName: string | undefined
   readonly password: string | undefined
@@ -21,11 +26,15 @@ export interface NetworkServerSettings {
   readonly qos: 0 | 1 | 2
   /** Of the subscription to commands. */
   readonly commandQos: 0 | 1 | 2
-  /** True for a new Session with each connection: commands that come meanwhile are not kept for it. */
+  /**
+   * True for a new Session with each connection: commands that come meanwhile are not kept for it.
+   */
   readonly cleanSession: boolean
   /** How long MQTT 5 brokers keep the Session; those of MQTT 3.1.1 decide it by themselves. */
   readonly sessionExpirySeconds: number
-  /** The wait before the first new attempt to connect, in milliseconds; doubles up to 32 times this. */
+  /**
+   * The wait before the first new attempt to connect, in milliseconds; doubles up to 32 times this.
+   */
   readonly reconnectDelayMs: number
   readonly onCommand: (topicName: string, payload: Buffer) => void
   readonly onStatus: (status: ConnectionStatus) => void
@@ -62,13 +71,18 @@ export interface NetworkServer {
   close(): Promise<void>
 }
 
-/** The topics of commands to all devices that the credential allows; servers of family B share them. */
+/**
+ * The topics of commands to all devices that the credential allows; servers of family B share them.
+ */
 export const COMMAND_FILTERS: Readonly<Record<Family, string>> = {
   A: 'application/+/device/+/command/down',
   B: '$share/chirpstack/application/+/device/+/command/+',
 }
 
-/** Events without an answer; beyond it they are dropped and counted, so that a broker that is away takes no memory. */
+/**
+ * Events without an answer; beyond it they are dropped and counted, so that a broker that is away
+ * takes no memory.
+ */
 const MAXIMUM_UNANSWERED = 2000
 
 /** What a broker that says nothing takes: as many as there are Packet Identifiers. */
@@ -79,10 +93,15 @@ const MAXIMUM_REFUSAL_KINDS = 50
 
 const CLOSE_TIMEOUT_MS = 2000
 
-/** CONNACK codes that a further attempt with the same settings would get again (MQTT 3.1.1 §3.2.2.3, MQTT 5.0 §3.2.2.2). */
+/**
+ * CONNACK codes that a further attempt with the same settings would get again (MQTT 3.1.1 §3.2.2.3,
+ * MQTT 5.0 §3.2.2.2).
+ */
 const FINAL_REASON_CODES: ReadonlySet<number> = new Set([1, 2, 4, 5, 0x84, 0x85, 0x86, 0x87, 0x8a, 0x8c])
 
-/** Connects, and goes on trying until `close`, but for the faults that end in the state `failed`. */
+/**
+ * Connects, and goes on trying until `close`, but for the faults that end in the state `failed`.
+ */
 export function createNetworkServer(settings: NetworkServerSettings): NetworkServer {
   const client = connect(settings.url, clientOptions(settings))
   const outbox = createOutbox(client, settings)
@@ -158,7 +177,10 @@ function clientOptions(settings: NetworkServerSettings): IClientOptions {
 
 interface Outbox {
   publish(event: BrokerEvent): void
-  /** The broker takes so many events without an answer (MQTT 5.0 §3.3.4), which MQTT.js does not count. */
+  /**
+   * The broker takes so many events without an answer (MQTT 5.0 §3.3.4), which MQTT.js does not
+   * count.
+   */
   connected(receiveMaximum: number): void
   statistics(): Omit<PublishStatistics, 'commands'>
   /** Resolved when every event has its answer. */

@@ -1,6 +1,6 @@
 /**
- * What the network server knows of one device and does for it: its session, its downlinks, when it answers and what it
- * tells the broker. Like the device it has no timer of its own.
+ * What the network server knows of one device and does for it: its session, its downlinks, when it
+ * answers and what it tells the broker. Like the device it has no timer of its own.
  */
 import { DataRateAdvice } from './adaptive-data-rate.ts'
 import { DownlinkQueue } from './downlink-queue.ts'
@@ -23,7 +23,10 @@ export interface NetworkSideSettings {
   readonly random: Random
   /** False where the network server has no codec for the device. */
   readonly hasCodec: boolean
-  /** The number of the last uplink of a session from before the start; undefined where there is none. */
+  /**
+   * The number of the last uplink of a session from before the start; undefined where there is
+   * none.
+   */
   readonly resumedAfterFCnt: number | undefined
 }
 
@@ -33,13 +36,17 @@ export type CommandFate =
   | { readonly outcome: 'refused'; readonly event: NetworkEvent }
   | { readonly outcome: 'ignored'; readonly reason: string }
 
-/** What one step of the network server brings: events in order, and a frame that is on the air now. */
+/**
+ * What one step of the network server brings: events in order, and a frame that is on the air now.
+ */
 interface Step {
   readonly events: readonly NetworkEvent[]
   readonly frame: DownlinkFrame | JoinAccept | undefined
 }
 
-/** A device of class C that does not acknowledge a downlink within this time has not received it. */
+/**
+ * A device of class C that does not acknowledge a downlink within this time has not received it.
+ */
 const CLASS_C_TIMEOUT_MS = 5000
 
 /** Between two downlinks to a device of class C, so that it can answer. */
@@ -93,7 +100,10 @@ export class NetworkSide {
     return Math.min(this.#windows?.atMs ?? Number.POSITIVE_INFINITY, this.#transmitAtMs, this.#acknowledgeByMs)
   }
 
-  /** When the receive window opens in which the device will be answered; undefined where it will not be. */
+  /**
+   * When the receive window opens in which the device will be answered; undefined where it will not
+   * be.
+   */
   get answerAtMs(): number | undefined {
     return this.#windows?.atMs
   }
@@ -135,7 +145,10 @@ export class NetworkSide {
     }
   }
 
-  /** A join request was heard. A number that was used before is refused; else the accept follows in the receive windows. */
+  /**
+   * A join request was heard. A number that was used before is refused; else the accept follows in
+   * the receive windows.
+   */
   hearJoin(request: JoinRequest, heard: Heard, nowMs: number): NetworkEvent[] {
     if (request.devNonce <= this.#lastDevNonce) {
       const context = {
@@ -228,7 +241,10 @@ export class NetworkSide {
     return [{ kind: 'ack', device, atMs: nowMs, deduplicationId, ...ids }]
   }
 
-  /** Class C listens all the time: what waits is sent at once, or as soon as the one before is answered. */
+  /**
+   * Class C listens all the time: what waits is sent at once, or as soon as the one before is
+   * answered.
+   */
   #transmitSoon(nowMs: number): void {
     if (this.#settings.identity.deviceClass !== 'C' || this.#session?.isTold !== true || this.#heard === undefined)
       return
@@ -255,7 +271,10 @@ export class NetworkSide {
     return { events, frame: { kind: 'downlink', downlink: item.downlink, dataRate: undefined, hasMore: false } }
   }
 
-  /** Sends what there is to send in the receive window that opens now; a gateway that is busy leaves it to the next. */
+  /**
+   * Sends what there is to send in the receive window that opens now; a gateway that is busy leaves
+   * it to the next.
+   */
   #openWindow(windows: Windows, nowMs: number): Step {
     this.#windows = undefined
     const session = this.#session

@@ -1,4 +1,6 @@
-/** Reads options from the arguments or else the environment, and gathers what is wrong with them. */
+/**
+ * Reads options from the arguments or else the environment, and gathers what is wrong with them.
+ */
 import { parseArgs } from 'node:util'
 
 /** The texts of all options, and the faults that reading them finds. */
@@ -36,7 +38,10 @@ export function readArguments<Text extends string, Flag extends string>(
   }
 }
 
-/** A broker's address; undefined for another kind, and for one with a credential in it, which messages would show. */
+/**
+ * A broker's address; undefined for another kind, and for one with a credential in it, which
+ * messages would show.
+ */
 export function brokerUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)

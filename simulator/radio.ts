@@ -1,4 +1,6 @@
-/** What passes between a simulated device and its network server over the air, and how the air is. */
+/**
+ * What passes between a simulated device and its network server over the air, and how the air is.
+ */
 import type { Downlink } from './downlink.ts'
 import type { FrameCounterBits } from './frame-counter.ts'
 import type { DataRate, Region } from './region.ts'
@@ -11,7 +13,10 @@ export interface RadioSettings {
   readonly uplinkLossRate: number
   /** Of downlinks and join accepts that the device does not hear. */
   readonly downlinkLossRate: number
-  /** Of uplinks that the device sends a second time with the same frame counter, unless it was answered. */
+  /**
+   * Of uplinks that the device sends a second time with the same frame counter, unless it was
+   * answered.
+   */
   readonly repeatRate: number
   /** Of uplinks that ask for an acknowledgement. */
   readonly confirmedRate: number

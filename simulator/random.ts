@@ -18,7 +18,10 @@ export interface Random {
   hex(bytes: number): string
   /** A version 4 UUID (RFC 9562 §5.4). */
   uuid(): string
-  /** A stream of its own, decided by this stream's seed and the label, however much of this stream has been used. */
+  /**
+   * A stream of its own, decided by this stream's seed and the label, however much of this stream
+   * has been used.
+   */
   fork(label: string): Random
 }
 

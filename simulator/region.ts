@@ -1,4 +1,7 @@
-/** The regional parameters that the simulated radio follows (RP002-1.0.4): channels, data rates, receive windows, sizes. */
+/**
+ * The regional parameters that the simulated radio follows (RP002-1.0.4): channels, data rates,
+ * receive windows, sizes.
+ */
 import type { Random } from './random.ts'
 
 /** A LoRa data rate of a region, in one direction. */
@@ -46,10 +49,16 @@ export const JOIN_ACCEPT_DELAY_MS = 5000
 /** What adaptive data rate keeps above the required Signal to Noise Ratio, in dB. */
 const INSTALLATION_MARGIN = 10
 
-/** The Signal to Noise Ratio by which one data rate differs from the next, in dB, as adaptive data rate counts it. */
+/**
+ * The Signal to Noise Ratio by which one data rate differs from the next, in dB, as adaptive data
+ * rate counts it.
+ */
 const DATA_RATE_STEP = 3
 
-/** Preamble, header, address, counters, port and integrity code around the application data, in bytes. */
+/**
+ * Preamble, header, address, counters, port and integrity code around the application data, in
+ * bytes.
+ */
 const FRAME_OVERHEAD_BYTES = 13
 
 const KHZ_125 = 125_000
@@ -106,17 +115,26 @@ export function pickChannel(of: Region, random: Random): number {
   return random.pick(of.channels)
 }
 
-/** The Signal to Noise Ratio that a spreading factor still needs, in dB: -20 at SF12, 2.5 more for each below. */
+/**
+ * The Signal to Noise Ratio that a spreading factor still needs, in dB: -20 at SF12, 2.5 more for
+ * each below.
+ */
 export function requiredSnr({ spreadingFactor }: DataRate): number {
   return -20 + 2.5 * (12 - spreadingFactor)
 }
 
-/** How far a signal is above what its data rate needs, in whole dB from -32 to 31: the margin of a status. */
+/**
+ * How far a signal is above what its data rate needs, in whole dB from -32 to 31: the margin of a
+ * status.
+ */
 export function marginOf(snr: number, dataRate: DataRate): number {
   return Math.max(-32, Math.min(31, Math.round(snr - requiredSnr(dataRate))))
 }
 
-/** The data rate that a Signal to Noise Ratio allows with the installation margin; never slower than the one in use. */
+/**
+ * The data rate that a Signal to Noise Ratio allows with the installation margin; never slower than
+ * the one in use.
+ */
 export function fasterDataRate(of: Region, current: DataRate, snr: number): DataRate {
   const steps = Math.floor((snr - requiredSnr(current) - INSTALLATION_MARGIN) / DATA_RATE_STEP)
   const place = of.dataRates.indexOf(current) + Math.max(0, steps)
@@ -134,7 +152,10 @@ export function dataRateThatCarries(of: Region, current: DataRate, bytes: number
   return of.dataRates.find((each) => bytes <= each.maximumPayloadBytes) ?? current
 }
 
-/** How long a frame with so much application data is on the air, in milliseconds (Semtech AN1200.13). */
+/**
+ * How long a frame with so much application data is on the air, in milliseconds (Semtech
+ * AN1200.13).
+ */
 export function airtimeMs({ spreadingFactor, bandwidth }: DataRate, payloadBytes: number): number {
   const symbolMs = (2 ** spreadingFactor * 1000) / bandwidth
   const isOptimized = spreadingFactor >= 11 && bandwidth === KHZ_125

@@ -1,4 +1,7 @@
-/** What a model of device is to the simulator: how it measures, what it sends and what a command does to it. */
+/**
+ * What a model of device is to the simulator: how it measures, what it sends and what a command
+ * does to it.
+ */
 import type { Random } from './random.ts'
 
 /** WGS 84, degrees; altitude in metres. */
@@ -18,7 +21,10 @@ export interface Measurement {
   readonly object: PayloadObject
 }
 
-/** The part of one device that measures. Its state moves on with the times it is asked about, which never go back. */
+/**
+ * The part of one device that measures. Its state moves on with the times it is asked about, which
+ * never go back.
+ */
 export interface Sensor {
   measure(atMs: number): Measurement
   /** Where the device is; for models that move. */

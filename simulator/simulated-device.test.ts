@@ -164,7 +164,8 @@ describe('the uplinks of a device', () => {
 
   it('get faster where the signal allows it, by an answer of the network server', () => {
     const device = createDevice({ intervalMs: 60_000, radio: { uplinkLossRate: 0.9 }, seed: 3 })
-    // In the bad air it joins slowly; then the air clears up for its frames by chance, and advice reaches it.
+    // In the bad air it joins slowly; then the air clears up for its frames by chance, and advice
+    // reaches it.
     const ups = ofKind(eventsUntil(device, START_MS + 96 * HOUR_MS), 'up').map((up) => up.heard.carrier.dataRate.dr)
     assert.ok(ups.length > 0 && Math.max(...ups) === 5, `${ups.length} uplinks at ${[...new Set(ups)].join()}`)
   })

@@ -1,6 +1,7 @@
 /**
- * One simulated device: joins by OTAA, measures, sends and listens, through an air that loses frames. Its network server's
- * side is in `network-side.ts`. It has no timer of its own; whoever runs it asks when something is due.
+ * One simulated device: joins by OTAA, measures, sends and listens, through an air that loses
+ * frames. Its network server's side is in `network-side.ts`. It has no timer of its own; whoever
+ * runs it asks when something is due.
  */
 import { DeviceDataRate } from './adaptive-data-rate.ts'
 import type { DeviceRecord } from './device-file.ts'
@@ -30,7 +31,10 @@ export interface SimulatedDeviceSettings {
   readonly intervalMs: number
   /** When the simulation starts, in milliseconds since 1970. */
   readonly startMs: number
-  /** The device begins to join within this time after it; one that has a session sends within an interval. */
+  /**
+   * The device begins to join within this time after it; one that has a session sends within an
+   * interval.
+   */
   readonly startWindowMs: number
 }
 
@@ -46,7 +50,10 @@ const REPETITION_MS = [2200, 4000] as const
 /** How often a confirmed uplink is sent at most. */
 const MAXIMUM_TRANSMISSIONS = 4
 
-/** Between two join requests: after the windows of the first, doubled with each further one, at most 32 times. */
+/**
+ * Between two join requests: after the windows of the first, doubled with each further one, at most
+ * 32 times.
+ */
 const JOIN_RETRY_MS = [6500, 9000] as const
 const MAXIMUM_JOIN_DOUBLINGS = 5
 
@@ -56,7 +63,9 @@ const POWER_RETURN_MS = 1000
 /** Every so many uplinks the network server asks for the status. */
 const UPLINKS_PER_STATUS = 10
 
-/** What a second on the air takes from a battery, in percent. Below 1 somebody puts a new one in. */
+/**
+ * What a second on the air takes from a battery, in percent. Below 1 somebody puts a new one in.
+ */
 const BATTERY_PER_SECOND = 0.02
 
 /** An uplink that may be sent again as it is. */
@@ -120,7 +129,10 @@ export class SimulatedDevice {
     return Math.min(this.#ownDueAtMs, this.#network.dueAtMs)
   }
 
-  /** Does the one thing that is due at this time, and gives the events of it in order; none where nothing is due. */
+  /**
+   * Does the one thing that is due at this time, and gives the events of it in order; none where
+   * nothing is due.
+   */
   run(nowMs: number): readonly NetworkEvent[] {
     if (this.dueAtMs > nowMs) return []
     if (this.#network.dueAtMs <= this.#ownDueAtMs) {

@@ -1,4 +1,7 @@
-/** A running simulator: devices, the air between, their network server and its connection, as the settings say. */
+/**
+ * A running simulator: devices, the air between, their network server and its connection, as the
+ * settings say.
+ */
 import { parseTopic } from '../src/lorawan/topics.ts'
 import { brokerEvent } from './broker-event.ts'
 import type { CommandJournal } from './command-journal.ts'

@@ -1,4 +1,7 @@
-/** A wheel of slots in the place of a timer for each device: to put in, move and take out costs the same at any number. */
+/**
+ * A wheel of slots in the place of a timer for each device: to put in, move and take out costs the
+ * same at any number.
+ */
 
 /** How long a slot lasts; what is due in it happens at its end, so up to this much late. */
 export const TICK_MS = 10
@@ -45,8 +48,9 @@ export class TimerWheel<Item> {
   }
 
   /**
-   * Takes out what is due, tick by tick, and gives it to `visit`, which may put it in again: for now or earlier means the
-   * next tick. Stops after the tick in which `maximum` items are reached; the rest is due still.
+   * Takes out what is due, tick by tick, and gives it to `visit`, which may put it in again: for
+   * now or earlier means the next tick. Stops after the tick in which `maximum` items are reached;
+   * the rest is due still.
    */
   takeDue(nowMs: number, maximum: number, visit: (item: Item) => void): void {
     const nowTick = Math.floor(nowMs / TICK_MS)
@@ -64,7 +68,10 @@ export class TimerWheel<Item> {
     }
   }
 
-  /** When `takeDue` may find something next, in milliseconds since 1970; undefined when the wheel is empty. */
+  /**
+   * When `takeDue` may find something next, in milliseconds since 1970; undefined when the wheel is
+   * empty.
+   */
   nextMs(): number | undefined {
     if (this.#ticks.size === 0) return undefined
     for (let ahead = 1; ahead <= SLOTS; ahead += 1) {

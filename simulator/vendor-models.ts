@@ -76,7 +76,10 @@ export const waterLevel: DeviceModel = {
   },
 }
 
-/** `[state][position in %][moves u16 BE]`, fPort 8. A command of one byte on any port: 0x00 shuts the valve, 0x01 opens it. */
+/**
+ * `[state][position in %][moves u16 BE]`, fPort 8. A command of one byte on any port: 0x00 shuts
+ * the valve, 0x01 opens it.
+ */
 export const valveActuator: DeviceModel = {
   deviceProfileName: 'Valve actuator',
   deviceProfileId: '6f1d2b1e-0a51-4f0e-9c5f-2f4f5f0c7a24',
@@ -102,7 +105,10 @@ export const valveActuator: DeviceModel = {
   },
 }
 
-/** `[moisture in 0.01 % u16][temperature in 0.01 °C i16][conductivity in µS/cm u16]`, big-endian. fPort 2. */
+/**
+ * `[moisture in 0.01 % u16][temperature in 0.01 °C i16][conductivity in µS/cm u16]`, big-endian.
+ * fPort 2.
+ */
 export const soilMoisture: DeviceModel = {
   deviceProfileName: 'Soil moisture',
   deviceProfileId: '6f1d2b1e-0a51-4f0e-9c5f-2f4f5f0c7a25',

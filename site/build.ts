@@ -1,4 +1,7 @@
-/** The build of the documentation: dist/docs from docs/, README.md and CHANGELOG.md. `node site/build.ts` */
+/**
+ * The build of the documentation: dist/docs from docs/, README.md and CHANGELOG.md. `node
+ * site/build.ts`
+ */
 import { createHash } from 'node:crypto'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -84,7 +87,10 @@ async function write(path: string, text: string): Promise<void> {
   await writeFile(target + path, text)
 }
 
-/** Once, as hard as it goes, so that the service never has to. The frame is filled at the start, and sent without. */
+/**
+ * Once, as hard as it goes, so that the service never has to. The frame is filled at the start, and
+ * sent without.
+ */
 async function compressAll(): Promise<void> {
   const names = await readdir(target, { recursive: true })
   await Promise.all(

@@ -1,4 +1,7 @@
-/** All pages of the documentation, with their links checked against each other, and what the search looks through. */
+/**
+ * All pages of the documentation, with their links checked against each other, and what the search
+ * looks through.
+ */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, posix } from 'node:path'
 import { settingsTable } from '../src/settings/config.ts'
@@ -30,7 +33,10 @@ const SETTINGS_PLACEHOLDER = '<!-- table of settings -->'
 /** Pictures as they are; everything else that is linked is shown as text. */
 const PICTURES = new Set(['.webp', '.svg'])
 
-/** Reads and renders all pages of the repository at `root`. Throws where a link leads nowhere, with all such links. */
+/**
+ * Reads and renders all pages of the repository at `root`. Throws where a link leads nowhere, with
+ * all such links.
+ */
 export function readDocumentation(root: string): Documentation {
   const groups = pageGroups(root)
   const sources = groups.flatMap(({ pages }) => pages)
@@ -62,7 +68,10 @@ export function readDocumentation(root: string): Documentation {
   return { groups, pages, files, index: searchIndex(pages) }
 }
 
-/** `docs/images/a.webp` is `/images/a.webp`; `examples/clients/c/events.c` is `/examples/clients/c/events.c.txt`. */
+/**
+ * `docs/images/a.webp` is `/images/a.webp`; `examples/clients/c/events.c` is
+ * `/examples/clients/c/events.c.txt`.
+ */
 function fileAddress(target: string): string {
   const below = target.startsWith('docs/') ? target.slice('docs'.length) : `/${target}`
   return PICTURES.has(extname(target)) ? below : `${below}.txt`

@@ -1,4 +1,7 @@
-/** A page of Markdown as HTML: with an anchor for each heading and each code, and every link checked and led to its place. */
+/**
+ * A page of Markdown as HTML: with an anchor for each heading and each code, and every link checked
+ * and led to its place.
+ */
 import { Marked } from 'marked'
 import type { RendererObject, Token, Tokens } from 'marked'
 
@@ -32,7 +35,10 @@ export interface RenderedPage {
 /** Where a link or an image of a page leads; undefined for what is only named, not linked. */
 export type Resolve = (href: string) => { readonly address: string; readonly page?: string } | undefined
 
-/** Renders one page. `isCodes` gives an anchor to each code at the head of an item: `http-token_expired` below the heading HTTP. */
+/**
+ * Renders one page. `isCodes` gives an anchor to each code at the head of an item:
+ * `http-token_expired` below the heading HTTP.
+ */
 export function renderMarkdown(
   source: string,
   options: { readonly resolve: Resolve; readonly isCodes: boolean },
@@ -88,7 +94,9 @@ class PageBuilder {
     }
   }
 
-  /** Goes through the page in reading order: gives the anchors, and gathers what the search finds. */
+  /**
+   * Goes through the page in reading order: gives the anchors, and gathers what the search finds.
+   */
   read(tokens: readonly Token[], isCodes: boolean): void {
     let part = ''
     for (const token of tokens) {

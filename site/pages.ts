@@ -1,4 +1,7 @@
-/** Which files of the repository are pages of the documentation, in which order, and at which address. */
+/**
+ * Which files of the repository are pages of the documentation, in which order, and at which
+ * address.
+ */
 import { globSync } from 'node:fs'
 import { posix } from 'node:path'
 
@@ -65,8 +68,8 @@ const DECISIONS = 'docs/decisions/*.md'
 const MENTIONED = { from: 'Operate', folder: 'docs/*.md' } as const
 
 /**
- * The pages of the repository at `root`. A file of docs/ that the list does not name comes last of its group, by its own name: a new page is
- * never lost.
+ * The pages of the repository at `root`. A file of docs/ that the list does not name comes last of
+ * its group, by its own name: a new page is never lost.
  */
 export function pageGroups(root: string): readonly PageGroup[] {
   const there = new Set(globSync(['README.md', 'CHANGELOG.md', 'docs/**/*.md'], { cwd: root }))

@@ -1,4 +1,7 @@
-/** What is around the content of every page: the head, the search, the navigation, what is on this page, and the way on. */
+/**
+ * What is around the content of every page: the head, the search, the navigation, what is on this
+ * page, and the way on.
+ */
 import { escaped } from './markdown.ts'
 import type { Heading } from './markdown.ts'
 import type { PageGroup, PageSource } from './pages.ts'

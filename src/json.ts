@@ -1,4 +1,7 @@
-/** Reading members of JSON that somebody else wrote: whatever is missing, of another type or inherited is undefined. */
+/**
+ * Reading members of JSON that somebody else wrote: whatever is missing, of another type or
+ * inherited is undefined.
+ */
 export type JsonObject = Readonly<Record<string, unknown>>
 
 /** The object that the bytes are; undefined for anything else. */
@@ -28,7 +31,10 @@ export function textAt(object: JsonObject | undefined, member: string): string |
   return typeof value === 'string' ? value : undefined
 }
 
-/** The number of a member, also where it is written as a text, as the JSON of Protocol Buffers does for 64 bits. */
+/**
+ * The number of a member, also where it is written as a text, as the JSON of Protocol Buffers does
+ * for 64 bits.
+ */
 export function numberAt(object: JsonObject | undefined, member: string): number | undefined {
   const value = memberOf(object, member)
   const number = typeof value === 'string' && value !== '' ? Number(value) : value

@@ -1,6 +1,7 @@
 /**
- * The log: JSON lines (or text for people) on standard error; standard output stays for what a person pastes.
- * A message is `noun.verb`; what it is about goes into the fields: `log.warn({ clientId }, 'connection.refused')`.
+ * The log: JSON lines (or text for people) on standard error; standard output stays for what a
+ * person pastes. A message is `noun.verb`; what it is about goes into the fields: `log.warn({
+ * clientId }, 'connection.refused')`.
  */
 import { pino } from 'pino'
 import type { Level, Logger } from 'pino'
@@ -35,12 +36,16 @@ const redacted = '[redacted]'
 /** Levels of objects looked through; deeper ones are not of our making and are left out. */
 const MAXIMUM_DEPTH = 4
 
-/** Anything of a JWT's look: a base64url JSON object, a dot, more of it. Whatever field or text brought it in, it does not leave. */
+/**
+ * Anything of a JWT's look: a base64url JSON object, a dot, more of it. Whatever field or text
+ * brought it in, it does not leave.
+ */
 const jwtLike = /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g
 
 /**
- * A log that writes from `level` up. Lines are written in the background, so that a slow reader of standard error never stalls the
- * service; at exit and at `fatal` they are flushed. A reader that falls 16 MiB behind loses lines, the service loses no memory.
+ * A log that writes from `level` up. Lines are written in the background, so that a slow reader of
+ * standard error never stalls the service; at exit and at `fatal` they are flushed. A reader that
+ * falls 16 MiB behind loses lines, the service loses no memory.
  */
 export function createLog(
   options: { readonly level: Level | 'silent'; readonly format: 'json' | 'text' },
@@ -71,7 +76,10 @@ export function createLog(
   )
 }
 
-/** Lines gather for so long, or until there are so many bytes: each write goes by way of another thread, which costs 50 µs. */
+/**
+ * Lines gather for so long, or until there are so many bytes: each write goes by way of another
+ * thread, which costs 50 µs.
+ */
 const GATHER_MS = 50
 const GATHER_BYTES = 4096
 
@@ -109,7 +117,10 @@ function openStandardError(): LogDestination & { flushSync(): void } {
   return { write, flushSync }
 }
 
-/** `2026-01-31T12:00:00.000Z WARN  connection.refused clientId=meter-7 reasonCode=135`. Control characters stay escaped. */
+/**
+ * `2026-01-31T12:00:00.000Z WARN  connection.refused clientId=meter-7 reasonCode=135`. Control
+ * characters stay escaped.
+ */
 function textLine(line: string): string {
   const { time, level, message, ...fields } = JSON.parse(line) as Record<string, unknown>
   const shown = Object.entries(fields).map(([key, value]) => `${key}=${textValue(value)}`)

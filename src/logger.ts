@@ -1,4 +1,7 @@
-/** What the broker needs of a logger; pino's child loggers fit. Messages are `noun.verb`; never a payload, token or password. */
+/**
+ * What the broker needs of a logger; pino's child loggers fit. Messages are `noun.verb`; never a
+ * payload, token or password.
+ */
 export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

@@ -1,7 +1,13 @@
-/** The metrics of the process in Prometheus' text format, `fieldgate_*` and the usual `process_*` and `nodejs_*`. */
+/**
+ * The metrics of the process in Prometheus' text format, `fieldgate_*` and the usual `process_*`
+ * and `nodejs_*`.
+ */
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 
-/** Reads current numbers; called at registration for its keys and once per metric and scrape, so it should be cheap. */
+/**
+ * Reads current numbers; called at registration for its keys and once per metric and scrape, so it
+ * should be cheap.
+ */
 type ReadNumbers = () => Readonly<Record<string, number>>
 
 /** Where the rooms put their numbers. */
@@ -9,19 +15,23 @@ export interface Telemetry {
   /** All metrics of the process; a room with histograms of its own registers them here. */
   readonly registry: Registry
   /**
-   * Registers the numbers of a room, one metric a key. A number only grows (`messagesReceived` of `broker` becomes the counter
-   * `fieldgate_broker_messages_received_total`), unless its key is in `currentKeys` (`connections`: the gauge
-   * `fieldgate_broker_connections`).
+   * Registers the numbers of a room, one metric a key. A number only grows (`messagesReceived` of
+   * `broker` becomes the counter `fieldgate_broker_messages_received_total`), unless its key is in
+   * `currentKeys` (`connections`: the gauge `fieldgate_broker_connections`).
    */
   registerNumbers(room: string, read: ReadNumbers, currentKeys?: readonly string[]): void
   /**
    * Registers counts by kind and code, which come as `kind:code`: `refusals` of `broker` becomes
-   * `fieldgate_broker_refusals_total{kind="publish",code="event_device_unknown"}`. Codes are of a fixed set.
+   * `fieldgate_broker_refusals_total{kind="publish",code="event_device_unknown"}`. Codes are of a
+   * fixed set.
    */
   registerCounts(room: string, key: string, read: () => ReadonlyMap<string, number>): void
 }
 
-/** A registry of its own (two services of one process share nothing), with the metrics of the process in it. */
+/**
+ * A registry of its own (two services of one process share nothing), with the metrics of the
+ * process in it.
+ */
 export function createTelemetry(): Telemetry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

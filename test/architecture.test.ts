@@ -6,7 +6,10 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Which room may import which (docs/architecture.md). `leaves` are the files directly in `src/`; any room may import them. */
+/**
+ * Which room may import which (docs/architecture.md). `leaves` are the files directly in `src/`;
+ * any room may import them.
+ */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   leaves: [],
   mqtt: [],
@@ -38,7 +41,10 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   simulator: ['lorawan'],
 }
 
-/** Which sub-room of a room may import which of the same room; '.' are the files directly in the room. */
+/**
+ * Which sub-room of a room may import which of the same room; '.' are the files directly in the
+ * room.
+ */
 const SUB_ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   broker: {
     ports: [],
@@ -112,7 +118,10 @@ interface Place {
   readonly subRoom: string
 }
 
-/** `src/a/b/c.ts` is of sub-room b of room a, `src/a/c.ts` of '.' of room a, `src/c.ts` a leaf, `simulator/c.ts` of the simulator. */
+/**
+ * `src/a/b/c.ts` is of sub-room b of room a, `src/a/c.ts` of '.' of room a, `src/c.ts` a leaf,
+ * `simulator/c.ts` of the simulator.
+ */
 function placeOf(file: string): Place {
   const [top, ...path] = dirname(file).split('/')
   if (top !== 'src') return { room: top as string, subRoom: '.' }

@@ -17,7 +17,10 @@ const files = globSync(
   .filter((entry) => entry.isFile() && !/\.test(?:ing)?\.ts$/.test(entry.name))
   .map((entry) => join(entry.parentPath, entry.name))
 
-/** What fetches the package by its bare name, which is free on npm's public registry: anybody could publish a program there. */
+/**
+ * What fetches the package by its bare name, which is free on npm's public registry: anybody could
+ * publish a program there.
+ */
 const FETCHES = [
   /\b(?:npx|npm exec|npm x|pnpm dlx|pnpx|yarn dlx|bunx)\s+(?:-\S+\s+)*(?:--\s+)?fieldgate\b/,
   /\b(?:npm|pnpm|yarn|bun)\s+(?:install|i|add|create)\s+(?:-\S+\s+)*fieldgate(?![-\w/]|\.\w)/,

@@ -1,4 +1,7 @@
-/** Every stable code that the service answers has its paragraph in docs/errors.md, and every paragraph its code. */
+/**
+ * Every stable code that the service answers has its paragraph in docs/errors.md, and every
+ * paragraph its code.
+ */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -131,7 +134,10 @@ function sourcesOf(files: string): string[] {
     .map((file) => readFileSync(join(root, file), 'utf8'))
 }
 
-/** The codes at the heads of the items of a part of docs/errors.md: what stands in backticks before the colon. */
+/**
+ * The codes at the heads of the items of a part of docs/errors.md: what stands in backticks before
+ * the colon.
+ */
 function paragraphsOf(part: string): Set<string> {
   const text = readFileSync(join(root, 'docs/errors.md'), 'utf8')
   const [, body = ''] = text.split(new RegExp(`^## ${part}$`, 'm'))

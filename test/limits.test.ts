@@ -33,7 +33,10 @@ interface Row {
   readonly run: (harness: Harness) => Promise<void>
 }
 
-/** What happens at each bound of the broker, as its description says. The two bounds of what waits have a test beside their code. */
+/**
+ * What happens at each bound of the broker, as its description says. The two bounds of what waits
+ * have a test beside their code.
+ */
 const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' | 'maximumQueuedBytes'>]: Row } = {
   maximumConnectPacketSizeBytes: {
     title:

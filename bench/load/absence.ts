@@ -1,4 +1,7 @@
-/** Clients that are away: what they miss, how fast they are caught up, and what their Sessions cost meanwhile. */
+/**
+ * Clients that are away: what they miss, how fast they are caught up, and what their Sessions cost
+ * meanwhile.
+ */
 import { encodePublish } from '../../src/mqtt/publish.ts'
 import { ORGANIZATIONS, APPLICATIONS_OF_AN_ORGANIZATION, applicationTopicFilter, integrator } from '../deployment.ts'
 import type { Deployment } from '../deployment.ts'
@@ -21,7 +24,10 @@ export interface CaughtUp {
   readonly brokerCpuNs: number
 }
 
-/** Publishes so many messages to these topics in turn, as fast as they are acknowledged; resolves when all are. */
+/**
+ * Publishes so many messages to these topics in turn, as fast as they are acknowledged; resolves
+ * when all are.
+ */
 export async function fill(
   target: Target,
   client: Client,
@@ -62,7 +68,10 @@ export async function fill(
   }
 }
 
-/** Subscribes, goes away, misses `missed` messages, and comes back while `perSecond` others come live to it and to a reader beside it. */
+/**
+ * Subscribes, goes away, misses `missed` messages, and comes back while `perSecond` others come
+ * live to it and to a reader beside it.
+ */
 export async function catchUp(
   target: Target,
   clients: { readonly publisher: Client; readonly reader: Subscriber; readonly topicNames: readonly string[] },
@@ -104,7 +113,10 @@ export async function catchUp(
   }
 }
 
-/** Leaves so many Sessions behind: each organization's subscribe to all events of its first application, at QoS 1. */
+/**
+ * Leaves so many Sessions behind: each organization's subscribe to all events of its first
+ * application, at QoS 1.
+ */
 export async function leaveSessions(target: Target, deployment: Deployment, count: number): Promise<void> {
   const connector = new Connector(target)
   await openMany(count, CONNECTING_AT_ONCE, async (index) => {

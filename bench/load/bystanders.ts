@@ -5,8 +5,8 @@ import type { Bystanders } from './job.ts'
 const FIRST_SILENT_DEVICE = 0xffff_0000_0000n
 
 /**
- * The Topic Filters of one of those connections: devices of its own, the applications in turn, one half with the kind of event spelled out and one
- * half with `+` in its place.
+ * The Topic Filters of one of those connections: devices of its own, the applications in turn, one
+ * half with the kind of event spelled out and one half with `+` in its place.
  */
 export function bystanderTopicFilters(
   { subscriptionsEach, applicationIds }: Pick<Bystanders, 'subscriptionsEach' | 'applicationIds'>,

@@ -1,4 +1,7 @@
-/** The load generator's process of commands and codecs: takes one job from its parent, runs it and answers. */
+/**
+ * The load generator's process of commands and codecs: takes one job from its parent, runs it and
+ * answers.
+ */
 import type { CodecAnswer, CodecRequest } from './codec-job.ts'
 import { runCommands } from './command-load.ts'
 import { runUplinks } from './uplink-load.ts'

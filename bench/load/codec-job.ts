@@ -1,4 +1,7 @@
-/** What the figures of commands and codecs ask of a load generator, and what it answers; from process to process by structured clone. */
+/**
+ * What the figures of commands and codecs ask of a load generator, and what it answers; from
+ * process to process by structured clone.
+ */
 import type { Client, Subscriber, Target } from './job.ts'
 import type { Percentiles } from './latency-histogram.ts'
 
@@ -12,10 +15,15 @@ export interface CommandJob {
   readonly kind: 'commands'
   readonly networkServer: Client
   readonly senders: readonly CommandSender[]
-  /** Commands of one sender that are not acknowledged, or not at the network server: no queue fills. */
+  /**
+   * Commands of one sender that are not acknowledged, or not at the network server: no queue fills.
+   */
   readonly window: number
   readonly warmUpMs: number
-  /** Flat out for so long, then at `perSecond` in all, or at half of what was reached where that is less. */
+  /**
+   * Flat out for so long, then at `perSecond` in all, or at half of what was reached where that is
+   * less.
+   */
   readonly measureMs: number
   readonly perSecond: number
 }
@@ -25,7 +33,10 @@ export interface UplinkJob {
   readonly kind: 'uplinks'
   readonly networkServer: Client
   readonly receivers: readonly Subscriber[]
-  /** Of applications without a codec: this traffic goes on all the time, and its latency is what is measured. */
+  /**
+   * Of applications without a codec: this traffic goes on all the time, and its latency is what is
+   * measured.
+   */
   readonly plainTopicNames: readonly string[]
   readonly plainPerSecond: number
   /** Of applications with a script: this traffic is there in every second phase. */

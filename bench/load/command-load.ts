@@ -1,4 +1,7 @@
-/** Commands as fast as their window allows, then at a fixed rate; each is followed to its PUBACK and to the network server. */
+/**
+ * Commands as fast as their window allows, then at a fixed rate; each is followed to its PUBACK and
+ * to the network server.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { encodePublish } from '../../src/mqtt/publish.ts'
 import { startBrokerCpu } from './broker-cpu.ts'
@@ -16,7 +19,10 @@ const DRAIN_TIMEOUT_MS = 20_000
 /** Commands that are remembered after they were sent: far more than all windows together. */
 const REMEMBERED = 65_536
 const LAST_PACKET_ID = 65_535
-/** The number of each command is in it as a time, of ten digits as long as there are fewer than so many. */
+/**
+ * The number of each command is in it as a time, of ten digits as long as there are fewer than so
+ * many.
+ */
 const FIRST_NUMBER = 1_000_000_000
 const NUMBER_DIGITS = 10
 const PAYLOAD = `{"confirmed":false,"fPort":10,"object":{"temperatureSensor":{"1":25.5},"unixTime":{"2":${FIRST_NUMBER}}}}`
@@ -26,7 +32,10 @@ const DATA_MEMBER = '"data":"'
 /** Of ten bytes in base64. */
 const DATA_CHARACTERS = 16
 
-/** Runs the job; throws when a command was lost, doubled, out of order within its device, or wrongly encoded. */
+/**
+ * Runs the job; throws when a command was lost, doubled, out of order within its device, or wrongly
+ * encoded.
+ */
 export async function runCommands(target: Target, job: CommandJob): Promise<CommandResult> {
   const load = new CommandLoad(target, job)
   try {
@@ -42,7 +51,10 @@ class CommandLoad {
   readonly #faults = new Faults()
   readonly #connections: Connection[] = []
   readonly #senders: Sender[] = []
-  /** By number, in turn: the command that has the place, whose it is, for which device, and when it was sent. */
+  /**
+   * By number, in turn: the command that has the place, whose it is, for which device, and when it
+   * was sent.
+   */
   readonly #numbers = new Float64Array(REMEMBERED).fill(-1)
   readonly #senderOf = new Uint16Array(REMEMBERED)
   readonly #deviceOf = new Uint32Array(REMEMBERED)

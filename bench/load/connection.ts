@@ -1,4 +1,6 @@
-/** One MQTT 3.1.1 client over TLS 1.3, as lean as it can be, so that the broker is what is measured. */
+/**
+ * One MQTT 3.1.1 client over TLS 1.3, as lean as it can be, so that the broker is what is measured.
+ */
 import { connect, createSecureContext } from 'node:tls'
 import type { ConnectionOptions as ConnectionSettings, SecureContext, TLSSocket } from 'node:tls'
 import type { TcpNetConnectOpts } from 'node:net'
@@ -7,13 +9,16 @@ import type { Client, JobQoS, Target } from './job.ts'
 
 /** What every broker and client has to agree on. */
 const CIPHER = 'TLS_AES_256_GCM_SHA384'
-/** Left to itself the newer OpenSSL of some brokers agrees on a hybrid with ML-KEM, which costs them more and which the others don't have. */
+/**
+ * Left to itself the newer OpenSSL of some brokers agrees on a hybrid with ML-KEM, which costs them
+ * more and which the others don't have.
+ */
 const KEY_EXCHANGE = 'X25519'
 /** A broker that has not answered by then is stuck. */
 const ANSWER_TIMEOUT_MS = 30_000
 /**
- * Connections come from so many addresses of 127.0.0.0/8 in turn: a broker that bounds the attempts of one address has no reason
- * to refuse any.
+ * Connections come from so many addresses of 127.0.0.0/8 in turn: a broker that bounds the attempts
+ * of one address has no reason to refuse any.
  */
 const SOURCE_ADDRESSES = 100
 
@@ -24,7 +29,10 @@ const SUBACK = 9
 
 /** What is heard on a connection. */
 export interface ConnectionHandlers {
-  /** A PUBLISH: its first byte, and where its payload lies in `bytes`, which is the receiver's only until it returns. */
+  /**
+   * A PUBLISH: its first byte, and where its payload lies in `bytes`, which is the receiver's only
+   * until it returns.
+   */
   readonly publish: (firstByte: number, bytes: Buffer, payloadStart: number, payloadEnd: number) => void
   readonly acknowledged: (packetId: number) => void
   /** The end of a connection that nobody asked for, or a packet that has no place here. */

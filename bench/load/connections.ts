@@ -1,4 +1,7 @@
-/** The scenarios in which nothing is published: connections as fast as they come, and connections that do nothing. */
+/**
+ * The scenarios in which nothing is published: connections as fast as they come, and connections
+ * that do nothing.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuNanoseconds, residentBytes } from '../process-accounting.ts'
 import { Connector, openMany } from './connection.ts'
@@ -7,7 +10,10 @@ import type { Client, IdleJob, IdleResult, StormJob, StormResult, Target } from 
 
 const CONNECTING_AT_ONCE = 64
 
-/** CPU time of the broker from the first connection attempt to the last CONNACK. Throws when a connection fails. */
+/**
+ * CPU time of the broker from the first connection attempt to the last CONNACK. Throws when a
+ * connection fails.
+ */
 export async function runStorm(target: Target, job: StormJob): Promise<StormResult> {
   const { connections, warmUpConnections, concurrency, clients } = job
   const opener = new Opener(target, clients)
@@ -27,7 +33,10 @@ export async function runStorm(target: Target, job: StormJob): Promise<StormResu
   }
 }
 
-/** The growth of the broker's resident memory by connections that send nothing after CONNECT. Throws when one fails. */
+/**
+ * The growth of the broker's resident memory by connections that send nothing after CONNECT. Throws
+ * when one fails.
+ */
 export async function runIdle(target: Target, job: IdleJob): Promise<IdleResult> {
   const { connections, firstConnections, settleMs, clients } = job
   const opener = new Opener(target, clients)

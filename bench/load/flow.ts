@@ -1,4 +1,7 @@
-/** The scenarios in which messages flow: connects, warms up, measures, takes the latency, drains, and checks every message. */
+/**
+ * The scenarios in which messages flow: connects, warms up, measures, takes the latency, drains,
+ * and checks every message.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuNanoseconds } from '../process-accounting.ts'
 import { bystanderTopicFilters } from './bystanders.ts'
@@ -17,7 +20,10 @@ const FILTERS_OF_A_SUBSCRIBE = 100
 const DRAIN_TIMEOUT_MS = 20_000
 /** Between two rates, for what the first has left behind. */
 const SETTLE_MS = 300
-/** At a fixed rate: a generator, or a broker, that is behind by more gives messages up instead of sending them in a burst. */
+/**
+ * At a fixed rate: a generator, or a broker, that is behind by more gives messages up instead of
+ * sending them in a burst.
+ */
 const LONGEST_BURST_MS = 50
 
 /** Runs the job; throws a FlowFault when a message or a connection was not as it must be. */
@@ -208,8 +214,9 @@ class FlowRun {
   }
 
   /**
-   * A publisher sends one message a turn of the event loop, so that each is written by itself, a TLS record of its own, as client
-   * libraries do; the next turn comes after all packets of this one were read.
+   * A publisher sends one message a turn of the event loop, so that each is written by itself, a
+   * TLS record of its own, as client libraries do; the next turn comes after all packets of this
+   * one were read.
    */
   #list(publisher: Publisher): void {
     if (this.#perMs !== undefined || publisher.isListed) return

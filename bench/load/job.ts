@@ -1,4 +1,7 @@
-/** What the benchmark asks of a load generator, and what it is told. Both go from process to process by structured clone. */
+/**
+ * What the benchmark asks of a load generator, and what it is told. Both go from process to process
+ * by structured clone.
+ */
 import type { Percentiles } from './latency-histogram.ts'
 
 export type JobQoS = 0 | 1
@@ -26,14 +29,20 @@ export interface Subscriber extends Client {
   readonly topicFilters: readonly string[]
 }
 
-/** A numbered sequence of messages of one publisher over its Topic Names in turn, all of which go to the same receivers. */
+/**
+ * A numbered sequence of messages of one publisher over its Topic Names in turn, all of which go to
+ * the same receivers.
+ */
 export interface Stream {
   readonly publisher: number
   readonly receivers: readonly number[]
   readonly topicNames: readonly string[]
 }
 
-/** Connections that subscribe to what nobody publishes: `subscriptionsEach` DevEUIs each, spread over the applications. */
+/**
+ * Connections that subscribe to what nobody publishes: `subscriptionsEach` DevEUIs each, spread
+ * over the applications.
+ */
 export interface Bystanders extends Client {
   readonly connections: number
   readonly subscriptionsEach: number
@@ -41,8 +50,9 @@ export interface Bystanders extends Client {
 }
 
 /**
- * At most `window` messages of a publisher are on their way, so that no broker has reason to drop one: as fast as that allows, or at a fixed
- * rate of published messages over all publishers. A broker that can't keep the rate gets fewer, which shows in its throughput.
+ * At most `window` messages of a publisher are on their way, so that no broker has reason to drop
+ * one: as fast as that allows, or at a fixed rate of published messages over all publishers. A
+ * broker that can't keep the rate gets fewer, which shows in its throughput.
  */
 export interface Pace {
   readonly window: number
@@ -58,11 +68,17 @@ export interface FlowJob {
   readonly streams: readonly Stream[]
   readonly bystanders: Bystanders | undefined
   readonly pace: Pace
-  /** The warm-up is over after this time and this number of messages: each Topic Name has been seen then. */
+  /**
+   * The warm-up is over after this time and this number of messages: each Topic Name has been seen
+   * then.
+   */
   readonly warmUpMs: number
   readonly warmUpMessages: number
   readonly measureMs: number
-  /** Afterwards, half of the achieved rate for this time, for the latency; 0: the latency is taken while measuring. */
+  /**
+   * Afterwards, half of the achieved rate for this time, for the latency; 0: the latency is taken
+   * while measuring.
+   */
   readonly latencyMs: number
 }
 
@@ -82,7 +98,10 @@ export interface StormJob {
 export interface IdleJob {
   readonly kind: 'idle'
   readonly connections: number
-  /** The memory at this number of connections is where counting starts: what a broker needs but once is left out. */
+  /**
+   * The memory at this number of connections is where counting starts: what a broker needs but once
+   * is left out.
+   */
   readonly firstConnections: number
   readonly settleMs: number
   readonly clients: readonly Client[]
@@ -121,7 +140,10 @@ export interface IdleResult {
 
 export type JobResult = FlowResult | StormResult | IdleResult
 
-/** `fault`: a message was lost, doubled, late or misdirected, or a connection failed; counts in the text. */
+/**
+ * `fault`: a message was lost, doubled, late or misdirected, or a connection failed; counts in the
+ * text.
+ */
 export type Answer =
   | { readonly kind: 'result'; readonly result: JobResult }
   | { readonly kind: 'fault'; readonly text: string }

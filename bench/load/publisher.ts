@@ -1,4 +1,6 @@
-/** One publisher: its packets, numbered and stamped, and how many of its messages are on their way. */
+/**
+ * One publisher: its packets, numbered and stamped, and how many of its messages are on their way.
+ */
 import assert from 'node:assert'
 import { encodePublish } from '../../src/mqtt/publish.ts'
 import type { Connection } from './connection.ts'
@@ -7,11 +9,17 @@ import type { JobQoS } from './job.ts'
 
 /** Messages of a publisher that may be on their way at most: the room of its ring. */
 const MAXIMUM_WINDOW = 1_024
-/** Bytes that may wait in the generator's own socket: beyond, the broker is the one that does not read. */
+/**
+ * Bytes that may wait in the generator's own socket: beyond, the broker is the one that does not
+ * read.
+ */
 const MAXIMUM_WAITING_BYTES = 262_144
 const LAST_PACKET_ID = 65_535
 
-/** Where the payload says what: stream, number within the stream, number within the publisher, time of sending in ms. */
+/**
+ * Where the payload says what: stream, number within the stream, number within the publisher, time
+ * of sending in ms.
+ */
 export const PAYLOAD = { stream: 0, streamSequence: 4, publisherSequence: 8, sentAtMs: 12 } as const
 
 /** A stream as its publisher sees it. */
@@ -61,7 +69,10 @@ export class Publisher {
     return this.#sent - Math.min(this.#arrived, this.#qos === 0 ? this.#sent : this.#acknowledged)
   }
 
-  /** Sends up to so many messages in one write; fewer when more than the window would be on their way. Answers how many. */
+  /**
+   * Sends up to so many messages in one write; fewer when more than the window would be on their
+   * way. Answers how many.
+   */
   send(wanted: number): number {
     const count = Math.min(wanted, this.#window - this.onTheirWay)
     if (count <= 0 || this.#connection.socket.writableLength > MAXIMUM_WAITING_BYTES) return 0
@@ -121,7 +132,9 @@ export class Publisher {
   }
 }
 
-/** One packet for each Topic Name, the streams in turn: neighbours in time are of different streams. */
+/**
+ * One packet for each Topic Name, the streams in turn: neighbours in time are of different streams.
+ */
 function templatesOf(streams: readonly OutgoingStream[], qos: JobQoS): Template[] {
   const longest = Math.max(...streams.map(({ topicNames }) => topicNames.length))
   const templates: Template[] = []

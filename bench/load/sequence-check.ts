@@ -14,8 +14,8 @@ export interface SequenceFaults {
 const NOT_EXPECTED = -1
 
 /**
- * A stream is a sequence of messages of one publisher, numbered 0, 1, 2 ... It is told which receivers each stream has, then of each message
- * that comes.
+ * A stream is a sequence of messages of one publisher, numbered 0, 1, 2 ... It is told which
+ * receivers each stream has, then of each message that comes.
  */
 export class SequenceCheck {
   readonly #receivers: number
@@ -33,7 +33,10 @@ export class SequenceCheck {
     }
   }
 
-  /** True when the message is a new one of the receiver's; false for one that must not count as delivered. */
+  /**
+   * True when the message is a new one of the receiver's; false for one that must not count as
+   * delivered.
+   */
   received(receiver: number, stream: number, sequence: number): boolean {
     const index = stream * this.#receivers + receiver
     const next = this.#next[index] ?? NOT_EXPECTED

@@ -1,4 +1,7 @@
-/** Uplinks of applications without a codec all the time, and in every second phase those of applications with a script beside them. */
+/**
+ * Uplinks of applications without a codec all the time, and in every second phase those of
+ * applications with a script beside them.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { encodePublish } from '../../src/mqtt/publish.ts'
 import { startBrokerCpu } from './broker-cpu.ts'
@@ -14,9 +17,15 @@ const CONNECTING_AT_ONCE = 32
 const DRAIN_TIMEOUT_MS = 20_000
 /** Between two phases, for what the first has left behind. */
 const SETTLE_MS = 500
-/** Uplinks of a kind that are remembered after they were sent: half a minute of them at the usual rate. */
+/**
+ * Uplinks of a kind that are remembered after they were sent: half a minute of them at the usual
+ * rate.
+ */
 const REMEMBERED = 65_536
-/** Each uplink's number is its frame counter, from one of these on: so it has ten digits, at a known place. */
+/**
+ * Each uplink's number is its frame counter, from one of these on: so it has ten digits, at a known
+ * place.
+ */
 const FIRST_PLAIN = 1_000_000_000
 const FIRST_DECODED = 2_000_000_000
 const NUMBER_START = '{"fCnt":'.length

@@ -1,4 +1,6 @@
-/** The peer aedes, in a process of its own: `node aedes.ts <port> <certificate file> <key file>`. */
+/**
+ * The peer aedes, in a process of its own: `node aedes.ts <port> <certificate file> <key file>`.
+ */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:tls'
 import { Aedes } from 'aedes'

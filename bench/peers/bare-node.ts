@@ -1,7 +1,8 @@
 /**
- * What Node's TLS costs by itself: as little between two sockets as a load of these scenarios can't tell from a broker. It looks at the fixed header
- * and the Topic Name, copies the rest, and keeps, limits and checks nothing; no broker that uses Node's sockets and its streams can
- * cost much less for single packets. `node bare-node.ts <port> <certificate file> <key file>`.
+ * What Node's TLS costs by itself: as little between two sockets as a load of these scenarios can't
+ * tell from a broker. It looks at the fixed header and the Topic Name, copies the rest, and keeps,
+ * limits and checks nothing; no broker that uses Node's sockets and its streams can cost much less
+ * for single packets. `node bare-node.ts <port> <certificate file> <key file>`.
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:tls'
@@ -122,7 +123,10 @@ function bodyOf(chunk: Buffer, packetStart: number): Body | undefined {
   return undefined
 }
 
-/** The load's Topic Filters are Topic Names, or have a `+` in the place of the DevEUI, the event's kind or both. */
+/**
+ * The load's Topic Filters are Topic Names, or have a `+` in the place of the DevEUI, the event's
+ * kind or both.
+ */
 function routeOf(topicName: string): readonly Client[] {
   const known = routes.get(topicName)
   if (known !== undefined) return known

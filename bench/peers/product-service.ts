@@ -1,6 +1,7 @@
 /**
- * The whole service as a peer, on the settings of its environment: `node product-service.ts serve` until SIGTERM, or `populate <file>`, which makes the
- * organizations, applications, devices, users and tokens of a comparison in its data directory and writes what they are called;
+ * The whole service as a peer, on the settings of its environment: `node product-service.ts serve`
+ * until SIGTERM, or `populate <file>`, which makes the organizations, applications, devices, users
+ * and tokens of a comparison in its data directory and writes what they are called;
  * `populate-codecs <file>` makes those of the figures of commands and codecs.
  */
 import { writeFileSync } from 'node:fs'

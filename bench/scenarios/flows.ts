@@ -12,7 +12,10 @@ import type { FlowJob, JobQoS, Pace } from '../load/job.ts'
 import { cpuPerDelivery, USUAL_OPEN_FILES } from './scenario.ts'
 import type { Bound, Row, ScenarioName, Timing } from './scenario.ts'
 
-/** Messages of one publisher on their way: a device's gateway sends a few at a time, a network server as many as fit. */
+/**
+ * Messages of one publisher on their way: a device's gateway sends a few at a time, a network
+ * server as many as fit.
+ */
 const FEW = 8
 const MANY = 500
 /** At a fixed rate: what a broker may be behind by before it gets less than the rate. */

@@ -37,7 +37,10 @@ function titleOf(size: number): string {
   return `S6 a publish beside ${size.toLocaleString('en')} other subscriptions`
 }
 
-/** All in one organization, so that nothing but matching keeps them apart: its devices' topics, and as many others' filters. */
+/**
+ * All in one organization, so that nothing but matching keeps them apart: its devices' topics, and
+ * as many others' filters.
+ */
 function matching(deployment: Deployment, size: number): FlowParts {
   const applications = Array.from({ length: APPLICATIONS_OF_AN_ORGANIZATION }, (_, index) => index)
   const topicNames = Array.from({ length: DEVICES_OF_AN_APPLICATION }, (_, device) =>

@@ -1,4 +1,7 @@
-/** What a scenario is: rows of the table, each of which makes a job for a broker and reads its figure from the answer. */
+/**
+ * What a scenario is: rows of the table, each of which makes a job for a broker and reads its
+ * figure from the answer.
+ */
 import type { Deployment } from '../deployment.ts'
 import type { Job, JobQoS, JobResult } from '../load/job.ts'
 
@@ -17,7 +20,9 @@ export type Bound =
   | { readonly kind: 'ratio'; readonly maximum: number }
   /** That much, in the row's unit. */
   | { readonly kind: 'absolute'; readonly maximum: number }
-  /** That many times the same broker's figure of another row; `shortName` is how the tables call it. */
+  /**
+   * That many times the same broker's figure of another row; `shortName` is how the tables call it.
+   */
   | { readonly kind: 'row'; readonly row: string; readonly shortName: string; readonly maximum: number }
 
 export interface Row {
@@ -37,7 +42,10 @@ export interface Row {
   readonly figure: (result: JobResult) => number
 }
 
-/** More than a process needs for itself and for a thousand connections, which is what most rows have. */
+/**
+ * More than a process needs for itself and for a thousand connections, which is what most rows
+ * have.
+ */
 export const USUAL_OPEN_FILES = 2_000
 
 /** CPU time of the broker by delivered message, in µs. */

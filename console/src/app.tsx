@@ -44,7 +44,10 @@ export function App(): ReactElement {
   )
 }
 
-/** A session that ends takes nothing from the page: it waits behind the sign-in, for the same person. */
+/**
+ * A session that ends takes nothing from the page: it waits behind the sign-in, for the same
+ * person.
+ */
 function Gate(): ReactElement | null {
   const current = useSession()
   if (current.phase === 'resuming') return null
@@ -68,7 +71,10 @@ function SignIn({ notice, isOver }: SignInProps): ReactElement {
   return isOver ? <SignInOver notice={notice} /> : <SignInPage notice={notice} />
 }
 
-/** The console of one person. What it has fetched and what is written in it goes with it: another person gets another one. */
+/**
+ * The console of one person. What it has fetched and what is written in it goes with it: another
+ * person gets another one.
+ */
 function PersonalConsole({ isHeld }: { readonly isHeld: boolean }): ReactElement {
   const [queryClient] = useState(createQueryClient)
   const focused = useRef<Element>(null)

@@ -7,7 +7,8 @@ import { App } from './app.tsx'
 import { resume } from './session/sign-in.ts'
 import { styleNonce } from './style-nonce.ts'
 
-// The scroll lock of dialogs adds a style element by a library that looks for the nonce under this name.
+// The scroll lock of dialogs adds a style element by a library that looks for the nonce under this
+// name.
 Object.assign(globalThis, { __webpack_nonce__: styleNonce() })
 void resume()
 const root = document.querySelector('#root')

@@ -1,4 +1,7 @@
-/** Every page of the console: its path, its place in the navigation, and its code, which is fetched when it is opened. */
+/**
+ * Every page of the console: its path, its place in the navigation, and its code, which is fetched
+ * when it is opened.
+ */
 import type { ComponentType } from 'react'
 import type { IconName } from './shell/icons.tsx'
 import { fetchedPage } from './shell/page-code.tsx'

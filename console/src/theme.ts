@@ -29,7 +29,9 @@ const dark: MantineColorsTuple = [
   '#111516',
 ]
 
-/** The look of the console. No font is loaded: each system's own is the fastest and the best hinted. */
+/**
+ * The look of the console. No font is loaded: each system's own is the fastest and the best hinted.
+ */
 export const theme = createTheme({
   primaryColor: 'field',
   primaryShade: { light: 7, dark: 7 },
@@ -47,7 +49,10 @@ export const theme = createTheme({
   },
 })
 
-/** Secondary text and borders with the contrast that WCAG 2.2 AA asks for; the library's own are a shade too faint. */
+/**
+ * Secondary text and borders with the contrast that WCAG 2.2 AA asks for; the library's own are a
+ * shade too faint.
+ */
 export const colorVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

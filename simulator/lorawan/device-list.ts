@@ -1,4 +1,7 @@
-/** The LoRaWAN devices that the simulator plays: of a file, or made up; with the keys that they join with. */
+/**
+ * The LoRaWAN devices that the simulator plays: of a file, or made up; with the keys that they join
+ * with.
+ */
 import { createHash } from 'node:crypto'
 import { CsvError } from 'csv-parse'
 import { parse } from 'csv-parse/sync'
@@ -19,7 +22,10 @@ export interface LorawanRecord {
   readonly deviceClass: 'A' | 'C'
 }
 
-/** Either all devices of the file, or what is wrong with it: at most ten sentences, each naming the device by its place. */
+/**
+ * Either all devices of the file, or what is wrong with it: at most ten sentences, each naming the
+ * device by its place.
+ */
 export type LorawanDeviceFile =
   | { readonly ok: true; readonly devices: readonly LorawanRecord[] }
   | { readonly ok: false; readonly faults: readonly string[] }
@@ -43,8 +49,8 @@ const MAXIMUM_FAULTS = 10
 const COLUMNS = ['devEUI', 'joinEUI', 'appKey', 'name', 'model', 'deviceClass'] as const
 
 /**
- * Reads a JSON array of devices, or CSV with a header line. Their members are `devEUI` and `appKey`, and where they matter
- * `joinEUI`, `name`, `model` and `deviceClass`.
+ * Reads a JSON array of devices, or CSV with a header line. Their members are `devEUI` and
+ * `appKey`, and where they matter `joinEUI`, `name`, `model` and `deviceClass`.
  */
 export function parseLorawanDevices(text: string): LorawanDeviceFile {
   const entries = text.trimStart().startsWith('[') ? jsonEntries(text) : csvEntries(text)

@@ -1,4 +1,6 @@
-/** A LoRaWAN 1.0.3 device of class A or C that joins over the air, with gateways instead of a radio. */
+/**
+ * A LoRaWAN 1.0.3 device of class A or C that joins over the air, with gateways instead of a radio.
+ */
 import { randomInt } from 'node:crypto'
 import type { Region } from '../region.ts'
 import { region } from '../region.ts'
@@ -41,10 +43,15 @@ export interface ReceivedFrame extends Omit<DownlinkFrame, 'macCommands'> {
 
 /** The frames that a device remembers; the oldest goes. */
 const MAXIMUM_FRAMES = 1000
-/** MAC answers that wait for an uplink, in bytes; a network server asks again for what was dropped. */
+/**
+ * MAC answers that wait for an uplink, in bytes; a network server asks again for what was dropped.
+ */
 const MAXIMUM_ANSWER_BYTES = 60
 const WAIT_MS = 10_000
-/** The channels that a device knows before it has joined; the others come with the accept or with MAC commands. */
+/**
+ * The channels that a device knows before it has joined; the others come with the accept or with
+ * MAC commands.
+ */
 const OWN_CHANNELS: Readonly<Record<Region['id'], number>> = { EU868: 3, US915: 8, AS923: 2 }
 
 /** The radio listens from the first `join` on, until `close`. */
@@ -106,8 +113,8 @@ export class LorawanDevice {
   }
 
   /**
-   * Asks to join and resolves with the accept; everything of the session begins anew. Rejects when none comes in time. A
-   * DevNonce that is not given is random.
+   * Asks to join and resolves with the accept; everything of the session begins anew. Rejects when
+   * none comes in time. A DevNonce that is not given is random.
    */
   async join({ devNonce = randomInt(2 ** 16), timeoutMs = WAIT_MS } = {}): Promise<void> {
     this.#listen()
@@ -130,12 +137,18 @@ export class LorawanDevice {
     }
   }
 
-  /** Sends application data; resolved when the gateways' broker has it. The frame counter of the uplink. */
+  /**
+   * Sends application data; resolved when the gateways' broker has it. The frame counter of the
+   * uplink.
+   */
   async uplink(fPort: number, payload: Uint8Array, { isConfirmed = false } = {}): Promise<number> {
     return await this.#send(fPort, Buffer.from(payload), isConfirmed)
   }
 
-  /** Sends a frame without a payload, to acknowledge, to answer MAC commands or to ask for downlinks. */
+  /**
+   * Sends a frame without a payload, to acknowledge, to answer MAC commands or to ask for
+   * downlinks.
+   */
   async emptyUplink(): Promise<number> {
     return await this.#send(undefined, Buffer.alloc(0), false)
   }
@@ -275,7 +288,8 @@ export class LorawanDevice {
   /** Class A acknowledges with its next uplink; class C need not wait for one. */
   #acknowledge(): void {
     this.#isAcknowledgementDue = true
-    // A gateway that can't hand the answer over has told of it; the network server then goes without.
+    // A gateway that can't hand the answer over has told of it; the network server then goes
+    // without.
     if (this.deviceClass === 'C') this.emptyUplink().catch(() => {})
   }
 }

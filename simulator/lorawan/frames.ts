@@ -1,4 +1,7 @@
-/** The frames of LoRaWAN 1.0.3 as a device sends and reads them: join, data, and their integrity codes. */
+/**
+ * The frames of LoRaWAN 1.0.3 as a device sends and reads them: join, data, and their integrity
+ * codes.
+ */
 import type LoraPacket from 'lora-packet/out/lib/LoraPacket.js'
 import { loraPacket } from './lora-packet.ts'
 
@@ -25,7 +28,10 @@ export interface JoinAccept {
   readonly rx2DataRate: number
   /** From 1 to 15. */
   readonly rxDelaySeconds: number
-  /** Hz: channels that the device has to add to those of its region; empty where the list is of another kind. */
+  /**
+   * Hz: channels that the device has to add to those of its region; empty where the list is of
+   * another kind.
+   */
   readonly channels: readonly number[]
 }
 
@@ -114,7 +120,10 @@ export function encodeUplink({ devAddr, nwkSKey, appSKey }: Session, frame: Upli
   return bytesOf(packet)
 }
 
-/** Reads a frame from the network server; `lastFCnt` is the counter of the last one that was taken, -1 before the first. */
+/**
+ * Reads a frame from the network server; `lastFCnt` is the counter of the last one that was taken,
+ * -1 before the first.
+ */
 export function decodeDownlink(phyPayload: Buffer, session: Session, lastFCnt: number): DownlinkFrame | NotTaken {
   if (phyPayload.length < 12) return 'not_data'
   const packet = loraPacket.fromWire(phyPayload)
@@ -158,7 +167,10 @@ function uint16(value: number): Buffer {
   return bytes
 }
 
-/** The half of a counter that isn't on the air, least significant byte first, as the integrity code takes it. */
+/**
+ * The half of a counter that isn't on the air, least significant byte first, as the integrity code
+ * takes it.
+ */
 function upperBytes(fCnt: number): Buffer {
   const bytes = Buffer.alloc(2)
   bytes.writeUInt16LE(Math.floor(fCnt / 2 ** 16))

@@ -1,6 +1,6 @@
 /**
- * What a gateway and ChirpStack say to each other, in Protocol Buffers. Version 3's messages are the members that version
- * 4 calls "legacy": they have the same numbers.
+ * What a gateway and ChirpStack say to each other, in Protocol Buffers. Version 3's messages are
+ * the members that version 4 calls "legacy": they have the same numbers.
  */
 import common from '@chirpstack/chirpstack-api/common/common_pb.js'
 import gw from '@chirpstack/chirpstack-api/gw/gw_pb.js'

@@ -1,4 +1,7 @@
-/** A LoRaWAN gateway of a ChirpStack: hands over what devices send, sends what ChirpStack wants, and tells of it. */
+/**
+ * A LoRaWAN gateway of a ChirpStack: hands over what devices send, sends what ChirpStack wants, and
+ * tells of it.
+ */
 import { randomInt } from 'node:crypto'
 import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
@@ -9,18 +12,26 @@ import { sendFirst } from './transmit-policy.ts'
 import type { TransmitPolicy } from './transmit-policy.ts'
 
 export interface GatewaySettings {
-  /** `mqtt://host:port` or `mqtts://host:port` of the broker that ChirpStack has its gateways at. */
+  /**
+   * `mqtt://host:port` or `mqtts://host:port` of the broker that ChirpStack has its gateways at.
+   */
   readonly url: string
   /** 16 lower-case hexadecimal digits. */
   readonly gatewayId: string
   readonly protocol: GatewayProtocol
-  /** What stands before `gateway/` in the topics: `eu868` for version 4's own setting, empty for version 3. */
+  /**
+   * What stands before `gateway/` in the topics: `eu868` for version 4's own setting, empty for
+   * version 3.
+   */
   readonly topicPrefix: string
   readonly userName?: string | undefined
   readonly password?: string | undefined
   /** PEM; undefined for the system's certificate authorities. */
   readonly certificateAuthority?: Buffer | undefined
-  /** Where its GPS receiver says that it is; left out where it has none, and then it doesn't tell the time either. */
+  /**
+   * Where its GPS receiver says that it is; left out where it has none, and then it doesn't tell
+   * the time either.
+   */
   readonly gpsLocation?: Coordinates | undefined
   /** What it says of downlinks; the first item is sent unless something else is said. */
   readonly policy?: TransmitPolicy
@@ -28,12 +39,20 @@ export interface GatewaySettings {
   readonly onFault?: (fault: string) => void
 }
 
-/** Gets a downlink as soon as ChirpStack has given it to the gateway: nobody waits for the receive window. */
+/**
+ * Gets a downlink as soon as ChirpStack has given it to the gateway: nobody waits for the receive
+ * window.
+ */
 export type Receiver = (item: DownlinkItem) => void
 
-/** Uplinks whose answer can still come. ChirpStack answers the latest of a device; older ones may go. */
+/**
+ * Uplinks whose answer can still come. ChirpStack answers the latest of a device; older ones may
+ * go.
+ */
 const MAXIMUM_OPEN_UPLINKS = 16_384
-/** Uplinks that the broker has not acknowledged; a gateway with more of them has lost its broker. */
+/**
+ * Uplinks that the broker has not acknowledged; a gateway with more of them has lost its broker.
+ */
 const MAXIMUM_UNACKNOWLEDGED = 10_000
 
 interface OpenUplink {
@@ -42,7 +61,10 @@ interface OpenUplink {
   readonly receiver: Receiver
 }
 
-/** Connects; rejects where the broker can't be reached or refuses. A connection that is lost later comes back by itself. */
+/**
+ * Connects; rejects where the broker can't be reached or refuses. A connection that is lost later
+ * comes back by itself.
+ */
 export async function connectGateway(settings: GatewaySettings): Promise<LorawanGateway> {
   const { url, gatewayId, protocol, topicPrefix, certificateAuthority } = settings
   const root = `${topicPrefix === '' ? '' : `${topicPrefix}/`}gateway/${gatewayId}`
@@ -109,8 +131,9 @@ export class LorawanGateway {
   }
 
   /**
-   * Hands a frame over that a device has sent. Resolved when the broker has it. `receiver` gets the answers to this very
-   * frame, which may come first. Rejects where too many frames wait for the broker.
+   * Hands a frame over that a device has sent. Resolved when the broker has it. `receiver` gets the
+   * answers to this very frame, which may come first. Rejects where too many frames wait for the
+   * broker.
    */
   async transmit(phyPayload: Buffer, reception: Reception, receiver: Receiver): Promise<void> {
     if (this.#unacknowledged >= MAXIMUM_UNACKNOWLEDGED) throw new Error('the broker has not acknowledged 10000 uplinks')
@@ -175,7 +198,8 @@ export class LorawanGateway {
   }
 
   #onCommand(topicName: string, payload: Buffer): void {
-    // The configuration of a gateway, and commands to its operating system, aren't for a gateway without a radio.
+    // The configuration of a gateway, and commands to its operating system, aren't for a gateway
+    // without a radio.
     if (topicName !== `${this.#root}/command/down`) return
     let command: DownlinkCommand
     try {

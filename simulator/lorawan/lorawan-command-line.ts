@@ -136,7 +136,10 @@ type Reading = OptionReading<(typeof TEXTS)[number], (typeof FLAGS)[number]>
 
 const MAXIMUM_GATEWAYS = 16
 
-/** Reads the arguments without `--lorawan`. All faults are told at once; none shows a password or key. */
+/**
+ * Reads the arguments without `--lorawan`. All faults are told at once; none shows a password or
+ * key.
+ */
 export function parseLorawanCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): LorawanCommandLine {
   const reading = readArguments({ args, environment, texts: TEXTS, flags: FLAGS })
   if (typeof reading === 'string') return { action: 'refuse', faults: [reading] }

@@ -1,4 +1,7 @@
-/** Lets one LoRaWAN device live: joins until it is answered, measures, sends, and does what downlinks ask for. */
+/**
+ * Lets one LoRaWAN device live: joins until it is answered, measures, sends, and does what
+ * downlinks ask for.
+ */
 import { deviceModel } from '../device-models.ts'
 import type { Timers } from '../fleet.ts'
 import type { Random } from '../random.ts'

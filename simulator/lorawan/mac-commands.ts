@@ -30,7 +30,10 @@ export interface MacCommand {
 
 export interface MacAnswer {
   readonly bytes: Buffer
-  /** True for an answer that goes with each uplink until a downlink shows that the network server has it. */
+  /**
+   * True for an answer that goes with each uplink until a downlink shows that the network server
+   * has it.
+   */
   readonly isRepeated: boolean
 }
 
@@ -99,7 +102,10 @@ export function initialMacSettings({ dataRates, secondWindow }: Region): MacSett
   }
 }
 
-/** The commands in order. An identifier that isn't known ends them, for its length isn't known either. */
+/**
+ * The commands in order. An identifier that isn't known ends them, for its length isn't known
+ * either.
+ */
 export function parseMacCommands(bytes: Buffer): MacCommand[] {
   const commands: MacCommand[] = []
   for (let at = 0; at < bytes.length;) {
@@ -112,7 +118,10 @@ export function parseMacCommands(bytes: Buffer): MacCommand[] {
   return commands
 }
 
-/** Does what the commands ask and gives the answers in the commands' order. `dataRates` are the uplink's of the region. */
+/**
+ * Does what the commands ask and gives the answers in the commands' order. `dataRates` are the
+ * uplink's of the region.
+ */
 export function answerMacCommands(
   commands: readonly MacCommand[],
   settings: MacSettings,
@@ -132,7 +141,10 @@ export function answerMacCommands(
   return answers
 }
 
-/** Data rate and power in the first byte, then the channel mask, then its use and the number of transmissions. */
+/**
+ * Data rate and power in the first byte, then the channel mask, then its use and the number of
+ * transmissions.
+ */
 function answerLinkAdr(settings: MacSettings, request: Buffer, dataRates: readonly number[]): Buffer {
   const first = request.readUInt8(0)
   const [dataRate, txPower] = [first >> 4, first & 0x0f]
@@ -157,7 +169,9 @@ function answerRxParamSetup(settings: MacSettings, request: Buffer): Buffer {
   return Buffer.from([0x07])
 }
 
-/** Index, frequency in 100 Hz, highest and lowest data rate. A frequency of 0 removes the channel. */
+/**
+ * Index, frequency in 100 Hz, highest and lowest data rate. A frequency of 0 removes the channel.
+ */
 function answerNewChannel({ channels }: MacSettings, request: Buffer): Buffer {
   const index = request.readUInt8(0)
   const frequency = frequencyAt(request, 1)
@@ -167,7 +181,9 @@ function answerNewChannel({ channels }: MacSettings, request: Buffer): Buffer {
   return Buffer.from([0x03])
 }
 
-/** Index and frequency of a channel's first window; the gateways here are heard on any frequency. */
+/**
+ * Index and frequency of a channel's first window; the gateways here are heard on any frequency.
+ */
 function answerDlChannel(_settings: MacSettings, request: Buffer): Buffer {
   return Buffer.from([request.readUInt8(0) > LAST_CHANNEL ? 0x00 : 0x03])
 }

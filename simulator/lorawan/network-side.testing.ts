@@ -66,7 +66,10 @@ export function createNetworkSide({ isAnswering = true } = {}) {
       for (const listener of listeners) listener(item(dataFrame(downlink), undefined))
     },
     spreadingFactors: () => sent.map(({ spreadingFactor }) => spreadingFactor),
-    /** What the network server reads in the data frames; a frame with a wrong integrity code fails the test. */
+    /**
+     * What the network server reads in the data frames; a frame with a wrong integrity code fails
+     * the test.
+     */
     uplinks: () =>
       sent
         .map(({ phyPayload }) => loraPacket.fromWire(phyPayload))

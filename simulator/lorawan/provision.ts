@@ -1,4 +1,7 @@
-/** Makes the gateways and devices that are to be played in a ChirpStack v4, by its gRPC API. What is there already stays. */
+/**
+ * Makes the gateways and devices that are to be played in a ChirpStack v4, by its gRPC API. What is
+ * there already stays.
+ */
 import grpc from '@grpc/grpc-js'
 import type { CallOptions, ClientUnaryCall, Metadata, requestCallback } from '@grpc/grpc-js'
 import applicationService from '@chirpstack/chirpstack-api/api/application_grpc_pb.js'
@@ -48,7 +51,10 @@ type Call<Query, Answer> = (
   callback: requestCallback<Answer>,
 ) => ClientUnaryCall
 
-/** Undefined when everything is there; else a sentence with ChirpStack's own words, and nothing of the key. */
+/**
+ * Undefined when everything is there; else a sentence with ChirpStack's own words, and nothing of
+ * the key.
+ */
 export async function provision(settings: ProvisionSettings): Promise<string | undefined> {
   const made = new Provisioner(settings)
   try {

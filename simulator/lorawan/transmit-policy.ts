@@ -2,8 +2,9 @@
 import type { DownlinkCommand, TxAckStatus } from './gateway-messages.ts'
 
 /**
- * Gives a status for each item of a command; the first that is OK is sent. Undefined for a gateway that sends nothing and
- * says nothing. `leftMs` is the time that is left for each item, Infinity where it goes out at once.
+ * Gives a status for each item of a command; the first that is OK is sent. Undefined for a gateway
+ * that sends nothing and says nothing. `leftMs` is the time that is left for each item, Infinity
+ * where it goes out at once.
  */
 export type TransmitPolicy = (command: DownlinkCommand, leftMs: readonly number[]) => readonly TxAckStatus[] | undefined
 

@@ -1,4 +1,7 @@
-/** The program of the documentation's pages: the search, the list of pages on a phone, the look, buttons that copy. */
+/**
+ * The program of the documentation's pages: the search, the list of pages on a phone, the look,
+ * buttons that copy.
+ */
 import './style.css'
 import { search } from './search.ts'
 import type { Hit, SearchIndex } from './search.ts'

@@ -1,4 +1,7 @@
-/** The search of the documentation: all words of a question, in sections of pages, the best first. Needs no browser. */
+/**
+ * The search of the documentation: all words of a question, in sections of pages, the best first.
+ * Needs no browser.
+ */
 
 /** A page as the search knows it. */
 export interface SearchPage {
@@ -19,7 +22,10 @@ export interface Hit {
   readonly address: string
   readonly page: string
   readonly heading: string
-  /** What stands around the first word, in pieces; each second one, from the second on, is a word of the question. */
+  /**
+   * What stands around the first word, in pieces; each second one, from the second on, is a word of
+   * the question.
+   */
   readonly excerpt: readonly string[]
 }
 
@@ -29,7 +35,10 @@ const MAXIMUM_WORDS = 8
 const EXCERPT_BEFORE = 60
 const EXCERPT_LENGTH = 220
 
-/** The sections that have all words of the question, at most 30. Words in quotes belong together. Case does not matter. */
+/**
+ * The sections that have all words of the question, at most 30. Words in quotes belong together.
+ * Case does not matter.
+ */
 export function search(index: SearchIndex, question: string): readonly Hit[] {
   const words = wordsOf(question)
   if (words.length === 0) return []

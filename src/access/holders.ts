@@ -1,4 +1,7 @@
-/** Organizations, users and credentials in the words of the broker's port, and back again. The one place that knows these texts. */
+/**
+ * Organizations, users and credentials in the words of the broker's port, and back again. The one
+ * place that knows these texts.
+ */
 import type { PermitHolder } from '../broker/ports/policy.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 

@@ -1,4 +1,7 @@
-/** The permit of a user's broker-access token: the events of its organization's applications, the commands of their devices. */
+/**
+ * The permit of a user's broker-access token: the events of its organization's applications, the
+ * commands of their devices.
+ */
 import { MISSED_TOPIC_NAME } from '../broker/delivery/missed-notice.ts'
 import type { Decision, Permit, PermitEnd, Refusal, Unmatched } from '../broker/ports/policy.ts'
 import { ALLOWED } from '../broker/ports/policy.ts'
@@ -11,7 +14,10 @@ import { holderOfToken } from './holders.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 import { whyUnmatched } from './unmatched-filter.ts'
 
-/** One answer for what is not there and what is another organization's, so that nobody learns which it is. */
+/**
+ * One answer for what is not there and what is another organization's, so that nobody learns which
+ * it is.
+ */
 const NOT_A_COMMAND_TOPIC = refusal('publish_not_granted', 'not the command topic of a device of your organization')
 /** The same for an application that is another organization's and for one that is not there. */
 const APPLICATION_NOT_OWN = refusal(
@@ -20,7 +26,9 @@ const APPLICATION_NOT_OWN = refusal(
 )
 const TOO_WIDE = refusal('subscribe_wildcard_not_granted', 'a wildcard reaches beyond the events of one application')
 const NOT_AN_EVENT_TOPIC = refusal('subscribe_not_granted', 'not covered by the event topics of your organization')
-/** A Will Message is judged when its connection is gone, perhaps because of what ended the permit. */
+/**
+ * A Will Message is judged when its connection is gone, perhaps because of what ended the permit.
+ */
 const PERMIT_OVER = refusal('permit_over', 'what allowed it has ended')
 const DEVICE_DISABLED = refusal('device_disabled', 'the device is disabled')
 
@@ -76,7 +84,10 @@ export class IntegratorPermit implements Permit, HeldPermit {
     return commandDecision(place, topic.applicationId)
   }
 
-  /** Containment: every Topic Name that the filter matches is one that the topic endpoint's own filter matches. */
+  /**
+   * Containment: every Topic Name that the filter matches is one that the topic endpoint's own
+   * filter matches.
+   */
   maySubscribe(topicFilter: string): Decision {
     // Only its own Session is told on it.
     if (topicFilter === MISSED_TOPIC_NAME) return ALLOWED

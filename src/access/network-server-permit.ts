@@ -1,4 +1,7 @@
-/** The permit of a network server's service credential: it publishes the events of registered devices and takes their commands. */
+/**
+ * The permit of a network server's service credential: it publishes the events of registered
+ * devices and takes their commands.
+ */
 import type { Decision, MessageFault, Permit, PermitEnd, Refusal } from '../broker/ports/policy.ts'
 import { ALLOWED } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
@@ -9,10 +12,15 @@ import type { ParsedTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 
-/** Its other devices' events must flow, so what can't be told to it is discarded and counted, never a closed connection. */
+/**
+ * Its other devices' events must flow, so what can't be told to it is discarded and counted, never
+ * a closed connection.
+ */
 const NOT_AN_EVENT = refusal('event_topic_invalid', 'a network server publishes device events alone')
 const UNKNOWN_DEVICE = refusal('event_device_unknown', 'no such device in this application')
-/** A Will Message is judged when its connection is gone, perhaps because of what ended the permit. */
+/**
+ * A Will Message is judged when its connection is gone, perhaps because of what ended the permit.
+ */
 const PERMIT_OVER = refusal('permit_over', 'what allowed it has ended')
 const DEVICE_DISABLED = refusal('device_disabled', 'the device is disabled')
 const NOT_A_COMMAND_FILTER = refusal('subscribe_not_granted', 'a network server subscribes to commands alone')
@@ -22,14 +30,17 @@ function refusal(code: string, reason: string): Refusal {
 }
 
 /**
- * ChirpStack v4 asks for Clean Start 0 and names no Session Expiry Interval. By the specification its Session ends with the connection. It then
- * throws away each event that was not acknowledged.
+ * ChirpStack v4 asks for Clean Start 0 and names no Session Expiry Interval. By the specification
+ * its Session ends with the connection. It then throws away each event that was not acknowledged.
  */
 const DEFAULT_SESSION_EXPIRY_SECONDS = 3_600
 
 export interface NetworkServerPermitOptions {
   readonly credential: Pick<ServiceCredential, 'id' | 'organizationId'>
-  /** The applications of the credential's organization, kept right; undefined for the whole deployment. */
+  /**
+   * The applications of the credential's organization, kept right; undefined for the whole
+   * deployment.
+   */
   readonly applications: ReadonlySet<string> | undefined
   readonly directory: Directory
   readonly maximumMessagesPerSecond: number
@@ -66,7 +77,8 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     this.grounds = [this.tenant, this.ground]
     this.#options = options
     const { applications } = options
-    // Network servers subscribe to the commands of all applications; one of an organization gets those of its own.
+    // Network servers subscribe to the commands of all applications; one of an organization gets
+    // those of its own.
     this.mayReceive = applications === undefined ? undefined : (topicName) => isOf(applications, parseTopic(topicName))
   }
 

@@ -1,6 +1,6 @@
 /**
- * The applications of each organization that has had a connection: one set for all its permits, changed in place. Bounded by
- * the applications of the deployment.
+ * The applications of each organization that has had a connection: one set for all its permits,
+ * changed in place. Bounded by the applications of the deployment.
  */
 import type { Change } from '../identity/store/changes.ts'
 import type { Directory } from '../identity/devices/directory.ts'

@@ -1,9 +1,15 @@
-/** The live permits, by what a change in the registry names, so that a change finds the ones that it touches. */
+/**
+ * The live permits, by what a change in the registry names, so that a change finds the ones that it
+ * touches.
+ */
 import type { PermitEnd } from '../broker/ports/policy.ts'
 
 /** A permit held by a connection, as changes see it. */
 export interface HeldPermit {
-  /** `organization:<id>`, `user:<id>`, `token:<id>`, `credential:<id>`: all that the permit rests on. */
+  /**
+   * `organization:<id>`, `user:<id>`, `token:<id>`, `credential:<id>`: all that the permit rests
+   * on.
+   */
   readonly grounds: readonly string[]
   /** Changes that the policy had heard of when it made the permit. */
   readonly seenChanges: number
@@ -21,7 +27,10 @@ export interface PermitHolders {
 }
 
 export class PermitWatch {
-  /** Bounded by the connections. Most tokens have one: a Set for it alone would be the larger half of what it costs. */
+  /**
+   * Bounded by the connections. Most tokens have one: a Set for it alone would be the larger half
+   * of what it costs.
+   */
   readonly #byGround = new Map<string, HeldPermit | Set<HeldPermit>>()
 
   add(permit: HeldPermit): void {

@@ -1,4 +1,7 @@
-/** The broker's policy out of the registry: tokens and service credentials become permits, and changes reach the live ones. */
+/**
+ * The broker's policy out of the registry: tokens and service credentials become permits, and
+ * changes reach the live ones.
+ */
 import { timingSafeEqual } from 'node:crypto'
 import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/ports/policy.ts'
 import type { Change } from '../identity/store/changes.ts'
@@ -18,7 +21,10 @@ import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 const AUTHENTICATION_METHOD = 'JWT'
 /** The literal password that goes with a broker-access token (specification §1.3). */
 const TOKEN_PASSWORD = Buffer.from('default')
-/** The longest user name looked at, in UTF-16 units: a broker-access token is a tenth of it. Stops hashing of megabytes. */
+/**
+ * The longest user name looked at, in UTF-16 units: a broker-access token is a tenth of it. Stops
+ * hashing of megabytes.
+ */
 const MAXIMUM_USER_NAME_LENGTH = 4_096
 const SERVICE_USER_NAME = /^network-server-/
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
@@ -50,7 +56,10 @@ export class AccessPolicy implements Policy {
   readonly #networkServers: NetworkServerWatch
   readonly #watch = new PermitWatch()
   readonly #applications: OrganizationApplications
-  /** One for all permits, as `#recheckAccess` and `#recheckCredential` are: a deployment holds many thousands. */
+  /**
+   * One for all permits, as `#recheckAccess` and `#recheckCredential` are: a deployment holds many
+   * thousands.
+   */
   readonly #holders: PermitHolders = {
     held: (permit) => this.#held(permit),
     released: (permit) => {
@@ -112,7 +121,8 @@ export class AccessPolicy implements Policy {
         'password_invalid',
         'the password must be the word default',
       )
-      // The most frequent slip: whoever has the token is told of it. It costs no more than a forged token does.
+      // The most frequent slip: whoever has the token is told of it. It costs no more than a forged
+      // token does.
       const claims = this.#registry.tokens.readBrokerAccess(userName)
       return { ...refused, holder: claims && holderOfToken(claims) }
     }
@@ -257,7 +267,10 @@ export class AccessPolicy implements Policy {
     for (const permit of this.#watch.restingOn(ground)) permit.tell(end)
   }
 
-  /** Looks at what the permit rests on again. When that can't be told, the permit is over: nobody keeps a right by a fault. */
+  /**
+   * Looks at what the permit rests on again. When that can't be told, the permit is over: nobody
+   * keeps a right by a fault.
+   */
   #recheck(permit: HeldPermit): void {
     permit.recheck().then(
       (end) => {
@@ -299,7 +312,9 @@ const ORGANIZATION_REMOVED: PermitEnd = {
   code: 'organization_removed',
 }
 
-/** A token that is not one is a bad user name; a good one whose rights are gone is not authorized. */
+/**
+ * A token that is not one is a bad user name; a good one whose rights are gone is not authorized.
+ */
 function tokenReasonCode(code: string): ReasonCode {
   return code === 'permission_denied' ? ReasonCodes.notAuthorized : ReasonCodes.badUserNameOrPassword
 }

@@ -1,4 +1,7 @@
-/** Why a Topic Filter that an integrator may subscribe to can match no event: a misspelled kind or DevEUI, or a device that is not there. */
+/**
+ * Why a Topic Filter that an integrator may subscribe to can match no event: a misspelled kind or
+ * DevEUI, or a device that is not there.
+ */
 import type { Unmatched } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import { isDevEui, isEventKind, RESPONSE_LEVEL } from '../lorawan/topics.ts'
@@ -10,8 +13,9 @@ const DEV_EUI_IN_ANY_FORM = /^(?:0x)?[0-9a-f]{2}(?:[-:]?[0-9a-f]{2}){7}$/i
 const SEPARATORS = /^0x|[-:]/gi
 
 /**
- * The reason; undefined where an event may match. The Topic Filter is one that the organization's event topics cover. `applications` are
- * those of the organization: what is said of a device of another organization is the same as of a device that nobody has.
+ * The reason; undefined where an event may match. The Topic Filter is one that the organization's
+ * event topics cover. `applications` are those of the organization: what is said of a device of
+ * another organization is the same as of a device that nobody has.
  */
 export function whyUnmatched(
   topicFilter: string,

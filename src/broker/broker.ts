@@ -1,6 +1,6 @@
 /**
- * The broker: MQTT 5.0 and 3.1.1 semantics over byte duplexes. It knows no socket, token, database or LoRaWAN; they come in
- * through its ports: policy, engine, consumers and observer.
+ * The broker: MQTT 5.0 and 3.1.1 semantics over byte duplexes. It knows no socket, token, database
+ * or LoRaWAN; they come in through its ports: policy, engine, consumers and observer.
  */
 import { randomUUID } from 'node:crypto'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
@@ -58,9 +58,15 @@ export interface BrokerOptions {
   readonly log?: Logger
   /** Told when a Session is there to be dispatched to. */
   readonly readerListener?: ReaderListener
-  /** Topic Names whose QoS 0 messages are kept in the log as well: readers that are behind get them, and they can be read later. */
+  /**
+   * Topic Names whose QoS 0 messages are kept in the log as well: readers that are behind get them,
+   * and they can be read later.
+   */
   readonly keepsQoS0?: (topicName: string) => boolean
-  /** The User Property by which MQTT 5 readers are told the id of each message of the log; absent: they are not. */
+  /**
+   * The User Property by which MQTT 5 readers are told the id of each message of the log; absent:
+   * they are not.
+   */
   readonly idProperty?: string
   /** A fresh text of at least 128 random bits, for Client Identifiers that we assign. */
   readonly randomId?: () => string
@@ -69,10 +75,14 @@ export interface BrokerOptions {
 /** What was refused to a connection that has a permit. */
 type RefusalOf = Pick<RefusalFields, 'kind' | 'code' | 'reason' | 'topic'>
 
-/** The machine's clock was set, and did not only drift, when it moved so far against the steady one. */
+/**
+ * The machine's clock was set, and did not only drift, when it moved so far against the steady one.
+ */
 const CLOCK_STEP_MS = 1_000
 
-/** Kinds of refusal counted one by one; the codes come from a fixed set, so this is bounded by it. */
+/**
+ * Kinds of refusal counted one by one; the codes come from a fixed set, so this is bounded by it.
+ */
 export type RefusalCounts = ReadonlyMap<string, number>
 
 export class Broker implements Publisher, Dispatcher {
@@ -198,7 +208,10 @@ export class Broker implements Publisher, Dispatcher {
     )
   }
 
-  /** Ends all connections with 0x8B, so that their clients go elsewhere or come back; then closes the engine. A second call waits for the first. */
+  /**
+   * Ends all connections with 0x8B, so that their clients go elsewhere or come back; then closes
+   * the engine. A second call waits for the first.
+   */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -224,7 +237,9 @@ export class Broker implements Publisher, Dispatcher {
     return connection && new ConnectionView(connection)
   }
 
-  /** An administrator ends the connection of this number, MQTT 5 by 0x98; false when there is none. */
+  /**
+   * An administrator ends the connection of this number, MQTT 5 by 0x98; false when there is none.
+   */
   endConnection(number: number): boolean {
     const connection = this.#connections.find(number)
     connection?.disconnect(
@@ -271,7 +286,10 @@ export class Broker implements Publisher, Dispatcher {
     )
   }
 
-  /** The connection is over, however; its Session rests or ends, its Will Message is owed unless it was spared. */
+  /**
+   * The connection is over, however; its Session rests or ends, its Will Message is owed unless it
+   * was spared.
+   */
   connectionEnded(connection: Connection, session: Session | undefined): void {
     this.#connections.remove(connection)
     this.#throttled.delete(connection)
@@ -338,7 +356,10 @@ export class Broker implements Publisher, Dispatcher {
     this.recentRefusals.record({ ...refusal, clientId, address: peer.address, holder: permit }, this.clock.now())
   }
 
-  /** Durations do not notice that the machine's clock is set; what ends at a time of day is planned again. */
+  /**
+   * Durations do not notice that the machine's clock is set; what ends at a time of day is planned
+   * again.
+   */
   #followClock(): void {
     const aheadMs = this.clock.now() - this.clock.steady()
     const stepMs = aheadMs - this.#clockAheadMs
@@ -370,7 +391,10 @@ export class Broker implements Publisher, Dispatcher {
     this.log.warn({ clientId, tenant, topicName, code }, 'will.refused')
   }
 
-  /** What waits for somebody without access, and what such a one left to be sent, goes with the access. */
+  /**
+   * What waits for somebody without access, and what such a one left to be sent, goes with the
+   * access.
+   */
   #endSessions({ tenant, identity, end }: LostAccess): void {
     for (const session of this.sessions.all()) {
       if (tenant !== undefined && session.tenant !== tenant) continue

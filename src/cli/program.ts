@@ -1,4 +1,7 @@
-/** The command line: which commands there are. What a command needs is loaded when it runs, so that each starts fast. */
+/**
+ * The command line: which commands there are. What a command needs is loaded when it runs, so that
+ * each starts fast.
+ */
 import { Command, CommanderError } from 'commander'
 import { version } from '../version.ts'
 import { ApiRefusal } from './api/api-client.ts'
@@ -29,7 +32,8 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     await program.parseAsync(args[0] === 'help' ? helpArguments(program, args.slice(1)) : [...args], { from: 'user' })
     return exit.code
   } catch (error) {
-    // Help and version are errors to Commander, of code 0; what it says of a wrong call is already said.
+    // Help and version are errors to Commander, of code 0; what it says of a wrong call is already
+    // said.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof CommandFailure) {
       terminal.error(`fieldgate: ${error.message}\n`)
@@ -47,8 +51,9 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
 }
 
 /**
- * `help device create` asks what `device create --help` asks; Commander itself looks at one word. Words that name no command are
- * left as they are: as a call they are refused, with the command that may have been meant.
+ * `help device create` asks what `device create --help` asks; Commander itself looks at one word.
+ * Words that name no command are left as they are: as a call they are refused, with the command
+ * that may have been meant.
  */
 function helpArguments(program: Command, words: readonly string[]): string[] {
   let command = program
@@ -129,7 +134,10 @@ function addServiceCommands(program: Command, terminal: Terminal, exit: { code: 
     })
 }
 
-/** Its options are many and the broker's own, so that they are loaded when it is meant; for the list of commands its name does. */
+/**
+ * Its options are many and the broker's own, so that they are loaded when it is meant; for the list
+ * of commands its name does.
+ */
 async function addBareBrokerCommand(program: Command, args: readonly string[]): Promise<void> {
   if (!args.includes('bare-broker')) {
     program.command('bare-broker').description('run the MQTT broker core alone, for conformance suites and comparisons')

@@ -1,9 +1,10 @@
 /**
- * One file with everything that a deployment must not lose: the registry, the keys and certificates of the data directory, and the log with the state.
- * The log is pinned before the registry is copied, so that every application that has a message in the copy is in the registry, too.
+ * One file with everything that a deployment must not lose: the registry, the keys and certificates
+ * of the data directory, and the log with the state. The log is pinned before the registry is
+ * copied, so that every application that has a message in the copy is in the registry, too.
  *
- * Its entries: `data/manifest.json` first, what makes the log (`format`, `state/…`, `log/…`; none where messages are in memory),
- * `data/registry.db` and `data/tls/….pem`.
+ * Its entries: `data/manifest.json` first, what makes the log (`format`, `state/…`, `log/…`; none
+ * where messages are in memory), `data/registry.db` and `data/tls/….pem`.
  */
 import { createReadStream } from 'node:fs'
 import { open, readFile, readdir, rm, stat } from 'node:fs/promises'
@@ -31,12 +32,16 @@ export const DATA_ENTRY = /^data\/(registry\.db|tls\/[a-z][a-z-]*\.pem)$/
 /** The entry that says what the others are. */
 export const MANIFEST_ENTRY = 'data/manifest.json'
 
-/** All pages in one step, in a thread of its own: a copy by steps would begin anew with each change of the registry. */
+/**
+ * All pages in one step, in a thread of its own: a copy by steps would begin anew with each change
+ * of the registry.
+ */
 const ALL_PAGES = 0x7fff_ffff
 
 /**
- * The bytes of a backup of a data directory that this process holds; `engine` is the open one of its messages, undefined where they are in memory.
- * Everything that was acknowledged before the first byte was asked for is in it. Retention waits until it ends.
+ * The bytes of a backup of a data directory that this process holds; `engine` is the open one of
+ * its messages, undefined where they are in memory. Everything that was acknowledged before the
+ * first byte was asked for is in it. Retention waits until it ends.
  */
 export function backupOf(
   directory: string,
@@ -70,7 +75,10 @@ async function* entriesOf(
   }
 }
 
-/** A copy made by SQLite itself: of its own file it is the only one that knows which pages are committed. */
+/**
+ * A copy made by SQLite itself: of its own file it is the only one that knows which pages are
+ * committed.
+ */
 async function* registryEntry(directory: string): AsyncGenerator<ArchiveEntry> {
   const copy = join(directory, 'registry-copy.db')
   // A killed process may have left one.
@@ -95,7 +103,10 @@ async function removeCopy(copy: string): Promise<void> {
   for (const file of [copy, `${copy}-journal`]) await rm(file, { force: true })
 }
 
-/** Those that the service made for itself; a configured pair lies elsewhere. Each file is some kilobytes. */
+/**
+ * Those that the service made for itself; a configured pair lies elsewhere. Each file is some
+ * kilobytes.
+ */
 async function* certificateEntries(directory: string): AsyncGenerator<ArchiveEntry> {
   const folder = join(directory, 'tls')
   const names = await readdir(folder).catch(() => [])

@@ -11,7 +11,10 @@ import type { RegistryReport } from '../identity/store/check-registry.ts'
 /** What there is in a data directory, and what is wrong with it. */
 export interface DataDirectoryReport {
   readonly registry: RegistryReport
-  /** Undefined where there is none that can be read: messages were in memory, or `problems` says why. */
+  /**
+   * Undefined where there is none that can be read: messages were in memory, or `problems` says
+   * why.
+   */
   readonly log: LogReport | undefined
   /** Sentences for people; none: all is well. */
   readonly problems: readonly string[]

@@ -23,7 +23,10 @@ async function take(path: string): Promise<DataDirectory> {
   return opened.dataDirectory
 }
 
-/** A process that tries to take the directory once its standard input says so, tells `taken` or the refusal's code, and stays. */
+/**
+ * A process that tries to take the directory once its standard input says so, tells `taken` or the
+ * refusal's code, and stays.
+ */
 function startRival(path: string): ChildProcess & { answer: Promise<string> } {
   const script = `
     import { openDataDirectory } from ${JSON.stringify(new URL('data-directory.ts', import.meta.url).href)}

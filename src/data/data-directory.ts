@@ -1,11 +1,14 @@
 /**
- * The data directory: made private, held by one process at a time, and of a format that this version knows.
+ * The data directory: made private, held by one process at a time, and of a format that this
+ * version knows.
  *
- * The lock is SQLite's exclusive lock on an empty file, held for the life of the process. The kernel keeps it (a POSIX record
- * lock): two starts at the same moment can't both have it, it ends with the process however that ends, and no process number is ever
- * trusted, so a recycled one can't be taken for the holder. A lock file with a process number in it has neither property, Node has no
- * flock of its own, and a bound Unix socket leaves a file behind that nobody can remove without a race. What a person wants to know of the
- * holder stands beside it in `instance.json`, which alone never locks anything.
+ * The lock is SQLite's exclusive lock on an empty file, held for the life of the process. The
+ * kernel keeps it (a POSIX record lock): two starts at the same moment can't both have it, it ends
+ * with the process however that ends, and no process number is ever trusted, so a recycled one
+ * can't be taken for the holder. A lock file with a process number in it has neither property, Node
+ * has no flock of its own, and a bound Unix socket leaves a file behind that nobody can remove
+ * without a race. What a person wants to know of the holder stands beside it in `instance.json`,
+ * which alone never locks anything.
  */
 import { mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -15,11 +18,17 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { version } from '../version.ts'
 
-/** The layout of the directory that this version writes. A directory with a higher number is refused. */
+/**
+ * The layout of the directory that this version writes. A directory with a higher number is
+ * refused.
+ */
 export const DATA_DIRECTORY_FORMAT = 1
 /** Stands in a directory from the first to the last write of a restore. */
 const UNFINISHED = 'restore-unfinished'
-/** What a process that only tried to take the directory leaves in it, and what a file system has at its top. */
+/**
+ * What a process that only tried to take the directory leaves in it, and what a file system has at
+ * its top.
+ */
 const TRACES = new Set(['lock', 'instance.json', 'lost+found'])
 
 /** The process that holds a data directory, as it introduced itself. */
@@ -32,7 +41,10 @@ export interface Holder {
   readonly purpose: string
   /** Of Fieldgate. */
   readonly version: string
-  /** Where its HTTP API answers on this machine (`https://127.0.0.1:8443`); absent while it starts, and for a command. */
+  /**
+   * Where its HTTP API answers on this machine (`https://127.0.0.1:8443`); absent while it starts,
+   * and for a command.
+   */
   readonly httpsAddress?: string
   /** The file with the very certificate that it serves there. */
   readonly certFile?: string
@@ -42,7 +54,10 @@ export interface Holder {
 export interface DataDirectory {
   /** Absolute. */
   readonly path: string
-  /** Tells other processes of this machine where the service's HTTP API listens, and the file of the certificate it serves. */
+  /**
+   * Tells other processes of this machine where the service's HTTP API listens, and the file of the
+   * certificate it serves.
+   */
   announce(listener: { readonly host: string; readonly port: number; readonly certFile: string }): Promise<void>
   /** Lets go of the directory. A second call does nothing. */
   release(): Promise<void>
@@ -61,7 +76,10 @@ export type DataDirectoryRefusal =
 export interface NewDataDirectory {
   /** Absolute. */
   readonly path: string
-  /** Makes it a data directory; durable when resolved. Without it, no later process takes the directory for one. */
+  /**
+   * Makes it a data directory; durable when resolved. Without it, no later process takes the
+   * directory for one.
+   */
   finish(): Promise<void>
   /** Removes what has been put into it. */
   discard(): Promise<void>
@@ -80,8 +98,8 @@ export function messagesIn(path: string): string {
 }
 
 /**
- * Takes a data directory for this process; makes it (mode 0700) unless `mustExist`. Resolved with `ok`, no other process has it
- * until `release` or the end of this one.
+ * Takes a data directory for this process; makes it (mode 0700) unless `mustExist`. Resolved with
+ * `ok`, no other process has it until `release` or the end of this one.
  */
 export async function openDataDirectory(
   path: string,
@@ -112,7 +130,10 @@ export async function openDataDirectory(
   }
 }
 
-/** Takes a directory that is missing or empty, for a restore. Resolved with `ok`, no other process has it until `release`. */
+/**
+ * Takes a directory that is missing or empty, for a restore. Resolved with `ok`, no other process
+ * has it until `release`.
+ */
 export async function openNewDataDirectory(
   path: string,
   options: { readonly purpose: string; readonly clock: { now(): number } },
@@ -200,7 +221,10 @@ function heldDirectory(path: string, lock: DatabaseSync, holder: Holder): DataDi
   }
 }
 
-/** How this machine reaches a listener: an unspecified address means every one, the loopback's among them. */
+/**
+ * How this machine reaches a listener: an unspecified address means every one, the loopback's among
+ * them.
+ */
 function localAddress(host: string, port: number): string {
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `https://${isIP(reached) === 6 ? `[${reached}]` : reached}:${port}`

@@ -19,8 +19,8 @@ export class BackupUnusable extends Error {
 }
 
 /**
- * Reads a backup to its end and writes nothing. Resolved: every byte is as it was written, and this version can restore it. Throws `BackupUnusable`, `ArchiveError`
- * and what the source throws.
+ * Reads a backup to its end and writes nothing. Resolved: every byte is as it was written, and this
+ * version can restore it. Throws `BackupUnusable`, `ArchiveError` and what the source throws.
  */
 export async function verifyBackup(source: AsyncIterable<Buffer>): Promise<BackupManifest> {
   let manifest: BackupManifest | undefined
@@ -47,8 +47,9 @@ export async function verifyBackup(source: AsyncIterable<Buffer>): Promise<Backu
 }
 
 /**
- * Writes what a backup holds into a directory that this process has taken; durable when resolved. Offsets of the log go on behind a gap, so that no
- * event's id is given twice. `random` gives numbers from 0 to 1.
+ * Writes what a backup holds into a directory that this process has taken; durable when resolved.
+ * Offsets of the log go on behind a gap, so that no event's id is given twice. `random` gives
+ * numbers from 0 to 1.
  */
 export async function restoreInto(
   directory: string,

@@ -1,6 +1,7 @@
 /**
- * The embedded engine: messages and changes of state in one log of its own, in one directory of one process. What it says it owns survives a kill and
- * a power cut: it is on disk, synced, before `committed` is called. docs/decisions/0005 says why it is not a database.
+ * The embedded engine: messages and changes of state in one log of its own, in one directory of one
+ * process. What it says it owns survives a kill and a power cut: it is on disk, synced, before
+ * `committed` is called. docs/decisions/0005 says why it is not a database.
  */
 import assert from 'node:assert'
 import type {
@@ -47,11 +48,15 @@ export interface EmbeddedEngineOptions {
   readonly partitions?: number
   readonly clock?: Clock
   readonly log?: Logger
-  /** How long messages are kept, ms; a segment goes when its last message is older. Default: 7 days. */
+  /**
+   * How long messages are kept, ms; a segment goes when its last message is older. Default: 7 days.
+   */
   readonly retentionMs?: number
   /** Bytes of the log; beyond, its oldest segments go. Default: 16 GiB. */
   readonly retentionBytes?: number
-  /** A segment is complete with so many bytes (default: 64 MiB, or a sixteenth of `retentionBytes`), */
+  /**
+   * A segment is complete with so many bytes (default: 64 MiB, or a sixteenth of `retentionBytes`),
+   */
   readonly segmentBytes?: number
   /** or at this age (default: 1 h). */
   readonly segmentMs?: number
@@ -110,7 +115,10 @@ export class EmbeddedEngine implements Engine {
     this.#log = options.log ?? silentLogger
   }
 
-  /** Readers are not asked what they need: retention is by age and size. What is damaged is logged and left out. Throws `LogDirectoryError` and what the disk throws. */
+  /**
+   * Readers are not asked what they need: retention is by age and size. What is damaged is logged
+   * and left out. Throws `LogDirectoryError` and what the disk throws.
+   */
   async open(_readers?: LogReaders): Promise<void> {
     assert(this.#opened === undefined, 'an engine is opened once')
     const { disk, directory } = this.#options

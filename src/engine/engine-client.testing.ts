@@ -1,4 +1,7 @@
-/** What tests of engines say to them: messages by what matters of them, and promises in the place of callbacks. */
+/**
+ * What tests of engines say to them: messages by what matters of them, and promises in the place of
+ * callbacks.
+ */
 import type { Engine, EngineFailure, ScanQuery, StateChange } from '../broker/ports/engine.ts'
 import { Message } from '../broker/ports/message.ts'
 import type { MessageFields } from '../broker/ports/message.ts'

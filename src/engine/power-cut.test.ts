@@ -9,7 +9,10 @@ import { SimulatedDisk, seededRandom } from './ports/simulated-disk.testing.ts'
 import type { Random } from './ports/simulated-disk.testing.ts'
 import { TestClock } from './ports/test-clock.testing.ts'
 
-/** Simulated lives of a disk, each with so many ends; `FIELDGATE_POWER_CUTS=2000` for a long night. A seed of a failure comes first with `FIELDGATE_POWER_CUT_SEED`. */
+/**
+ * Simulated lives of a disk, each with so many ends; `FIELDGATE_POWER_CUTS=2000` for a long night.
+ * A seed of a failure comes first with `FIELDGATE_POWER_CUT_SEED`.
+ */
 const LIVES = Number(process.env['FIELDGATE_POWER_CUTS'] ?? 60)
 const FIRST_SEED = Number(process.env['FIELDGATE_POWER_CUT_SEED'] ?? 1)
 const ENDS = 8
@@ -42,10 +45,15 @@ class Life {
   readonly #random: Random
   readonly #clock = new TestClock()
   #disk = new SimulatedDisk()
-  /** All that is owned, and behind it what the present process was given; in the order of the calls. */
+  /**
+   * All that is owned, and behind it what the present process was given; in the order of the calls.
+   */
   #groups: Group[] = []
   #number = 0
-  /** A torn batch has left whole records behind torn ones: they are served, and offsets are left out. */
+  /**
+   * A torn batch has left whole records behind torn ones: they are served, and offsets are left
+   * out.
+   */
   #hasHoles = false
 
   constructor(seed: number) {
@@ -153,7 +161,8 @@ class Life {
     const isThere = ({ number }: Group): boolean => state.has(`there ${number}`)
     const lastGroup = this.#groups.findLast(isThere)
     for (const group of this.#groups.filter(({ fate }) => fate === 'refused')) {
-      // What was refused may be found again only where the disk died before the engine went on elsewhere.
+      // What was refused may be found again only where the disk died before the engine went on
+      // elsewhere.
       if (isThere(group)) assert.equal(lastGroup?.episode, group.episode, `${what}: ${group.number} was refused`)
     }
     const lost = this.#groups.filter((group) => group.fate === 'owned' && !isThere(group))

@@ -1,6 +1,7 @@
 /**
- * Every route, with a request that succeeds for whoever may send it, and the status that each person hears. The access
- * matrix, the hostile inputs and the OpenAPI check are generated from this table; a route without an entry fails them.
+ * Every route, with a request that succeeds for whoever may send it, and the status that each
+ * person hears. The access matrix, the hostile inputs and the OpenAPI check are generated from this
+ * table; a route without an entry fails them.
  */
 import assert from 'node:assert/strict'
 import type { InjectOptions } from 'fastify'

@@ -1,4 +1,6 @@
-/** Two self-signed certificates with their keys, for tests alone; they are good for nothing else. */
+/**
+ * Two self-signed certificates with their keys, for tests alone; they are good for nothing else.
+ */
 import type { TlsMaterial } from './serving/node-server.ts'
 
 /** For first.example.org. */

@@ -1,4 +1,6 @@
-/** The HTTP server: the specification's endpoints and the administration around them, put together. */
+/**
+ * The HTTP server: the specification's endpoints and the administration around them, put together.
+ */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { fastify, LogController } from 'fastify'
@@ -61,7 +63,10 @@ import { compileValidator } from './api/validate.ts'
 
 /** What a deployment sets. */
 interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
-  /** Where clients reach this server, for the OpenAPI document: `https://fieldgate.example.org:8443`. */
+  /**
+   * Where clients reach this server, for the OpenAPI document:
+   * `https://fieldgate.example.org:8443`.
+   */
   readonly baseUrl: string
   /** Addresses or networks of proxies whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[]
@@ -95,7 +100,10 @@ export interface HttpServerOptions {
   readonly networkServerEvents?: NetworkServerEvents
   /** Metrics of all rooms; served at /metrics. */
   readonly metrics?: MetricsRegistry
-  /** Without it connections are bounded by their number alone, and a silent one keeps the server from closing. */
+  /**
+   * Without it connections are bounded by their number alone, and a silent one keeps the server
+   * from closing.
+   */
   readonly newcomers?: Newcomers
   readonly deployment: DeploymentView
   /** The folder of the built console; without it there is no console. */
@@ -127,12 +135,16 @@ const BODY_LIMIT_BYTES = 1024 * 1024
 /** How long a handler may take before the caller hears 503. */
 const HANDLER_TIMEOUT_MS = 60_000
 
-/** How long a closing server waits for requests that are under way. Whoever ends the service often kills it 10 s after SIGTERM. */
+/**
+ * How long a closing server waits for requests that are under way. Whoever ends the service often
+ * kills it 10 s after SIGTERM.
+ */
 const CLOSE_TIMEOUT_MS = 4_000
 
 /**
- * Makes the server, with all routes, not yet listening: `await server.listen({ host, port })`. `server.close()` stops
- * taking requests (503 on open connections), waits up to 4 s for those under way, and then cuts.
+ * Makes the server, with all routes, not yet listening: `await server.listen({ host, port })`.
+ * `server.close()` stops taking requests (503 on open connections), waits up to 4 s for those under
+ * way, and then cuts.
  */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
   const app = createApp(options)
@@ -233,7 +245,10 @@ function createApp({ log, settings, https, newcomers }: HttpServerOptions): Http
   return app as unknown as HttpApp
 }
 
-/** Bodies of this API are JSON in UTF-8 (RFC 8259 §8.1), read strictly; no body at all is left to the schema. */
+/**
+ * Bodies of this API are JSON in UTF-8 (RFC 8259 §8.1), read strictly; no body at all is left to
+ * the schema.
+ */
 function readJsonStrictly(app: HttpApp): void {
   const parseJson = strictJsonParser(app)
   const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -250,7 +265,9 @@ function readJsonStrictly(app: HttpApp): void {
   })
 }
 
-/** JSON.parse that refuses `__proto__` and `constructor.prototype`, the keys of prototype pollution. */
+/**
+ * JSON.parse that refuses `__proto__` and `constructor.prototype`, the keys of prototype pollution.
+ */
 function strictJsonParser(app: HttpApp): (text: string) => unknown {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   return (text) => {
@@ -277,7 +294,10 @@ function refuseWhileClosing(app: HttpApp): void {
   })
 }
 
-/** The pages of people are what nobody's path may still be: they need no routes, which are the API's. The first one that answers does. */
+/**
+ * The pages of people are what nobody's path may still be: they need no routes, which are the
+ * API's. The first one that answers does.
+ */
 function answerErrors(app: HttpApp, pages: readonly (Documentation | ConsoleFiles | undefined)[]): void {
   app.setErrorHandler((error, request, reply) => {
     const { status, headers, body, unexpected } = answerFor(error)

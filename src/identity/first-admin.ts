@@ -9,9 +9,11 @@ const firstAdmin = 'admin'
 const PASSWORD_BYTES = 18
 
 /**
- * Makes the global admin `admin` if the deployment has no user yet. A password that had to be made up is shown first, and the
- * admin made then: a crash between the two leaves no admin, so that the next start shows another password. In the other order it
- * would leave an admin whose password nobody has seen. Throws what `show` throws, and an Error for a password that is against the rules.
+ * Makes the global admin `admin` if the deployment has no user yet. A password that had to be made
+ * up is shown first, and the admin made then: a crash between the two leaves no admin, so that the
+ * next start shows another password. In the other order it would leave an admin whose password
+ * nobody has seen. Throws what `show` throws, and an Error for a password that is against the
+ * rules.
  */
 export async function ensureFirstAdmin(
   registry: Pick<Registry, 'users'>,

@@ -83,18 +83,26 @@ export interface Registry {
   readonly audit: Audit
   readonly changes: Changes
   readonly directory: Directory
-  /** That its file is damaged, in words without details, which the log has; empty: nothing is known to be. Reads a little of the file, every few seconds at most. */
+  /**
+   * That its file is damaged, in words without details, which the log has; empty: nothing is known
+   * to be. Reads a little of the file, every few seconds at most.
+   */
   health(): string
-  /** Forgets what has expired: tokens, keys, audit entries past their time. To be called now and then. */
+  /**
+   * Forgets what has expired: tokens, keys, audit entries past their time. To be called now and
+   * then.
+   */
   pruneExpired(): Promise<void>
   /** Writes what is pending and closes the file. */
   close(): Promise<void>
 }
 
 /**
- * Opens the registry and brings its schema up to date. One that is damaged in places is opened to be read: what reads a damaged place fails, and so does
- * every change, with RegistryDamagedError. Throws a RegistryError: `registry_newer` when the file was written by a newer version, `registry_damaged` when it
- * is damaged where nothing goes without, `registry_unusable` when it can't be opened for another reason.
+ * Opens the registry and brings its schema up to date. One that is damaged in places is opened to
+ * be read: what reads a damaged place fails, and so does every change, with RegistryDamagedError.
+ * Throws a RegistryError: `registry_newer` when the file was written by a newer version,
+ * `registry_damaged` when it is damaged where nothing goes without, `registry_unusable` when it
+ * can't be opened for another reason.
  */
 export async function openRegistry(options: RegistryOptions): Promise<Registry> {
   const { file, log } = options

@@ -1,6 +1,7 @@
 /**
- * Bounds what one address may ask of us before it has said who it is: sockets at once, those among them that have not shaken hands, and
- * new connections a second. Stops half-open TLS by the thousand and password guessing by reconnecting.
+ * Bounds what one address may ask of us before it has said who it is: sockets at once, those among
+ * them that have not shaken hands, and new connections a second. Stops half-open TLS by the
+ * thousand and password guessing by reconnecting.
  */
 import type { SteadyMs } from '../clock.ts'
 
@@ -9,18 +10,27 @@ export interface AddressLimits {
   readonly attemptsPerSecond: number
   /** Connections that one address may have open at once; 0: no bound. */
   readonly openPerAddress: number
-  /** Connections among them that are silent, or not through with what comes first (TLS, an HTTP request); 0: no bound. */
+  /**
+   * Connections among them that are silent, or not through with what comes first (TLS, an HTTP
+   * request); 0: no bound.
+   */
   readonly pendingPerAddress: number
 }
 
-/** Of MQTT, over WebSocket as well. A site behind one address has few hundred clients, and all of them come back at once. */
+/**
+ * Of MQTT, over WebSocket as well. A site behind one address has few hundred clients, and all of
+ * them come back at once.
+ */
 export const MQTT_ADDRESS_LIMITS: AddressLimits = {
   attemptsPerSecond: 200,
   openPerAddress: 20_000,
   pendingPerAddress: 2_000,
 }
 
-/** Of HTTPS: one address leaves half of all sockets to the others, and its silent ones take 100 MB at most. */
+/**
+ * Of HTTPS: one address leaves half of all sockets to the others, and its silent ones take 100 MB
+ * at most.
+ */
 export const HTTPS_ADDRESS_LIMITS: AddressLimits = {
   attemptsPerSecond: 200,
   openPerAddress: 10_000,
@@ -47,7 +57,10 @@ export class AddressLimiter {
     this.#limits = limits
   }
 
-  /** True when the address may have this connection, which is pending now; then `closed` must follow once. */
+  /**
+   * True when the address may have this connection, which is pending now; then `closed` must follow
+   * once.
+   */
   admit(address: string, port: number, now: SteadyMs): boolean {
     const { attemptsPerSecond, openPerAddress, pendingPerAddress } = this.#limits
     const burst = attemptsPerSecond * BURST_SECONDS

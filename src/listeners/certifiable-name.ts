@@ -1,8 +1,9 @@
 import { isIP } from 'node:net'
 
 /**
- * How a host's name or IP address stands in a certificate: lower case, IPv6 without a zone and in hexadecimal groups alone (embedded
- * IPv4 included). undefined when no certificate can carry it: a name is ASCII, of at most 253 characters.
+ * How a host's name or IP address stands in a certificate: lower case, IPv6 without a zone and in
+ * hexadecimal groups alone (embedded IPv4 included). undefined when no certificate can carry it: a
+ * name is ASCII, of at most 253 characters.
  */
 export function certifiableName(hostName: string): string | undefined {
   const family = isIP(hostName)

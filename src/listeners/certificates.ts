@@ -1,6 +1,7 @@
 /**
- * The certificate of the listeners: the configured files, read again when they change, or one of the local authority, renewed in time.
- * A change concerns new connections alone; those that are open keep theirs.
+ * The certificate of the listeners: the configured files, read again when they change, or one of
+ * the local authority, renewed in time. A change concerns new connections alone; those that are
+ * open keep theirs.
  */
 import { X509Certificate, createHash, createPrivateKey } from 'node:crypto'
 import { watch } from 'node:fs'
@@ -12,9 +13,15 @@ import type { Logger } from '../logger.ts'
 import { issueServerCertificate } from './local-authority.ts'
 import type { CertificatePair } from './local-authority.ts'
 
-/** How long the files are left to settle after a change: certificate and key are seldom replaced in one step. */
+/**
+ * How long the files are left to settle after a change: certificate and key are seldom replaced in
+ * one step.
+ */
 const SETTLE_MS = 250
-/** How often files and dates are looked at without a notice: network file systems send none, and time passes silently. */
+/**
+ * How often files and dates are looked at without a notice: network file systems send none, and
+ * time passes silently.
+ */
 const CHECK_INTERVAL_MS = 60_000
 
 export interface CertificateOptions {
@@ -35,7 +42,10 @@ export interface CertificateOptions {
 export interface Certificates extends CertificatePair {
   /** The file of the certificate that is served. */
   readonly certFile: string
-  /** What clients must trust: the local authority's certificate; undefined when the files are configured. */
+  /**
+   * What clients must trust: the local authority's certificate; undefined when the files are
+   * configured.
+   */
   readonly caFile: string | undefined
   /** Ends the watch. */
   readonly close: () => void
@@ -48,8 +58,9 @@ export class CertificateError extends Error {
 }
 
 /**
- * Loads the certificate and watches over it until `close`. Throws CertificateError when a configured file can't be used; a
- * later bad file is logged (`certificate.refused`) and the pair in use stays.
+ * Loads the certificate and watches over it until `close`. Throws CertificateError when a
+ * configured file can't be used; a later bad file is logged (`certificate.refused`) and the pair in
+ * use stays.
  */
 export async function loadCertificates(options: CertificateOptions): Promise<Certificates> {
   const { certFile, keyFile } = options
@@ -112,7 +123,10 @@ async function watchConfigured(options: CertificateOptions, certFile: string, ke
   return { ...first, certFile, caFile: undefined, close }
 }
 
-/** Folders, not files: a file that is replaced by a rename, or a symbolic link that is turned, is another file to a watch. */
+/**
+ * Folders, not files: a file that is replaced by a rename, or a symbolic link that is turned, is
+ * another file to a watch.
+ */
 function watchFolders(files: readonly string[], onEvent: () => void, log: Logger): FSWatcher[] {
   return [...new Set(files.map((file) => dirname(file)))].flatMap((folder) => {
     try {

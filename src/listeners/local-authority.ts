@@ -1,6 +1,7 @@
 /**
- * The certificate authority of a deployment that was given no certificate: made at the first start, it signs the server's certificate,
- * and clients are given its own (`ca.pem`) to trust. It can sign servers' certificates alone, never another authority's.
+ * The certificate authority of a deployment that was given no certificate: made at the first start,
+ * it signs the server's certificate, and clients are given its own (`ca.pem`) to trust. It can sign
+ * servers' certificates alone, never another authority's.
  */
 import { X509Certificate, createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
@@ -13,7 +14,9 @@ import type { CertificateContent } from './make-certificate.ts'
 
 const DAY_MS = 86_400_000
 const AUTHORITY_DAYS = 3650
-/** Below the 398 days that browsers allow a public server and the 825 that they allow a private one. */
+/**
+ * Below the 398 days that browsers allow a public server and the 825 that they allow a private one.
+ */
 const SERVER_DAYS = 397
 /** What has less left is made anew. */
 const RENEWAL_DAYS = 30
@@ -36,8 +39,9 @@ interface Files {
 }
 
 /**
- * The server's certificate for these host names, signed by the local authority: the one on disk, or a new one when that is missing, does
- * not name every host, or has less than 30 days left. `renewed` tells which. Throws when the authority's certificate has lost its key.
+ * The server's certificate for these host names, signed by the local authority: the one on disk, or
+ * a new one when that is missing, does not name every host, or has less than 30 days left.
+ * `renewed` tells which. Throws when the authority's certificate has lost its key.
  */
 export async function issueServerCertificate(options: {
   readonly dataDirectory: string
@@ -171,7 +175,10 @@ function namesHost(certificate: X509Certificate, hostName: string): boolean {
     : certificate.checkIP(hostName) !== undefined
 }
 
-/** Each name once, unspecified addresses (`0.0.0.0`) and names that no certificate can carry left out. */
+/**
+ * Each name once, unspecified addresses (`0.0.0.0`) and names that no certificate can carry left
+ * out.
+ */
 function certifiableNames(hostNames: readonly string[], log: Logger): string[] {
   const names = new Set<string>()
   for (const hostName of hostNames) {
@@ -201,7 +208,9 @@ async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-/** Replaces a file as a whole, with this mode from its first byte on whatever the process's mask is. */
+/**
+ * Replaces a file as a whole, with this mode from its first byte on whatever the process's mask is.
+ */
 async function writeWhole(file: string, text: string, mode: number): Promise<void> {
   const handle = await open(`${file}.new`, 'w', 0o600)
   try {

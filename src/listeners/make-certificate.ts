@@ -1,6 +1,6 @@
 /**
- * Makes X.509 certificates (RFC 5280) for ECDSA P-256 keys. Its library takes a tenth of a second to load: import this file only when a
- * certificate has to be made.
+ * Makes X.509 certificates (RFC 5280) for ECDSA P-256 keys. Its library takes a tenth of a second
+ * to load: import this file only when a certificate has to be made.
  */
 // First: the library's classes describe themselves through it while they load.
 // oxlint-disable-next-line import/no-unassigned-import -- it adds to Reflect and exports nothing
@@ -33,8 +33,8 @@ export interface CertificateContent {
   /** Who signs. Without a certificate, the new one is signed by its own key. */
   readonly issuer: { readonly certificate?: X509Certificate; readonly privateKey: KeyObject }
   /**
-   * An authority's certificate may sign servers' certificates, and nothing else; a server's one names hosts, each as
-   * `certifiableName` writes it.
+   * An authority's certificate may sign servers' certificates, and nothing else; a server's one
+   * names hosts, each as `certifiableName` writes it.
    */
   readonly role: { readonly authority: true } | { readonly authority: false; readonly hostNames: readonly string[] }
 }

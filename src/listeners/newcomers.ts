@@ -1,9 +1,15 @@
-/** The connections of a listening server that have not said yet what they come for: bounded by address, and cut when the server closes. */
+/**
+ * The connections of a listening server that have not said yet what they come for: bounded by
+ * address, and cut when the server closes.
+ */
 import type { Server, Socket } from 'node:net'
 import { steadyNow } from '../clock.ts'
 import type { AddressLimiter } from './address-limiter.ts'
 
-/** What tells a connection apart while it is open. A TLS socket and the TCP socket under it have the same. */
+/**
+ * What tells a connection apart while it is open. A TLS socket and the TCP socket under it have the
+ * same.
+ */
 type Ends = Pick<Socket, 'remoteAddress' | 'remotePort'>
 
 /** From the TCP handshake on, until `settled` is called for it. */
@@ -24,13 +30,18 @@ export class Newcomers {
     server.on('connection', (socket: Socket) => this.#came(socket))
   }
 
-  /** The connection is through with what comes first: it is somebody else's to bound, and to end. */
+  /**
+   * The connection is through with what comes first: it is somebody else's to bound, and to end.
+   */
   settled(socket: Ends): void {
     const { remoteAddress: address = '', remotePort: port = 0 } = socket
     if (this.#sockets.delete(keyOf(address, port))) this.#limiter.settled(address, port)
   }
 
-  /** Cuts all that are silent now, and all that come: a server that closes waits for its last socket. */
+  /**
+   * Cuts all that are silent now, and all that come: a server that closes waits for its last
+   * socket.
+   */
   close(): void {
     this.#isClosing = true
     for (const socket of this.#sockets.values()) socket.destroy()

@@ -2,12 +2,21 @@
 import type { Socket } from 'node:net'
 import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
 
-/** Time for what was written to reach a client that we close on, and for its own end; then it is cut off. */
+/**
+ * Time for what was written to reach a client that we close on, and for its own end; then it is cut
+ * off.
+ */
 export const LINGER_MS = 1_000
-/** Bytes that are still read, so that a reset does not overtake our last packet. Stops a flood from being read for as long. */
+/**
+ * Bytes that are still read, so that a reset does not overtake our last packet. Stops a flood from
+ * being read for as long.
+ */
 export const LINGER_BYTES = 65_536
 
-/** A class, so that a hundred thousand idle connections share its methods: as closures they took 1 KB each. */
+/**
+ * A class, so that a hundred thousand idle connections share its methods: as closures they took 1
+ * KB each.
+ */
 export class SocketTransport implements Transport {
   readonly #socket: Socket
   #handlers: TransportHandlers | undefined = undefined

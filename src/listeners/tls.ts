@@ -1,4 +1,7 @@
-/** MQTT over TLS: a socket that has shaken hands becomes a duplex of bytes and a peer, then the broker's. */
+/**
+ * MQTT over TLS: a socket that has shaken hands becomes a duplex of bytes and a peer, then the
+ * broker's.
+ */
 import { createServer } from 'node:tls'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import type { Broker } from '../broker/broker.ts'
@@ -59,8 +62,8 @@ export async function listenTls(
 }
 
 /**
- * A client that names protocols must name ours, or its handshake ends: so nobody leads a browser here. A list in the options would
- * be copied for each connection.
+ * A client that names protocols must name ours, or its handshake ends: so nobody leads a browser
+ * here. A list in the options would be copied for each connection.
  */
 function chooseProtocol({ protocols }: { readonly protocols: readonly string[] }): string | undefined {
   return protocols.includes(PROTOCOL) ? PROTOCOL : undefined

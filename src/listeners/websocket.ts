@@ -1,4 +1,7 @@
-/** MQTT over WebSocket (MQTT 5.0 §6): on a server that speaks HTTP anyway, binary frames become the broker's duplex of bytes. */
+/**
+ * MQTT over WebSocket (MQTT 5.0 §6): on a server that speaks HTTP anyway, binary frames become the
+ * broker's duplex of bytes.
+ */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
@@ -18,20 +21,25 @@ const NORMAL_CLOSURE = 1000
 /** Whose pages may connect: this host's own, and those that the deployment names. */
 export interface AllowedPages {
   readonly allowedOrigins: readonly string[]
-  /** The name by which clients reach the service: its pages are the console's, also where a proxy puts another Host. */
+  /**
+   * The name by which clients reach the service: its pages are the console's, also where a proxy
+   * puts another Host.
+   */
   readonly publicHost: string
 }
 
 /**
- * Serves MQTT at `/mqtt` of the server; upgrades to other paths are refused, and those of other hosts' pages: browsers name the page's origin
- * (RFC 6455 §10.2). Programs that are no browser need not. Without `pages` any page may connect.
+ * Serves MQTT at `/mqtt` of the server; upgrades to other paths are refused, and those of other
+ * hosts' pages: browsers name the page's origin (RFC 6455 §10.2). Programs that are no browser need
+ * not. Without `pages` any page may connect.
  */
 export function serveWebSocket(server: Server, broker: Broker, limiter: AddressLimiter, pages?: AllowedPages): void {
   const isAllowed = pages === undefined ? () => true : pageCheck(pages)
   const webSockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    // A frame may hold many packets or a part of one; it is bounded like a packet. Stops frames of gigabytes.
+    // A frame may hold many packets or a part of one; it is bounded like a packet. Stops frames of
+    // gigabytes.
     maxPayload: broker.limits.maximumPacketSizeBytes,
     // No compression: what a few bytes inflate to would be read before authentication.
     perMessageDeflate: false,
@@ -128,7 +136,8 @@ function webSocketTransport(webSocket: WebSocket): Transport {
     },
     end() {
       handlers = undefined
-      // What comes now is nobody's; a flood is not read for the time that the client has to answer our close.
+      // What comes now is nobody's; a flood is not read for the time that the client has to answer
+      // our close.
       let bytes = 0
       webSocket.removeAllListeners('message')
       webSocket.on('message', (data: Buffer) => {

@@ -1,4 +1,7 @@
-/** Base64 as commands and codecs take it (RFC 4648 §4): the standard alphabet, padding complete or left out. */
+/**
+ * Base64 as commands and codecs take it (RFC 4648 §4): the standard alphabet, padding complete or
+ * left out.
+ */
 
 /** The most application data of one LoRaWAN frame at the best data rate, in bytes (RP002 §2, N). */
 export const MAXIMUM_DATA_BYTES = 242

@@ -1,11 +1,14 @@
 /**
- * The payloads of device events. Two families of network servers publish them: A, whose EUIs and ids are spelled
- * `devEUI` and `applicationID`, and B (ChirpStack v4), with `deviceInfo` in front. Zero, false and empty values are
- * written, but for what is optional here. Payloads pass through the service as they are; only a device's state is read from them.
+ * The payloads of device events. Two families of network servers publish them: A, whose EUIs and
+ * ids are spelled `devEUI` and `applicationID`, and B (ChirpStack v4), with `deviceInfo` in front.
+ * Zero, false and empty values are written, but for what is optional here. Payloads pass through
+ * the service as they are; only a device's state is read from them.
  */
 import type { PublishedEventKind } from './topics.ts'
 
-/** What each event of family A begins with. Ids are strings of digits, EUIs lower-case hexadecimal. */
+/**
+ * What each event of family A begins with. Ids are strings of digits, EUIs lower-case hexadecimal.
+ */
 export interface EventCommon {
   readonly applicationID: string
   readonly applicationName: string
@@ -130,14 +133,17 @@ export interface DeviceState {
   readonly margin?: number
 }
 
-/** The largest status or ack that is parsed, in bytes; real ones have some 500. Of a larger one nothing is read. */
+/**
+ * The largest status or ack that is parsed, in bytes; real ones have some 500. Of a larger one
+ * nothing is read.
+ */
 const MAXIMUM_PARSED_BYTES = 65_536
 
 /**
- * What an event of family A or B tells about its device; undefined where it is no sign of life: an acknowledgement
- * that did not come, errors, locations and the gateway's txack are not sent by the device. Only a status and an ack
- * are parsed. Never throws: whatever is missing, of another type or out of range is left out. The time is the caller's,
- * since a publisher's own may be wrong.
+ * What an event of family A or B tells about its device; undefined where it is no sign of life: an
+ * acknowledgement that did not come, errors, locations and the gateway's txack are not sent by the
+ * device. Only a status and an ack are parsed. Never throws: whatever is missing, of another type
+ * or out of range is left out. The time is the caller's, since a publisher's own may be wrong.
  */
 export function deviceStateOf(
   kind: PublishedEventKind,

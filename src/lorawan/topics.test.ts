@@ -22,7 +22,10 @@ const TOPIC_NAME =
 const TOPIC_FILTER =
   /^application\/([A-Za-z0-9-]{1,64}|\+)\/device\/([0-9a-f]{16}|\+)\/(?:event\/(up|join|ack|error|status|location|txack|log|integration|\+)|command\/(down|\+))$/
 
-/** Texts that are, or nearly are, topics: right and wrong parts put together, and one character changed now and then. */
+/**
+ * Texts that are, or nearly are, topics: right and wrong parts put together, and one character
+ * changed now and then.
+ */
 const nearTopic = fc
   .tuple(
     fc.constantFrom('application/', 'applications/', '/application/', 'Application/', '$share/g/application/', ''),

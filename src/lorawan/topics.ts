@@ -1,23 +1,31 @@
 /**
- * The topics of device events and downlink commands (specification §6): how they are written, and a strict reading of
- * Topic Names and Topic Filters of exactly these shapes. Pure; everything else that names a topic goes through here.
+ * The topics of device events and downlink commands (specification §6): how they are written, and a
+ * strict reading of Topic Names and Topic Filters of exactly these shapes. Pure; everything else
+ * that names a topic goes through here.
  */
 import assert from 'node:assert/strict'
 
-/** The kinds of event that the specification names, in the order in which the topic endpoint lists them. */
+/**
+ * The kinds of event that the specification names, in the order in which the topic endpoint lists
+ * them.
+ */
 export const EVENT_KINDS = ['up', 'join', 'ack', 'error', 'status', 'location', 'txack'] as const
 
 export type EventKind = (typeof EVENT_KINDS)[number]
 
 /**
- * What a network server publishes below `event/`: the seven kinds, and two that ChirpStack v4 adds. `log` stands there
- * in the place of `error`, and `integration` carries results of the network server's own integrations. Both are taken
- * and reach whoever subscribes to `event/+`; refusing them would end the network server's connection, since it
- * publishes at QoS 0, where a refusal has no other form.
+ * What a network server publishes below `event/`: the seven kinds, and two that ChirpStack v4 adds.
+ * `log` stands there in the place of `error`, and `integration` carries results of the network
+ * server's own integrations. Both are taken and reach whoever subscribes to `event/+`; refusing
+ * them would end the network server's connection, since it publishes at QoS 0, where a refusal has
+ * no other form.
  */
 export type PublishedEventKind = EventKind | 'log' | 'integration'
 
-/** The last level of a Response Topic as docs/commands.md recommends it: no kind of event, but something comes there. */
+/**
+ * The last level of a Response Topic as docs/commands.md recommends it: no kind of event, but
+ * something comes there.
+ */
 export const RESPONSE_LEVEL = 'response'
 
 /** What a Topic Name of this service says. */
@@ -30,14 +38,19 @@ export type ParsedTopic =
     }
   | { readonly kind: 'command'; readonly applicationId: string; readonly devEui: string }
 
-/** What a Topic Filter of this service's shapes asks for; `+` stands for any value of that level. */
+/**
+ * What a Topic Filter of this service's shapes asks for; `+` stands for any value of that level.
+ */
 export interface ParsedTopicFilter {
   readonly applicationId: string
   readonly devEui: string
   readonly tail: { readonly event: PublishedEventKind | '+' } | { readonly command: 'down' | '+' }
 }
 
-/** The longest application id, in characters; UUIDs have 36. Bounds what a scan of a hostile topic can cost. */
+/**
+ * The longest application id, in characters; UUIDs have 36. Bounds what a scan of a hostile topic
+ * can cost.
+ */
 const MAXIMUM_APPLICATION_ID_LENGTH = 64
 
 /** Hexadecimal digits of a DevEUI. */
@@ -51,7 +64,10 @@ const COMMAND_DOWN = '/command/down'
 
 const SLASH = 0x2f
 
-/** The Topic Name of one kind of event of one device. The DevEUI is 16 lower-case hexadecimal digits. */
+/**
+ * The Topic Name of one kind of event of one device. The DevEUI is 16 lower-case hexadecimal
+ * digits.
+ */
 export function eventTopic(applicationId: string, devEui: string, kind: PublishedEventKind): string {
   return `${deviceTopic(applicationId, devEui)}${EVENT_LEVEL}${kind}`
 }
@@ -98,7 +114,10 @@ export function isDevEui(text: string): boolean {
   return text.length === DEV_EUI_LENGTH && hasDevEuiAt(text, 0)
 }
 
-/** Topics that are remembered, in two halves; the older goes when the newer is full. Bounds what ever new devices can fill. */
+/**
+ * Topics that are remembered, in two halves; the older goes when the newer is full. Bounds what
+ * ever new devices can fill.
+ */
 const MAXIMUM_REMEMBERED = 131_072
 let remembered = new Map<string, ParsedTopic>()
 let rememberedBefore = new Map<string, ParsedTopic>()
@@ -107,9 +126,9 @@ let lastName = ''
 let lastParsed: ParsedTopic | undefined
 
 /**
- * Reads a Topic Name. Anything but exactly the shapes of this service is undefined: upper-case digits, wildcards,
- * empty levels, further levels, kinds of event that nobody publishes. What was read before is the same value again, so that the
- * look-ups by its ids find strings that they know.
+ * Reads a Topic Name. Anything but exactly the shapes of this service is undefined: upper-case
+ * digits, wildcards, empty levels, further levels, kinds of event that nobody publishes. What was
+ * read before is the same value again, so that the look-ups by its ids find strings that they know.
  */
 export function parseTopic(topicName: string): ParsedTopic | undefined {
   if (topicName === lastName) return lastParsed
@@ -154,9 +173,10 @@ function readTopic(topicName: string): ParsedTopic | undefined {
 }
 
 /**
- * Reads a Topic Filter of this service's shapes, where each of the three variable levels and `down` may be `+`, so
- * that a grant can be compared level by level. Undefined for every other filter (`#`, a `+` elsewhere, `$share/...`,
- * other numbers of levels); it may still be valid MQTT, but nothing here grants it.
+ * Reads a Topic Filter of this service's shapes, where each of the three variable levels and `down`
+ * may be `+`, so that a grant can be compared level by level. Undefined for every other filter
+ * (`#`, a `+` elsewhere, `$share/...`, other numbers of levels); it may still be valid MQTT, but
+ * nothing here grants it.
  */
 export function parseTopicFilter(topicFilter: string): ParsedTopicFilter | undefined {
   if (!topicFilter.startsWith(APPLICATION_LEVEL)) return undefined
@@ -193,7 +213,10 @@ function endOfPlus(text: string, from: number): number | undefined {
   return text.charCodeAt(from) === 0x2b && text.charCodeAt(from + 1) === SLASH ? from + 1 : undefined
 }
 
-/** The index of the first character that an application id can't have; `from` itself when the id is empty or too long. */
+/**
+ * The index of the first character that an application id can't have; `from` itself when the id is
+ * empty or too long.
+ */
 function endOfApplicationId(text: string, from: number): number {
   const bound = Math.min(text.length, from + MAXIMUM_APPLICATION_ID_LENGTH + 1)
   let index = from
@@ -207,7 +230,10 @@ function isIdCharacter(code: number): boolean {
   )
 }
 
-/** True when 16 lower-case hexadecimal digits stand at `from`; what follows them is the caller's to check. */
+/**
+ * True when 16 lower-case hexadecimal digits stand at `from`; what follows them is the caller's to
+ * check.
+ */
 function hasDevEuiAt(text: string, from: number): boolean {
   if (text.length < from + DEV_EUI_LENGTH) return false
   for (let index = from; index < from + DEV_EUI_LENGTH; index += 1) {
@@ -217,7 +243,10 @@ function hasDevEuiAt(text: string, from: number): boolean {
   return true
 }
 
-/** The kind that stands from `from` to the end, found by its length so that nothing is sliced off to be compared. */
+/**
+ * The kind that stands from `from` to the end, found by its length so that nothing is sliced off to
+ * be compared.
+ */
 function eventKindAt(text: string, from: number): PublishedEventKind | undefined {
   switch (text.length - from) {
     case 2:

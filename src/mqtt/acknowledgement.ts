@@ -21,7 +21,9 @@ const firstBytes: { readonly [type in AcknowledgementType]: number } = {
   pubcomp: 0x70,
 }
 
-/** Reads any of the four. In MQTT 5 the Reason Code may be left off, and after it the properties. */
+/**
+ * Reads any of the four. In MQTT 5 the Reason Code may be left off, and after it the properties.
+ */
 export function decodeAcknowledgement(
   cursor: PacketCursor,
   type: AcknowledgementType,
@@ -40,7 +42,10 @@ export function decodeAcknowledgement(
   return { type, packetId, reasonCode, properties }
 }
 
-/** The shortest form that says it all: success without properties is 4 bytes, as is everything in MQTT 3.1.1. */
+/**
+ * The shortest form that says it all: success without properties is 4 bytes, as is everything in
+ * MQTT 3.1.1.
+ */
 export function encodeAcknowledgement(packet: AcknowledgementPacket, protocolVersion: ProtocolVersion): Buffer {
   const { packetId, reasonCode, properties } = packet
   const firstByte = firstBytes[packet.type]

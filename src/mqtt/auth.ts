@@ -10,7 +10,10 @@ import { variableByteIntegerSize } from './variable-byte-integer.ts'
 const fromClients: ReadonlySet<ReasonCode> = new Set([0x18, 0x19])
 const fromServers: ReadonlySet<ReasonCode> = new Set([0x00, 0x18])
 
-/** Reads an AUTH: empty (Success), or with an Authentication Method, whose sameness to CONNECT's is for the caller to check [MQTT-4.12.0-5]. */
+/**
+ * Reads an AUTH: empty (Success), or with an Authentication Method, whose sameness to CONNECT's is
+ * for the caller to check [MQTT-4.12.0-5].
+ */
 export function decodeAuth(cursor: PacketCursor, fromClient: boolean): AuthPacket {
   let reasonCode: ReasonCode = ReasonCodes.success
   let properties: AuthProperties | undefined

@@ -22,7 +22,9 @@ const reasonCodesOfReturnCodes: readonly ReasonCode[] = [
   ReasonCodes.notAuthorized,
 ]
 
-/** Reads a CONNACK; a Connect Return Code of MQTT 3.1.1 becomes the Reason Code that means the same. */
+/**
+ * Reads a CONNACK; a Connect Return Code of MQTT 3.1.1 becomes the Reason Code that means the same.
+ */
 export function decodeConnack(cursor: PacketCursor, protocolVersion: ProtocolVersion): ConnackPacket {
   const flags = cursor.readUint8('the Connect Acknowledge Flags')
   if (flags > 1) cursor.malformed('a reserved Connect Acknowledge Flag is set') // [MQTT-3.2.2-1]
@@ -44,7 +46,10 @@ function readReasonCode(cursor: PacketCursor, protocolVersion: ProtocolVersion):
   return reasonCodesOfReturnCodes[code] ?? cursor.malformed(`Connect Return Code ${code} is reserved`)
 }
 
-/** The Reason Code of a CONNACK for MQTT 3.1.1 becomes the nearest Connect Return Code, and its properties stay behind. */
+/**
+ * The Reason Code of a CONNACK for MQTT 3.1.1 becomes the nearest Connect Return Code, and its
+ * properties stay behind.
+ */
 export function encodeConnack(packet: ConnackPacket, protocolVersion: ProtocolVersion): Buffer {
   const flags = packet.sessionPresent ? 1 : 0
   if (protocolVersion === 4) return Buffer.from([0x20, 2, flags, connectReturnCode(packet.reasonCode)])

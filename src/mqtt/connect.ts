@@ -9,7 +9,10 @@ import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 const flag = { reserved: 0x01, cleanStart: 0x02, will: 0x04, willRetain: 0x20, password: 0x40, userName: 0x80 }
 
-/** Reads a CONNECT; its errors say which protocol to answer in. The Will Message is a copy, the Password and the Authentication Data are views. */
+/**
+ * Reads a CONNECT; its errors say which protocol to answer in. The Will Message is a copy, the
+ * Password and the Authentication Data are views.
+ */
 export function decodeConnect(cursor: PacketCursor): ConnectPacket {
   const protocolVersion = readProtocolVersion(cursor)
   cursor.protocolVersion = protocolVersion
@@ -43,7 +46,8 @@ function readProtocolVersion(cursor: PacketCursor): ProtocolVersion {
   const name = cursor.readUtf8('the protocol name')
   const level = cursor.readUint8('the protocol level')
   if (name === 'MQTT' && (level === 4 || level === 5)) return level
-  // MQTT 3.1 and 3.1.1 read the same CONNACK. Bridges set the level's top bit and ask again without it when they read a refusal.
+  // MQTT 3.1 and 3.1.1 read the same CONNACK. Bridges set the level's top bit and ask again without
+  // it when they read a refusal.
   if (name === 'MQTT') cursor.protocolVersion = (level & 0x7f) < 5 ? 4 : 5
   if (name === 'MQIsdp') cursor.protocolVersion = 4
   // [MQTT-3.1.2-1] [MQTT-3.1.2-2] [MQTT311-3.1.2-1] [MQTT311-3.1.2-2]

@@ -7,7 +7,10 @@ import { ReasonCodes } from './reason-codes.ts'
 import type { ReasonCode } from './reason-codes.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
-/** What both sides may say. 0x8C is in Table 2-6 alone, and is what ends a failed re-authentication [MQTT-4.12.1-2]. */
+/**
+ * What both sides may say. 0x8C is in Table 2-6 alone, and is what ends a failed re-authentication
+ * [MQTT-4.12.1-2].
+ */
 const fromBoth: readonly ReasonCode[] = [
   0x00, 0x80, 0x81, 0x82, 0x83, 0x8c, 0x90, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99,
 ]

@@ -371,7 +371,9 @@ function theirProperties(properties: object | undefined): Fields {
   return Object.fromEntries(fields)
 }
 
-/** The packet as mqtt-packet has it, for its generator and to compare with what its parser gives. */
+/**
+ * The packet as mqtt-packet has it, for its generator and to compare with what its parser gives.
+ */
 function theirs(packet: Packet, version: ProtocolVersion): Fields {
   const code = 'reasonCode' in packet && version === 5 ? { reasonCode: packet.reasonCode } : {}
   const properties = 'properties' in packet && version === 5 ? { properties: theirProperties(packet.properties) } : {}
@@ -451,8 +453,8 @@ function theirWill(will: NonNullable<Extract<Packet, { type: 'connect' }>['will'
 }
 
 /**
- * Their generator refuses a Session that is to be kept without a Client Identifier, which is the server's to decide, and a Password without a User
- * Name, which MQTT 5 allows.
+ * Their generator refuses a Session that is to be kept without a Client Identifier, which is the
+ * server's to decide, and a Password without a User Name, which MQTT 5 allows.
  */
 function isWrittenByThem(packet: Packet): boolean {
   if (packet.type !== 'connect') return true
@@ -477,7 +479,10 @@ function ordinary(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, ordinary(field)]))
 }
 
-/** Their packet has further fields of no meaning, so that those which are expected are compared, and of properties all. */
+/**
+ * Their packet has further fields of no meaning, so that those which are expected are compared, and
+ * of properties all.
+ */
 function assertHas(actual: Fields, expected: Fields): void {
   for (const [name, value] of Object.entries(expected)) {
     if (name === 'will') assertHas((actual['will'] ?? {}) as Fields, value as Fields)

@@ -20,8 +20,9 @@ export type PacketType =
   | 'auth'
 
 /**
- * The bytes are no packet that the sender may send: the connection ends [MQTT-4.13.1-1] [MQTT311-4.8.0-1].
- * The message names the place and never holds anything that the sender sent but numbers.
+ * The bytes are no packet that the sender may send: the connection ends [MQTT-4.13.1-1]
+ * [MQTT311-4.8.0-1]. The message names the place and never holds anything that the sender sent but
+ * numbers.
  */
 export class MalformedPacketError extends Error {
   override readonly name = 'MalformedPacketError'
@@ -31,7 +32,8 @@ export class MalformedPacketError extends Error {
   readonly packetType: PacketType | undefined
   /**
    * The protocol to answer in: for a CONNECT the nearest one to the level that it asks for.
-   * Undefined when the sender did not get as far as to say, or speaks something else: close without an answer.
+   * Undefined when the sender did not get as far as to say, or speaks something else: close without
+   * an answer.
    */
   readonly protocolVersion: ProtocolVersion | undefined
 

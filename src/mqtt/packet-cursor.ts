@@ -13,8 +13,9 @@ const nothing = Buffer.alloc(0)
 const topicNames = new TopicNameCache()
 
 /**
- * A place in the bytes of one packet, from behind its fixed header to `end`. Reading past the end, and anything else that is wrong, throws
- * a `MalformedPacketError` that knows the packet. Nothing is copied: what `readBinary` and `readRest` give are views.
+ * A place in the bytes of one packet, from behind its fixed header to `end`. Reading past the end,
+ * and anything else that is wrong, throws a `MalformedPacketError` that knows the packet. Nothing
+ * is copied: what `readBinary` and `readRest` give are views.
  */
 export class PacketCursor {
   bytes: Buffer = nothing
@@ -118,7 +119,9 @@ export class PacketCursor {
     return text
   }
 
-  /** Reads the two bytes of a length, moves behind what they span, and returns where that starts. */
+  /**
+   * Reads the two bytes of a length, moves behind what they span, and returns where that starts.
+   */
   #readLength(field: string): number {
     const length = this.readUint16(field)
     const start = this.position

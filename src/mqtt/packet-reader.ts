@@ -21,23 +21,34 @@ type Role = 'server' | 'client'
 
 const nothing = Buffer.alloc(0)
 
-/** Memory for a packet that comes in pieces starts at this and doubles with what has come, so that a header alone can't claim megabytes. */
+/**
+ * Memory for a packet that comes in pieces starts at this and doubles with what has come, so that a
+ * header alone can't claim megabytes.
+ */
 const FIRST_ASSEMBLY_BYTES = 4096
 
 /** One for all readers: decoding is synchronous and never nests. */
 const cursor = new PacketCursor()
 
 /**
- * Turns the bytes of one connection into packets: `push` each chunk, then call `next` until it gives undefined. The caller may leave packets
- * unread and come back; what waits is bounded by the caller, who stops reading the connection (`bufferedBytes`).
+ * Turns the bytes of one connection into packets: `push` each chunk, then call `next` until it
+ * gives undefined. The caller may leave packets unread and come back; what waits is bounded by the
+ * caller, who stops reading the connection (`bufferedBytes`).
  *
- * A packet that lies within one chunk is read in place and its binary values are views into that chunk. One that is split over chunks is gathered once, at
- * a cost linear in its size however small the pieces are. Role 'server' reads what clients send, role 'client' what servers send.
+ * A packet that lies within one chunk is read in place and its binary values are views into that
+ * chunk. One that is split over chunks is gathered once, at a cost linear in its size however small
+ * the pieces are. Role 'server' reads what clients send, role 'client' what servers send.
  */
 export class PacketReader<R extends Role = Role> {
-  /** The greatest packet to be read, fixed header included. A longer one throws 0x95 once its fixed header is there. Settable at any time. */
+  /**
+   * The greatest packet to be read, fixed header included. A longer one throws 0x95 once its fixed
+   * header is there. Settable at any time.
+   */
   maximumPacketSizeBytes: number
-  /** In the role 'server' set by the CONNECT; in the role 'client' to be set before the first packet arrives. */
+  /**
+   * In the role 'server' set by the CONNECT; in the role 'client' to be set before the first packet
+   * arrives.
+   */
   protocolVersion: ProtocolVersion | undefined = undefined
   readonly #fromClient: boolean
   readonly #allowedFirstBytes: Uint8Array
@@ -45,7 +56,10 @@ export class PacketReader<R extends Role = Role> {
   #position = 0
   #queue: Buffer[] = []
   #queuedBytes = 0
-  /** A packet in the making: its first `#assembledBytes` bytes, of `#assemblySize`, which is 0 while the fixed header is not complete. */
+  /**
+   * A packet in the making: its first `#assembledBytes` bytes, of `#assemblySize`, which is 0 while
+   * the fixed header is not complete.
+   */
   #assembly: Buffer = nothing
   #assembledBytes = 0
   #assemblySize = 0
@@ -65,7 +79,10 @@ export class PacketReader<R extends Role = Role> {
     return this.#chunk.length - this.#position + this.#queuedBytes + this.#assembledBytes
   }
 
-  /** Takes the chunk over without a copy: the caller must not write into it any more. After an error it is dropped. */
+  /**
+   * Takes the chunk over without a copy: the caller must not write into it any more. After an error
+   * it is dropped.
+   */
   push(chunk: Buffer): void {
     if (this.#failure !== undefined) return
     if (this.#position === this.#chunk.length && this.#queue.length === 0) {
@@ -78,8 +95,8 @@ export class PacketReader<R extends Role = Role> {
   }
 
   /**
-   * The next packet; undefined when more bytes are needed. Throws `MalformedPacketError` for what the sender must not send, and from then on the
-   * same error at each call.
+   * The next packet; undefined when more bytes are needed. Throws `MalformedPacketError` for what
+   * the sender must not send, and from then on the same error at each call.
    */
   next(): (R extends 'server' ? ClientPacket : ServerPacket) | undefined {
     if (this.#failure !== undefined) throw this.#failure
@@ -115,7 +132,8 @@ export class PacketReader<R extends Role = Role> {
 
   /** Makes the next waiting chunk the current one; lets go of a chunk that was read to its end. */
   #takeFromQueue(): boolean {
-    // The queue has more than one element only when the caller left packets unread, and few then: `shift` is cheap.
+    // The queue has more than one element only when the caller left packets unread, and few then:
+    // `shift` is cheap.
     const chunk = this.#queue.shift()
     this.#chunk = chunk ?? nothing
     this.#position = 0
@@ -123,7 +141,10 @@ export class PacketReader<R extends Role = Role> {
     return chunk !== undefined
   }
 
-  /** Reads the fixed header between two places and refuses what it alone gives away; false when it is not complete. */
+  /**
+   * Reads the fixed header between two places and refuses what it alone gives away; false when it
+   * is not complete.
+   */
   #readFixedHeader(bytes: Buffer, start: number, end: number): boolean {
     if (start === end) return false
     const firstByte = bytes[start] as number
@@ -211,8 +232,8 @@ export class PacketReader<R extends Role = Role> {
     if (!directions[name][this.#fromClient ? 'fromClient' : 'fromServer']) {
       this.#throw(ReasonCodes.protocolError, `this side does not receive ${name}`, firstByte)
     }
-    // [MQTT-2.1.3-1] [MQTT-3.6.1-1] [MQTT-3.8.1-1] [MQTT-3.10.1-1] [MQTT-3.14.1-1] [MQTT-3.15.1-1] [MQTT311-2.2.2-1]
-    // [MQTT311-2.2.2-2] [MQTT311-3.14.1-1]
+    // [MQTT-2.1.3-1] [MQTT-3.6.1-1] [MQTT-3.8.1-1] [MQTT-3.10.1-1] [MQTT-3.14.1-1] [MQTT-3.15.1-1]
+    // [MQTT311-2.2.2-1] [MQTT311-2.2.2-2] [MQTT311-3.14.1-1]
     return this.#throw(
       ReasonCodes.malformedPacket,
       `the flags of ${name} are not the ones that it must have`,

@@ -2,14 +2,18 @@ import assert from 'node:assert'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 /**
- * Writes one packet into a buffer of exactly its size: `startPacket`, then the fields in order, then `finish`. The numbers are checked by Node's own
- * `write…` (RangeError); sizes come from the `…Size` functions beside each kind of field.
+ * Writes one packet into a buffer of exactly its size: `startPacket`, then the fields in order,
+ * then `finish`. The numbers are checked by Node's own `write…` (RangeError); sizes come from the
+ * `…Size` functions beside each kind of field.
  */
 export class PacketWriter {
   readonly bytes: Buffer
   position = 0
 
-  /** Allocates the packet and writes its fixed header. The memory may be a piece of Node's pool. Throws RangeError above 268,435,455 bytes. */
+  /**
+   * Allocates the packet and writes its fixed header. The memory may be a piece of Node's pool.
+   * Throws RangeError above 268,435,455 bytes.
+   */
   constructor(firstByte: number, remainingLength: number) {
     this.bytes = Buffer.allocUnsafe(1 + variableByteIntegerSize(remainingLength) + remainingLength)
     this.bytes[this.position++] = firstByte
@@ -62,7 +66,10 @@ export class PacketWriter {
   }
 }
 
-/** The bytes of Binary Data without the two of its length. Throws RangeError above 65,535, which no packet can carry. */
+/**
+ * The bytes of Binary Data without the two of its length. Throws RangeError above 65,535, which no
+ * packet can carry.
+ */
 export function binarySize(data: Buffer): number {
   if (data.length > 65_535) throw new RangeError(`binary data of ${data.length} bytes is longer than MQTT can carry`)
   return data.length

@@ -1,6 +1,6 @@
 /**
- * The packets of MQTT 3.1.1 and 5.0 as values: one shape for both versions. What only one version has is optional;
- * `undefined` and absent mean the same: not on the wire.
+ * The packets of MQTT 3.1.1 and 5.0 as values: one shape for both versions. What only one version
+ * has is optional; `undefined` and absent mean the same: not on the wire.
  */
 import type { ReasonCode } from './reason-codes.ts'
 
@@ -22,7 +22,10 @@ export interface MessageProperties {
   readonly userProperties?: readonly UserProperty[] | undefined
 }
 
-/** The properties of a PUBLISH: the message's, and those between the two ends of one Network Connection. */
+/**
+ * The properties of a PUBLISH: the message's, and those between the two ends of one Network
+ * Connection.
+ */
 export interface PublishProperties extends MessageProperties {
   readonly topicAlias?: number | undefined
   readonly subscriptionIdentifiers?: readonly number[] | undefined
@@ -142,7 +145,9 @@ export interface SubscribeProperties {
 export interface SubackPacket {
   readonly type: 'suback'
   readonly packetId: number
-  /** One a requested Topic Filter, in order; the encoder turns failures into 0x80 for MQTT 3.1.1. */
+  /**
+   * One a requested Topic Filter, in order; the encoder turns failures into 0x80 for MQTT 3.1.1.
+   */
   readonly reasonCodes: readonly ReasonCode[]
   readonly properties?: ReasonProperties | undefined
 }

@@ -1,8 +1,9 @@
 /**
  * Packets in bytes, by hand: what they mean, how they are written, and what is refused.
  *
- * The notation: pairs of hexadecimal digits; `'text'` is a UTF-8 Encoded String with its two bytes of length; `..` is the Remaining Length of what follows;
- * `[` … `]` are properties behind their Property Length.
+ * The notation: pairs of hexadecimal digits; `'text'` is a UTF-8 Encoded String with its two bytes
+ * of length; `..` is the Remaining Length of what follows; `[` … `]` are properties behind their
+ * Property Length.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -23,7 +24,10 @@ interface Row {
 
 interface PacketRow extends Row {
   readonly packet: Packet
-  /** Only one direction, because another form of the same packet is shorter or because the version has no room for a field. */
+  /**
+   * Only one direction, because another form of the same packet is shorter or because the version
+   * has no room for a field.
+   */
   readonly only?: 'decode' | 'encode'
 }
 

@@ -1,4 +1,7 @@
-/** The properties of MQTT 5.0 (§2.2.2): one table of what they are called, how they look on the wire and where they may stand. */
+/**
+ * The properties of MQTT 5.0 (§2.2.2): one table of what they are called, how they look on the wire
+ * and where they may stand.
+ */
 import type { PacketCursor } from './packet-cursor.ts'
 import { binarySize } from './packet-writer.ts'
 import type { PacketWriter } from './packet-writer.ts'
@@ -17,7 +20,10 @@ import { hasWildcard } from './topic-name.ts'
 import { utf8Size } from './utf8.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
-/** What properties belong to, a Control Packet or the Will Message within CONNECT, and what they are as values. */
+/**
+ * What properties belong to, a Control Packet or the Will Message within CONNECT, and what they are
+ * as values.
+ */
 interface PropertiesOf {
   readonly connect: ConnectProperties
   readonly will: MessageProperties & { readonly delayIntervalSeconds?: number | undefined }
@@ -125,8 +131,8 @@ type PropertyValue = number | boolean | string | Buffer | UserProperty
 type PropertyFields = Record<string, PropertyValue | PropertyValue[] | undefined>
 
 /**
- * Reads the Property Length and the properties of `holder`: an object with the fields that were there, undefined when there were none. Binary values are
- * views.
+ * Reads the Property Length and the properties of `holder`: an object with the fields that were
+ * there, undefined when there were none. Binary values are views.
  */
 export function decodeProperties<H extends PropertyHolder>(
   cursor: PacketCursor,
@@ -206,7 +212,10 @@ function readResponseTopic(cursor: PacketCursor, title: string): string {
   return topicName
 }
 
-/** The bytes of the properties without the Property Length. Throws RangeError for values that have no form on the wire. */
+/**
+ * The bytes of the properties without the Property Length. Throws RangeError for values that have
+ * no form on the wire.
+ */
 export function propertiesSize<H extends PropertyHolder>(holder: H, values: PropertiesOf[H] | undefined): number {
   if (values === undefined) return 0
   let size = 0
@@ -222,7 +231,10 @@ export function propertiesSize<H extends PropertyHolder>(holder: H, values: Prop
   return size
 }
 
-/** Writes the Property Length, which `propertiesSize` computed, and the properties, in the order of their identifiers. */
+/**
+ * Writes the Property Length, which `propertiesSize` computed, and the properties, in the order of
+ * their identifiers.
+ */
 export function writeProperties<H extends PropertyHolder>(
   writer: PacketWriter,
   holder: H,

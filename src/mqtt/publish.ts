@@ -7,7 +7,10 @@ import { ReasonCodes } from './reason-codes.ts'
 import { utf8Size } from './utf8.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
-/** Reads a PUBLISH, `flags` being the lower half of its first byte; `fromClient` forbids what only a server may say. */
+/**
+ * Reads a PUBLISH, `flags` being the lower half of its first byte; `fromClient` forbids what only a
+ * server may say.
+ */
 export function decodePublish(
   cursor: PacketCursor,
   flags: number,
@@ -43,8 +46,9 @@ export function decodePublish(
 }
 
 /**
- * A PUBLISH to be shared by many receivers: `bytes` is the whole packet, in which the two bytes at `packetIdOffset` are 0 for the caller to
- * patch in a copy. The offset is 0 for QoS 0, which has no Packet Identifier. The payload is copied. Throws RangeError as `encodePacket` does.
+ * A PUBLISH to be shared by many receivers: `bytes` is the whole packet, in which the two bytes at
+ * `packetIdOffset` are 0 for the caller to patch in a copy. The offset is 0 for QoS 0, which has no
+ * Packet Identifier. The payload is copied. Throws RangeError as `encodePacket` does.
  */
 export function encodePublish(
   publish: {

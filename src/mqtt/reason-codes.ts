@@ -1,4 +1,7 @@
-/** The Reason Codes of MQTT 5.0 §2.4, by the specification's names, and what MQTT 3.1.1 says in their place. */
+/**
+ * The Reason Codes of MQTT 5.0 §2.4, by the specification's names, and what MQTT 3.1.1 says in
+ * their place.
+ */
 
 /** One byte; below 0x80 is success. */
 export type ReasonCode = number
@@ -55,8 +58,8 @@ export function isFailure(reasonCode: ReasonCode): boolean {
 }
 
 /**
- * The Connect Return Code of MQTT 3.1.1 §3.2.2.3 (0 to 5) that says most nearly what the Reason Code says.
- * Codes without a counterpart become 3, Server unavailable.
+ * The Connect Return Code of MQTT 3.1.1 §3.2.2.3 (0 to 5) that says most nearly what the Reason
+ * Code says. Codes without a counterpart become 3, Server unavailable.
  */
 export function connectReturnCode(reasonCode: ReasonCode): number {
   switch (reasonCode) {

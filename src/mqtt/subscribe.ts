@@ -9,8 +9,8 @@ import { utf8Size } from './utf8.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 /**
- * Reads a SUBSCRIBE. Its Topic Filters are valid; in MQTT 5 shared ones as well, whereas MQTT 3.1.1 knows none, so that there
- * `parseSharedSubscription` may still say 'invalid'.
+ * Reads a SUBSCRIBE. Its Topic Filters are valid; in MQTT 5 shared ones as well, whereas MQTT 3.1.1
+ * knows none, so that there `parseSharedSubscription` may still say 'invalid'.
  */
 export function decodeSubscribe(cursor: PacketCursor, protocolVersion: ProtocolVersion): SubscribePacket {
   const packetId = cursor.readPacketId()

@@ -171,7 +171,8 @@ function sequences(levels: readonly string[], depth: number): string[] {
 }
 
 describe('every filter and every name of a small alphabet', () => {
-  // The fresh level `z` stands for all those that no filter names, so that containment over these names is containment over all.
+  // The fresh level `z` stands for all those that no filter names, so that containment over these
+  // names is containment over all.
   const names = sequences(['', 'a', 'b', '$a', 'z'], 4).filter(isValidTopicName)
   const filters = sequences(['', 'a', 'b', '$a', '+', '#'], 3).filter(isValidTopicFilter)
 
@@ -194,7 +195,10 @@ describe('every filter and every name of a small alphabet', () => {
   })
 })
 
-/** The filter with some levels become `+`, and perhaps `#` in the place of the last ones or behind them. */
+/**
+ * The filter with some levels become `+`, and perhaps `#` in the place of the last ones or behind
+ * them.
+ */
 function widened(
   text: string,
   { wild, cut }: { readonly wild: readonly boolean[]; readonly cut: number | null },

@@ -9,8 +9,9 @@ const DOLLAR = 0x24
 const sharePrefix = '$share/'
 
 /**
- * True when the text is a Topic Filter: 1 to 65,535 bytes of UTF-8 [MQTT-4.7.3-1] [MQTT-4.7.3-3], no U+0000 [MQTT-4.7.3-2], `#` alone in the
- * last level [MQTT-4.7.1-1], `+` alone in its level [MQTT-4.7.1-2]. A shared subscription has further rules: `parseSharedSubscription`.
+ * True when the text is a Topic Filter: 1 to 65,535 bytes of UTF-8 [MQTT-4.7.3-1] [MQTT-4.7.3-3],
+ * no U+0000 [MQTT-4.7.3-2], `#` alone in the last level [MQTT-4.7.1-1], `+` alone in its level
+ * [MQTT-4.7.1-2]. A shared subscription has further rules: `parseSharedSubscription`.
  */
 export function isValidTopicFilter(filter: string): boolean {
   if (!isTopicText(filter)) return false
@@ -26,8 +27,9 @@ export function isValidTopicFilter(filter: string): boolean {
 }
 
 /**
- * True when the Topic Filter matches the Topic Name; both are taken to be valid. A wildcard in the first level matches no Topic Name that
- * begins with `$` [MQTT-4.7.2-1]; `a/#` matches `a` as well. Characters are compared as they are [MQTT-4.7.3-4].
+ * True when the Topic Filter matches the Topic Name; both are taken to be valid. A wildcard in the
+ * first level matches no Topic Name that begins with `$` [MQTT-4.7.2-1]; `a/#` matches `a` as well.
+ * Characters are compared as they are [MQTT-4.7.3-4].
  */
 export function matches(topicFilter: string, topicName: string): boolean {
   const filterLength = topicFilter.length
@@ -50,11 +52,12 @@ export function matches(topicFilter: string, topicName: string): boolean {
 }
 
 /**
- * True when every Topic Name that `asked` matches is matched by `granted`: containment of sets, which is what a permit needs. Both are
- * taken to be valid Topic Filters without `$share`.
+ * True when every Topic Name that `asked` matches is matched by `granted`: containment of sets,
+ * which is what a permit needs. Both are taken to be valid Topic Filters without `$share`.
  *
- * Level by level: a literal contains itself alone, `+` any single level, `#` whatever follows, and nothing too. In the first level neither wildcard
- * contains a literal that begins with `$` [MQTT-4.7.2-1].
+ * Level by level: a literal contains itself alone, `+` any single level, `#` whatever follows, and
+ * nothing too. In the first level neither wildcard contains a literal that begins with `$`
+ * [MQTT-4.7.2-1].
  */
 export function covers(granted: string, asked: string): boolean {
   const askedFilter = withoutEmptyParent(asked)
@@ -78,8 +81,9 @@ export function covers(granted: string, asked: string): boolean {
 }
 
 /**
- * Splits `$share/{ShareName}/{filter}`: undefined when the filter is no shared subscription, 'invalid' when it begins like one and then has no
- * ShareName [MQTT-4.8.2-1], one with a wildcard, or no valid Topic Filter behind it [MQTT-4.8.2-2].
+ * Splits `$share/{ShareName}/{filter}`: undefined when the filter is no shared subscription,
+ * 'invalid' when it begins like one and then has no ShareName [MQTT-4.8.2-1], one with a wildcard,
+ * or no valid Topic Filter behind it [MQTT-4.8.2-2].
  */
 export function parseSharedSubscription(
   filter: string,
@@ -97,7 +101,10 @@ function isWildcard(character: number): boolean {
   return character === PLUS || character === HASH
 }
 
-/** `#` and `/#` would match the empty text as well, if there were an empty Topic Name [MQTT-4.7.3-1]: the same sets, by filters that don't. */
+/**
+ * `#` and `/#` would match the empty text as well, if there were an empty Topic Name
+ * [MQTT-4.7.3-1]: the same sets, by filters that don't.
+ */
 function withoutEmptyParent(filter: string): string {
   if (filter === '#') return '+/#'
   return filter === '/#' ? '/+/#' : filter

@@ -1,14 +1,21 @@
 /**
- * Topic Names that were read before, found by their bytes: a publisher sends the same few again and again. A hit costs neither a
- * new string nor its validation, and the string that it gives is the same one each time, whose hash the look-ups behind it have at hand.
+ * Topic Names that were read before, found by their bytes: a publisher sends the same few again and
+ * again. A hit costs neither a new string nor its validation, and the string that it gives is the
+ * same one each time, whose hash the look-ups behind it have at hand.
  */
 
-/** Longer names are read anew each time. Bounds what the cache can hold to some 20 MB, whoever fills it. */
+/**
+ * Longer names are read anew each time. Bounds what the cache can hold to some 20 MB, whoever fills
+ * it.
+ */
 const MAXIMUM_NAME_BYTES = 128
 /** A power of two; each name may stand in two places. */
 const PLACES = 131_072
 
-/** A bounded cache; a new name takes the place of an older one, so the worst that a flood of new names does is to make it useless. */
+/**
+ * A bounded cache; a new name takes the place of an older one, so the worst that a flood of new
+ * names does is to make it useless.
+ */
 export class TopicNameCache {
   readonly #names: (string | undefined)[] = []
 
@@ -27,7 +34,10 @@ export class TopicNameCache {
     return other !== undefined && isSame(other, bytes, start, end) ? other : undefined
   }
 
-  /** Remembers a valid name that was read from these bytes. Only names in ASCII are kept: their units are their bytes. */
+  /**
+   * Remembers a valid name that was read from these bytes. Only names in ASCII are kept: their
+   * units are their bytes.
+   */
   remember(name: string, bytes: Buffer, start: number, end: number): void {
     if (name.length !== end - start || end - start > MAXIMUM_NAME_BYTES || name.length === 0) return
     const place = placeOf(bytes, start, end)

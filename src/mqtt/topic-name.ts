@@ -2,8 +2,8 @@
 import { MAXIMUM_STRING_BYTES } from './utf8.ts'
 
 /**
- * True when the text can be the Topic Name of a message: 1 to 65,535 bytes of UTF-8 [MQTT-4.7.3-1] [MQTT-4.7.3-3], no wildcard
- * [MQTT-4.7.0-1], no U+0000 [MQTT-4.7.3-2], no lone surrogate.
+ * True when the text can be the Topic Name of a message: 1 to 65,535 bytes of UTF-8 [MQTT-4.7.3-1]
+ * [MQTT-4.7.3-3], no wildcard [MQTT-4.7.0-1], no U+0000 [MQTT-4.7.3-2], no lone surrogate.
  */
 export function isValidTopicName(name: string): boolean {
   return !hasWildcard(name) && isTopicText(name)

@@ -1,12 +1,16 @@
-/** UTF-8 Encoded Strings (MQTT 5.0 §1.5.4): two bytes of length, then well-formed UTF-8 without U+0000. */
+/**
+ * UTF-8 Encoded Strings (MQTT 5.0 §1.5.4): two bytes of length, then well-formed UTF-8 without
+ * U+0000.
+ */
 import { isUtf8 } from 'node:buffer'
 
 /** The longest string that the two bytes of length allow. */
 export const MAXIMUM_STRING_BYTES = 65_535
 
 /**
- * The string between two places of the buffer; undefined when the bytes are ill-formed: surrogates, overlong forms, code points past
- * U+10FFFF [MQTT-1.5.4-1] or U+0000 [MQTT-1.5.4-2]. U+FEFF is kept wherever it stands [MQTT-1.5.4-3], non-characters too.
+ * The string between two places of the buffer; undefined when the bytes are ill-formed: surrogates,
+ * overlong forms, code points past U+10FFFF [MQTT-1.5.4-1] or U+0000 [MQTT-1.5.4-2]. U+FEFF is kept
+ * wherever it stands [MQTT-1.5.4-3], non-characters too.
  */
 export function decodeUtf8(bytes: Buffer, start: number, end: number): string | undefined {
   for (let index = start; index < end; index++) {
@@ -24,8 +28,8 @@ function decodeBeyondAscii(bytes: Buffer, start: number, end: number, firstBeyon
 }
 
 /**
- * The string's bytes on the wire without the two of the length. Throws RangeError for what no packet can carry: more than
- * 65,535 bytes, or U+0000 [MQTT-1.5.4-2].
+ * The string's bytes on the wire without the two of the length. Throws RangeError for what no
+ * packet can carry: more than 65,535 bytes, or U+0000 [MQTT-1.5.4-2].
  */
 export function utf8Size(text: string): number {
   if (text.includes('\0')) throw new RangeError('a string with U+0000 can not be sent')

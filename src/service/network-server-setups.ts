@@ -1,4 +1,7 @@
-/** Network servers that are set up while the service runs: tried, kept in the registry, and opened or closed at once. */
+/**
+ * Network servers that are set up while the service runs: tried, kept in the registry, and opened
+ * or closed at once.
+ */
 import type { NetworkServerSetups, NetworkServerTrial, NetworkServerView } from '../http/tenants/network-servers.ts'
 import type { Registry } from '../identity/registry.ts'
 import { refuse } from '../identity/store/result.ts'
@@ -18,7 +21,10 @@ export interface NetworkServerSetupParts {
 
 type Settings = Readonly<Record<string, unknown>>
 
-/** Reads the stored settings of the registry. One that is wrong, or whose name the file has, is left out, and logged. */
+/**
+ * Reads the stored settings of the registry. One that is wrong, or whose name the file has, is left
+ * out, and logged.
+ */
 export async function setUpEntries(
   { networkServers }: Pick<Registry, 'networkServers'>,
   ofFile: readonly NetworkServerEntry[],

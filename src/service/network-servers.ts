@@ -1,4 +1,7 @@
-/** The network servers that the settings name, wired to the registry, the broker and the downlink queue. */
+/**
+ * The network servers that the settings name, wired to the registry, the broker and the downlink
+ * queue.
+ */
 import { readFileSync } from 'node:fs'
 import { OrganizationApplications } from '../access/organization-applications.ts'
 import type { Publisher } from '../broker/ports/consumer.ts'
@@ -32,7 +35,10 @@ import { systemTimers } from '../lorawan/network-servers/adapter/timers.ts'
 import { WebhookReceiver } from '../lorawan/network-servers/http/webhook-receiver.ts'
 import { syncedRegistry } from './synced-registry.ts'
 
-/** The variable of a device that names it to The Things Stack, where that is not `eui-` and its DevEUI. */
+/**
+ * The variable of a device that names it to The Things Stack, where that is not `eui-` and its
+ * DevEUI.
+ */
 const DEVICE_ID_VARIABLE = 'theThingsStackDeviceId'
 
 export interface NetworkServersParts {
@@ -135,7 +141,10 @@ function openEntry(entry: NetworkServerEntry, opening: Opening): Promise<Network
 /** What every adapter gets. */
 const monotonicMs = (): number => performance.now()
 
-/** Looks at the events of each organization's network servers; null is for those of the whole deployment. */
+/**
+ * Looks at the events of each organization's network servers; null is for those of the whole
+ * deployment.
+ */
 function inspections(): (organizationId: string | null) => EventInspection {
   const known = new Map<string | null, EventInspection>()
   return (organizationId) => {
@@ -163,7 +172,8 @@ async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<Net
 
 async function openChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Opening): Promise<NetworkServer> {
   const { name, tenants } = entry
-  // Most deployments have none: gRPC and ChirpStack's messages are 10 MB of memory and a good part of the time of a start.
+  // Most deployments have none: gRPC and ChirpStack's messages are 10 MB of memory and a good part
+  // of the time of a start.
   const [{ ChirpStackApi }, { ChirpStackGrpc }] = await Promise.all([
     import('../lorawan/network-servers/chirpstack/chirpstack-api.ts'),
     import('../lorawan/network-servers/chirpstack/chirpstack-grpc.ts'),

@@ -1,4 +1,7 @@
-/** The running broker behind the HTTP interface's port: organizations, users and tokens in the place of tenants, identities and grounds. */
+/**
+ * The running broker behind the HTTP interface's port: organizations, users and tokens in the place
+ * of tenants, identities and grounds.
+ */
 import { identityOf, readHolder, tenantOf } from '../access/holders.ts'
 import type { Holder } from '../access/holders.ts'
 import type { AccessPolicy } from '../access/policy.ts'
@@ -28,7 +31,10 @@ const NOBODY: Holder = {
   tokenId: undefined,
 }
 
-/** `processId` is in the ids of connections, so that one of an earlier process names none of this one. Letters and digits. */
+/**
+ * `processId` is in the ids of connections, so that one of an earlier process names none of this
+ * one. Letters and digits.
+ */
 export function openBrokerViews(broker: Broker, policy: AccessPolicy, processId: string): BrokerViews {
   const prefix = `${processId}-`
   const numberOf = (id: string): number => (id.startsWith(prefix) ? Number(id.slice(prefix.length)) : 0)

@@ -16,7 +16,10 @@ export interface DownlinksParts {
   readonly state: DurableState
   readonly broker: Publisher & Dispatcher
   readonly encoder: DownlinkEncoder
-  /** Those of the settings; all other applications are served by clients of the broker. May still grow. */
+  /**
+   * Those of the settings; all other applications are served by clients of the broker. May still
+   * grow.
+   */
   readonly networkServers: readonly NetworkServer[]
   /** When the device was last heard of; undefined when that was long ago, or never. */
   readonly heardAtMs: (devEui: string) => number | undefined
@@ -75,8 +78,8 @@ export function openDownlinks(parts: DownlinksParts): OpenedDownlinks {
 }
 
 /**
- * Whether an organization has a service credential. Asked of the registry each time, for it tells of none that is made; those
- * who ask while it is being looked up share the answer.
+ * Whether an organization has a service credential. Asked of the registry each time, for it tells
+ * of none that is made; those who ask while it is being looked up share the answer.
  */
 function ownNetworkServers({ serviceCredentials }: Registry): (organizationId: string) => Promise<boolean> {
   const asked = new Map<string, Promise<boolean>>()
@@ -112,8 +115,9 @@ function commandRegistryOf({ applications, devices }: Registry): CommandRegistry
 }
 
 /**
- * What is removed takes its commands with it; a device that moves to another application is told as removed and created. A
- * revoked credential may have been its organization's last: what waited for its network server may go elsewhere.
+ * What is removed takes its commands with it; a device that moves to another application is told as
+ * removed and created. A revoked credential may have been its organization's last: what waited for
+ * its network server may go elsewhere.
  */
 function followChanges({ changes, devices }: Registry, downlinks: Downlinks): () => void {
   return changes.subscribe((change) => {

@@ -1,4 +1,7 @@
-/** The status of the running service, read from the broker, its engine, the registry, the disk and the process. */
+/**
+ * The status of the running service, read from the broker, its engine, the registry, the disk and
+ * the process.
+ */
 import { statfs } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Broker } from '../broker/broker.ts'

@@ -1,4 +1,7 @@
-/** What the service tells of itself at a glance. It takes a sample every few seconds, and looks at the rest when it is asked. */
+/**
+ * What the service tells of itself at a glance. It takes a sample every few seconds, and looks at
+ * the rest when it is asked.
+ */
 import type { Broker } from '../broker/broker.ts'
 import type { Clock } from '../identity/store/clock.ts'
 import type { LoadSample, PartHealth, ServiceNumbers, ServiceStatus } from '../http/operation/status.ts'

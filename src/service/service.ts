@@ -1,4 +1,7 @@
-/** The composition root: one running service out of its settings. The only place where all rooms meet. */
+/**
+ * The composition root: one running service out of its settings. The only place where all rooms
+ * meet.
+ */
 import { randomBytes } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
@@ -51,7 +54,10 @@ import { openNetworkServers, readNetworkServersFile } from './network-servers.ts
 import { listening, StartFailure } from './start-failure.ts'
 import { createTelemetry } from '../telemetry.ts'
 
-/** Where the build puts the pages: beside this file's own build, or below `dist/` when this runs from its source. */
+/**
+ * Where the build puts the pages: beside this file's own build, or below `dist/` when this runs
+ * from its source.
+ */
 const CONSOLE_DIRECTORY = builtPages('console')
 const DOCUMENTATION_DIRECTORY = builtPages('docs')
 /** How often deadlines of connections and Sessions are looked at. */
@@ -78,19 +84,28 @@ export interface Service {
   /** What clients must trust; undefined when the certificate is configured. */
   readonly caFile: string | undefined
   readonly registry: Registry
-  /** Ends all connections with their reason, waits for requests under way, writes what is pending. A second call waits for the first. */
+  /**
+   * Ends all connections with their reason, waits for requests under way, writes what is pending. A
+   * second call waits for the first.
+   */
   close(): Promise<void>
 }
 
 export interface ServiceOptions {
   readonly log: Log
-  /** Shows the password of the first admin, where it had to be made up, before that admin is made. Without it nobody learns the password. */
+  /**
+   * Shows the password of the first admin, where it had to be made up, before that admin is made.
+   * Without it nobody learns the password.
+   */
   readonly showFirstAdminPassword?: (password: string) => void
   /** What messages are kept on; the machine's file system when not given. */
   readonly disk?: Disk
 }
 
-/** Starts the service. Throws StartFailure when something outside is in the way; nothing stays behind then. */
+/**
+ * Starts the service. Throws StartFailure when something outside is in the way; nothing stays
+ * behind then.
+ */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const opened = await openDataDirectory(settings.dataDirectory, { purpose: 'serve', clock: systemClock })
   if (!opened.ok) throw new StartFailure(opened.message)
@@ -277,7 +292,8 @@ async function compose(
     http.setSecureContext(pair)
     mqtts.setCertificate(pair)
   })
-  // Only now: a start that ends before it listens must not make an admin whose password nobody is shown.
+  // Only now: a start that ends before it listens must not make an admin whose password nobody is
+  // shown.
   await ensureFirstAdmin(registry, settings.adminPassword, options.showFirstAdminPassword ?? (() => {}))
   await directory.announce({ host: settings.host, port: httpsPort, certFile: certificates.certFile })
   log.info(

@@ -5,7 +5,10 @@ export class StartFailure extends Error {
   override readonly name = 'StartFailure'
 }
 
-/** Listens, or throws a StartFailure that says which port is taken and by which setting another is chosen. */
+/**
+ * Listens, or throws a StartFailure that says which port is taken and by which setting another is
+ * chosen.
+ */
 export async function listening<Listening>(
   setting: string,
   port: number,

@@ -12,7 +12,9 @@ const ACTOR = { userId: null }
 const EVERYTHING = { userId: '0', isAdmin: true }
 const PAGE_SIZE = 1000
 
-/** The registry as `SyncedRegistry`: refusals are false, everything else that goes wrong rejects. */
+/**
+ * The registry as `SyncedRegistry`: refusals are false, everything else that goes wrong rejects.
+ */
 export function syncedRegistry({ organizations, applications, devices }: SynchronisableRegistry): SyncedRegistry {
   return {
     organizationFor: (tenant) => organizationFor(organizations, tenant),

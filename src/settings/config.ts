@@ -1,16 +1,23 @@
 /**
- * The settings, from environment variables named `FIELDGATE_*`, in two steps: the raw environment, then checked values.
- * `definitions` below is the one table from which the parser, `fieldgate settings`, the help texts and the README derive.
+ * The settings, from environment variables named `FIELDGATE_*`, in two steps: the raw environment,
+ * then checked values. `definitions` below is the one table from which the parser, `fieldgate
+ * settings`, the help texts and the README derive.
  */
 import { hostname } from 'node:os'
 import { fileVariable, readSecret } from './secret-file.ts'
 import { choice, host, integer, optionalPath, origins, path, secret } from './setting-kinds.ts'
 import type { Definition } from './setting-kinds.ts'
 
-/** The `FIELDGATE_*` variables that are set, as given. An empty one counts as not set, as in most shells' idiom `NAME= command`. */
+/**
+ * The `FIELDGATE_*` variables that are set, as given. An empty one counts as not set, as in most
+ * shells' idiom `NAME= command`.
+ */
 export type RawEnvironment = ReadonlyMap<string, string>
 
-/** The table. To add a setting, add a line: its key is the field of `Settings`. Times end in their unit, sizes in `Bytes`. */
+/**
+ * The table. To add a setting, add a line: its key is the field of `Settings`. Times end in their
+ * unit, sizes in `Bytes`.
+ */
 export const definitions = {
   dataDirectory: path({
     name: 'FIELDGATE_DATA_DIR',
@@ -217,7 +224,10 @@ export interface SettingFault {
   readonly reason: string
 }
 
-/** What became of an environment: settings, or every fault of it at once. Warnings name variables that nobody reads. */
+/**
+ * What became of an environment: settings, or every fault of it at once. Warnings name variables
+ * that nobody reads.
+ */
 export type SettingsResult =
   | { readonly ok: true; readonly settings: Settings; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly faults: readonly SettingFault[]; readonly warnings: readonly string[] }
@@ -232,8 +242,9 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
 }
 
 /**
- * Step two: checks every variable and answers settings, or all faults together. `defaults` (by variable name, as text)
- * stand in for variables that are not set; the demonstration has its own. A secret may stand in a file, which is read here.
+ * Step two: checks every variable and answers settings, or all faults together. `defaults` (by
+ * variable name, as text) stand in for variables that are not set; the demonstration has its own. A
+ * secret may stand in a file, which is read here.
  */
 export function checkSettings(raw: RawEnvironment, defaults: Readonly<Record<string, string>> = {}): SettingsResult {
   const faults: SettingFault[] = []
@@ -263,14 +274,19 @@ export function checkSettings(raw: RawEnvironment, defaults: Readonly<Record<str
   return faults.length === 0 ? { ok: true, settings, warnings } : { ok: false, faults, warnings }
 }
 
-/** The faults as lines for people, one each: `FIELDGATE_HTTPS_PORT="http": must be an integer from 0 to 65535`. */
+/**
+ * The faults as lines for people, one each: `FIELDGATE_HTTPS_PORT="http": must be an integer from 0
+ * to 65535`.
+ */
 export function describeFaults(faults: readonly SettingFault[]): string[] {
   return faults.map(
     ({ name, given, reason }) => `${name}${given === undefined ? '' : `=${JSON.stringify(given)}`}: ${reason}`,
   )
 }
 
-/** The settings as a Markdown table: the one in the README is this text, and a test compares them. */
+/**
+ * The settings as a Markdown table: the one in the README is this text, and a test compares them.
+ */
 export function settingsTable(): string {
   const rows = variables.map(
     ({ name, accepts, defaultText, description }) => `| \`${name}\` | ${accepts} | ${defaultText} | ${description} |`,
@@ -330,7 +346,10 @@ function unknownName(name: string): string {
   return `${name} is no setting of Fieldgate and is ignored${isLikely ? `; did you mean ${nearest.candidate}?` : ''}`
 }
 
-/** Levenshtein's distance. The names of a process environment are short; a hostile one is cut to 64 characters. */
+/**
+ * Levenshtein's distance. The names of a process environment are short; a hostile one is cut to 64
+ * characters.
+ */
 function editDistance(left: string, right: string): number {
   const a = left.slice(0, 64)
   const b = right.slice(0, 64)

@@ -1,4 +1,7 @@
-/** Secrets that come from files, as containers and systemd hand them out: `FIELDGATE_X_FILE` in the place of `FIELDGATE_X`. */
+/**
+ * Secrets that come from files, as containers and systemd hand them out: `FIELDGATE_X_FILE` in the
+ * place of `FIELDGATE_X`.
+ */
 import { readFileSync, statSync } from 'node:fs'
 
 /** More than any secret has; stops a file that was named by mistake. */
@@ -14,7 +17,10 @@ export function fileVariable(name: string): string {
   return `${name}_FILE`
 }
 
-/** The secret that `name` or its file variable holds. An empty variable counts as not set. Of a file the newline at its end is no part. */
+/**
+ * The secret that `name` or its file variable holds. An empty variable counts as not set. Of a file
+ * the newline at its end is no part.
+ */
 export function readSecret(name: string, valueOf: (variable: string) => string | undefined): SecretResult {
   const secret = valueOf(name)
   const fileName = fileVariable(name)

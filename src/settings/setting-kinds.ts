@@ -1,7 +1,13 @@
-/** The kinds of settings: how a text of the environment becomes a checked value, and how people are told what may be given. */
+/**
+ * The kinds of settings: how a text of the environment becomes a checked value, and how people are
+ * told what may be given.
+ */
 import { resolve } from 'node:path'
 
-/** One setting of the table: what it is called, what it may be, and how a given text becomes its value. */
+/**
+ * One setting of the table: what it is called, what it may be, and how a given text becomes its
+ * value.
+ */
 export interface Definition<Value> {
   readonly name: string
   readonly description: string
@@ -117,7 +123,10 @@ function parsePath(given: string): Parsed<string> {
 /** More than any deployment has applications; each is compared by its hash alone. */
 const MAXIMUM_ORIGINS = 100
 
-/** Origins of web pages (RFC 6454), with commas between them; none when it is not set. A path, `*` and `null` are refused. */
+/**
+ * Origins of web pages (RFC 6454), with commas between them; none when it is not set. A path, `*`
+ * and `null` are refused.
+ */
 export function origins(of: { readonly name: string; readonly description: string }): Definition<readonly string[]> {
   return {
     ...of,

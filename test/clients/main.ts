@@ -1,6 +1,6 @@
 /**
- * npm run clients: each program of examples/clients runs against a started service with tokens of a few seconds, and must miss no event
- * through several ends of its token.
+ * npm run clients: each program of examples/clients runs against a started service with tokens of a
+ * few seconds, and must miss no event through several ends of its token.
  */
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,10 @@ interface Client {
   readonly command: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
   readonly isOverWebSocket?: boolean
-  /** The program is the one that the page Connect hands out under this id. Its first token is short, the next one is not. */
+  /**
+   * The program is the one that the page Connect hands out under this id. Its first token is short,
+   * the next one is not.
+   */
   readonly snippet?: string
 }
 

@@ -1,4 +1,7 @@
-/** The flow that the page Connect hands out for Node-RED runs in a real Node-RED: events arrive, and its button sends a command. */
+/**
+ * The flow that the page Connect hands out for Node-RED runs in a real Node-RED: events arrive, and
+ * its button sends a command.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -89,7 +92,10 @@ async function flowFor(devEui: string, authority: string): Promise<string> {
   return text
 }
 
-/** A Node-RED of its own, and what it tells its editor: the states of nodes, and all that reaches a debug node. */
+/**
+ * A Node-RED of its own, and what it tells its editor: the states of nodes, and all that reaches a
+ * debug node.
+ */
 class NodeRed {
   readonly #program: Program
   readonly #address: string

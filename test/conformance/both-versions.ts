@@ -34,7 +34,10 @@ export async function publishFully(
   }
 }
 
-/** All that the broker has for the client at present: what is read from the log goes out a turn later than what is live. */
+/**
+ * All that the broker has for the client at present: what is read from the log goes out a turn
+ * later than what is live.
+ */
 export async function everything(client: TestClient): Promise<ServerPacket[]> {
   return [...(await client.sync()), ...(await client.sync()), ...(await client.sync())]
 }
@@ -48,7 +51,10 @@ export async function payloads(client: TestClient): Promise<string[]> {
   })
 }
 
-/** Waits for the end of the connection: in MQTT 5.0 with this Reason Code in DISCONNECT, in MQTT 3.1.1 without a word. */
+/**
+ * Waits for the end of the connection: in MQTT 5.0 with this Reason Code in DISCONNECT, in MQTT
+ * 3.1.1 without a word.
+ */
 export async function expectEnd(client: TestClient, reasonCode: number): Promise<void> {
   if (client.version === 5) assert.equal((await client.next('disconnect')).reasonCode, reasonCode)
   await client.closed()
@@ -60,7 +66,10 @@ export function hex(digits: string): Buffer {
   return Buffer.from(digits.replaceAll(' ', ''), 'hex')
 }
 
-/** A packet out of its first byte and its body, both as hexadecimal digits; the body is shorter than 128 bytes. */
+/**
+ * A packet out of its first byte and its body, both as hexadecimal digits; the body is shorter than
+ * 128 bytes.
+ */
 export function packetBytes(first: string, body: string): Buffer {
   const bytes = hex(body)
   return Buffer.concat([hex(first), Buffer.from([bytes.length]), bytes])

@@ -1,4 +1,7 @@
-/** Which tests prove which statement: read from the titles of the tests, written as docs/conformance.md. */
+/**
+ * Which tests prove which statement: read from the titles of the tests, written as
+ * docs/conformance.md.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -5,7 +5,10 @@ export interface Statement {
   /** As titles of tests carry it, without brackets: `MQTT-3.1.0-1`, `MQTT311-3.1.0-1`. */
   readonly tag: string
   readonly words: string
-  /** `client`: it binds clients alone; where a server must answer a breach of it, a test may still name it. */
+  /**
+   * `client`: it binds clients alone; where a server must answer a breach of it, a test may still
+   * name it.
+   */
   readonly concerns: 'server' | 'client'
   /** Why no test proves a statement that concerns servers. */
   readonly leftOut?: string

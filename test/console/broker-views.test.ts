@@ -1,4 +1,7 @@
-/** The running broker as the console shows it: connections, refusals, the status, and what a new token tells of its clients. */
+/**
+ * The running broker as the console shows it: connections, refusals, the status, and what a new
+ * token tells of its clients.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { connect, connectAsync } from 'mqtt'

@@ -1,4 +1,7 @@
-/** Debian's Chromium, driven as a person would: pages that watch what they fetch and say, and pictures of them. */
+/**
+ * Debian's Chromium, driven as a person would: pages that watch what they fetch and say, and
+ * pictures of them.
+ */
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -83,7 +86,8 @@ export class Window {
 
   /** Fails unless the page, as it is, passes every rule of WCAG 2.2 A and AA that axe knows. */
   async assertAccessible(what: string): Promise<void> {
-    // Scripts of tests are not the page's own, so they come in by the debugger, past the Content-Security-Policy.
+    // Scripts of tests are not the page's own, so they come in by the debugger, past the
+    // Content-Security-Policy.
     const run = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`
     await this.page.evaluate(axe.source)
     const { violations } = (await this.page.evaluate(run)) as { violations: readonly Violation[] }

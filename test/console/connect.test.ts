@@ -122,7 +122,10 @@ test('a revoked token ends its connections at once and leaves the list', async (
   await watching.ended()
 })
 
-/** Publishes an event once a program's subscription stands, and resolves when the event came out of it. */
+/**
+ * Publishes an event once a program's subscription stands, and resolves when the event came out of
+ * it.
+ */
 async function publishOnceSubscribed(
   seen: Promise<unknown>,
   device: World['devices'][number],

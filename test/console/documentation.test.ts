@@ -1,4 +1,7 @@
-/** The documentation and the API reference as a reader meets them: axe, the search, a phone, no complaint, nothing from elsewhere. */
+/**
+ * The documentation and the API reference as a reader meets them: axe, the search, a phone, no
+ * complaint, nothing from elsewhere.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'

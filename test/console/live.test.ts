@@ -5,15 +5,24 @@ import { launchBrowser, Window } from './browser.ts'
 import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
 
-/** What the console must bear, and for how long it does here; FIELDGATE_LIVE_SECONDS=60 is the whole run. */
+/**
+ * What the console must bear, and for how long it does here; FIELDGATE_LIVE_SECONDS=60 is the whole
+ * run.
+ */
 const EVENTS_PER_SECOND = 200
 const SECONDS = Number(process.env['FIELDGATE_LIVE_SECONDS'] ?? 10)
-/** The page draws its list so often; the events of a drawing are published when those of the one before are shown. */
+/**
+ * The page draws its list so often; the events of a drawing are published when those of the one
+ * before are shown.
+ */
 const DRAWINGS_PER_SECOND = 10
 const EVENTS_OF_A_DRAWING = EVENTS_PER_SECOND / DRAWINGS_PER_SECOND
 /** Before the heap is looked at; the page keeps 2,000, so it is full by then. */
 const FILLING_EVENTS = 2_200
-/** Of the heap, between the first and the last third of the run: the ring is full by then, so nothing may grow. */
+/**
+ * Of the heap, between the first and the last third of the run: the ring is full by then, so
+ * nothing may grow.
+ */
 const ALLOWED_GROWTH_BYTES = 8_000_000
 
 let browser: Browser
@@ -129,7 +138,8 @@ test('a browser is a client like any other over WSS: the same token, permit and 
       json: { organizationId: world.organizationId, ttlInSeconds: '60' },
     })
   const { jwtMqttAuth } = await tokenOf(world.service.adminSession)
-  // The page's own library is not in its global scope, so the test speaks the bytes of MQTT 3.1.1 itself.
+  // The page's own library is not in its global scope, so the test speaks the bytes of MQTT 3.1.1
+  // itself.
   const speak = `async (token) => {
     const text = (value) => { const bytes = new TextEncoder().encode(value); return [bytes.length >> 8, bytes.length & 255, ...bytes] }
     const packet = (first, body) => {

@@ -1,4 +1,7 @@
-/** What is long, and what is narrow: kinds and names of events are whole at every width, and long names break. */
+/**
+ * What is long, and what is narrow: kinds and names of events are whole at every width, and long
+ * names break.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'

@@ -1,4 +1,7 @@
-/** The console while the service is away, and while nobody is signed in any more: what was open goes on. */
+/**
+ * The console while the service is away, and while nobody is signed in any more: what was open goes
+ * on.
+ */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { after, before, test } from 'node:test'

@@ -1,4 +1,7 @@
-/** Every page as it looks, and what holds for all: WCAG, the bound on script, nothing from elsewhere, no complaint. */
+/**
+ * Every page as it looks, and what holds for all: WCAG, the bound on script, nothing from
+ * elsewhere, no complaint.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
@@ -9,7 +12,9 @@ import type { World } from './world.ts'
 
 /** Of all script before the first page can be used, as it goes over the wire with gzip. */
 const FIRST_LOAD_BYTES = 300_000
-/** From asking for the address to a page that answers, on a machine that does other things besides. */
+/**
+ * From asking for the address to a page that answers, on a machine that does other things besides.
+ */
 const INTERACTIVE_MS = 2_000
 
 let browser: Browser

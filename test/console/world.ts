@@ -1,4 +1,7 @@
-/** What the console is shown: a started service with two organizations, their devices, and a network server that speaks for them. */
+/**
+ * What the console is shown: a started service with two organizations, their devices, and a network
+ * server that speaks for them.
+ */
 import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
 import { Administration, PASSWORD } from '../support/administration.ts'

@@ -1,4 +1,7 @@
-/** Clients that keep their part of QoS 1 and 2 over any number of crashes, and note what they were promised and what they got. */
+/**
+ * Clients that keep their part of QoS 1 and 2 over any number of crashes, and note what they were
+ * promised and what they got.
+ */
 import type { IPublishPacket, Packet } from 'mqtt-packet'
 import { WireClient, codeOf } from '../support/wire-client.ts'
 import type { Login, Version } from '../support/wire-client.ts'
@@ -6,7 +9,10 @@ import type { RunningService } from '../support/running-service.ts'
 
 type Address = Pick<RunningService, 'mqttsPort' | 'ca'>
 
-/** Unacknowledged messages of a publisher: below the service's Receive Maximum, enough to have some at each kill. */
+/**
+ * Unacknowledged messages of a publisher: below the service's Receive Maximum, enough to have some
+ * at each kill.
+ */
 const WINDOW = 32
 
 /** One message of a publisher, as it is found everywhere. */
@@ -153,7 +159,10 @@ export interface SubscriberOptions {
 
 /** Keeps a Session, acknowledges what it gets and notes it. */
 export class CrashSubscriber {
-  /** By message: how often it came as an Application Message (at QoS 2 a repeated PUBLISH is the same message). */
+  /**
+   * By message: how often it came as an Application Message (at QoS 2 a repeated PUBLISH is the
+   * same message).
+   */
   readonly received = new Map<string, number>()
   /** By Topic Name and publisher: the highest sequence number seen first. */
   readonly #highest = new Map<string, number>()
@@ -179,7 +188,10 @@ export class CrashSubscriber {
     this.#isSubscribed = true
   }
 
-  /** Connects, subscribes the first time, and takes what comes until the connection ends. `subscribed` is told then. */
+  /**
+   * Connects, subscribes the first time, and takes what comes until the connection ends.
+   * `subscribed` is told then.
+   */
   async run(address: Address, subscribed: () => void): Promise<void> {
     const { version, login, topicFilter, qos } = this.#options
     const connected = await connect(address, version, login, this.name)
@@ -198,7 +210,9 @@ export class CrashSubscriber {
     this.#client = undefined
   }
 
-  /** Resolves when all these messages have come, in this life of the connection or an earlier one. */
+  /**
+   * Resolves when all these messages have come, in this life of the connection or an earlier one.
+   */
   async has(keys: ReadonlySet<string>): Promise<void> {
     const missing = new Set([...keys].filter((key) => !this.received.has(key)))
     while (missing.size > 0) {

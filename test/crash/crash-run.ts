@@ -1,6 +1,7 @@
 /**
- * The promise of docs/durability.md against SIGKILL: the real service under load at QoS 1 and 2, killed at random moments and
- * started again, until every acknowledged message is accounted for at every subscriber and in the history.
+ * The promise of docs/durability.md against SIGKILL: the real service under load at QoS 1 and 2,
+ * killed at random moments and started again, until every acknowledged message is accounted for at
+ * every subscriber and in the history.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -122,7 +123,10 @@ async function restart(dataDirectory: string, { ca }: Deployment): Promise<Live>
   return { program, https, address: { mqttsPort: Number(port), ca } }
 }
 
-/** Every client in a loop of its own, which ends with its connection. Publishers begin when all have subscribed. */
+/**
+ * Every client in a loop of its own, which ends with its connection. Publishers begin when all have
+ * subscribed.
+ */
 async function startClients(live: Live, deployment: Deployment): Promise<Promise<void>[]> {
   const { publishers, subscribers, shared } = deployment
   const running: Promise<void>[] = []

@@ -13,7 +13,10 @@ export interface Block {
   /** The first word behind the fence; empty for none, and for a block that is only indented. */
   readonly language: string
   readonly text: string
-  /** Why it is not run, where the page says so (`unrun="it asks for a password"`), or where it would change the machine. */
+  /**
+   * Why it is not run, where the page says so (`unrun="it asks for a password"`), or where it would
+   * change the machine.
+   */
   readonly unrun: string | undefined
   /** What its output must have in it, where the page says so: `says="fPort: 0 is below 1"`. */
   readonly says: string | undefined

@@ -1,6 +1,7 @@
 /**
- * Every block of code of the documentation is run, checked, or not run for a reason that stands beside it. Commands run as they are written against
- * one demonstration, page by page; only addresses and folders of the demonstration are put in the place of those of the page.
+ * Every block of code of the documentation is run, checked, or not run for a reason that stands
+ * beside it. Commands run as they are written against one demonstration, page by page; only
+ * addresses and folders of the demonstration are put in the place of those of the page.
  */
 import assert from 'node:assert/strict'
 import { chmod, copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -24,7 +25,10 @@ const pages = readBlocks(root)
 const blocks = [...pages.values()].flat()
 const START_MS = 60_000
 const PAGE_MS = 60_000
-/** The page whose first block makes `$api`, `$session` and `$auth`. Other pages say that they go on from it. */
+/**
+ * The page whose first block makes `$api`, `$session` and `$auth`. Other pages say that they go on
+ * from it.
+ */
 const FLOW = 'docs/api.md'
 
 const PEM = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n'

@@ -1,4 +1,7 @@
-/** Every credential × every topic shape × SUBSCRIBE, PUBLISH at each QoS and the Will Message, in MQTT 3.1.1 and 5. */
+/**
+ * Every credential × every topic shape × SUBSCRIBE, PUBLISH at each QoS and the Will Message, in
+ * MQTT 3.1.1 and 5.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Packet } from 'mqtt-packet'
@@ -199,7 +202,8 @@ async function assertAnswer(
     return true
   }
   const code = decision === 'refused' ? 0x87 : 0x90
-  // A network server's other devices must go on, so that what it can't be told is discarded and counted.
+  // A network server's other devices must go on, so that what it can't be told is discarded and
+  // counted.
   const isDiscarded = decision === 'refused' && credential.standing.kind === 'network server'
   const isAcknowledged = qos > 0 && decision !== 'malformed' && (version === 5 || isDiscarded)
   if (isAcknowledged) {

@@ -1,4 +1,7 @@
-/** Every credential × every organization, application and device, at endpoints 2 to 7 of the specification. */
+/**
+ * Every credential × every organization, application and device, at endpoints 2 to 7 of the
+ * specification.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createMatrixDeployment } from '../support/access-matrix-deployment.ts'
@@ -15,7 +18,9 @@ interface Case {
   readonly endpoint: 2 | 3 | 4 | 5 | 6 | 7
   readonly path: string
   readonly json?: object
-  /** The organization that is named, and the one that owns the application or device that is named. */
+  /**
+   * The organization that is named, and the one that owns the application or device that is named.
+   */
   readonly organization?: Owner
   readonly thing?: Owner
   /** What a success answers. */

@@ -1,4 +1,7 @@
-/** `fieldgate backup`, `restore` and `check` on real deployments: what was acknowledged before is there after. */
+/**
+ * `fieldgate backup`, `restore` and `check` on real deployments: what was acknowledged before is
+ * there after.
+ */
 import assert from 'node:assert/strict'
 import { mkdir, open, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** Bad input over the real socket: a clear 4xx in the one error body, never a 500, and nothing half-written. */
+/**
+ * Bad input over the real socket: a clear 4xx in the one error body, never a 500, and nothing
+ * half-written.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Administration, PASSWORD } from '../support/administration.ts'
@@ -330,7 +333,10 @@ interface Spoilt {
   readonly isMissing: boolean
 }
 
-/** The body with one member of a wrong type, or without it, at either of its two levels. A change may leave members out. */
+/**
+ * The body with one member of a wrong type, or without it, at either of its two levels. A change
+ * may leave members out.
+ */
 function* spoilt(good: Readonly<Record<string, unknown>>, isChange: boolean): Generator<Spoilt> {
   for (const [name, value] of Object.entries(good)) {
     const isObject = typeof value === 'object' && value !== null

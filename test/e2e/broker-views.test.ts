@@ -1,4 +1,7 @@
-/** What administrators and owners of tokens are told of the running broker: who is connected, and what was refused and why. */
+/**
+ * What administrators and owners of tokens are told of the running broker: who is connected, and
+ * what was refused and why.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { recordedForms } from '../recordings/recordings.ts'

@@ -1,4 +1,7 @@
-/** Web pages of other hosts, by the settings of the deployment: the HTTP API and MQTT over WebSocket answer those that are named. */
+/**
+ * Web pages of other hosts, by the settings of the deployment: the HTTP API and MQTT over WebSocket
+ * answer those that are named.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'

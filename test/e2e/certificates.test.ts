@@ -1,4 +1,7 @@
-/** TLS as clients meet it: versions, the certificate and its replacement while connections are open, for MQTT and HTTPS. */
+/**
+ * TLS as clients meet it: versions, the certificate and its replacement while connections are open,
+ * for MQTT and HTTPS.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
@@ -49,7 +52,10 @@ async function certificateName(port: number): Promise<string> {
   return String(subject.CN)
 }
 
-/** Shakes hands again and again until the port shows this certificate: at once, or within a minute where no notice of the change comes. */
+/**
+ * Shakes hands again and again until the port shows this certificate: at once, or within a minute
+ * where no notice of the change comes.
+ */
 async function shows(port: number, name: string): Promise<void> {
   const until = Date.now() + 75_000
   while ((await certificateName(port)) !== name) assert.ok(Date.now() < until, `${port} never showed ${name}`)

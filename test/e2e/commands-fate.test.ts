@@ -1,4 +1,7 @@
-/** Commands of the whole service from their acceptance to their fate, as an integrator and a network server see them. */
+/**
+ * Commands of the whole service from their acceptance to their fate, as an integrator and a network
+ * server see them.
+ */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { Administration } from '../support/administration.ts'

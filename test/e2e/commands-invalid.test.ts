@@ -1,4 +1,7 @@
-/** Every invalid command over MQTT 3.1.1 and MQTT 5: its exact answer, and that the connection goes on. HTTP has the same table beside its routes. */
+/**
+ * Every invalid command over MQTT 3.1.1 and MQTT 5: its exact answer, and that the connection goes
+ * on. HTTP has the same table beside its routes.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { VALID, WRONG_COMMANDS, WRONG_PAYLOADS } from '../../src/lorawan/commands/invalid-commands.testing.ts'
@@ -10,7 +13,10 @@ import { codeOf, reasonOf } from '../support/wire-client.ts'
 import type { WireClient } from '../support/wire-client.ts'
 
 const ROWS = [...WRONG_PAYLOADS, ...WRONG_COMMANDS]
-/** Error events of one organization that come at once; each part of the table has an organization of its own. */
+/**
+ * Error events of one organization that come at once; each part of the table has an organization of
+ * its own.
+ */
 const ROWS_PER_ORGANIZATION = 40
 
 interface Place {

@@ -1,4 +1,7 @@
-/** Commands while things fall over: the network server, and the service by SIGKILL, in the middle of a queue. */
+/**
+ * Commands while things fall over: the network server, and the service by SIGKILL, in the middle of
+ * a queue.
+ */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { after, before, it } from 'node:test'

@@ -1,4 +1,7 @@
-/** The first day of an operator, step by step on the command line: from an empty directory to a restored backup, and an upgrade. */
+/**
+ * The first day of an operator, step by step on the command line: from an empty directory to a
+ * restored backup, and an upgrade.
+ */
 import assert from 'node:assert/strict'
 import { mkdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'

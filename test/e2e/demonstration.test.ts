@@ -1,4 +1,7 @@
-/** `fieldgate demo` as somebody meets it: what it prints is pasted into a shell as it stands, and works. */
+/**
+ * `fieldgate demo` as somebody meets it: what it prints is pasted into a shell as it stands, and
+ * works.
+ */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +9,10 @@ import { after, before, it } from 'node:test'
 import { outputOf, Program } from '../support/program.ts'
 import { FIELDGATE, makeFolder } from '../support/running-service.ts'
 
-/** A device of class A hears a command after an uplink of its own; those of the demonstration send one in this time. */
+/**
+ * A device of class A hears a command after an uplink of its own; those of the demonstration send
+ * one in this time.
+ */
 const LONGEST_UPLINK_MS = 60_000
 /** From the keyboard to the end of the process. */
 const LONGEST_STOP_MS = 10_000
@@ -39,7 +45,10 @@ async function printedLine(program: Program, command: string): Promise<string> {
   return line
 }
 
-/** A pasted line; its output comes line by line although it goes to a pipe, and a signal reaches it, not the shell. */
+/**
+ * A pasted line; its output comes line by line although it goes to a pipe, and a signal reaches it,
+ * not the shell.
+ */
 function paste(line: string): Program {
   return new Program('stdbuf', ['-oL', 'sh', '-c', `exec ${line}`])
 }

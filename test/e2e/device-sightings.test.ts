@@ -1,4 +1,7 @@
-/** What a device's events tell of it stands in the list of devices, and outlives the process that heard them. */
+/**
+ * What a device's events tell of it stands in the list of devices, and outlives the process that
+ * heard them.
+ */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { after, before, it } from 'node:test'

@@ -1,4 +1,7 @@
-/** The disk fills under the running service: network servers wait, readers go on, nothing is lost, and it goes on by itself. */
+/**
+ * The disk fills under the running service: network servers wait, readers go on, nothing is lost,
+ * and it goes on by itself.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Packet } from 'mqtt-packet'

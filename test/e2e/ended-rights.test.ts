@@ -1,4 +1,7 @@
-/** Whoever has lost a right leaves nothing behind that still uses it: no Will Message, no stored Session, no lost race. */
+/**
+ * Whoever has lost a right leaves nothing behind that still uses it: no Will Message, no stored
+ * Session, no lost race.
+ */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { Administration, SHORT_TTL_SECONDS } from '../support/administration.ts'
@@ -45,12 +48,17 @@ async function witness(): Promise<WireClient> {
   return client
 }
 
-/** Above it: a right that ends by the token's expiry has ended when the Will Message is due. Long enough, too, to end any other. */
+/**
+ * Above it: a right that ends by the token's expiry has ended when the Will Message is due. Long
+ * enough, too, to end any other.
+ */
 const WILL_DELAY_SECONDS = SHORT_TTL_SECONDS + 1
 
 const REMAINING = JSON.stringify({ confirmed: false, fPort: 2, data: 'Ag==' })
 
-/** The ways to lose the right to send commands, each after `prepare` has had its say with a token. */
+/**
+ * The ways to lose the right to send commands, each after `prepare` has had its say with a token.
+ */
 const LOSSES: readonly {
   readonly title: string
   readonly ttl?: string

@@ -1,4 +1,7 @@
-/** Four connections that flood behind a refused CONNECT: the service reads a buffer of each, closes it, and its memory stays. */
+/**
+ * Four connections that flood behind a refused CONNECT: the service reads a buffer of each, closes
+ * it, and its memory stays.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { EventEmitter } from 'node:events'
@@ -15,7 +18,10 @@ type Service = Awaited<ReturnType<typeof startAsProcess>>
 
 const FLOODS = 4
 const CHUNK = Buffer.alloc(262_144)
-/** Of each connection: the service's buffer, and those of the two kernels. What a flood sends within a second is hundreds of times that. */
+/**
+ * Of each connection: the service's buffer, and those of the two kernels. What a flood sends within
+ * a second is hundreds of times that.
+ */
 const MAXIMUM_TAKEN_BYTES = 33_554_432
 const MAXIMUM_GROWTH_BYTES = 67_108_864
 

@@ -1,4 +1,7 @@
-/** Connections that never get to what they came for: they are closed in time, bounded by address, and nobody else notices. */
+/**
+ * Connections that never get to what they came for: they are closed in time, bounded by address,
+ * and nobody else notices.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { rm } from 'node:fs/promises'
@@ -16,7 +19,10 @@ const HANDSHAKE_MS = 20_000
 const HEADER_MS = 35_000
 /** What one address may have in silence, `HTTPS_ADDRESS_LIMITS`. */
 const PENDING_PER_ADDRESS = 1_000
-/** What an address may not have is closed when it is accepted, long before the deadline of the handshake. */
+/**
+ * What an address may not have is closed when it is accepted, long before the deadline of the
+ * handshake.
+ */
 const REFUSAL_MS = 6_000
 const MIB = 1_048_576
 
@@ -91,7 +97,8 @@ describe('a connection that says nothing', { concurrency: true }, () => {
     await overMqtts.closed(HANDSHAKE_MS)
     await assertServes()
     const afterOne = await residentBytes()
-    // The address itself is no worse off for it, and a second flood lives in what the first has given back.
+    // The address itself is no worse off for it, and a second flood lives in what the first has
+    // given back.
     using again = await SilentConnections.open({ ...flood, port: httpsPort })
     await again.closed(REFUSAL_MS, PENDING_PER_ADDRESS)
     assert.ok(again.size > PENDING_PER_ADDRESS / 2)

@@ -1,4 +1,7 @@
-/** Who may read what was stored: every credential × every application and device by HTTP, and every topic shape by replay. */
+/**
+ * Who may read what was stored: every credential × every application and device by HTTP, and every
+ * topic shape by replay.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createMatrixDeployment } from '../support/access-matrix-deployment.ts'
@@ -77,7 +80,9 @@ function casesOfHttp(): Case[] {
   ]
 }
 
-/** As for the topic endpoints (specification §5), with the organization taken from what is named. */
+/**
+ * As for the topic endpoints (specification §5), with the organization taken from what is named.
+ */
 function expectedStatus({ bearer }: Credential, owner: Owner): number {
   if (bearer.kind === 'none in force') return 401
   if (bearer.kind === 'former broker access') return 403
@@ -92,7 +97,8 @@ test('each credential reads what its organization has, and of all else hears one
     const refusals = new Set<string>()
     for (const { path, owner, expected } of casesOfHttp()) {
       for (const accept of ['application/json', 'application/x-ndjson']) {
-        // A header can't carry control characters; what is left of such a token must be refused as well.
+        // A header can't carry control characters; what is left of such a token must be refused as
+        // well.
         const token = credential.token?.replace('\u0001', '%01')
         const answer = await service.http.ask('GET', path, { token, headers: { accept } })
         const title = `${credential.name}: ${path}: ${answer.text}`

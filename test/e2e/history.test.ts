@@ -1,4 +1,7 @@
-/** Stored events by HTTP and by replay, of the real service: what network servers published, for whom it belongs to. */
+/**
+ * Stored events by HTTP and by replay, of the real service: what network servers published, for
+ * whom it belongs to.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { connectAsync } from 'mqtt'

@@ -1,4 +1,7 @@
-/** The import of devices over a real socket: the body has been read to its end long before the last row is written. */
+/**
+ * The import of devices over a real socket: the body has been read to its end long before the last
+ * row is written.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Administration } from '../support/administration.ts'

@@ -1,4 +1,7 @@
-/** The built service as a process of its own: two side by side, and two that want the same data directory. */
+/**
+ * The built service as a process of its own: two side by side, and two that want the same data
+ * directory.
+ */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { after, before, describe, it } from 'node:test'

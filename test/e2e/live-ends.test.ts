@@ -1,4 +1,7 @@
-/** What ends a right ends what it carried on live connections, at once; what remains allowed goes on. */
+/**
+ * What ends a right ends what it carried on live connections, at once; what remains allowed goes
+ * on.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Administration, SHORT_TTL_SECONDS } from '../support/administration.ts'

@@ -1,4 +1,7 @@
-/** One mistyped command topic of a client of MQTT 3.1.1 costs it two connections at most, and none of its other commands. */
+/**
+ * One mistyped command topic of a client of MQTT 3.1.1 costs it two connections at most, and none
+ * of its other commands.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { connect } from 'mqtt'

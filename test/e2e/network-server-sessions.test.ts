@@ -1,4 +1,7 @@
-/** What a network server has not got acknowledged is not lost with its connection: its Session is kept where the client wants one. */
+/**
+ * What a network server has not got acknowledged is not lost with its connection: its Session is
+ * kept where the client wants one.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { IConnectPacket, Packet } from 'mqtt-packet'

@@ -1,4 +1,6 @@
-/** Network servers that the settings name, with the whole service between them and an integrator. */
+/**
+ * Network servers that the settings name, with the whole service between them and an integrator.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

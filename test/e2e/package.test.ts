@@ -1,4 +1,7 @@
-/** The package that operators install: what is in it, and that its command serves and gets signals itself. */
+/**
+ * The package that operators install: what is in it, and that its command serves and gets signals
+ * itself.
+ */
 import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +24,8 @@ test('npm run package makes a package whose command serves, with the locked pack
     assert.equal(await readFile(join(installed, 'npm-shrinkwrap.json'), 'utf8'), lock)
     const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Record<string, unknown>
     assert.equal(manifest['scripts'], undefined)
-    // As npm lays it out: the command is a link, and the package finds what it needs in node_modules.
+    // As npm lays it out: the command is a link, and the package finds what it needs in
+    // node_modules.
     await symlink(join(root, 'node_modules'), join(installed, 'node_modules'))
     await mkdir(join(folder, 'bin'))
     const command = join(folder, 'bin', 'fieldgate')

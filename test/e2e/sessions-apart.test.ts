@@ -1,4 +1,7 @@
-/** Sessions and shared subscriptions of different organizations or users never meet, whatever names their clients choose. */
+/**
+ * Sessions and shared subscriptions of different organizations or users never meet, whatever names
+ * their clients choose.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Administration } from '../support/administration.ts'

@@ -1,4 +1,7 @@
-/** The simulator as a network server of either family against the started service, seen by an integrator. */
+/**
+ * The simulator as a network server of either family against the started service, seen by an
+ * integrator.
+ */
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -37,7 +40,10 @@ after(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** An application with devices, a network server's credential for its organization, and an integrator who watches. */
+/**
+ * An application with devices, a network server's credential for its organization, and an
+ * integrator who watches.
+ */
 class Town implements AsyncDisposable {
   readonly #events: { readonly devEui: string; readonly kind: string; readonly payload: Record<string, unknown> }[] = []
   readonly #waiting = new Set<() => void>()

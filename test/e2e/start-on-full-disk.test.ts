@@ -1,4 +1,7 @@
-/** A start on a disk without any room: what is stored is served, changes are refused with a reason, and all goes on by itself. It takes a file system of its own. */
+/**
+ * A start on a disk without any room: what is stored is served, changes are refused with a reason,
+ * and all goes on by itself. It takes a file system of its own.
+ */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdir, open, rm } from 'node:fs/promises'

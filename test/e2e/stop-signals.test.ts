@@ -1,4 +1,7 @@
-/** Each documented way to start the service ends it in order by a signal to the process that was started, and leaves nothing behind. */
+/**
+ * Each documented way to start the service ends it in order by a signal to the process that was
+ * started, and leaves nothing behind.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -12,13 +15,19 @@ import { makeFolder } from '../support/running-service.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const launcher = join(root, 'bin', 'fieldgate.mjs')
-/** As on a Node before 22.15, which can't replace itself: the launcher stays, with the service as its child. */
+/**
+ * As on a Node before 22.15, which can't replace itself: the launcher stays, with the service as
+ * its child.
+ */
 const WITHOUT_EXECVE = ['--import', 'data:text/javascript,process.execve=undefined']
 const hasProc = existsSync('/proc/self/stat')
 const START_MS = 60_000
 const END_MS = 20_000
 
-/** `to` is the process of the chain that gets the signal; the one that was started where it is not given. */
+/**
+ * `to` is the process of the chain that gets the signal; the one that was started where it is not
+ * given.
+ */
 interface Way {
   readonly command: readonly string[]
   readonly signal: NodeJS.Signals
@@ -33,7 +42,8 @@ const LAUNCHER = [process.execPath, launcher, 'serve']
 const OLD_NODE = [process.execPath, ...WITHOUT_EXECVE, launcher, 'serve']
 
 const WAYS: readonly Way[] = [
-  // SIGINT to npx alone changes nothing: npx passes it to its shell, which waits for the service. A terminal tells the service as well.
+  // SIGINT to npx alone changes nothing: npx passes it to its shell, which waits for the service. A
+  // terminal tells the service as well.
   { command: NPX, signal: 'SIGTERM' },
   { command: NPX, signal: 'SIGHUP' },
   { command: NPX, signal: 'SIGTERM', to: 'shell' },

@@ -1,4 +1,7 @@
-/** The service as a unit of systemd: what it tells its supervisor, and what systemd says of the unit file. */
+/**
+ * The service as a unit of systemd: what it tells its supervisor, and what systemd says of the unit
+ * file.
+ */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -11,7 +14,10 @@ import { FIELDGATE, makeFolder } from '../support/running-service.ts'
 const UNIT = fileURLToPath(new URL('../../deploy/systemd/fieldgate.service', import.meta.url))
 const USERS = fileURLToPath(new URL('../../deploy/systemd/fieldgate.sysusers.conf', import.meta.url))
 
-/** Prints each datagram of a Unix socket as a line. Its end closes what came with the datagram, as systemd does. */
+/**
+ * Prints each datagram of a Unix socket as a line. Its end closes what came with the datagram, as
+ * systemd does.
+ */
 const RECEIVER = `
 import socket, sys
 receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

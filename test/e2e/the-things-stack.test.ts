@@ -1,4 +1,7 @@
-/** The Things Stack behind its HTTP API and its webhooks: the command's id goes there and comes back with each fate. */
+/**
+ * The Things Stack behind its HTTP API and its webhooks: the command's id goes there and comes back
+ * with each fate.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -22,7 +25,9 @@ interface Pushed {
   readonly confirmed: boolean
 }
 
-/** Takes what is pushed, one after the other, and answers 200 unless a test answers in its place. */
+/**
+ * Takes what is pushed, one after the other, and answers 200 unless a test answers in its place.
+ */
 class TheThingsStack {
   answer: (pushed: Pushed, response: ServerResponse) => Promise<void> = async (_pushed, response) => {
     response.writeHead(200).end('{}')

@@ -1,4 +1,7 @@
-/** The specification's typical flow (§1.5), from login to events and commands, with clients that are not ours. */
+/**
+ * The specification's typical flow (§1.5), from login to events and commands, with clients that are
+ * not ours.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { connectAsync } from 'mqtt'
@@ -134,7 +137,10 @@ function collect(client: MqttClient, count: number): Promise<Map<string, string>
   return within(promise, `${count} messages`)
 }
 
-/** The events of all seven kinds of the device, published by the network server and acknowledged by the broker. */
+/**
+ * The events of all seven kinds of the device, published by the network server and acknowledged by
+ * the broker.
+ */
 async function publishAllKinds(client: MqttClient, device: string, qos: 0 | 1 | 2): Promise<Map<string, string>> {
   const events = new Map(KINDS.map((kind) => [`${device}/event/${kind}`, JSON.stringify({ kind, devEUI: devEui })]))
   await Promise.all([...events].map(([topic, payload]) => client.publishAsync(topic, payload, { qos })))

@@ -1,4 +1,7 @@
-/** Uplinks of the whole service get their objects, live and in the history, and a tenant's script is the tenant's trouble alone. */
+/**
+ * Uplinks of the whole service get their objects, live and in the history, and a tenant's script is
+ * the tenant's trouble alone.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { connectAsync } from 'mqtt'
@@ -185,7 +188,8 @@ for (const [name, script] of Object.entries({ ENDLESS, SLOW })) {
       void neighbour.publish(FAMILY_A(fCnt, 'AQID'))
       assert.deepEqual(await neighbour.receive(1), [`up ${withObject(FAMILY_A(fCnt, 'AQID'), '"object":{"sum":6}')}`])
     }
-    // In one queue with the slow ones, of 60 ms each, the neighbour's would have come last. The endless script is held back soon.
+    // In one queue with the slow ones, of 60 ms each, the neighbour's would have come last. The
+    // endless script is held back soon.
     if (script === SLOW) assert.ok(hostile.unread < HOSTILE_UPLINKS, 'the flood is not over')
     const counters: number[] = []
     while (counters.length < HOSTILE_UPLINKS) {

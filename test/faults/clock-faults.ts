@@ -1,4 +1,7 @@
-/** The machine's clock is set while the service runs: by libfaketime (Debian: `faketime`), which shows a process another clock. */
+/**
+ * The machine's clock is set while the service runs: by libfaketime (Debian: `faketime`), which
+ * shows a process another clock.
+ */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -15,7 +18,10 @@ const LIBRARY = ['x86_64', 'aarch64']
 /** libfaketime looks at its file once a second; the service's tick follows within another. */
 const SETTLES_MS = 2_500
 const HOUR_SECONDS = 3_600
-/** Ahead of the real time from the start on: what comes an hour back is still younger than its device, and so in its history. */
+/**
+ * Ahead of the real time from the start on: what comes an hour back is still younger than its
+ * device, and so in its history.
+ */
 const START_SECONDS = 2 * HOUR_SECONDS
 
 export const CLOCK_FAULTS: readonly Fault[] = [

@@ -1,4 +1,7 @@
-/** A copy of the data directory is damaged at a random place: what is whole is served, and `fieldgate check` says what is not. */
+/**
+ * A copy of the data directory is damaged at a random place: what is whole is served, and
+ * `fieldgate check` says what is not.
+ */
 import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -52,7 +55,9 @@ async function chooseFile(folder: string, random: () => number): Promise<string>
 interface Loss {
   /** At most. */
   readonly messages: number
-  /** The end of the log was torn: what stood there last can't be told from what was never completed. */
+  /**
+   * The end of the log was torn: what stood there last can't be told from what was never completed.
+   */
   readonly isTorn: boolean
   readonly isRegistry: boolean
 }
@@ -63,7 +68,10 @@ function lossOf({ text }: CheckEnd): Loss {
   return { messages, isTorn: /bytes at the end were not written/.test(text), isRegistry: /^registry: /m.test(text) }
 }
 
-/** The history of a service on the copy; undefined where its registry can't be used, which check must have said. */
+/**
+ * The history of a service on the copy; undefined where its registry can't be used, which check
+ * must have said.
+ */
 async function serve(
   world: FaultWorld,
   folder: string,

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runFaults } from './run-faults.ts'
 
-/** One turn of all kinds of faults is longer than a test may be: these are the ones that no other test has. */
+/**
+ * One turn of all kinds of faults is longer than a test may be: these are the ones that no other
+ * test has.
+ */
 const HERE = [
   'kills the process',
   'freezes the process',

@@ -1,4 +1,7 @@
-/** The disk is full when the service starts: what is there is served, and the service goes on by itself when there is room. */
+/**
+ * The disk is full when the service starts: what is there is served, and the service goes on by
+ * itself when there is room.
+ */
 import assert from 'node:assert/strict'
 import { within } from '../support/bounded-wait.ts'
 import { ADMIN_PASSWORD, startAsProcess } from '../support/running-service.ts'

@@ -10,7 +10,9 @@ import { WireClient } from '../support/wire-client.ts'
 import { HALF_A_HELLO, SilentConnections } from '../support/silent-connections.ts'
 import type { Fault, FaultWorld } from './fault.ts'
 
-/** A neighbour's message takes no longer meanwhile, even on a machine that is busy with both ends. */
+/**
+ * A neighbour's message takes no longer meanwhile, even on a machine that is busy with both ends.
+ */
 const NEIGHBOUR_MS = 5_000
 /** What the service may hold more while it is flooded. */
 const FLOOD_GROWTH_MIB = 256

@@ -1,4 +1,7 @@
-/** Faults in random order against a running service, each followed by a check of all promises. The same seed gives the same faults. */
+/**
+ * Faults in random order against a running service, each followed by a check of all promises. The
+ * same seed gives the same faults.
+ */
 import { createRandom } from '../support/random.ts'
 import type { Random } from '../support/random.ts'
 import { CLOCK_FAULTS } from './clock-faults.ts'
@@ -95,7 +98,10 @@ async function strike(world: World, fault: Fault, random: Random): Promise<strin
   return told
 }
 
-/** Each fault once before the first comes again, in another order each time; the round and the seed alone decide. */
+/**
+ * Each fault once before the first comes again, in another order each time; the round and the seed
+ * alone decide.
+ */
 function faultOf(faults: readonly Fault[], seed: number, round: number): Fault {
   const turn = Math.floor((round - 1) / faults.length)
   const random = createRandom(seed * ROUND_STEP + turn)

@@ -1,4 +1,7 @@
-/** A file system of its own in a folder, which can be filled without harm to the machine. It takes the rights of root, and Linux. */
+/**
+ * A file system of its own in a folder, which can be filled without harm to the machine. It takes
+ * the rights of root, and Linux.
+ */
 import { spawnSync } from 'node:child_process'
 import { open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'

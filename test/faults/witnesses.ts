@@ -1,4 +1,7 @@
-/** Clients of the faults suite: they come back after each loss, keep their part of QoS 1, and note what was promised and what came. */
+/**
+ * Clients of the faults suite: they come back after each loss, keep their part of QoS 1, and note
+ * what was promised and what came.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { IPublishPacket } from 'mqtt-packet'
 import { WireClient, codeOf } from '../support/wire-client.ts'
@@ -27,7 +30,10 @@ interface WitnessOptions {
   readonly login: Login
 }
 
-/** A client with a kept Session that connects again whenever its connection is over, until it is stopped. */
+/**
+ * A client with a kept Session that connects again whenever its connection is over, until it is
+ * stopped.
+ */
 abstract class Witness {
   readonly name: string
   /** Connections past CONNACK. */
@@ -47,7 +53,8 @@ abstract class Witness {
   async run(whereIs: WhereIs): Promise<void> {
     while (!this.#isStopped) {
       const address = whereIs()
-      // What breaks a connection is the fault that is on; the runner's checks say what must not break.
+      // What breaks a connection is the fault that is on; the runner's checks say what must not
+      // break.
       if (address !== undefined) await this.#visit(address).catch(() => {})
       await sleep(RETRY_MS)
     }
@@ -84,7 +91,10 @@ abstract class Witness {
   }
 }
 
-/** Publishes a numbered message at each beat at QoS 1, and repeats what was not acknowledged, or was refused. */
+/**
+ * Publishes a numbered message at each beat at QoS 1, and repeats what was not acknowledged, or was
+ * refused.
+ */
 export class FaultPublisher extends Witness {
   readonly #topicNames: readonly string[]
   readonly #acknowledged: Set<string>

@@ -1,4 +1,7 @@
-/** The running service of the faults suite, its witnesses, and the promises that must hold after each fault. */
+/**
+ * The running service of the faults suite, its witnesses, and the promises that must hold after
+ * each fault.
+ */
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -53,7 +56,10 @@ export class World implements FaultWorld {
   #baselineBytes = 0
   readonly #copies: { readonly folder: string; service?: Running }[] = []
 
-  /** Resolves when the service runs and the first messages have been acknowledged. `scale` below 1 makes faults smaller. */
+  /**
+   * Resolves when the service runs and the first messages have been acknowledged. `scale` below 1
+   * makes faults smaller.
+   */
   static async open(scale: number): Promise<World> {
     const folder = await mkdtemp(join(tmpdir(), 'fieldgate-faults-'))
     const mounted = mountSmallDisk(folder)
@@ -150,7 +156,10 @@ export class World implements FaultWorld {
     for (const subscriber of this.#subscribers) subscriber.slowestMs = 0
   }
 
-  /** Throws an AssertionError when a promise is broken: the service answers, nothing acknowledged is lost, memory is given back. */
+  /**
+   * Throws an AssertionError when a promise is broken: the service answers, nothing acknowledged is
+   * lost, memory is given back.
+   */
   async assertPromises(): Promise<void> {
     await this.#removeCopies()
     const { http } = this.#alive()
@@ -181,7 +190,10 @@ export class World implements FaultWorld {
     assert.deepEqual(missing.slice(0, 10), [], `the history misses ${missing.length} acknowledged messages`)
   }
 
-  /** Ends everything and removes all files; where a promise was broken, `keep` copies them to a folder first, and answers it. */
+  /**
+   * Ends everything and removes all files; where a promise was broken, `keep` copies them to a
+   * folder first, and answers it.
+   */
   async close(keep = false): Promise<string | undefined> {
     for (const witness of this.#witnesses()) witness.stop()
     await this.#witnessing

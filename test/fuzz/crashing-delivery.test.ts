@@ -1,6 +1,6 @@
 /**
- * The same clients, and a broker that crashes anywhere: what its engine had not owned is lost, nothing else. QoS 1 at least
- * once, QoS 2 exactly once, both in order, over any number of crashes.
+ * The same clients, and a broker that crashes anywhere: what its engine had not owned is lost,
+ * nothing else. QoS 1 at least once, QoS 2 exactly once, both in order, over any number of crashes.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -53,9 +53,11 @@ const REGRESSIONS: [Action[], ProtocolVersion, number][] = [
   'publish, publish, sync, close, subscriber reads, publish, sync, close, publisher reads, sync, publish, sync, subscriber reads, publisher breaks, tick, sync, sync one, sync, publisher breaks, publisher reads, publish, sync one, publish, publisher breaks, subscriber reads, publish, sync',
   // A QoS 2 message sent again on a new connection before the engine knew its Packet Identifier.
   'publish, subscriber breaks, sync, tick, subscriber reads, publish, sync one, publisher reads, tick, subscriber reads, publisher reads, subscriber breaks, sync one, subscriber reads, publish, publisher reads, sync one, publisher reads, publisher reads, crash, sync, tick',
-  // A PUBREL that came again while the engine had not forgotten the Packet Identifier, which then meant another message.
+  // A PUBREL that came again while the engine had not forgotten the Packet Identifier, which then
+  // meant another message.
   'publish, sync, sync one, tick, publisher reads, publisher breaks, publish, sync one, publisher reads, publish, crash, publish, sync one, subscriber reads, publish, publish, subscriber reads, publish, publisher breaks, publish, subscriber reads, subscriber breaks, sync one, subscriber reads, publisher reads, subscriber reads, crash, sync one',
-  // A message that a member of a group had given back, and that neither it nor the next one was saved with.
+  // A message that a member of a group had given back, and that neither it nor the next one was
+  // saved with.
   'publish, sync, tick, subscriber breaks, sync, subscriber reads, sync one, subscriber reads, crash, crash, sync, sync one, sync one, publisher reads, sync one, publisher breaks, tick, publisher reads, crash, sync, sync one, subscriber reads, tick, subscriber reads, subscriber reads',
 ].map((text) => [text.split(', ') as Action[], 4, 1])
 
@@ -163,7 +165,9 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Runs the schedule, then lets everything be good for as long as it takes; answers what was sent. */
+/**
+ * Runs the schedule, then lets everything be good for as long as it takes; answers what was sent.
+ */
 async function deliver(deployment: Deployment, actions: readonly Action[], published: 1 | 2): Promise<string[]> {
   await deployment.subscribe()
   const sent: string[] = []

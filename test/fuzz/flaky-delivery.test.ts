@@ -1,4 +1,7 @@
-/** Publishers and subscribers that follow the protocol on connections that break anywhere: QoS 1 at least once, QoS 2 exactly once, both in order. */
+/**
+ * Publishers and subscribers that follow the protocol on connections that break anywhere: QoS 1 at
+ * least once, QoS 2 exactly once, both in order.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
@@ -9,7 +12,10 @@ import { fuzzRuns } from './fuzz-runs.ts'
 
 const MESSAGES = 12
 
-/** 0: publish · 1: publisher reads · 2: subscriber reads · 3: publisher breaks · 4: subscriber breaks · 5: a turn of the event loop */
+/**
+ * 0: publish · 1: publisher reads · 2: subscriber reads · 3: publisher breaks · 4: subscriber
+ * breaks · 5: a turn of the event loop
+ */
 const schedule = fc.array(fc.constantFrom(0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 5), {
   minLength: 10,
   maxLength: 120,

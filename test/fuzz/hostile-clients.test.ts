@@ -1,4 +1,7 @@
-/** Sequences of valid, odd and broken packets of several clients against one broker: it never fails, keeps nothing, and serves who behaves. */
+/**
+ * Sequences of valid, odd and broken packets of several clients against one broker: it never fails,
+ * keeps nothing, and serves who behaves.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
@@ -222,7 +225,8 @@ async function act(harness: Harness, clients: Clients, slot: number, step: Actio
       clients.all.push(clients.current[slot])
       return
     case 'send': {
-      // A second CONNECT is the end; now and then it is sent, mostly it goes to a connection of its own.
+      // A second CONNECT is the end; now and then it is sent, mostly it goes to a connection of its
+      // own.
       if (step.packet.type === 'connect' && step.cutAt % 8 !== 0) clients.current[slot] = undefined
       const client = opened(harness, clients, slot, step.packet)
       const { packet: sent } = step

@@ -1,4 +1,7 @@
-/** What ChirpStacks stand on: PostgreSQL, Redis and brokers, on free ports, with data in a folder of the test. */
+/**
+ * What ChirpStacks stand on: PostgreSQL, Redis and brokers, on free ports, with data in a folder of
+ * the test.
+ */
 import { chown, mkdir, writeFile } from 'node:fs/promises'
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -16,14 +19,20 @@ export interface BackingServer {
 export interface PostgreSql extends BackingServer {
   /** Makes a database with the extensions that ChirpStack wants. */
   createDatabase(name: string): Promise<void>
-  /** Every connection ends, nothing is written that was not: what a crash leaves. It can be started again. */
+  /**
+   * Every connection ends, nothing is written that was not: what a crash leaves. It can be started
+   * again.
+   */
   crash(): Promise<void>
 }
 
 /** PostgreSQL refuses to run as root: Debian's package has made this user. */
 const POSTGRESQL_USER = 'postgres'
 
-/** An empty cluster; whoever reaches it is `postgres`. Nothing is synced: it survives its own crash, not the machine's. */
+/**
+ * An empty cluster; whoever reaches it is `postgres`. Nothing is synced: it survives its own crash,
+ * not the machine's.
+ */
 export async function startPostgreSql(programs: Programs, folder: string): Promise<PostgreSql> {
   const own = join(folder, 'postgresql')
   const data = join(own, 'data')

@@ -1,4 +1,7 @@
-/** A mosquitto that stays a ChirpStack's own broker: set up as docs/network-servers/bridge.md says, with Fieldgate as a client of it. */
+/**
+ * A mosquitto that stays a ChirpStack's own broker: set up as docs/network-servers/bridge.md says,
+ * with Fieldgate as a client of it.
+ */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Authority } from '../support/authority.ts'

@@ -1,4 +1,7 @@
-/** A ChirpStack v3, which is an application server and a network server, on free ports with databases of their own. */
+/**
+ * A ChirpStack v3, which is an application server and a network server, on free ports with
+ * databases of their own.
+ */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../support/free-port.ts'
@@ -86,9 +89,11 @@ interface Ports {
 }
 
 /**
- * As docs/network-servers/mqtt.md says: connections to PostgreSQL that v3 keeps. Without it v3 keeps two, and opens a new one for nearly each query.
- * PostgreSQL refuses some of them, and v3 drops the events for which it asked. Those that are open are not bounded: v3's two servers call each other
- * within transactions, and with 20 each they waited for each other while 60 devices were made and joined.
+ * As docs/network-servers/mqtt.md says: connections to PostgreSQL that v3 keeps. Without it v3
+ * keeps two, and opens a new one for nearly each query. PostgreSQL refuses some of them, and v3
+ * drops the events for which it asked. Those that are open are not bounded: v3's two servers call
+ * each other within transactions, and with 20 each they waited for each other while 60 devices were
+ * made and joined.
  */
 const KEPT_CONNECTIONS = '  max_idle_connections=50'
 

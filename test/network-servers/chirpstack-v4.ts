@@ -1,4 +1,7 @@
-/** A ChirpStack v4 on free ports, with a region of EU868, a database of its own and the paths to its neighbours in our hands. */
+/**
+ * A ChirpStack v4 on free ports, with a region of EU868, a database of its own and the paths to its
+ * neighbours in our hands.
+ */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../support/free-port.ts'

@@ -1,4 +1,7 @@
-/** Fieldgate between integrators and real ChirpStacks on every way that the documentation names: events, fates and order of commands. */
+/**
+ * Fieldgate between integrators and real ChirpStacks on every way that the documentation names:
+ * events, fates and order of commands.
+ */
 import { after, before, describe } from 'node:test'
 import { testEvents } from './events-suite.ts'
 import { WORD_SECONDS, testFates } from './fates-suite.ts'

@@ -1,4 +1,7 @@
-/** The network path between two programs: TCP by way of this process, which can cut it, hold it still and lead it elsewhere. */
+/**
+ * The network path between two programs: TCP by way of this process, which can cut it, hold it
+ * still and lead it elsewhere.
+ */
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
@@ -51,7 +54,10 @@ export class CutProxy {
     for (const sockets of this.#pairs) for (const socket of sockets) socket.pause()
   }
 
-  /** New connections pass. Those that were held still are ended with a reset, as a path that lost their state would. */
+  /**
+   * New connections pass. Those that were held still are ended with a reset, as a path that lost
+   * their state would.
+   */
   mend(): void {
     this.#state = 'open'
     this.#reset()

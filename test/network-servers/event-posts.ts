@@ -1,4 +1,7 @@
-/** Where ChirpStack's own HTTP integration posts its events: the measure of what Fieldgate passes on. */
+/**
+ * Where ChirpStack's own HTTP integration posts its events: the measure of what Fieldgate passes
+ * on.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'

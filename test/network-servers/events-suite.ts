@@ -1,4 +1,7 @@
-/** Every kind of event of a real ChirpStack, member by member against what its own HTTP integration posts. */
+/**
+ * Every kind of event of a real ChirpStack, member by member against what its own HTTP integration
+ * posts.
+ */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { join } from './place.ts'
@@ -6,7 +9,10 @@ import type { Place, Way } from './place.ts'
 import type { Places } from './places.ts'
 import { pumpUntil } from './radio-pump.ts'
 
-/** Kinds by family. A `location` comes from a service on the Internet that ChirpStack asks; nothing here can make one. */
+/**
+ * Kinds by family. A `location` comes from a service on the Internet that ChirpStack asks; nothing
+ * here can make one.
+ */
 const KINDS: Readonly<Record<Way, readonly string[]>> = {
   'v4-mqtt': ['ack', 'join', 'log', 'status', 'txack', 'up'],
   'v4-grpc': ['ack', 'join', 'log', 'status', 'txack', 'up'],

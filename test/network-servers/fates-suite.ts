@@ -120,7 +120,8 @@ const CASES: readonly Case[] = [
       await place.integrator.command(device.devEui, { id: ID, data: Buffer.alloc(200, 1).toString('base64') })
       await place.untilQueued(device.devEui, 1)
       const keepSlow = (): boolean => {
-        // SF12: 51 bytes at most. The answer to the first uplink may ask for a faster rate, however late it comes.
+        // SF12: 51 bytes at most. The answer to the first uplink may ask for a faster rate, however
+        // late it comes.
         device.mac.dataRate = 0
         return false
       }

@@ -1,4 +1,7 @@
-/** What happens to Fieldgate and to real ChirpStacks while events and commands pass. Run by `npm run network-servers`. */
+/**
+ * What happens to Fieldgate and to real ChirpStacks while events and commands pass. Run by `npm run
+ * network-servers`.
+ */
 import { after, before } from 'node:test'
 import { FillingDisk } from '../support/filling-disk.ts'
 import { OUTAGES_OF_FIELDGATE, OUTAGES_OF_OTHERS, testOutages } from './outages-suite.ts'

@@ -1,4 +1,7 @@
-/** Fieldgate under test: in this process or as a child that can be killed and frozen; network servers and integrators come by paths that can be cut. */
+/**
+ * Fieldgate under test: in this process or as a child that can be killed and frozen; network
+ * servers and integrators come by paths that can be cut.
+ */
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** An integrator with a Session that is kept: notes every event in the order in which it comes, and sends commands. */
+/**
+ * An integrator with a Session that is kept: notes every event in the order in which it comes, and
+ * sends commands.
+ */
 import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
 import { within } from '../support/bounded-wait.ts'
@@ -59,7 +62,10 @@ export class Integrator {
   readonly #events: ReceivedEvent[] = []
   readonly #watchers = new Set<() => void>()
 
-  /** Subscribed to all events of the application at QoS 1. It comes back by itself when its connection is lost. */
+  /**
+   * Subscribed to all events of the application at QoS 1. It comes back by itself when its
+   * connection is lost.
+   */
   static async connect({ port, ca, token, applicationId }: IntegratorSettings): Promise<Integrator> {
     serial += 1
     const client = await connectAsync(`mqtts://localhost:${port}`, {

@@ -12,10 +12,16 @@ import { startServers } from './servers.ts'
 import type { Servers } from './servers.ts'
 
 const ROUNDS = 5
-/** From the first byte of the answer that is lost to the end of its connection: ChirpStack has sent the command by then. */
+/**
+ * From the first byte of the answer that is lost to the end of its connection: ChirpStack has sent
+ * the command by then.
+ */
 const LOST_MS = 5_000
 
-/** Passes everything on, but from `loseNext` to the end of the connection nothing that the server says. */
+/**
+ * Passes everything on, but from `loseNext` to the end of the connection nothing that the server
+ * says.
+ */
 class ForgetfulPath {
   readonly #server = createServer((near) => this.#join(near))
   readonly #target: number

@@ -1,4 +1,7 @@
-/** Where a ChirpStack publishes its events and takes its commands: the settings of docs/network-servers/mqtt.md, for both versions. */
+/**
+ * Where a ChirpStack publishes its events and takes its commands: the settings of
+ * docs/network-servers/mqtt.md, for both versions.
+ */
 
 export interface MqttIntegration {
   /** As `ssl://localhost:8883/` or `tcp://127.0.0.1:1883`. */
@@ -8,7 +11,10 @@ export interface MqttIntegration {
   readonly clientId: string
   /** Path of a PEM file; empty without TLS, or for the system's authorities. */
   readonly caFile: string
-  /** How events are written: as the documentation has it, or in one of the forms that integrators can't read. */
+  /**
+   * How events are written: as the documentation has it, or in one of the forms that integrators
+   * can't read.
+   */
   readonly form?: EventForm
 }
 

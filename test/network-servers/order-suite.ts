@@ -1,4 +1,7 @@
-/** Commands of one device reach it in the order in which they were sent, each once, and each has its own fate. */
+/**
+ * Commands of one device reach it in the order in which they were sent, each once, and each has its
+ * own fate.
+ */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Way } from './place.ts'

@@ -1,4 +1,6 @@
-/** 40 commands while a part is away: each reaches its device once and in order, and comes to a fate. */
+/**
+ * 40 commands while a part is away: each reaches its device once and in order, and comes to a fate.
+ */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -48,7 +50,8 @@ export const OUTAGES_OF_OTHERS: readonly Outage[] = [
   },
   {
     title: "ChirpStack's PostgreSQL can not be reached",
-    // Over MQTT, ChirpStack acknowledges a command before it looks at its database, and drops it: the command ends `unconfirmed`.
+    // Over MQTT, ChirpStack acknowledges a command before it looks at its database, and drops it:
+    // the command ends `unconfirmed`.
     ways: ALL,
     goAway: async (places, way) => chirpStackOf(places, way).databasePath.cut(),
     comeBack: async (places, way) => chirpStackOf(places, way).databasePath.mend(),
@@ -115,8 +118,9 @@ export function testOutages(places: () => Places, ways: readonly Way[], outages:
 const telling = new WeakSet<Place>()
 
 /**
- * A ChirpStack v3 names no command in its events, so Fieldgate has to see two of them before it knows that they come. As long as it does not
- * know, it waits 5 s for the word on a command, and then sends the next one: amid an outage those would end as `unconfirmed`.
+ * A ChirpStack v3 names no command in its events, so Fieldgate has to see two of them before it
+ * knows that they come. As long as it does not know, it waits 5 s for the word on a command, and
+ * then sends the next one: amid an outage those would end as `unconfirmed`.
  */
 async function learnHowItTells(place: Place): Promise<void> {
   if (place.way !== 'v3' || telling.has(place)) return
@@ -131,16 +135,20 @@ async function learnHowItTells(place: Place): Promise<void> {
   telling.add(place)
 }
 
-/** Frames with commands, and those that the device could not take for their frame counter was used twice. */
+/**
+ * Frames with commands, and those that the device could not take for their frame counter was used
+ * twice.
+ */
 function countOfAnswers({ received, notTaken }: LorawanDevice): number {
   return received.length + notTaken.filter((reason) => reason === 'repeated_fcnt').length
 }
 
 /**
- * Each command has come once, in order, and is known to have been transmitted. Over MQTT a network server that dies with a command in
- * its hands tells nobody, and the word on one may get lost with it: such a command is `unconfirmed`, whether it has come or not.
- * A ChirpStack v4 that answers late, and gets the device's next uplink meanwhile, sends two commands by one frame counter: the device
- * takes one of them.
+ * Each command has come once, in order, and is known to have been transmitted. Over MQTT a network
+ * server that dies with a command in its hands tells nobody, and the word on one may get lost with
+ * it: such a command is `unconfirmed`, whether it has come or not. A ChirpStack v4 that answers
+ * late, and gets the device's next uplink meanwhile, sends two commands by one frame counter: the
+ * device takes one of them.
  */
 async function assertBars(place: Place, device: LorawanDevice, numbers: readonly number[]): Promise<void> {
   const { devEui } = device

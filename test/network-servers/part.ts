@@ -1,4 +1,7 @@
-/** A program that belongs to a network server: started where it was, killed, frozen, thawed; it never outlives the test process. */
+/**
+ * A program that belongs to a network server: started where it was, killed, frozen, thawed; it
+ * never outlives the test process.
+ */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -91,7 +94,9 @@ export class Part {
     }
   }
 
-  /** Ends it in order, and by force where that takes too long. Does nothing when it is not running. */
+  /**
+   * Ends it in order, and by force where that takes too long. Does nothing when it is not running.
+   */
   async stop(): Promise<void> {
     const child = this.#child
     if (child === undefined) return

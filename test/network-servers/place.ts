@@ -1,4 +1,7 @@
-/** One way between Fieldgate and a real network server, as tests use it: whatever the network server is, the same calls. */
+/**
+ * One way between Fieldgate and a real network server, as tests use it: whatever the network server
+ * is, the same calls.
+ */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,8 +15,9 @@ import { ask } from './radio-pump.ts'
 import type { DeviceKeys, ProfileSettings, QueueItem } from './v4-administration.ts'
 
 /**
- * `v4-mqtt`: a ChirpStack v4 with Fieldgate as its broker. `v4-grpc`: the same one, another tenant, commands by gRPC.
- * `v4-bridge`: a ChirpStack v4 whose broker stays. `v3`: a ChirpStack v3 with Fieldgate as its broker.
+ * `v4-mqtt`: a ChirpStack v4 with Fieldgate as its broker. `v4-grpc`: the same one, another tenant,
+ * commands by gRPC. `v4-bridge`: a ChirpStack v4 whose broker stays. `v3`: a ChirpStack v3 with
+ * Fieldgate as its broker.
  */
 export type Way = 'v4-mqtt' | 'v4-grpc' | 'v4-bridge' | 'v3'
 
@@ -96,8 +100,8 @@ export class Place {
   }
 
   /**
-   * One that has joined and sent an uplink. Only with that does v3's application server get the device's key: what it
-   * encrypts before, the device can't read.
+   * One that has joined and sent an uplink. Only with that does v3's application server get the
+   * device's key: what it encrypts before, the device can't read.
    */
   async joinedDevice(options: DeviceOptions = {}): Promise<LorawanDevice> {
     const device = await this.device(options)
@@ -107,7 +111,10 @@ export class Place {
     return device
   }
 
-  /** Resolves when so many commands wait in the network server. It has no event for that, so it is asked again and again. */
+  /**
+   * Resolves when so many commands wait in the network server. It has no event for that, so it is
+   * asked again and again.
+   */
   async untilQueued(devEui: string, count: number, withinMs = 30_000): Promise<void> {
     const deadline = performance.now() + withinMs
     for (;;) {

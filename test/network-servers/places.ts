@@ -1,4 +1,7 @@
-/** Fieldgate with real ChirpStacks on the ways that the documentation names, each way with an organization and an application of its own. */
+/**
+ * Fieldgate with real ChirpStacks on the ways that the documentation names, each way with an
+ * organization and an application of its own.
+ */
 import assert from 'node:assert/strict'
 import { connectGateway } from '../../simulator/lorawan/gateway.ts'
 import { startBridgedBroker } from './bridged-broker.ts'

@@ -81,7 +81,10 @@ export async function findPrograms(): Promise<Found> {
   return { programs, missing: undefined }
 }
 
-/** A suite that needs real network servers. Where they are not here it counts as one skipped test, which says what is missing. */
+/**
+ * A suite that needs real network servers. Where they are not here it counts as one skipped test,
+ * which says what is missing.
+ */
 export async function describeWithNetworkServers(
   title: string,
   options: { readonly timeout: number; readonly concurrency?: boolean },
@@ -107,7 +110,10 @@ async function findChirpStack(folder: string, names: readonly string[]): Promise
   return undefined
 }
 
-/** The unpacked program: once for each size and time of the packed one, however many tests ask side by side. */
+/**
+ * The unpacked program: once for each size and time of the packed one, however many tests ask side
+ * by side.
+ */
 async function unpacked(packed: string): Promise<string> {
   const { size, mtimeMs } = statSync(packed)
   const cache = join(tmpdir(), `fieldgate-network-servers-${process.getuid?.() ?? 0}`)

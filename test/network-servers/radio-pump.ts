@@ -3,15 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { LorawanDevice } from '../../simulator/lorawan/device.ts'
 
 /**
- * How long a device listens after an uplink. ChirpStack answers within some 350 ms, a busy one later; a device that sent
- * again while it still makes the answer would get two of one frame counter.
+ * How long a device listens after an uplink. ChirpStack answers within some 350 ms, a busy one
+ * later; a device that sent again while it still makes the answer would get two of one frame
+ * counter.
  */
 const LISTENING_MS = 1_500
 
-/** From an answer to the next uplink: ChirpStack writes down what it has sent. With a radio the answer takes longer than that. */
+/**
+ * From an answer to the next uplink: ChirpStack writes down what it has sent. With a radio the
+ * answer takes longer than that.
+ */
 const BETWEEN_MS = 400
 
-/** Each device that is not done sends an uplink, and when that is answered, or won't be, the next. False when some are not done in time. */
+/**
+ * Each device that is not done sends an uplink, and when that is answered, or won't be, the next.
+ * False when some are not done in time.
+ */
 export async function pumpUntil(
   devices: readonly LorawanDevice[],
   isDone: (device: LorawanDevice) => boolean,

@@ -1,4 +1,7 @@
-/** Records anew what real ChirpStacks tell and answer: `node test/network-servers/record.ts`, as this folder's README says. */
+/**
+ * Records anew what real ChirpStacks tell and answer: `node test/network-servers/record.ts`, as
+ * this folder's README says.
+ */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { recordingUrl } from '../recordings/recordings.ts'
 import { findPrograms } from './programs.ts'

@@ -1,4 +1,7 @@
-/** Lets real ChirpStacks tell all that they tell, and keeps it: what the stand-ins of other tests are held against. */
+/**
+ * Lets real ChirpStacks tell all that they tell, and keeps it: what the stand-ins of other tests
+ * are held against.
+ */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -287,7 +290,9 @@ export interface RecordedV4 {
   readonly applicationId: string
 }
 
-/** A ChirpStack v4 with the gateways' broker for its events as well. It is closed with the servers. */
+/**
+ * A ChirpStack v4 with the gateways' broker for its events as well. It is closed with the servers.
+ */
 export async function openV4Recorder(servers: Servers, form: EventForm = 'json'): Promise<RecordedV4> {
   const chirpStack = await startChirpStackV4({
     ...servers,

@@ -9,7 +9,10 @@ export interface LoadCounts {
   readonly lost: number
   /** Those that came more than once at the integrator. */
   readonly doubled: number
-  /** Those that came for the first time behind a later one of their device. Told, not judged: nothing here tells whose doing it is. */
+  /**
+   * Those that came for the first time behind a later one of their device. Told, not judged:
+   * nothing here tells whose doing it is.
+   */
   readonly outOfOrder: number
 }
 
@@ -46,7 +49,9 @@ export class UplinkLoad {
     this.#running = this.#run()
   }
 
-  /** Sends no more, waits until nothing is missing, or as long as it takes to be sure, and counts. */
+  /**
+   * Sends no more, waits until nothing is missing, or as long as it takes to be sure, and counts.
+   */
   async settle(): Promise<LoadCounts> {
     this.#isStopping = true
     await this.#running
@@ -54,7 +59,8 @@ export class UplinkLoad {
     let published = -1
     for (;;) {
       const counts = this.#count()
-      // ChirpStack drops an uplink that it finds behind a later one: not all that was sent is published.
+      // ChirpStack drops an uplink that it finds behind a later one: not all that was sent is
+      // published.
       const isComplete = counts.published === published && counts.lost === 0
       if (isComplete || performance.now() > deadline) return counts
       published = counts.published
@@ -99,7 +105,10 @@ export class UplinkLoad {
   }
 }
 
-/** A device of the load and its frame counter; undefined for another event. Of both families of events. */
+/**
+ * A device of the load and its frame counter; undefined for another event. Of both families of
+ * events.
+ */
 function keyOf(text: string, own: ReadonlySet<string>): string | undefined {
   const body = JSON.parse(text) as {
     readonly devEUI?: string

@@ -1,4 +1,7 @@
-/** Nothing is lost while Fieldgate is killed, frozen, cut off or without a disk under 60 uplinks a second. */
+/**
+ * Nothing is lost while Fieldgate is killed, frozen, cut off or without a disk under 60 uplinks a
+ * second.
+ */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,11 +11,17 @@ import type { Places } from './places.ts'
 import { UplinkLoad } from './uplink-load.ts'
 
 const PER_SECOND = 60
-/** So that each sends once a second: ChirpStack handles uplinks of one device side by side when they come closer. */
+/**
+ * So that each sends once a second: ChirpStack handles uplinks of one device side by side when they
+ * come closer.
+ */
 const DEVICES = 60
 /** Before and after what happens. */
 const LOAD_MS = 4_000
-/** What was on its way to Fieldgate or to the integrator when a connection broke may come twice: docs/network-servers/README.md. */
+/**
+ * What was on its way to Fieldgate or to the integrator when a connection broke may come twice:
+ * docs/network-servers/README.md.
+ */
 const DOUBLED_AT_MOST = 400
 
 /** Something that happens to Fieldgate under load; resolved when it is over. */
@@ -97,8 +106,9 @@ export function testUplinks(places: () => Places, ways: readonly Way[], troubles
 }
 
 /**
- * The lines of v3's log about events that it dropped before they came to its MQTT client: its PostgreSQL answered with an error. Its HTTP integration
- * may have posted them all the same, so they would count as lost here, and Fieldgate never got them.
+ * The lines of v3's log about events that it dropped before they came to its MQTT client: its
+ * PostgreSQL answered with an error. Its HTTP integration may have posted them all the same, so
+ * they would count as lost here, and Fieldgate never got them.
  */
 function droppedByV3({ v3 }: Places): readonly string[] {
   const lines = v3?.applicationServer.text.split('\n') ?? []

@@ -13,7 +13,10 @@ export class V3Administration implements NetworkServerSide {
   readonly #networkServerId: string
   readonly #serviceProfileId: string
 
-  /** Logs in as its first user and names its network server. The organization is the one that v3 makes by itself. */
+  /**
+   * Logs in as its first user and names its network server. The organization is the one that v3
+   * makes by itself.
+   */
   static async open(apiPort: number, networkServerPort: number): Promise<V3Administration> {
     const baseUrl = `http://127.0.0.1:${apiPort}`
     const { jwt } = await call(baseUrl, '', 'POST', '/api/internal/login', { email: 'admin', password: 'admin' })

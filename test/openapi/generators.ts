@@ -11,7 +11,10 @@ export interface Generator {
   readonly name: string
   /** Programs of the machine that it needs, beyond Node and npm. */
   readonly needs: readonly string[]
-  /** Generates a client in an empty folder, compiles or checks it, and answers what the main flow with it told. */
+  /**
+   * Generates a client in an empty folder, compiles or checks it, and answers what the main flow
+   * with it told.
+   */
   run(world: World, folder: string): Promise<unknown>
 }
 
@@ -141,7 +144,10 @@ export const NPM_GENERATORS: readonly Generator[] = [openApiFetch, heyApi]
 /** All four. */
 export const GENERATORS: readonly Generator[] = [...NPM_GENERATORS, openApiPythonClient, oapiCodegen]
 
-/** Installs a Python package with what it needs. Call its modules, not its programs, which know the folder that it is made in. */
+/**
+ * Installs a Python package with what it needs. Call its modules, not its programs, which know the
+ * folder that it is made in.
+ */
 export async function installPython(name: string, requirement: string): Promise<string> {
   const folder = cacheFolder(name)
   const timeoutMs = 600_000

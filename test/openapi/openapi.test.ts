@@ -1,4 +1,7 @@
-/** What others' programs make of the OpenAPI document that a running service serves. `npm run generators` has more of them. */
+/**
+ * What others' programs make of the OpenAPI document that a running service serves. `npm run
+ * generators` has more of them.
+ */
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

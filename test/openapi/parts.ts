@@ -1,4 +1,7 @@
-/** What looks at the OpenAPI document from outside: linters and generators, installed on demand, apart from the service's packages. */
+/**
+ * What looks at the OpenAPI document from outside: linters and generators, installed on demand,
+ * apart from the service's packages.
+ */
 import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +12,10 @@ import type { ProgramOptions } from '../support/program.ts'
 
 const PARTS = fileURLToPath(new URL('parts/', import.meta.url))
 
-/** Where what is installed on demand is kept between runs; `name` tells one kind and version from another. */
+/**
+ * Where what is installed on demand is kept between runs; `name` tells one kind and version from
+ * another.
+ */
 export function cacheFolder(name: string): string {
   const base = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
   return join(base, 'fieldgate', name)
@@ -53,7 +59,10 @@ interface RunOptions {
   readonly acceptedCodes?: readonly number[]
 }
 
-/** Runs a program in a folder, with this process's environment and more; answers its output, and throws with it where it fails. */
+/**
+ * Runs a program in a folder, with this process's environment and more; answers its output, and
+ * throws with it where it fails.
+ */
 export async function ran(command: string, args: readonly string[], options: RunOptions): Promise<string> {
   const inherited = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined)
   // Node's test runner talks to its children by this one.

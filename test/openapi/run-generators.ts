@@ -1,4 +1,7 @@
-/** `npm run generators`: a client of each generator runs the main flow against a service. What the machine lacks is skipped, and told. */
+/**
+ * `npm run generators`: a client of each generator runs the main flow against a service. What the
+ * machine lacks is skipped, and told.
+ */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'

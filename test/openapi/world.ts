@@ -1,4 +1,7 @@
-/** A running service with one organization, application and device, for clients that were generated from its document. */
+/**
+ * A running service with one organization, application and device, for clients that were generated
+ * from its document.
+ */
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Administration, PASSWORD } from '../support/administration.ts'
@@ -27,7 +30,10 @@ export interface World extends AsyncDisposable {
 /** The device of the world. */
 export const DEV_EUI = '0101010101010101'
 
-/** Starts one: in this process, or as a child from dist/. The service is known by its address, for linters dislike `localhost`. */
+/**
+ * Starts one: in this process, or as a child from dist/. The service is known by its address, for
+ * linters dislike `localhost`.
+ */
 export async function openWorld(how: 'in process' | 'as child' = 'in process'): Promise<World> {
   const folder = await makeFolder()
   const environment = { FIELDGATE_PUBLIC_HOST: '127.0.0.1' }

@@ -1,4 +1,7 @@
-/** What real ChirpStacks have told and answered, as `node test/network-servers/record.ts` has written it down. */
+/**
+ * What real ChirpStacks have told and answered, as `node test/network-servers/record.ts` has
+ * written it down.
+ */
 import { readFileSync } from 'node:fs'
 
 export type RecordedVersion = 'v3' | 'v4'

@@ -1,4 +1,7 @@
-/** What JSON objects of one kind have in common: their members, the kinds of the values, and which members never miss. */
+/**
+ * What JSON objects of one kind have in common: their members, the kinds of the values, and which
+ * members never miss.
+ */
 import assert from 'node:assert/strict'
 
 export interface Member {

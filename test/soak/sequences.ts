@@ -1,6 +1,9 @@
 /** Whether numbered messages came without a gap, in memory that does not grow with their number. */
 
-/** For one reader: in order per Topic Name, with nothing left out. The first message of a Topic Name says where it begins. */
+/**
+ * For one reader: in order per Topic Name, with nothing left out. The first message of a Topic Name
+ * says where it begins.
+ */
 export class InOrder {
   readonly gaps: string[] = []
   received = 0

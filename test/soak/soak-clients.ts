@@ -9,7 +9,10 @@ export type Address = Pick<RunningService, 'mqttsPort' | 'ca'>
 
 /** How often a publisher sends what is due. */
 const BEAT_MS = 50
-/** Unacknowledged messages of a publisher, below the service's Receive Maximum: beyond, it falls behind its pace. */
+/**
+ * Unacknowledged messages of a publisher, below the service's Receive Maximum: beyond, it falls
+ * behind its pace.
+ */
 const WINDOW = 500
 
 /** Publishes numbered messages of `payloadBytes` at QoS 1, so many a second. */
@@ -88,7 +91,10 @@ export interface Visit {
   readonly take: (topicName: string, sequence: number, isRetained: boolean) => void
 }
 
-/** Connects, subscribes where there is no Session, acknowledges and reports all that comes, and is gone. */
+/**
+ * Connects, subscribes where there is no Session, acknowledges and reports all that comes, and is
+ * gone.
+ */
 export async function visit(address: Address, options: Visit): Promise<void> {
   const { version, expirySeconds } = options
   const client = await WireClient.open(address, version)

@@ -1,6 +1,7 @@
 /**
- * Hours of a busy day in minutes: the real service under a steady load, with readers whose Sessions are kept, end or expire, shared subscriptions
- * and retained messages. Memory and disk are watched, and every message is accounted for.
+ * Hours of a busy day in minutes: the real service under a steady load, with readers whose Sessions
+ * are kept, end or expire, shared subscriptions and retained messages. Memory and disk are watched,
+ * and every message is accounted for.
  */
 import assert from 'node:assert/strict'
 import { readdir, rm, stat } from 'node:fs/promises'
@@ -38,7 +39,10 @@ export interface SoakCounts {
 }
 
 const MIB = 1_048_576
-/** What the caches of the log hold at most, and chance: a run of some seconds fills them until its end. */
+/**
+ * What the caches of the log hold at most, and chance: a run of some seconds fills them until its
+ * end.
+ */
 export const FILLING_CACHES_BYTES = 192 * MIB
 /** When they are full. */
 export const FULL_CACHES_BYTES = 64 * MIB
@@ -277,8 +281,8 @@ class Soak {
 }
 
 /**
- * Throws an AssertionError when the second half of the time needed more memory than the first, by more than `marginBytes`, or the disk more than retention
- * allows.
+ * Throws an AssertionError when the second half of the time needed more memory than the first, by
+ * more than `marginBytes`, or the disk more than retention allows.
  */
 export function assertBounded(samples: readonly Sample[], marginBytes: number): void {
   const middle = Math.floor(samples.length / 2)

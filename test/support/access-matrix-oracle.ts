@@ -1,6 +1,6 @@
 /**
- * What the access matrix expects: the specification's rules once more, written as patterns over whole topics and a list
- * of who owns what, without a line of the service's own code.
+ * What the access matrix expects: the specification's rules once more, written as patterns over
+ * whole topics and a list of who owns what, without a line of the service's own code.
  */
 import type { Places } from './access-matrix-topics.ts'
 import type { Version } from './wire-client.ts'
@@ -33,7 +33,10 @@ export class Oracle {
     ])
   }
 
-  /** `malformed`: the packet is none; MQTT 3.1.1 knows no shared subscriptions, so that there it is refused. */
+  /**
+   * `malformed`: the packet is none; MQTT 3.1.1 knows no shared subscriptions, so that there it is
+   * refused.
+   */
   subscribe(standing: Standing, topicFilter: string, version: Version): Decision {
     let asked = topicFilter
     if (topicFilter === '$share' || topicFilter.startsWith('$share/')) {
@@ -78,7 +81,10 @@ export function connackOf(standing: Standing, version: Version): number {
   return version === 4 ? 5 : 0x87
 }
 
-/** The code of CONNACK for a CONNECT with a Will Message; MQTT 3.1.1 has no answer for a malformed one. */
+/**
+ * The code of CONNACK for a CONNECT with a Will Message; MQTT 3.1.1 has no answer for a malformed
+ * one.
+ */
 export function willConnackOf(decision: Decision, version: Version): number | 'closed' {
   switch (decision) {
     case 'granted':

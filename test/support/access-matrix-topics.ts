@@ -1,6 +1,11 @@
-/** The topic shapes of the access matrix, over two organizations that are each other's neighbours. */
+/**
+ * The topic shapes of the access matrix, over two organizations that are each other's neighbours.
+ */
 
-/** What there is: organization A has two applications, B has one; each application has a device of its own. */
+/**
+ * What there is: organization A has two applications, B has one; each application has a device of
+ * its own.
+ */
 export interface Places {
   readonly applicationA: string
   readonly otherApplicationA: string
@@ -28,7 +33,8 @@ export function topicShapes(places: Places): string[] {
     ...few(applicationA, disabledDeviceA),
     ...few(applicationA, UNKNOWN_DEVICE),
     ...few(UNKNOWN_APPLICATION, deviceA),
-    // A device of the organization under another application of it, and devices under the neighbour's.
+    // A device of the organization under another application of it, and devices under the
+    // neighbour's.
     ...few(otherApplicationA, deviceA),
     ...few(applicationA, deviceB),
     ...few(applicationB, deviceA),

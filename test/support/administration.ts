@@ -7,8 +7,8 @@ import type { RunningService } from './running-service.ts'
 export const PASSWORD = 'correct horse battery staple'
 
 /**
- * Of a token whose end a test waits for. It counts from the beginning of the second in which the token is made, so one is lost;
- * the rest is for a slow machine to connect with it.
+ * Of a token whose end a test waits for. It counts from the beginning of the second in which the
+ * token is made, so one is lost; the rest is for a slow machine to connect with it.
  */
 export const SHORT_TTL_SECONDS = 4
 

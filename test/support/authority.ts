@@ -32,7 +32,10 @@ export class Authority {
     return join(this.#folder, 'server-key.pem')
   }
 
-  /** Puts a new certificate for localhost and its key in place of those that are there; answers its common name. */
+  /**
+   * Puts a new certificate for localhost and its key in place of those that are there; answers its
+   * common name.
+   */
   async issue(): Promise<string> {
     this.#serial += 1
     const name = `server ${this.#serial}`

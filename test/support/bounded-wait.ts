@@ -1,4 +1,7 @@
-/** The longest that a test waits for one thing, in milliseconds: far above what it takes, far below the runner's own bound. */
+/**
+ * The longest that a test waits for one thing, in milliseconds: far above what it takes, far below
+ * the runner's own bound.
+ */
 const LONGEST_WAIT_MS = 30_000
 
 /** The promise's value; rejects with what was waited for when it does not come in time. */

@@ -1,4 +1,7 @@
-/** A broker core over in-memory duplexes, and a client of raw packets: thousands of tests in seconds, without a socket. */
+/**
+ * A broker core over in-memory duplexes, and a client of raw packets: thousands of tests in
+ * seconds, without a socket.
+ */
 import { Broker } from '../../src/broker/broker.ts'
 import type { BrokerOptions } from '../../src/broker/broker.ts'
 import type { Clock, SteadyMs } from '../../src/clock.ts'
@@ -176,7 +179,9 @@ export interface Harness {
   readonly connect: (fields?: Partial<ConnectPacket>) => Promise<TestClient>
 }
 
-/** A CONNECT of MQTT 5.0 with Clean Start and without Keep Alive, where the fields say nothing else. */
+/**
+ * A CONNECT of MQTT 5.0 with Clean Start and without Keep Alive, where the fields say nothing else.
+ */
 export function connectPacket(fields: Partial<ConnectPacket> = {}): ConnectPacket {
   return { type: 'connect', protocolVersion: 5, cleanStart: true, keepAliveSeconds: 0, clientId: 'client', ...fields }
 }
@@ -216,7 +221,10 @@ export class TestClient {
   sessionPresent = false
   /** What answered its CONNECT, once it is connected. */
   connack: ConnackPacket | undefined = undefined
-  /** For a client whose own bytes were garbage, so that it can't know in which version it is answered. */
+  /**
+   * For a client whose own bytes were garbage, so that it can't know in which version it is
+   * answered.
+   */
   readsNoMore = false
   /** The bytes of all that was received. */
   readonly receivedBytes: Buffer[] = []

@@ -1,4 +1,7 @@
-/** What Fieldgate may ask the gRPC API of ChirpStack v4 about commands, asked of a real one or of the tests' own. */
+/**
+ * What Fieldgate may ask the gRPC API of ChirpStack v4 about commands, asked of a real one or of
+ * the tests' own.
+ */
 import assert from 'node:assert/strict'
 import grpc from '@grpc/grpc-js'
 import type { ServiceError } from '@grpc/grpc-js'

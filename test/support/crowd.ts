@@ -1,4 +1,7 @@
-/** All kinds of peers at once that keep a service from ending: silent, half done, slow, busy, or only many. */
+/**
+ * All kinds of peers at once that keep a service from ending: silent, half done, slow, busy, or
+ * only many.
+ */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http2'
 import type { Http2Server } from 'node:http2'

@@ -1,6 +1,7 @@
 /**
- * ChirpStack v4 for tests: a gRPC server made of its published definitions. It answers as version 4.19 was seen to: it makes ids of its
- * own, keeps a queue for each device, takes nearly everything into it, and has INTERNAL for many things.
+ * ChirpStack v4 for tests: a gRPC server made of its published definitions. It answers as version
+ * 4.19 was seen to: it makes ids of its own, keeps a queue for each device, takes nearly everything
+ * into it, and has INTERNAL for many things.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'

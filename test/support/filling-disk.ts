@@ -1,4 +1,7 @@
-/** The machine's disk for messages, until it is said to be full: then nothing more can be written, only read. */
+/**
+ * The machine's disk for messages, until it is said to be full: then nothing more can be written,
+ * only read.
+ */
 import type { Disk, DiskFile } from '../../src/engine/ports/disk.ts'
 import { nodeDisk } from '../../src/engine/ports/node-disk.ts'
 

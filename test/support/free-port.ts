@@ -3,7 +3,10 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** A port that nobody listens on, below those that systems give away by themselves: no other test gets it while its server is stopped. */
+/**
+ * A port that nobody listens on, below those that systems give away by themselves: no other test
+ * gets it while its server is stopped.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(15_000, 32_000)

@@ -1,4 +1,7 @@
-/** A memory engine whose disk is full, or has room for so many messages, for as long as a test says so. */
+/**
+ * A memory engine whose disk is full, or has room for so many messages, for as long as a test says
+ * so.
+ */
 import type { AppendRequest } from '../../src/broker/ports/engine.ts'
 import { ReasonCodes } from '../../src/mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../src/mqtt/reason-codes.ts'

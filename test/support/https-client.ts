@@ -1,4 +1,7 @@
-/** A caller of the HTTP interface over a real TLS socket that verifies the server's certificate against one CA. */
+/**
+ * A caller of the HTTP interface over a real TLS socket that verifies the server's certificate
+ * against one CA.
+ */
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
@@ -38,7 +41,10 @@ export class HttpsClient {
     this.#agent.destroy()
   }
 
-  /** Asks and answers whatever comes, refusals included. The token goes in the specification's header. */
+  /**
+   * Asks and answers whatever comes, refusals included. The token goes in the specification's
+   * header.
+   */
   async ask(method: string, path: string, question: HttpQuestion = {}): Promise<HttpAnswer> {
     const { token, json } = question
     const bytes = question.bytes ?? (json === undefined ? undefined : JSON.stringify(json))

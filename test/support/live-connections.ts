@@ -1,4 +1,7 @@
-/** Connections of integrators and network servers that a test keeps open, and what it means that they live or have ended. */
+/**
+ * Connections of integrators and network servers that a test keeps open, and what it means that
+ * they live or have ended.
+ */
 import assert from 'node:assert/strict'
 import type { IConnectPacket } from 'mqtt-packet'
 import type { RunningService } from './running-service.ts'
@@ -77,7 +80,10 @@ export async function received(client: WireClient): Promise<{ readonly topic: st
   return { topic: packet.topic, payload: String(packet.payload) }
 }
 
-/** The members of the next packet, which must be a command for the topic's device, without what the queue has added. */
+/**
+ * The members of the next packet, which must be a command for the topic's device, without what the
+ * queue has added.
+ */
 export async function receivedCommand(
   client: WireClient,
 ): Promise<{ readonly topic: string; readonly payload: string }> {

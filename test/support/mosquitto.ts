@@ -1,4 +1,7 @@
-/** Debian's mosquitto as somebody else's broker: on a port of its own, with a disk, to be stopped and started. */
+/**
+ * Debian's mosquitto as somebody else's broker: on a port of its own, with a disk, to be stopped
+ * and started.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'

@@ -1,4 +1,7 @@
-/** Programs from the npm registry that only tests run: installed when a test first asks for them, from a lock file of their own. */
+/**
+ * Programs from the npm registry that only tests run: installed when a test first asks for them,
+ * from a lock file of their own.
+ */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { access, cp, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
@@ -10,8 +13,9 @@ import { runProgram } from './program.ts'
 const INSTALL_MS = 110_000
 
 /**
- * Installs the packages of a folder that holds `package.json`, `package-lock.json` and `.npmrc`, unless an earlier run did.
- * Answers the path of a folder that holds `node_modules`. No script of a package runs.
+ * Installs the packages of a folder that holds `package.json`, `package-lock.json` and `.npmrc`,
+ * unless an earlier run did. Answers the path of a folder that holds `node_modules`. No script of a
+ * package runs.
  */
 export async function npmParts(folder: string): Promise<string> {
   const files = ['package.json', 'package-lock.json', '.npmrc']

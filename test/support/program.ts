@@ -1,4 +1,7 @@
-/** Programs that are not ours, and our own as a child process: their output by lines, every wait bounded, nothing left behind. */
+/**
+ * Programs that are not ours, and our own as a child process: their output by lines, every wait
+ * bounded, nothing left behind.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -70,7 +73,10 @@ export class Program {
     return this.#child.pid
   }
 
-  /** Resolves with the first match in all of standard output so far; rejects when the program ends without one. */
+  /**
+   * Resolves with the first match in all of standard output so far; rejects when the program ends
+   * without one.
+   */
   output(pattern: RegExp, ms?: number): Promise<RegExpExecArray> {
     return this.#match(() => this.#stdout, pattern, ms)
   }

@@ -1,4 +1,7 @@
-/** The real service on free ports with a data directory of its own, in this process or as a child from dist/. */
+/**
+ * The real service on free ports with a data directory of its own, in this process or as a child
+ * from dist/.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** A durable engine that owns what it is asked to when the test says so, and loses the rest when its process crashes. */
+/**
+ * A durable engine that owns what it is asked to when the test says so, and loses the rest when its
+ * process crashes.
+ */
 import type {
   AppendRequest,
   Engine,

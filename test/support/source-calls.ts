@@ -1,6 +1,9 @@
 /** Calls in source text, for tests that hold the sources against the documentation. */
 
-/** The arguments of each call of a function or method of that name, as they are written; its declaration does not count. */
+/**
+ * The arguments of each call of a function or method of that name, as they are written; its
+ * declaration does not count.
+ */
 export function argumentsOfCalls(source: string, name: string): string[][] {
   const calls = source.matchAll(new RegExp(String.raw`(?<!function )(?<![\w#])${name}\(`, 'g'))
   return Array.from(calls, (call) => splitArguments(source, call.index + call[0].length))

@@ -1,4 +1,7 @@
-/** A memory engine that a second broker can open again: what a durable engine is to a restart, without a disk. */
+/**
+ * A memory engine that a second broker can open again: what a durable engine is to a restart,
+ * without a disk.
+ */
 import { MemoryEngine } from '../../src/engine/memory/memory.ts'
 
 export class SurvivingEngine extends MemoryEngine {

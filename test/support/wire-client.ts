@@ -1,4 +1,7 @@
-/** A client of single MQTT packets over TLS, encoded and decoded by mqtt-packet: it sends what a polite client never would. */
+/**
+ * A client of single MQTT packets over TLS, encoded and decoded by mqtt-packet: it sends what a
+ * polite client never would.
+ */
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { connect } from 'node:tls'
@@ -15,7 +18,9 @@ export interface Login {
   readonly password?: Buffer | string | undefined
 }
 
-/** Handshakes are resumed where they can be: a table of thousands of cases pays for few full ones. */
+/**
+ * Handshakes are resumed where they can be: a table of thousands of cases pays for few full ones.
+ */
 const sessions = new Map<number, Buffer>()
 let opened = 0
 
@@ -32,7 +37,8 @@ export class WireClient {
   static async open(service: Pick<RunningService, 'mqttsPort' | 'ca'>, version: Version): Promise<WireClient> {
     const { mqttsPort: port, ca } = service
     opened += 1
-    // Every address has a bound of its own on new connections; the loopback network has many addresses.
+    // Every address has a bound of its own on new connections; the loopback network has many
+    // addresses.
     const localAddress = `127.0.0.${2 + Math.floor(opened / 1000)}`
     const session = sessions.get(port)
     const socket = connect({
@@ -171,7 +177,10 @@ export class WireClient {
   }
 }
 
-/** The Reason Code, or MQTT 3.1.1's return code, of a packet that carries one; 0 where it left it out. */
+/**
+ * The Reason Code, or MQTT 3.1.1's return code, of a packet that carries one; 0 where it left it
+ * out.
+ */
 export function codeOf(packet: Packet): number {
   if ('reasonCode' in packet && typeof packet.reasonCode === 'number') return packet.reasonCode
   return 'returnCode' in packet && typeof packet.returnCode === 'number' ? packet.returnCode : 0

@@ -1,4 +1,7 @@
-/** Subscribers that see whatever is delivered in the access matrix, and tell what should not have been. */
+/**
+ * Subscribers that see whatever is delivered in the access matrix, and tell what should not have
+ * been.
+ */
 import assert from 'node:assert/strict'
 import type { Packet } from 'mqtt-packet'
 import type { Credential, MatrixDeployment } from './access-matrix-deployment.ts'
@@ -13,7 +16,10 @@ export class Witnesses {
   readonly #service: RunningService
   readonly #deployment: MatrixDeployment
   readonly #clients: WireClient[] = []
-  /** Clients of the matrix's own subscriptions: those that were granted something, and those that were not. */
+  /**
+   * Clients of the matrix's own subscriptions: those that were granted something, and those that
+   * were not.
+   */
   readonly #watched: { readonly client: WireClient; readonly isGranted: boolean; readonly title: string }[] = []
   readonly #titles = new Map<string, string>()
   readonly #granted = new Set<string>()
@@ -51,7 +57,10 @@ export class Witnesses {
     this.#watched.push({ client, isGranted, title })
   }
 
-  /** Publishes a last event and command of every device, and compares what was delivered with what was granted. */
+  /**
+   * Publishes a last event and command of every device, and compares what was delivered with what
+   * was granted.
+   */
   async testify(): Promise<void> {
     await this.#publishTheLast()
     const delivered: string[] = []
@@ -129,7 +138,10 @@ function payloadOf(serial: string): string {
   return JSON.stringify({ confirmed: false, fPort: 1, data: Buffer.from(serial).toString('base64') })
 }
 
-/** The service's own error event about a command: nobody here plays a network server that says what became of it. */
+/**
+ * The service's own error event about a command: nobody here plays a network server that says what
+ * became of it.
+ */
 function isUnconfirmed(packet: Packet): boolean {
   return (
     packet.cmd === 'publish' && packet.topic.endsWith('/event/error') && textOf(packet).includes('command_unconfirmed')

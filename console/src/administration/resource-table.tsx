@@ -1,4 +1,7 @@
-/** A list of the administration: search, pages, what to do when it is empty, and one row for each thing. */
+/**
+ * A list of the administration: search, pages, what to do when it is empty, and one row for each
+ * thing.
+ */
 import { Button, Group, Pagination, ScrollArea, Skeleton, Table, TextInput, VisuallyHidden } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'

@@ -1,4 +1,7 @@
-/** The running broker as its administrators see it: who is connected, what was refused, and how the service is. */
+/**
+ * The running broker as its administrators see it: who is connected, what was refused, and how the
+ * service is.
+ */
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { request } from './request.ts'
 

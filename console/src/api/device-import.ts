@@ -34,14 +34,22 @@ interface ImportRequest {
   readonly file: File
   /** Only looks, and writes nothing. */
   readonly isTrial: boolean
-  /** What a look has found in the same file: rows that repeat others, which nobody sees in pieces. */
+  /**
+   * What a look has found in the same file: rows that repeat others, which nobody sees in pieces.
+   */
   readonly looked?: ImportReport | undefined
   readonly signal: AbortSignal
-  /** Hears which part of the file, from 0 to 1, is written; of one that is looked at, which part is on its way. */
+  /**
+   * Hears which part of the file, from 0 to 1, is written; of one that is looked at, which part is
+   * on its way.
+   */
   readonly onProgress: (part: number) => void
 }
 
-/** Of a table that is written, in bytes: some thousand rows, which take the service less than a second. */
+/**
+ * Of a table that is written, in bytes: some thousand rows, which take the service less than a
+ * second.
+ */
 const PIECE_BYTES = 64 * 1024
 
 /** The service names no more rows in a report. */
@@ -61,8 +69,8 @@ export async function inUtf8(file: File): Promise<File> {
 }
 
 /**
- * What is on its way can't be called back, and it may be megabytes; so no more than a piece is. Cancelling ends it there, and the progress
- * is that of rows that are written.
+ * What is on its way can't be called back, and it may be megabytes; so no more than a piece is.
+ * Cancelling ends it there, and the progress is that of rows that are written.
  */
 async function write(asked: ImportRequest): Promise<ImportReport> {
   const { file, onProgress, looked } = asked

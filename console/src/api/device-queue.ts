@@ -1,4 +1,6 @@
-/** The commands of a device: those that wait, and what became of those that do not wait any more. */
+/**
+ * The commands of a device: those that wait, and what became of those that do not wait any more.
+ */
 import { useQuery } from '@tanstack/react-query'
 import { request } from './request.ts'
 
@@ -30,7 +32,10 @@ export function deviceQueueKey(devEui: string): readonly string[] {
   return ['device-queue', devEui]
 }
 
-/** The commands of a device of the last day: those that wait in their order, then the others, the latest first. */
+/**
+ * The commands of a device of the last day: those that wait in their order, then the others, the
+ * latest first.
+ */
 export function useDeviceQueue(devEui: string) {
   return useQuery({
     queryKey: deviceQueueKey(devEui),

@@ -9,8 +9,8 @@ const PROBLEM = 'problem'
 const LINE_END = /\r?\n$/
 
 /**
- * The rows of the file that `refused` names, as they are written, below its header; CSV gets a last column that says what is wrong with
- * each. `wordsFor` says that.
+ * The rows of the file that `refused` names, as they are written, below its header; CSV gets a last
+ * column that says what is wrong with each. `wordsFor` says that.
  */
 export async function refusedRowsOf(
   file: Blob,

@@ -1,4 +1,7 @@
-/** The one way to the HTTP interface: JSON both ways, the session's token, and refusals as values with a sentence. */
+/**
+ * The one way to the HTTP interface: JSON both ways, the session's token, and refusals as values
+ * with a sentence.
+ */
 import { session } from '../session/session.ts'
 
 /** A request that did not come to its success. */
@@ -19,7 +22,10 @@ export class ApiFailure extends Error {
   }
 }
 
-/** Whether a request failed because the session is over: then signing in is offered, and there is nothing to mend. */
+/**
+ * Whether a request failed because the session is over: then signing in is offered, and there is
+ * nothing to mend.
+ */
 export function isSessionEnd(error: unknown): boolean {
   return error instanceof ApiFailure && error.status === 401 && SESSION_ENDS.has(error.reason)
 }
@@ -48,7 +54,10 @@ const SESSION_ENDS: ReadonlySet<string> = new Set([
   'user_inactive',
 ])
 
-/** Sends a request and answers its body. Throws `ApiFailure`; a session that is over also ends on this side. */
+/**
+ * Sends a request and answers its body. Throws `ApiFailure`; a session that is over also ends on
+ * this side.
+ */
 export async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
   const token = options.token ?? session.token()
   const response = await answerTo(path + queryText(options.query), {
@@ -79,7 +88,10 @@ async function answerTo(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-/** What an answer that is no success says. A session that is over, `isOfSession` being true, also ends on this side. */
+/**
+ * What an answer that is no success says. A session that is over, `isOfSession` being true, also
+ * ends on this side.
+ */
 export function refusalOf(status: number, answer: unknown, isOfSession = true): ApiFailure {
   const { message, details } = (answer ?? {}) as { message?: unknown; details?: { reason?: unknown; line?: unknown }[] }
   const { reason, line } = details?.[0] ?? {}

@@ -61,7 +61,10 @@ export function sentenceOf(error: unknown): string {
   return error instanceof Error ? asSentence(error.message) : 'Something went wrong.'
 }
 
-/** With a capital in front and a full stop behind. A name of code in front, as `decodeUplink`, stays as it is. */
+/**
+ * With a capital in front and a full stop behind. A name of code in front, as `decodeUplink`, stays
+ * as it is.
+ */
 export function asSentence(text: string): string {
   const isWord = /^[a-z]+(?:[\s,:;’'-]|$)/.test(text)
   const begun = isWord ? text.charAt(0).toUpperCase() + text.slice(1) : text

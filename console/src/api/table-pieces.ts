@@ -9,15 +9,18 @@ export interface TablePiece {
   readonly endsAt: number
 }
 
-/** A row of which no end comes within this many is left as it is, with all that follows; the service refuses it. In bytes. */
+/**
+ * A row of which no end comes within this many is left as it is, with all that follows; the service
+ * refuses it. In bytes.
+ */
 const LONGEST_ROW = 1024 * 1024
 
 const NEWLINE = 0x0a
 const QUOTE = 0x22
 
 /**
- * Cuts the file between rows, into pieces of about `size` bytes; none is read before it is asked for. Of CSV each begins with the header, and a
- * line break within quotes is no row's end.
+ * Cuts the file between rows, into pieces of about `size` bytes; none is read before it is asked
+ * for. Of CSV each begins with the header, and a line break within quotes is no row's end.
  */
 export async function* piecesOf(file: Blob, isCsv: boolean, size: number): AsyncGenerator<TablePiece> {
   const header = isCsv ? await firstRow(file) : NO_ROWS
@@ -81,7 +84,10 @@ async function firstRow(file: Blob): Promise<Rows> {
   return { bytes: file.size, lines: 0 }
 }
 
-/** Whole rows from there on: about `size` bytes, one row at least, and all that is left where no row ends. */
+/**
+ * Whole rows from there on: about `size` bytes, one row at least, and all that is left where no row
+ * ends.
+ */
 async function rowsFrom(file: Blob, at: number, isCsv: boolean, size: number): Promise<Rows> {
   if (file.size - at <= size) return { bytes: file.size - at, lines: 0 }
   const read = async (length: number): Promise<readonly Rows[]> => [

@@ -1,4 +1,7 @@
-/** A file, or a piece of one, as the body of a request, with its progress, which `fetch` does not tell. */
+/**
+ * A file, or a piece of one, as the body of a request, with its progress, which `fetch` does not
+ * tell.
+ */
 import { session } from '../session/session.ts'
 import { ApiFailure, refusalOf, queryText } from './request.ts'
 
@@ -11,7 +14,10 @@ interface UploadOptions {
   readonly onProgress: (part: number) => void
 }
 
-/** Sends it by POST and answers the body of the answer. Throws `ApiFailure` as `request` does, and an AbortError. */
+/**
+ * Sends it by POST and answers the body of the answer. Throws `ApiFailure` as `request` does, and
+ * an AbortError.
+ */
 export function upload<T>(path: string, options: UploadOptions): Promise<T> {
   const { query, contentType, content, signal, onProgress } = options
   const { promise, resolve, reject } = Promise.withResolvers<T>()

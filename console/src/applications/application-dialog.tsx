@@ -9,7 +9,10 @@ import { useOrganization } from '../shell/organization.tsx'
 
 export const APPLICATIONS_PATH = '/api/applications'
 
-/** First members of the keys in the cache that depend on applications: this list, and the selections. */
+/**
+ * First members of the keys in the cache that depend on applications: this list, and the
+ * selections.
+ */
 export const APPLICATION_CHANGES = [APPLICATIONS_PATH, 'applications', 'devices']
 
 interface ApplicationDialogProps {

@@ -6,7 +6,10 @@ import { useOrganization } from '../shell/organization.tsx'
 /** Users whose names are fetched; a deployment with more shows the ids of the others. */
 const NAMED = 1000
 
-/** The names of those who act: of all users for a global admin, of the organization's members for its admins. */
+/**
+ * The names of those who act: of all users for a global admin, of the organization's members for
+ * its admins.
+ */
 export function useActorNames(): ReadonlyMap<string, string> {
   const { organization, isGlobalAdmin } = useOrganization()
   const path = isGlobalAdmin ? '/api/users' : `/api/organizations/${organization.id}/users`

@@ -12,7 +12,9 @@ const NOUNS: Readonly<Record<string, string>> = {
   signing_key: 'Signing key',
 }
 
-/** `device.created` as `Device created`; an action that the console does not know is still readable. */
+/**
+ * `device.created` as `Device created`; an action that the console does not know is still readable.
+ */
 export function wordsOf(action: string): string {
   const [noun = '', verb = ''] = action.split('.')
   return `${NOUNS[noun] ?? sentenceCase(noun)} ${VERBS[verb] ?? verb.replaceAll('_', ' ')}`.trim()
@@ -53,7 +55,9 @@ export const SHORTCUTS: readonly { readonly value: string; readonly label: strin
   { value: 'user.', label: 'Users' },
 ]
 
-/** `name: pump-houses`, with moments as people write them, and users by the names that are known. */
+/**
+ * `name: pump-houses`, with moments as people write them, and users by the names that are known.
+ */
 export function factsOf(
   detail: Readonly<Record<string, unknown>>,
   userNames: ReadonlyMap<string, string>,

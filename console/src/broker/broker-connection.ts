@@ -1,6 +1,7 @@
 /**
- * The page's own connection to the broker: MQTT 5 over WebSocket, with a broker-access token and the permit that everybody gets
- * by one. Tokens live an hour and are revoked when the connection is given up, so none gathers in the list.
+ * The page's own connection to the broker: MQTT 5 over WebSocket, with a broker-access token and
+ * the permit that everybody gets by one. Tokens live an hour and are revoked when the connection is
+ * given up, so none gathers in the list.
  */
 import mqtt from 'mqtt'
 import type { IPublishPacket, MqttClient, Packet } from 'mqtt'
@@ -44,8 +45,8 @@ const TOKEN_TTL_SECONDS = 3600
 /** A token with less left than this is not connected with. */
 const LEAST_LEFT_MS = 60_000
 /**
- * Browsers wake the timers of a hidden page once a minute; with twice that the broker still hears of it in time (one and a half times
- * the Keep Alive).
+ * Browsers wake the timers of a hidden page once a minute; with twice that the broker still hears
+ * of it in time (one and a half times the Keep Alive).
  */
 const KEEP_ALIVE_SECONDS = 120
 const FIRST_RETRY_MS = 1_000
@@ -53,7 +54,9 @@ const LONGEST_RETRY_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
 const PUBLISH_TIMEOUT_MS = 15_000
 
-/** One organization's connection. Opened by the first `listen` or `publish`, and kept until `close`. */
+/**
+ * One organization's connection. Opened by the first `listen` or `publish`, and kept until `close`.
+ */
 export class BrokerConnection {
   readonly #organizationId: string
   readonly #listeners = new Map<string, Set<MessageListener>>()
@@ -72,7 +75,10 @@ export class BrokerConnection {
     void this.#connect()
   }
 
-  /** How it is doing for whoever needs these filters: connected when the broker has granted them all. */
+  /**
+   * How it is doing for whoever needs these filters: connected when the broker has granted them
+   * all.
+   */
   stateFor(topicFilters: readonly string[]): BrokerState {
     if (this.#state.phase !== 'connected') return this.#state
     const isReady = topicFilters.length > 0 && topicFilters.every((filter) => this.#granted.has(filter))
@@ -85,7 +91,10 @@ export class BrokerConnection {
     return () => this.#watchers.delete(watcher)
   }
 
-  /** Hands over what matches the filter, over reconnections too, until the answered function is called. */
+  /**
+   * Hands over what matches the filter, over reconnections too, until the answered function is
+   * called.
+   */
   listen(topicFilter: string, listener: MessageListener): () => void {
     const listeners = this.#listeners.get(topicFilter) ?? new Set()
     if (listeners.size === 0) {
@@ -123,7 +132,8 @@ export class BrokerConnection {
     this.#client?.end(true)
     const token = this.#token
     this.#token = undefined
-    // Keepalive: the page may be going away. A token that could not be revoked ends within the hour.
+    // Keepalive: the page may be going away. A token that could not be revoked ends within the
+    // hour.
     if (token !== undefined) revokeBrokerToken(token.id, { keepalive: true }).catch(() => {})
   }
 

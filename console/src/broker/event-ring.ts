@@ -1,7 +1,11 @@
-/** The newest events, bounded in number and in characters, so that a page can stay open for days. */
+/**
+ * The newest events, bounded in number and in characters, so that a page can stay open for days.
+ */
 import type { LiveEvent } from './live-event.ts'
 
-/** What a ring holds at most. Text counts as characters of the payloads, which is what events weigh. */
+/**
+ * What a ring holds at most. Text counts as characters of the payloads, which is what events weigh.
+ */
 export interface RingBounds {
   readonly events: number
   readonly characters: number

@@ -1,4 +1,7 @@
-/** An event as people read it: out of a message's topic and JSON, of either family of network servers. */
+/**
+ * An event as people read it: out of a message's topic and JSON, of either family of network
+ * servers.
+ */
 
 /** The kinds that are told apart. */
 export const EVENT_KINDS = ['up', 'join', 'ack', 'txack', 'status', 'location', 'error', 'log'] as const
@@ -46,7 +49,9 @@ export interface EventMessage {
 
 let lastSerial = 0
 
-/** Reads a message. Never throws: what is not JSON, or lacks members, is shown as far as it goes. */
+/**
+ * Reads a message. Never throws: what is not JSON, or lacks members, is shown as far as it goes.
+ */
 export function readEvent(message: EventMessage): LiveEvent {
   const { topicName, text } = message
   const [, applicationId = '', , devEui = '', , kind = ''] = topicName.split('/')
@@ -63,7 +68,8 @@ export function readEvent(message: EventMessage): LiveEvent {
     battery: event['batteryLevelUnavailable'] === true ? undefined : numberOf(event['batteryLevel']),
   }
   const deviceName = textOf(event['deviceName']) ?? textOf(info['deviceName']) ?? ''
-  // An error event without a level is one of a network server. Our own say by INFO that somebody wanted it: a command that was cancelled.
+  // An error event without a level is one of a network server. Our own say by INFO that somebody
+  // wanted it: a command that was cancelled.
   const level = textOf(event['level']) ?? (kind === 'error' ? 'ERROR' : '')
   const isFault = level === 'ERROR' || (kind === 'ack' && event['acknowledged'] === false)
   const summary = summaryOf(kind, event, facts)
@@ -122,7 +128,10 @@ const MAXIMUM_PARTS = 6
 const MAXIMUM_LEAVES = 64
 const MAXIMUM_DEPTH = 6
 
-/** The leaves of an object with their paths, `temperatureSensor.1`; a channel that is alone in its sensor is left out. */
+/**
+ * The leaves of an object with their paths, `temperatureSensor.1`; a channel that is alone in its
+ * sensor is left out.
+ */
 export function leavesOf(object: unknown): [name: string, value: string | number | boolean][] {
   const leaves: [string, string | number | boolean][] = []
   const visit = (value: unknown, path: string, depth: number): void => {

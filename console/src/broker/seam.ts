@@ -1,12 +1,18 @@
-/** Joins stored events and live ones without a gap and without a double, at the start and after each reconnection. */
+/**
+ * Joins stored events and live ones without a gap and without a double, at the start and after each
+ * reconnection.
+ */
 import type { LiveEvent } from './live-event.ts'
 
-/** Live events that wait for the stored ones at most; the oldest go, for the stored ones hold them as well. */
+/**
+ * Live events that wait for the stored ones at most; the oldest go, for the stored ones hold them
+ * as well.
+ */
 const MAXIMUM_WAITING = 5_000
 
 /**
- * Until the stored events are here, live ones wait. The subscription stands before the stored ones are asked for, so whatever is
- * in neither came before both.
+ * Until the stored events are here, live ones wait. The subscription stands before the stored ones
+ * are asked for, so whatever is in neither came before both.
  */
 export class Seam {
   #waiting: LiveEvent[] | undefined = []
@@ -24,7 +30,10 @@ export class Seam {
     return undefined
   }
 
-  /** The events to be shown behind those that are, in order: the stored ones, oldest first, then those that waited. */
+  /**
+   * The events to be shown behind those that are, in order: the stored ones, oldest first, then
+   * those that waited.
+   */
   close(stored: readonly LiveEvent[], shown: readonly LiveEvent[]): LiveEvent[] {
     const known = new Set(shown.map(({ id }) => id))
     const next: LiveEvent[] = []

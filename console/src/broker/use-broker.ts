@@ -1,11 +1,17 @@
-/** The connection of the chosen organization, shared by the parts of a page and by pages that follow each other. */
+/**
+ * The connection of the chosen organization, shared by the parts of a page and by pages that follow
+ * each other.
+ */
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { session, useSession } from '../session/session.ts'
 import { useOrganization } from '../shell/organization.tsx'
 import { BrokerConnection, CONNECTING } from './broker-connection.ts'
 import type { BrokerState, MessageListener } from './broker-connection.ts'
 
-/** How long a connection that nobody uses is kept: from one page to the next it need not be made anew. */
+/**
+ * How long a connection that nobody uses is kept: from one page to the next it need not be made
+ * anew.
+ */
 const LINGER_MS = 10_000
 
 interface Shared {

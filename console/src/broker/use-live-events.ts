@@ -1,4 +1,7 @@
-/** The newest events of some topics as a list that is drawn at most ten times a second, however many come. */
+/**
+ * The newest events of some topics as a list that is drawn at most ten times a second, however many
+ * come.
+ */
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { BrokerConnection } from './broker-connection.ts'
 import { EventRing } from './event-ring.ts'
@@ -11,7 +14,10 @@ import { useMessages } from './use-broker.ts'
 
 /** What a page keeps: an hour of a quiet application, ten seconds of a very busy one. */
 const BOUNDS = { events: 2_000, characters: 8_000_000 }
-/** Between two drawings; below it nobody can read faster, and the page would have no time for anything else. */
+/**
+ * Between two drawings; below it nobody can read faster, and the page would have no time for
+ * anything else.
+ */
 const DRAWING_MS = 100
 
 interface LiveEvents {

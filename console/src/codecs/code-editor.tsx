@@ -14,12 +14,16 @@ interface CodeEditorProps {
   readonly faultLine: number | null
 }
 
-/** Characters of the longest script that is coloured: reading a longer one at each key would be felt. */
+/**
+ * Characters of the longest script that is coloured: reading a longer one at each key would be
+ * felt.
+ */
 const COLOURED_LENGTH = 16 * 1024
 
 /**
- * Where a script is written. It is a text area of the browser, so that undoing, the keyboard, a phone's and screen readers work
- * as everywhere; the colours lie behind it. Tab leaves it, as it leaves every field.
+ * Where a script is written. It is a text area of the browser, so that undoing, the keyboard, a
+ * phone's and screen readers work as everywhere; the colours lie behind it. Tab leaves it, as it
+ * leaves every field.
  */
 export function CodeEditor({ label, description, value, onChange, faultLine }: CodeEditorProps): ReactElement {
   const id = useId()

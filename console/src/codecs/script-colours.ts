@@ -1,4 +1,6 @@
-/** JavaScript as pieces to be coloured, by the Lezer parser. Fetched when a script is first shown. */
+/**
+ * JavaScript as pieces to be coloured, by the Lezer parser. Fetched when a script is first shown.
+ */
 import { parser } from '@lezer/javascript'
 
 /** What a piece of a script is; `plain` has no colour of its own. */
@@ -76,7 +78,10 @@ function kindOf({
   return KIND_OF[name] ?? (KEYWORD.test(name) ? 'keyword' : undefined)
 }
 
-/** Of the last character before the position that is no white space: what is missing is missing there. */
+/**
+ * Of the last character before the position that is no white space: what is missing is missing
+ * there.
+ */
 function lineOf(text: string, position: number): number {
   return text.slice(0, position).trimEnd().split('\n').length
 }

@@ -1,4 +1,7 @@
-/** The first page for whoever wants events in a system of their own: token, topics, and programs to paste. */
+/**
+ * The first page for whoever wants events in a system of their own: token, topics, and programs to
+ * paste.
+ */
 import { Alert, Anchor, Button, Group, Loader, SimpleGrid, Stack, Tabs, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'

@@ -1,4 +1,7 @@
-/** Whether a client is connected with the new token, why one was refused, and what to look at while none has come. */
+/**
+ * Whether a client is connected with the new token, why one was refused, and what to look at while
+ * none has come.
+ */
 import { Alert, Anchor, List, Loader, Stack, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { Link } from 'wouter'
@@ -16,7 +19,10 @@ import { When } from '../shell/when.tsx'
 /** How often it is asked what clients with the token do. */
 const ASKING_MS = 2_000
 
-/** Says who is connected with the token, and what was refused to a client with it, while the page is open. */
+/**
+ * Says who is connected with the token, and what was refused to a client with it, while the page is
+ * open.
+ */
 export function FirstConnection({ token }: { readonly token: IssuedToken }): ReactElement {
   const { organization } = useOrganization()
   const tokens = useBrokerTokens(organization.id, ASKING_MS)

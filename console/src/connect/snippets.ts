@@ -1,4 +1,7 @@
-/** Programs to paste: each connects with the token, prints the events and, for one device, tells how to send a command. */
+/**
+ * Programs to paste: each connects with the token, prints the events and, for one device, tells how
+ * to send a command.
+ */
 
 /** What every snippet is made of. */
 export interface SnippetFacts {

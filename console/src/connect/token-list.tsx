@@ -128,7 +128,10 @@ function TokenRow({ token, isNew }: { readonly token: BrokerToken; readonly isNe
   )
 }
 
-/** Whether clients are connected with the token, or when one was; and whether one was refused after that. */
+/**
+ * Whether clients are connected with the token, or when one was; and whether one was refused after
+ * that.
+ */
 function Use({ token }: { readonly token: BrokerToken }): ReactElement {
   const { connections, lastRefusal, lastUsedAt } = token
   return (

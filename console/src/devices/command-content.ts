@@ -1,4 +1,7 @@
-/** What a command says, out of the text of its form. The service checks again; this tells before anything is sent. */
+/**
+ * What a command says, out of the text of its form. The service checks again; this tells before
+ * anything is sent.
+ */
 import { base64Of } from '../broker/bytes.ts'
 
 /** How the content is written. */

@@ -158,7 +158,10 @@ interface Shown {
   readonly page: number
 }
 
-/** What the list shows stands in the address: the way back from a device leads to the same rows, and the address can be handed on. */
+/**
+ * What the list shows stands in the address: the way back from a device leads to the same rows, and
+ * the address can be handed on.
+ */
 function useShown(): Shown & { readonly show: (shown: Shown) => void } {
   const [searchParams, setSearchParams] = useSearchParams()
   const number = Number(searchParams.get('page') ?? 1)
@@ -180,7 +183,10 @@ function useShown(): Shown & { readonly show: (shown: Shown) => void } {
   }
 }
 
-/** What stands in the field: what is searched for, until something else is typed, which is searched for when the hand rests. */
+/**
+ * What stands in the field: what is searched for, until something else is typed, which is searched
+ * for when the hand rests.
+ */
 function useTyped(search: string, onRest: (text: string) => void): readonly [string, (text: string) => void] {
   const [typed, setTyped] = useState<string>()
   const rest = useDebouncedCallback((text: string) => {

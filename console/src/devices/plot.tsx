@@ -19,7 +19,10 @@ export interface Series {
 interface PlotProps {
   /** Seconds since 1970, rising. */
   readonly times: readonly number[]
-  /** Two that have the same unit share an axis; otherwise the first has its own at the left, the second at the right. */
+  /**
+   * Two that have the same unit share an axis; otherwise the first has its own at the left, the
+   * second at the right.
+   */
   readonly series: readonly Series[]
   /** Shows numbers above zero against zero: a rate, a count. */
   readonly startsAtZero?: boolean

@@ -1,4 +1,6 @@
-/** A list of events that draws only the rows in view, so that thousands cost as much as a screenful. */
+/**
+ * A list of events that draws only the rows in view, so that thousands cost as much as a screenful.
+ */
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import type { KeyboardEvent, ReactElement, RefObject } from 'react'
 import type { LiveEvent } from '../broker/live-event.ts'
@@ -18,12 +20,18 @@ interface EventListProps {
 const ROW_HEIGHT = 44
 /** Of rows in two lines. */
 const TALL_ROW_HEIGHT = 60
-/** A list that is narrower has rows in two lines: nothing of a kind or a device's name is cut. In pixels. */
+/**
+ * A list that is narrower has rows in two lines: nothing of a kind or a device's name is cut. In
+ * pixels.
+ */
 const NARROW = 640
 /** Rows drawn beyond each edge, so that fast scrolling shows no gap. */
 const MARGIN_ROWS = 6
 
-/** Arrow keys move the choice; while it is scrolled down, newer events do not move what is being read. */
+/**
+ * Arrow keys move the choice; while it is scrolled down, newer events do not move what is being
+ * read.
+ */
 export function EventList({ events, rows, withDevice, chosen, onChoose }: EventListProps): ReactElement {
   const frame = useRef<HTMLDivElement>(null)
   const [scrollTop, setScrollTop] = useState(0)

@@ -12,7 +12,10 @@ const ASKING_MS = 10_000
 /** More than an organization has credentials with such events. */
 const LIMIT = 100
 
-/** What network servers have published that nobody can read, the newest first: of an organization, or of all. */
+/**
+ * What network servers have published that nobody can read, the newest first: of an organization,
+ * or of all.
+ */
 export function useUnreadableEvents(organizationId: string | undefined): readonly Refusal[] {
   const query = {
     search: 'event_unreadable',
@@ -27,7 +30,9 @@ export function useUnreadableEvents(organizationId: string | undefined): readonl
   return list.data?.result ?? []
 }
 
-/** The fault of a network server's newest event that nobody can read, with the setting to change. */
+/**
+ * The fault of a network server's newest event that nobody can read, with the setting to change.
+ */
 export function UnreadableEvent({ refusal }: { readonly refusal: Refusal }): ReactElement {
   return (
     <Text size="xs" maw={520} className={`breakable ${classes['warning'] ?? ''}`}>

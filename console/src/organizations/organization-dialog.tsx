@@ -14,7 +14,10 @@ export interface ListedOrganization {
   readonly createdAt: string
 }
 
-/** First members of the keys in the cache that depend on organizations: this list, the selection at the top, the chosen one. */
+/**
+ * First members of the keys in the cache that depend on organizations: this list, the selection at
+ * the top, the chosen one.
+ */
 export const ORGANIZATION_CHANGES = ['/api/organizations', 'organizations', 'organization']
 
 interface OrganizationDialogProps {

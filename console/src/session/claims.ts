@@ -1,4 +1,7 @@
-/** Claims of the service's tokens, as far as the console needs them. Nothing rests on them: the service verifies. */
+/**
+ * Claims of the service's tokens, as far as the console needs them. Nothing rests on them: the
+ * service verifies.
+ */
 export interface TokenClaims {
   /** Id of the user. */
   readonly sub: string

@@ -1,4 +1,7 @@
-/** Who is signed in. The token lives in this module's memory alone; see docs/decisions/0006-console-session.md. */
+/**
+ * Who is signed in. The token lives in this module's memory alone; see
+ * docs/decisions/0006-console-session.md.
+ */
 import { useSyncExternalStore } from 'react'
 import { claimsOf } from './claims.ts'
 
@@ -7,8 +10,8 @@ export type SessionState =
   /** The service is being asked for a session that this browser keeps. */
   | { readonly phase: 'resuming' }
   /**
-   * `notice` tells why, where the person did not ask for it. `person` is the id of the user whose page waits as it was, for the same user to
-   * sign in again; undefined where none does.
+   * `notice` tells why, where the person did not ask for it. `person` is the id of the user whose
+   * page waits as it was, for the same user to sign in again; undefined where none does.
    */
   | { readonly phase: 'signedOut'; readonly notice: string | undefined; readonly person: string | undefined }
   | { readonly phase: 'signedIn'; readonly token: string; readonly person: string }

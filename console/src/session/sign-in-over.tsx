@@ -1,4 +1,7 @@
-/** Signing in again over a page that waits as it was: nothing behind can be seen, reached by the keyboard, or heard. */
+/**
+ * Signing in again over a page that waits as it was: nothing behind can be seen, reached by the
+ * keyboard, or heard.
+ */
 import { useEffect, useRef } from 'react'
 import type { ReactElement } from 'react'
 import classes from './sign-in-over.module.css'
@@ -6,7 +9,8 @@ import { SignInPage } from './sign-in-page.tsx'
 
 let isShown = false
 
-// Dialogs of the page behind close by Escape, wherever it is pressed. This listener is there before theirs, and so hears of it first.
+// Dialogs of the page behind close by Escape, wherever it is pressed. This listener is there before
+// theirs, and so hears of it first.
 window.addEventListener(
   'keydown',
   (event) => {

@@ -10,7 +10,9 @@ interface LoginResult {
   readonly is2faRequired: boolean
 }
 
-/** Asks for the session that this browser keeps. Never throws: without one, signing in is offered. */
+/**
+ * Asks for the session that this browser keeps. Never throws: without one, signing in is offered.
+ */
 export async function resume(): Promise<void> {
   try {
     const { jwt } = await request<{ readonly jwt: string }>('GET', KEPT_SESSION, { headers: OWN })

@@ -1,4 +1,7 @@
-/** Forms and questions over the page: they close when the service has taken what they say, and tell in words why it has not. */
+/**
+ * Forms and questions over the page: they close when the service has taken what they say, and tell
+ * in words why it has not.
+ */
 import { Button, Group, Modal, Stack } from '@mantine/core'
 import type { ButtonProps } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
@@ -6,7 +9,9 @@ import { useCallback, useMemo, useState } from 'react'
 import type { FormEvent, ReactElement, ReactNode } from 'react'
 import { Failure } from './failure.tsx'
 
-/** A dialog about one thing of a list; `subject` stays while it closes, so that nothing flickers. */
+/**
+ * A dialog about one thing of a list; `subject` stays while it closes, so that nothing flickers.
+ */
 export interface DialogState<Subject> {
   readonly isOpen: boolean
   readonly subject: Subject | undefined

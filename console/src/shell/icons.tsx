@@ -1,4 +1,7 @@
-/** The console's icons: 24 by 24, drawn with the colour of the text around them, silent to screen readers. */
+/**
+ * The console's icons: 24 by 24, drawn with the colour of the text around them, silent to screen
+ * readers.
+ */
 import type { ReactElement } from 'react'
 
 const PATHS = {

@@ -7,7 +7,10 @@ import { Icon } from './icons.tsx'
 import { useOrganization } from './organization.tsx'
 import { attemptToLeave } from './unsaved-changes.tsx'
 
-/** Switches the organization. Nothing to choose, nothing to open: one organization is shown as it is. */
+/**
+ * Switches the organization. Nothing to choose, nothing to open: one organization is shown as it
+ * is.
+ */
 export function OrganizationSelect(): ReactElement {
   const { organization, choose } = useOrganization()
   const [typed, setTyped] = useState('')

@@ -49,10 +49,12 @@ export function OrganizationGate({ children }: { readonly children: ReactNode })
   const choose = useCallback((id: string) => {
     localStorage.setItem(REMEMBERED, id)
     setChosenId(id)
-    // What stands behind the path is about the organization before: an application of its, a page of its devices.
+    // What stands behind the path is about the organization before: an application of its, a page
+    // of its devices.
     navigate(window.location.pathname, { replace: true })
   }, [])
-  // It may have been deleted since, or the person is no member any more; the cache still has it then.
+  // It may have been deleted since, or the person is no member any more; the cache still has it
+  // then.
   const isGone = remembered.error instanceof ApiFailure && remembered.error.status === 404
   const kept = isGone ? undefined : remembered.data
   const organization = kept ?? (remembered.isLoading ? undefined : offered.data?.result[0])

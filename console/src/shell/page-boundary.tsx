@@ -17,7 +17,10 @@ interface PageBoundaryState {
   readonly error: unknown
 }
 
-/** A page that breaks, or whose code does not come, says so in its own place, and leaves all other pages alone. */
+/**
+ * A page that breaks, or whose code does not come, says so in its own place, and leaves all other
+ * pages alone.
+ */
 export class PageBoundary extends Component<PageBoundaryProps, PageBoundaryState> {
   override state: PageBoundaryState = { path: this.props.path, error: undefined }
 

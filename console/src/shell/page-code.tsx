@@ -14,9 +14,13 @@ export class PageCodeMissing extends Error {
   }
 }
 
-/** A page whose code is fetched when it is first shown; it suspends until then, and throws `PageCodeMissing` where that fails. */
+/**
+ * A page whose code is fetched when it is first shown; it suspends until then, and throws
+ * `PageCodeMissing` where that fails.
+ */
 export function fetchedPage(load: () => Promise<ComponentType>): ComponentType {
-  // Kept as long as nobody has seen the failure: a promise made anew with each rendering would be fetched for ever.
+  // Kept as long as nobody has seen the failure: a promise made anew with each rendering would be
+  // fetched for ever.
   let code: Promise<ComponentType> | undefined
   const fetched = (): Promise<ComponentType> =>
     (code ??= load().catch((error: unknown) => {
@@ -36,7 +40,10 @@ export type MissingBecause = 'unreachable' | 'updated' | 'unknown'
 /** Of the question to the service; a connection that hangs is no answer. */
 const PATIENCE_MS = 5_000
 
-/** Asks the service for the page that it would give a new visitor, which names the code of the console that it has now. */
+/**
+ * Asks the service for the page that it would give a new visitor, which names the code of the
+ * console that it has now.
+ */
 export async function askWhyMissing(): Promise<MissingBecause> {
   try {
     const response = await fetch('/', {

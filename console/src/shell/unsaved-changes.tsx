@@ -1,4 +1,6 @@
-/** What is being written and not saved is not lost by a click: whatever leaves the page asks first. */
+/**
+ * What is being written and not saved is not lost by a click: whatever leaves the page asks first.
+ */
 import { Button, Group, Stack, Text } from '@mantine/core'
 import { useEffect, useId, useSyncExternalStore } from 'react'
 import type { ReactElement } from 'react'
@@ -21,7 +23,10 @@ export function attemptToLeave(leave: () => void): void {
   else ask(leave)
 }
 
-/** Guards what the caller has not saved: against links, switches, the browser's own back and closing the page. */
+/**
+ * Guards what the caller has not saved: against links, switches, the browser's own back and closing
+ * the page.
+ */
 export function useUnsavedChanges(isDirty: boolean): void {
   const id = useId()
   useEffect(() => {

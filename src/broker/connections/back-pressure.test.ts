@@ -1,4 +1,6 @@
-/** Connections that wait for what passes: no message of theirs is refused for it, overtaken or lost. */
+/**
+ * Connections that wait for what passes: no message of theirs is refused for it, overtaken or lost.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'

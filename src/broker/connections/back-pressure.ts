@@ -1,6 +1,7 @@
 /**
- * A connection whose messages are never refused for a reason that passes, as a full disk is: they wait in their order, and nothing more is
- * read from it. It is acknowledged when the engine owns them. Its publisher would take a negative answer for the end of the message.
+ * A connection whose messages are never refused for a reason that passes, as a full disk is: they
+ * wait in their order, and nothing more is read from it. It is acknowledged when the engine owns
+ * them. Its publisher would take a negative answer for the end of the message.
  */
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Broker } from '../broker.ts'
@@ -9,11 +10,15 @@ import type { EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
 import type { MessageOwnerCallbacks } from '../delivery/router.ts'
 
-/** Ticks, of about a second, for which a connection waits. Then it is closed: a client that is gone does not hold memory, another sends again what it kept. */
+/**
+ * Ticks, of about a second, for which a connection waits. Then it is closed: a client that is gone
+ * does not hold memory, another sends again what it kept.
+ */
 const MAXIMUM_TICKS = 60
 /**
- * The same for a client of MQTT 3.1.1 with something to send again. The MQTT client of ChirpStack v3 tries for 30 s to write a message. After that
- * it sends the message only on its next connection, so that has to come before.
+ * The same for a client of MQTT 3.1.1 with something to send again. The MQTT client of ChirpStack
+ * v3 tries for 30 s to write a message. After that it sends the message only on its next
+ * connection, so that has to come before.
  */
 const MAXIMUM_TICKS_TO_SEND_AGAIN = 25
 
@@ -55,7 +60,10 @@ class Waiting implements MessageOwnerCallbacks {
   }
 }
 
-/** What waits of one connection. It is bounded by what was read before the first failure: Receive Maximum, and the engine's own queue. */
+/**
+ * What waits of one connection. It is bounded by what was read before the first failure: Receive
+ * Maximum, and the engine's own queue.
+ */
 export class BackPressure {
   readonly #broker: Broker
   readonly #connection: Connection
@@ -84,7 +92,10 @@ export class BackPressure {
     }
   }
 
-  /** Resolves when nothing waits any more, or the connection has ended; undefined while nothing waits. */
+  /**
+   * Resolves when nothing waits any more, or the connection has ended; undefined while nothing
+   * waits.
+   */
   get over(): Promise<void> | undefined {
     return this.#over?.promise
   }
@@ -101,7 +112,10 @@ export class BackPressure {
     if (this.#over === undefined) this.#begin()
   }
 
-  /** The same for one of QoS 0: nobody waits to hear of it, and where it can't be kept it still passes. */
+  /**
+   * The same for one of QoS 0: nobody waits to hear of it, and where it can't be kept it still
+   * passes.
+   */
   holdUntold(message: Message): void {
     this.hold(message, this.#untold)
   }

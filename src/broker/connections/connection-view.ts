@@ -60,8 +60,8 @@ export class ConnectionView {
   }
 
   /**
-   * Those of its first `maximum` Topic Filters that can match nothing at present, with the reason. A Session that was resumed is looked at like
-   * another, and what was registered meanwhile counts.
+   * Those of its first `maximum` Topic Filters that can match nothing at present, with the reason.
+   * A Session that was resumed is looked at like another, and what was registered meanwhile counts.
    */
   async unmatchedFilters(maximum: number): Promise<readonly UnmatchedFilter[]> {
     const { session, permit } = this.#connection

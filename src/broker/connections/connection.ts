@@ -22,7 +22,10 @@ import { Traffic } from './traffic.ts'
 import { IncomingTopicAliases, OutgoingTopicAliases } from './topic-aliases.ts'
 import type { Transport, TransportHandlers } from '../ports/transport.ts'
 
-/** Bytes that may wait, parsed or not, while a packet before them is being judged; then reading stops. */
+/**
+ * Bytes that may wait, parsed or not, while a packet before them is being judged; then reading
+ * stops.
+ */
 const MAXIMUM_WAITING_BYTES = 65_536
 
 /** Packet Identifiers of one direction (MQTT 5.0 §2.2.1). */
@@ -40,7 +43,10 @@ export interface Agreement {
   /** QoS 1 and 2 messages that the client takes at once, cut to our own bound. */
   readonly sendMaximum: number
   readonly outgoingTopicAliasMaximum: number
-  /** False: no Reason String and User Properties but on PUBLISH, CONNACK and DISCONNECT [MQTT-3.1.2-29]. */
+  /**
+   * False: no Reason String and User Properties but on PUBLISH, CONNACK and DISCONNECT
+   * [MQTT-3.1.2-29].
+   */
   readonly requestProblemInformation: boolean
   readonly authenticationMethod: string | undefined
 }
@@ -138,9 +144,11 @@ export class Connection implements TransportHandlers {
   }
 
   /**
-   * QoS 1 and 2 messages that the client may have unacknowledged. Where its messages wait for room that is as many as there are Packet
-   * Identifiers: what is read is bounded by waiting. rumqttc counts its Packet Identifiers up to this number and begins anew. When it
-   * comes back it sends again by Packet Identifier, so events that were sent across that border would come in the wrong order.
+   * QoS 1 and 2 messages that the client may have unacknowledged. Where its messages wait for room
+   * that is as many as there are Packet Identifiers: what is read is bounded by waiting. rumqttc
+   * counts its Packet Identifiers up to this number and begins anew. When it comes back it sends
+   * again by Packet Identifier, so events that were sent across that border would come in the wrong
+   * order.
    */
   get receiveMaximum(): number {
     return this.#backPressure === undefined ? this.broker.limits.receiveMaximum : MAXIMUM_PACKET_IDS
@@ -192,13 +200,19 @@ export class Connection implements TransportHandlers {
     this.planExpiry()
   }
 
-  /** Ends the connection when its permit ends by the time of day. Call it again when the machine's clock was set. */
+  /**
+   * Ends the connection when its permit ends by the time of day. Call it again when the machine's
+   * clock was set.
+   */
   planExpiry(): void {
     const { expiresAtMs } = this.permit
     if (expiresAtMs !== undefined) this.broker.deadlines.set(this.#expiry, momentOf(expiresAtMs, this.broker.clock))
   }
 
-  /** Sends it, without its Reason String if it would be too large for the client; ends the connection where that is not enough [MQTT-3.1.2-24]. */
+  /**
+   * Sends it, without its Reason String if it would be too large for the client; ends the
+   * connection where that is not enough [MQTT-3.1.2-24].
+   */
   send(packet: ServerPacket): void {
     const bytes = this.#encodeWithin(packet)
     if (bytes !== undefined) {
@@ -208,7 +222,10 @@ export class Connection implements TransportHandlers {
     else this.disconnect(ReasonCodes.packetTooLarge, 'the answer is too large for the client', 'answer_too_large')
   }
 
-  /** PUBACK, PUBREC, PUBREL or PUBCOMP; reason and its code are left out where the version or the client has no room for them. */
+  /**
+   * PUBACK, PUBREC, PUBREL or PUBCOMP; reason and its code are left out where the version or the
+   * client has no room for them.
+   */
   sendAcknowledgement(
     type: 'puback' | 'pubrec' | 'pubrel' | 'pubcomp',
     packetId: number,
@@ -224,7 +241,10 @@ export class Connection implements TransportHandlers {
     this.send({ type, packetId, reasonCode: told, properties: this.reasonProperties(reason) })
   }
 
-  /** True for a client that takes Reason Strings in every packet: of MQTT 5, and with Request Problem Information. */
+  /**
+   * True for a client that takes Reason Strings in every packet: of MQTT 5, and with Request
+   * Problem Information.
+   */
   get wantsReasons(): boolean {
     return this.protocolVersion === 5 && this.#agreed().requestProblemInformation
   }
@@ -235,7 +255,10 @@ export class Connection implements TransportHandlers {
     return { reasonString: reasonString(reason) }
   }
 
-  /** False when the packet is larger than the client takes: then it must not be sent [MQTT-3.1.2-24]. */
+  /**
+   * False when the packet is larger than the client takes: then it must not be sent
+   * [MQTT-3.1.2-24].
+   */
   sendPublish(
     message: Message,
     qos: QoS,
@@ -272,7 +295,10 @@ export class Connection implements TransportHandlers {
     return true
   }
 
-  /** The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined when nothing is known by that alias. */
+  /**
+   * The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined when nothing is known by
+   * that alias.
+   */
   resolveTopicName(topicName: string, topicAlias: number | undefined): string | undefined {
     if (topicAlias === undefined) return topicName
     if (topicName === '') return this.#incomingAliases?.topicName(topicAlias)
@@ -312,7 +338,10 @@ export class Connection implements TransportHandlers {
     room?.resolve()
   }
 
-  /** Packets are handled in order: the next waits for this. Nothing more than a buffer is read meanwhile. */
+  /**
+   * Packets are handled in order: the next waits for this. Nothing more than a buffer is read
+   * meanwhile.
+   */
   waitFor(judged: Promise<void>): void {
     this.#waits += 1
     judged.then(
@@ -361,7 +390,9 @@ export class Connection implements TransportHandlers {
     this.#close()
   }
 
-  /** Ends the connection from our side: MQTT 5 is told why, MQTT 3.1.1 is closed [MQTT-4.13.1-1]. */
+  /**
+   * Ends the connection from our side: MQTT 5 is told why, MQTT 3.1.1 is closed [MQTT-4.13.1-1].
+   */
   disconnect(reasonCode: ReasonCode, reason: string, code: string): void {
     if (this.#state === 'closed') return
     if (this.#state !== 'connected') {
@@ -385,8 +416,9 @@ export class Connection implements TransportHandlers {
   }
 
   /**
-   * Ends the connection once all that was read of it is handled and owned, or after a second: a client that sends again what was not
-   * acknowledged, and loses what it sent at QoS 0, does not pay for one message with the others.
+   * Ends the connection once all that was read of it is handled and owned, or after a second: a
+   * client that sends again what was not acknowledged, and loses what it sent at QoS 0, does not
+   * pay for one message with the others.
    */
   endWhenRead(reasonCode: ReasonCode, reason: string, code: string): void {
     if (this.#state === 'closed' || this.#ending !== undefined) return
@@ -468,12 +500,16 @@ export class Connection implements TransportHandlers {
     this.#transport.pause()
   }
 
-  /** The one place where an exception of a connection ends: what the client did wrong, or what we did. */
+  /**
+   * The one place where an exception of a connection ends: what the client did wrong, or what we
+   * did.
+   */
   #failed(error: unknown): void {
     if (this.#state === 'closed') return
     if (error instanceof MalformedPacketError) {
       const version = error.protocolVersion ?? this.#reader.protocolVersion
-      // Of a CONNECT of MQTT 3.1.1 only the version is answered; all else is closed [MQTT311-3.1.4-1].
+      // Of a CONNECT of MQTT 3.1.1 only the version is answered; all else is closed
+      // [MQTT311-3.1.4-1].
       const isAnswered = version === 5 || error.reasonCode === ReasonCodes.unsupportedProtocolVersion
       if (this.#state !== 'connected' && version !== undefined && isAnswered) {
         this.#reader.protocolVersion = version
@@ -523,7 +559,9 @@ export class Connection implements TransportHandlers {
     this.#resume()
   }
 
-  /** Due when the client has been silent for one and a half times the Keep Alive [MQTT-3.1.2-22]. */
+  /**
+   * Due when the client has been silent for one and a half times the Keep Alive [MQTT-3.1.2-22].
+   */
   #keepAlive(): void {
     const { deadlines } = this.broker
     const seconds = this.#agreement?.keepAliveSeconds ?? 0
@@ -571,7 +609,9 @@ export class Connection implements TransportHandlers {
     }
   }
 
-  /** The packet as the client takes it; undefined when it is too large even without a Reason String. */
+  /**
+   * The packet as the client takes it; undefined when it is too large even without a Reason String.
+   */
   #encodeWithin(packet: ServerPacket): Buffer | undefined {
     const bytes = encodePacket(packet, this.protocolVersion)
     if (bytes.length <= this.#clientMaximumPacketSizeBytes) return bytes

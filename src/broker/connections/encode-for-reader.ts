@@ -1,4 +1,7 @@
-/** The PUBLISH that only one reader gets: with its Subscription Identifiers, its Topic Alias, and what is left of the message's time. */
+/**
+ * The PUBLISH that only one reader gets: with its Subscription Identifiers, its Topic Alias, and
+ * what is left of the message's time.
+ */
 import type { PublishProperties, QoS } from '../../mqtt/packet.ts'
 import { encodePublish } from '../../mqtt/publish.ts'
 import type { SteadyMs } from '../../clock.ts'
@@ -20,7 +23,8 @@ export function encodeForReader(message: Message, form: ReaderForm): SharedPubli
   const { qos, retain, dup, subscriptionIdentifiers, aliases } = form
   const properties: { -readonly [Name in keyof PublishProperties]: PublishProperties[Name] } = { ...message.properties }
   if (message.expiresAtMs !== Infinity) {
-    // What is left of it [MQTT-3.3.2-6]; nothing is when it expired in flight and is sent again [MQTT-4.3.3-7].
+    // What is left of it [MQTT-3.3.2-6]; nothing is when it expired in flight and is sent again
+    // [MQTT-4.3.3-7].
     properties.messageExpiryIntervalSeconds = Math.ceil(Math.max(0, message.expiresAtMs - form.now) / 1000)
   }
   if (subscriptionIdentifiers !== undefined) properties.subscriptionIdentifiers = subscriptionIdentifiers

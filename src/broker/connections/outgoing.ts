@@ -1,6 +1,6 @@
 /**
- * The bytes that wait for one connection within a turn: appended packet by packet, written as one. Over TLS that is one
- * record instead of hundreds.
+ * The bytes that wait for one connection within a turn: appended packet by packet, written as one.
+ * Over TLS that is one record instead of hundreds.
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { SharedPublish } from '../ports/message.ts'
@@ -11,8 +11,8 @@ const FLUSH_BYTES = 65_536
 type Part = Buffer | number
 
 /**
- * The parts that were joined last, by whichever connection. When one message goes to many, their connections have the same parts to write:
- * the first joins them, the others write its bytes too.
+ * The parts that were joined last, by whichever connection. When one message goes to many, their
+ * connections have the same parts to write: the first joins them, the others write its bytes too.
  */
 export class LastJoin {
   #parts: readonly Part[] = []
@@ -42,7 +42,10 @@ export class LastJoin {
 export class Outgoing {
   /** A packet in bytes, or one of four bytes as a number. */
   #parts: Part[] = []
-  /** What to patch into the part at the same place: first byte, Packet Identifier and its offset; 0 for nothing. */
+  /**
+   * What to patch into the part at the same place: first byte, Packet Identifier and its offset; 0
+   * for nothing.
+   */
   #patches: number[] = []
   #isPatched = false
   #bytes = 0
@@ -65,7 +68,10 @@ export class Outgoing {
     this.#added(bytes.length)
   }
 
-  /** An acknowledgement without Reason Code: its type in the first byte, its Packet Identifier in the last two. */
+  /**
+   * An acknowledgement without Reason Code: its type in the first byte, its Packet Identifier in
+   * the last two.
+   */
   acknowledgement(firstByte: number, packetId: number): void {
     this.#parts.push(((firstByte << 24) | (2 << 16) | packetId) >>> 0)
     this.#patches.push(0)

@@ -1,4 +1,7 @@
-/** Which Reason Codes a packet of ours may carry (MQTT 5.0 §3.2.2.2, §3.4.2.1, §3.9.3, §3.14.2.1), for reasons that come in through the ports. */
+/**
+ * Which Reason Codes a packet of ours may carry (MQTT 5.0 §3.2.2.2, §3.4.2.1, §3.9.3, §3.14.2.1),
+ * for reasons that come in through the ports.
+ */
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 
@@ -45,15 +48,19 @@ const codes: { readonly [packet in 'connack' | 'acknowledgement' | 'suback' | 'd
 }
 
 /**
- * The Reason Code itself where the packet may carry it, otherwise the nearest that it may [MQTT-3.2.2-8], [MQTT-3.4.2-1], [MQTT-3.5.2-1],
- * [MQTT-3.9.3-2], [MQTT-3.14.2-1]. `acknowledgement` is PUBACK and PUBREC.
+ * The Reason Code itself where the packet may carry it, otherwise the nearest that it may
+ * [MQTT-3.2.2-8], [MQTT-3.4.2-1], [MQTT-3.5.2-1], [MQTT-3.9.3-2], [MQTT-3.14.2-1].
+ * `acknowledgement` is PUBACK and PUBREC.
  */
 export function reasonCodeFor(packet: keyof typeof codes, reasonCode: ReasonCode): ReasonCode {
   const { allowed, instead, otherwise } = codes[packet]
   return allowed.has(reasonCode) ? reasonCode : (instead.get(reasonCode) ?? otherwise)
 }
 
-/** Characters of a Reason String; what is longer is cut. Keeps a Topic Filter of 64 KB out of answers. */
+/**
+ * Characters of a Reason String; what is longer is cut. Keeps a Topic Filter of 64 KB out of
+ * answers.
+ */
 const MAXIMUM_REASON_LENGTH = 256
 
 /** The Reason String, cut to a bound. */

@@ -1,4 +1,7 @@
-/** The newest refusals, so that people can be told why a client does not get what it wants. Bounded, and fair. */
+/**
+ * The newest refusals, so that people can be told why a client does not get what it wants. Bounded,
+ * and fair.
+ */
 import type { PermitHolder } from '../ports/policy.ts'
 
 /** `notice`: nothing was refused. What a client published has a fault, and went on. */
@@ -30,14 +33,14 @@ export interface RecordedRefusal extends RefusalFields {
 }
 
 /**
- * Refusals kept in all, some 10 MB at most. At the bound the tenant that has the most loses one: a flood takes the place of its own
- * tenant alone.
+ * Refusals kept in all, some 10 MB at most. At the bound the tenant that has the most loses one: a
+ * flood takes the place of its own tenant alone.
  */
 const MAXIMUM_REFUSALS = 10_000
 /**
- * Of one tenant; of all who did not prove who they are together. At the bound the identity, or the address, that has the most loses its
- * oldest: a network server whose devices nobody knows does not hide why a user's client is refused. A client that repeats itself
- * takes one place.
+ * Of one tenant; of all who did not prove who they are together. At the bound the identity, or the
+ * address, that has the most loses its oldest: a network server whose devices nobody knows does not
+ * hide why a user's client is refused. A client that repeats itself takes one place.
  */
 const MAXIMUM_REFUSALS_PER_TENANT = 200
 /** Of a text that a client chose. */
@@ -77,8 +80,9 @@ export class RecentRefusals {
   }
 
   /**
-   * Newest first: of one tenant or of all, of one identity or of all; of all are those too who did not prove who they are. A
-   * snapshot; what one identity is told costs little however much is kept.
+   * Newest first: of one tenant or of all, of one identity or of all; of all are those too who did
+   * not prove who they are. A snapshot; what one identity is told costs little however much is
+   * kept.
    */
   list(of: { readonly tenant?: string; readonly identity?: string } = {}): readonly RecordedRefusal[] {
     const { tenant, identity } = of

@@ -24,7 +24,10 @@ export class IncomingTopicAliases {
   }
 }
 
-/** What we set towards the client: first come, first served, up to the maximum that it names [MQTT-3.3.2-9]. */
+/**
+ * What we set towards the client: first come, first served, up to the maximum that it names
+ * [MQTT-3.3.2-9].
+ */
 export class OutgoingTopicAliases {
   readonly #aliases = new Map<string, number>()
   readonly #maximum: number

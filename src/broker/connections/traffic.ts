@@ -1,4 +1,7 @@
-/** What one connection has carried, in plain numbers: counting costs additions, and nobody has to visit the connections to know their rates. */
+/**
+ * What one connection has carried, in plain numbers: counting costs additions, and nobody has to
+ * visit the connections to know their rates.
+ */
 
 /** Of a span in seconds; a rate is of the span under way and the one before it. */
 const SPAN_SECONDS = 5
@@ -11,7 +14,10 @@ export interface TrafficRates {
   readonly bytesOutPerSecond: number
 }
 
-/** PUBLISH packets and bytes of one connection, both ways. The caller keeps the seconds: they only rise. */
+/**
+ * PUBLISH packets and bytes of one connection, both ways. The caller keeps the seconds: they only
+ * rise.
+ */
 export class Traffic {
   messagesIn = 0
   messagesOut = 0

@@ -1,6 +1,6 @@
 /**
- * Readers that are behind the tail of the log: they read it from their cursors, in turns, as far as there is room for what they
- * read, until they are at the tail.
+ * Readers that are behind the tail of the log: they read it from their cursors, in turns, as far as
+ * there is room for what they read, until they are at the tail.
  */
 import type { Counters } from '../ports/counters.ts'
 import type { Engine, ReadResult } from '../ports/engine.ts'
@@ -15,7 +15,10 @@ import { mergeSubscriptions } from '../sessions/subscription-index.ts'
 import type { Target } from '../sessions/subscription-index.ts'
 import type { Reader, Turns } from './turns.ts'
 
-/** Records read by one reader in one turn of the event loop, so that a long way to the tail starves nobody. */
+/**
+ * Records read by one reader in one turn of the event loop, so that a long way to the tail starves
+ * nobody.
+ */
 const RECORDS_PER_TURN = 2_048
 const RECORDS_PER_READ = 256
 
@@ -30,13 +33,18 @@ export interface Outlet {
   sendOlder(session: Session): boolean
   /** The reader has changed in what is to be saved. */
   changed(reader: Reader): void
-  /** Retention was faster than the Session; at most so many messages of its subscriptions are gone. */
+  /**
+   * Retention was faster than the Session; at most so many messages of its subscriptions are gone.
+   */
   missed(session: Session, atMost: number): void
 }
 
 /** What the log is like, as far as it was routed. Shared with the delivery, which writes it. */
 export interface Routed {
-  /** By partition: the offset after the last message that was routed; what a reader at the tail has seen. */
+  /**
+   * By partition: the offset after the last message that was routed; what a reader at the tail has
+   * seen.
+   */
   readonly tails: readonly number[]
   /** By partition: what was routed since the start. */
   readonly written: readonly Written[]
@@ -126,7 +134,8 @@ export class CatchUp {
         if (isAsked && this.#canTakeMore(reader)) this.#take(reader, cursor, result)
         this.#turns.wake(reader)
       },
-      // The engine reports its own failures; the reader stays where it is and tries again when it is woken.
+      // The engine reports its own failures; the reader stays where it is and tries again when it
+      // is woken.
       () => {
         reader.catchingUp = false
       },

@@ -1,6 +1,7 @@
 /**
- * From the log to the subscribers. A Session is either at the tail of a partition, and gets each message as it is committed,
- * or behind, and reads the log from its cursor; it changes sides only between two messages, so there is no gap.
+ * From the log to the subscribers. A Session is either at the tail of a partition, and gets each
+ * message as it is committed, or behind, and reads the log from its cursor; it changes sides only
+ * between two messages, so there is no gap.
  */
 import { CatchUp } from './catch-up.ts'
 import type { Clock } from '../../clock.ts'
@@ -103,8 +104,8 @@ export class Delivery {
   }
 
   /**
-   * Gives a message that its caller owns to one connected reader with room. A group's member counts as a reader; what a permit
-   * does not let through is not offered.
+   * Gives a message that its caller owns to one connected reader with room. A group's member counts
+   * as a reader; what a permit does not let through is not offered.
    */
   dispatch(route: Route, message: Message, watcher: DispatchWatcher, isFor: ReaderFilter = () => true): Dispatched {
     let isAnybodyThere = false
@@ -129,7 +130,10 @@ export class Delivery {
     return isAnybodyThere ? 'no room' : 'no reader'
   }
 
-  /** The Session has a connection: what was in flight goes again, then what it missed, then what comes. */
+  /**
+   * The Session has a connection: what was in flight goes again, then what it missed, then what
+   * comes.
+   */
   attach(session: Session): void {
     for (const subscription of session.subscriptions.values()) this.#index.touch(routedFilter(subscription))
     session.resend = []
@@ -157,8 +161,9 @@ export class Delivery {
   }
 
   /**
-   * What the Session has in flight for groups goes to other members: QoS 1 only, a QoS 2 message stays with its
-   * Session [MQTT-4.8.2-4], [MQTT-4.8.2-5]. What was dispatched to it goes back to its owner.
+   * What the Session has in flight for groups goes to other members: QoS 1 only, a QoS 2 message
+   * stays with its Session [MQTT-4.8.2-4], [MQTT-4.8.2-5]. What was dispatched to it goes back to
+   * its owner.
    */
   giveBack(session: Session, canTake: (group: SharedGroup) => boolean): void {
     const gained = new Set<SharedGroup>()
@@ -197,8 +202,9 @@ export class Delivery {
   }
 
   /**
-   * Where a subscription made now begins, in the partitions that its Session may read from before it: those that it is behind
-   * in, and all where it is kept in the engine, since a restart reads from what was saved last.
+   * Where a subscription made now begins, in the partitions that its Session may read from before
+   * it: those that it is behind in, and all where it is kept in the engine, since a restart reads
+   * from what was saved last.
    */
   beginnings(session: Session, topicFilter: string): Map<number, number> | undefined {
     const isKept = this.#store?.keeps(session) === true
@@ -222,8 +228,8 @@ export class Delivery {
   }
 
   /**
-   * Lets the Session read the log again for this subscription, from these offsets on by partition. Its other subscriptions go on
-   * where they are: what they brought already does not come again.
+   * Lets the Session read the log again for this subscription, from these offsets on by partition.
+   * Its other subscriptions go on where they are: what they brought already does not come again.
    */
   replay(session: Session, subscription: Subscription, from: ReadonlyMap<number, number>): void {
     const beginnings = new Map(subscription.since)
@@ -244,7 +250,10 @@ export class Delivery {
     this.wake(session)
   }
 
-  /** After a restart: the reader goes on at its saved cursors, and in these partitions where they were saved. */
+  /**
+   * After a restart: the reader goes on at its saved cursors, and in these partitions where they
+   * were saved.
+   */
   resume(reader: Reader, cursors: ReadonlyMap<number, number>): void {
     for (const [partition, offset] of cursors) {
       const known = reader.behind.get(partition)
@@ -253,7 +262,10 @@ export class Delivery {
     }
   }
 
-  /** Something has changed that may let the Session, or a group of its, take more. Acted on after the turn. */
+  /**
+   * Something has changed that may let the Session, or a group of its, take more. Acted on after
+   * the turn.
+   */
   wake(session: Session): void {
     if (session.isAwaited && this.sending.hasRoom(session)) this.#readerReady(session)
     if (session.behind.size > 0 || session.resend.length > 0 || session.retained.length > 0) this.#turns.wake(session)
@@ -267,7 +279,10 @@ export class Delivery {
     this.#turns.flushLater(connection)
   }
 
-  /** Retained messages for a new subscription: as many as there is room for now, the rest before anything newer. */
+  /**
+   * Retained messages for a new subscription: as many as there is room for now, the rest before
+   * anything newer.
+   */
   sendRetained(session: Session, messages: readonly Message[], subscription: Subscription): void {
     session.forgetRetained(subscription.topicFilter)
     for (const message of messages) {

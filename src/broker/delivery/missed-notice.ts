@@ -1,9 +1,15 @@
-/** What a Session is told when retention, or its bound, was faster than it: on a topic of its own, never silently. */
+/**
+ * What a Session is told when retention, or its bound, was faster than it: on a topic of its own,
+ * never silently.
+ */
 import type { QoS } from '../../mqtt/packet.ts'
 import { Message } from '../ports/message.ts'
 import type { Session } from '../sessions/session.ts'
 
-/** Who subscribes to it learns what its Session missed. It begins with $, so no wildcard of others matches it [MQTT-4.7.2-1]. */
+/**
+ * Who subscribes to it learns what its Session missed. It begins with $, so no wildcard of others
+ * matches it [MQTT-4.7.2-1].
+ */
 export const MISSED_TOPIC_NAME = '$notice/missed'
 
 export interface MissedNotice {
@@ -11,7 +17,10 @@ export interface MissedNotice {
   readonly qos: QoS
 }
 
-/** The notice for this Session alone; undefined when it does not want it. `atMost`: messages of its branch of topics that are gone. */
+/**
+ * The notice for this Session alone; undefined when it does not want it. `atMost`: messages of its
+ * branch of topics that are gone.
+ */
 export function missedNotice(session: Session, atMost: number, nowMs: number): MissedNotice | undefined {
   const subscriptions = session.matching(MISSED_TOPIC_NAME)
   if (subscriptions.length === 0) return undefined

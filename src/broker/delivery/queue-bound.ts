@@ -1,6 +1,6 @@
 /**
- * The bound on what waits for one Session. Waiting messages are not copied into a queue, so they are counted where they are: in
- * the log, and only when there may be too many of them.
+ * The bound on what waits for one Session. Waiting messages are not copied into a queue, so they
+ * are counted where they are: in the log, and only when there may be too many of them.
  */
 import type { Engine } from '../ports/engine.ts'
 import type { Limits } from '../ports/limits.ts'
@@ -18,8 +18,9 @@ export interface Shed {
 }
 
 /**
- * Moves the Session's cursors past the oldest of its waiting messages until the rest is within the bounds: partition
- * after partition, since no order holds between them. The caller keeps everybody else from reading for the Session meanwhile.
+ * Moves the Session's cursors past the oldest of its waiting messages until the rest is within the
+ * bounds: partition after partition, since no order holds between them. The caller keeps everybody
+ * else from reading for the Session meanwhile.
  */
 export async function shedOldest(
   session: Session,
@@ -47,7 +48,10 @@ export async function shedOldest(
   return { lost, messages, bytes }
 }
 
-/** Visits what waits for the Session, partition by partition, each in order, until `visit` has enough. */
+/**
+ * Visits what waits for the Session, partition by partition, each in order, until `visit` has
+ * enough.
+ */
 async function forEachWaiting(
   session: Session,
   engine: Engine,

@@ -36,7 +36,9 @@ export class RetainedMessages {
     )
   }
 
-  /** Keeps room for a message that is on its way into the log; each is followed by one `release`. */
+  /**
+   * Keeps room for a message that is on its way into the log; each is followed by one `release`.
+   */
   reserve(message: Message): void {
     if (!message.retain || message.payload.length === 0) return
     this.#reserved += 1
@@ -49,7 +51,10 @@ export class RetainedMessages {
     this.#reservedBytes -= message.sizeBytes
   }
 
-  /** Keeps the message in the place of an earlier one; an empty payload removes it [MQTT-3.3.1-6], [MQTT-3.3.1-7]. */
+  /**
+   * Keeps the message in the place of an earlier one; an empty payload removes it [MQTT-3.3.1-6],
+   * [MQTT-3.3.1-7].
+   */
   set(message: Message): void {
     if (message.payload.length === 0) {
       this.#remove(message.topicName)
@@ -71,7 +76,10 @@ export class RetainedMessages {
     this.#bytes += message.sizeBytes
   }
 
-  /** What a new subscription gets. Messages that have expired are taken out on the way [MQTT-3.3.2-5]. */
+  /**
+   * What a new subscription gets. Messages that have expired are taken out on the way
+   * [MQTT-3.3.2-5].
+   */
   match(topicFilter: string, now: SteadyMs): Message[] {
     const found: Message[] = []
     const expired: string[] = []

@@ -19,7 +19,10 @@ async function retain({ connect }: Harness, payload: string): Promise<void> {
   await publisher.sync()
 }
 
-/** What a subscription brings to a client whose topics are its tenant's since then; undefined: since ever. */
+/**
+ * What a subscription brings to a client whose topics are its tenant's since then; undefined: since
+ * ever.
+ */
 async function retainedFor({ connect, policy }: Harness, sinceMs: number | undefined): Promise<string[]> {
   const reader = await connect()
   const permit = policy.permits.at(-1)

@@ -1,4 +1,7 @@
-/** From a judged message to its owners: the retained store, the log and the subscribers, in this order. */
+/**
+ * From a judged message to its owners: the retained store, the log and the subscribers, in this
+ * order.
+ */
 import { passes } from '../connections/back-pressure.ts'
 import type { BackPressure } from '../connections/back-pressure.ts'
 import type { Clock } from '../../clock.ts'
@@ -44,7 +47,10 @@ export class Router {
     this.#observer = observer
   }
 
-  /** A QoS 0 message: nothing is kept but what is retained, and what is kept as a part of the history. Its connection may wait until it can be. */
+  /**
+   * A QoS 0 message: nothing is kept but what is retained, and what is kept as a part of the
+   * history. Its connection may wait until it can be.
+   */
   pass(message: Message, backPressure?: BackPressure): void {
     if (this.#keepsQoS0(message.topicName)) {
       this.own(message, new Unacknowledged(this, backPressure))
@@ -64,7 +70,10 @@ export class Router {
     this.#observer?.observe(message)
   }
 
-  /** A QoS 1 or 2 message: owned first, `change` with it, then delivered, then its publisher is told. */
+  /**
+   * A QoS 1 or 2 message: owned first, `change` with it, then delivered, then its publisher is
+   * told.
+   */
   own(message: Message, publisher: MessageOwnerCallbacks, change?: StateChange): void {
     this.#retained.reserve(message)
     const route = this.#index.route(message.topicName)
@@ -105,7 +114,10 @@ export class Router {
 /** For state whose loss is no loss of anything acknowledged. */
 const NOBODY_WAITS = { committed: (): void => {}, failed: (): void => {} }
 
-/** The sender of a QoS 0 message that is kept: it does not wait to hear of it, and where the message can't be kept it still passes. */
+/**
+ * The sender of a QoS 0 message that is kept: it does not wait to hear of it, and where the message
+ * can't be kept it still passes.
+ */
 class Unacknowledged implements MessageOwnerCallbacks {
   readonly #router: Router
   readonly #backPressure: BackPressure | undefined

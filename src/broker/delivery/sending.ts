@@ -1,6 +1,6 @@
 /**
- * A message to one Session, or to one member of a group: who has room, what goes before what, and what is in flight until its
- * reader has acknowledged it.
+ * A message to one Session, or to one member of a group: who has room, what goes before what, and
+ * what is in flight until its reader has acknowledged it.
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { Outlet } from './catch-up.ts'
@@ -120,7 +120,10 @@ export class Sending implements Outlet {
     return true
   }
 
-  /** Gives it to the Session, which is seen to have room; it is not in the log, and its watcher learns what becomes of it. */
+  /**
+   * Gives it to the Session, which is seen to have room; it is not in the log, and its watcher
+   * learns what becomes of it.
+   */
   dispatch(session: Session, subscription: Subscription | Target, message: Message, watcher: DispatchWatcher): void {
     const qos = Math.min(message.qos, subscription.qos) as QoS
     const { connection } = session
@@ -161,7 +164,8 @@ export class Sending implements Outlet {
       const entry = session.resend.shift() as Inflight
       const { qos, retain, packetId, subscriptionIdentifiers } = entry
       const message = entry.message as Message
-      // Too large for this connection's Maximum Packet Size: as if it had been sent [MQTT-3.1.2-25].
+      // Too large for this connection's Maximum Packet Size: as if it had been sent
+      // [MQTT-3.1.2-25].
       if (!connection.sendPublish(message, qos, retain, true, packetId, subscriptionIdentifiers))
         this.#cannotSend(session, entry)
     }
@@ -182,7 +186,10 @@ export class Sending implements Outlet {
     )
   }
 
-  /** Sends on the Session's connection what it may have and has not expired; the caller has seen that there is room. */
+  /**
+   * Sends on the Session's connection what it may have and has not expired; the caller has seen
+   * that there is room.
+   */
   #send(
     session: Session,
     message: Message,
@@ -230,7 +237,8 @@ export class Sending implements Outlet {
     }
     session.inflight.set(packetId, entry)
     if (isStoredFirst) {
-      // Its Packet Identifier must be known after a crash, or it would be sent as another message [MQTT-4.3.3-5].
+      // Its Packet Identifier must be known after a crash, or it would be sent as another message
+      // [MQTT-4.3.3-5].
       store.sending(session, entry, () => {
         entry.isStored = true
         if (session.inflight.get(packetId) !== entry) return

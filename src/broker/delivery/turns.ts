@@ -1,4 +1,7 @@
-/** What waits for the end of the current turn of the event loop: readers that may go on, and connections with bytes to write. */
+/**
+ * What waits for the end of the current turn of the event loop: readers that may go on, and
+ * connections with bytes to write.
+ */
 import type { Clock } from '../../clock.ts'
 import { LastJoin } from '../connections/outgoing.ts'
 import type { Session } from '../sessions/session.ts'
@@ -15,8 +18,9 @@ export interface Flushable {
 /** With so many connections to write to in one turn, what comes next is worth gathering. */
 const CROWD = 16
 /**
- * After a crowd was written to, what comes is gathered for so long: to each connection then goes one TLS record in the place of several. A turn of
- * a broker that is quick is short, and would find a message or two. Who is alone, or has been silent, waits for nothing.
+ * After a crowd was written to, what comes is gathered for so long: to each connection then goes
+ * one TLS record in the place of several. A turn of a broker that is quick is short, and would find
+ * a message or two. Who is alone, or has been silent, waits for nothing.
  */
 const GATHER_MS = 1
 

@@ -1,6 +1,7 @@
 /**
- * What a restart finds: Sessions, groups, QoS 2 in flight and retained messages out of the engine's state. All connections of the
- * earlier process are over; their Sessions rest, and go on reading where they were saved.
+ * What a restart finds: Sessions, groups, QoS 2 in flight and retained messages out of the engine's
+ * state. All connections of the earlier process are over; their Sessions rest, and go on reading
+ * where they were saved.
  */
 import { later, momentOf } from '../../clock.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
@@ -48,7 +49,10 @@ export interface Leftovers {
   readonly completed: readonly Completed[]
 }
 
-/** Call once when the engine is open, before anything is written. Throws UnreadableRecordError for a newer program's state. */
+/**
+ * Call once when the engine is open, before anything is written. Throws UnreadableRecordError for a
+ * newer program's state.
+ */
 export async function recover(parts: Recovered): Promise<Leftovers> {
   const { engine, sessions, log } = parts
   const startedAt = parts.clock.steady()
@@ -105,7 +109,8 @@ function restoreSession(parts: Recovered, record: SessionRecord, now: SteadyMs):
     const dueAt = dueAtMs === undefined ? latest : earlier(momentOf(dueAtMs, clock), latest)
     wills.restore(session, { will, ground, permitExpiresAtMs }, dueAt)
   }
-  // One that expired while nobody was there ends with the first tick, and its Will Message goes out.
+  // One that expired while nobody was there ends with the first tick, and its Will Message goes
+  // out.
   sessions.restore(session, restingSince)
   return session
 }
@@ -133,7 +138,9 @@ function restoreSubscription(sessions: Sessions, owner: SessionRecord, saved: Su
   }
 }
 
-/** QoS 2 messages in flight, and those brought to their end that a saved cursor may still be before. */
+/**
+ * QoS 2 messages in flight, and those brought to their end that a saved cursor may still be before.
+ */
 async function restoreSent(
   { engine, sessions }: Recovered,
   restored: ReadonlyMap<string, { readonly session: Session; readonly record: SessionRecord }>,

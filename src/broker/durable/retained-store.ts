@@ -1,4 +1,6 @@
-/** Retained messages in the engine's state: set and removed together with the message that does so. */
+/**
+ * Retained messages in the engine's state: set and removed together with the message that does so.
+ */
 import type { StateChange, StateEntry } from '../ports/engine.ts'
 import { Message } from '../ports/message.ts'
 import { decode, encode } from './session-record.ts'
@@ -10,7 +12,10 @@ interface RetainedRecord extends MessageRecord {
   readonly retainedAtMs?: number
 }
 
-/** What a message with RETAIN changes in the state; an empty payload removes what was retained [MQTT-3.3.1-6]. */
+/**
+ * What a message with RETAIN changes in the state; an empty payload removes what was retained
+ * [MQTT-3.3.1-6].
+ */
 export function retainedChange(message: Message, nowMs: number): StateChange {
   const { topicName, payload, qos, properties, publisherKey, expiresAtMs } = message
   const key = STATE_KEYS.retained(topicName)

@@ -1,6 +1,6 @@
 /**
- * Sessions and groups as records of the engine's state: JSON with a version, since few are written and people may have to read
- * them. Members are short where there is one per message.
+ * Sessions and groups as records of the engine's state: JSON with a version, since few are written
+ * and people may have to read them. Members are short where there is one per message.
  */
 import type { MessageProperties, QoS, WillMessage } from '../../mqtt/packet.ts'
 import { dayTimeOf } from '../../clock.ts'
@@ -33,7 +33,9 @@ export interface InflightRecord {
   readonly offset: number
   readonly retain: boolean
   readonly awaiting: 'publish' | 'pubrel'
-  /** Grows with each message sent; tells which one a Packet Identifier means that was used again. */
+  /**
+   * Grows with each message sent; tells which one a Packet Identifier means that was used again.
+   */
   readonly order: number
   readonly subscriptionIdentifiers?: readonly number[]
   /** The key of the group that chose the Session. */

@@ -1,10 +1,12 @@
 /**
- * Sessions in the engine's state, so that they outlive the process. What must not be done twice or be forgotten is saved before
- * it is told (subscriptions, QoS 2); how far a Session has read is saved by checkpoints.
+ * Sessions in the engine's state, so that they outlive the process. What must not be done twice or
+ * be forgotten is saved before it is told (subscriptions, QoS 2); how far a Session has read is
+ * saved by checkpoints.
  *
- * A checkpoint writes every Session that changed since the last one, then the tails of the log as they were when it began. A live Session that
- * has not changed since stands at these tails. So a crash repeats, at QoS 1, at most what was sent since the last
- * checkpoint: a second, or `MESSAGES_BETWEEN_CHECKPOINTS`.
+ * A checkpoint writes every Session that changed since the last one, then the tails of the log as
+ * they were when it began. A live Session that has not changed since stands at these tails. So a
+ * crash repeats, at QoS 1, at most what was sent since the last checkpoint: a second, or
+ * `MESSAGES_BETWEEN_CHECKPOINTS`.
  */
 import type { Clock } from '../../clock.ts'
 import type { Engine, EngineFailure, StateChange } from '../ports/engine.ts'
@@ -18,11 +20,17 @@ import type { Reader } from '../delivery/turns.ts'
 
 /** After so many acknowledged messages a checkpoint does not wait for the second to pass. */
 const MESSAGES_BETWEEN_CHECKPOINTS = 2_000
-/** Sessions written in one turn of the event loop, so that a checkpoint of very many holds nobody up. */
+/**
+ * Sessions written in one turn of the event loop, so that a checkpoint of very many holds nobody
+ * up.
+ */
 const SESSIONS_PER_TURN = 256
 const NOTHING = Buffer.alloc(0)
 
-/** A QoS 2 message brought to its end: kept in the state until the cursor that is saved has passed it. */
+/**
+ * A QoS 2 message brought to its end: kept in the state until the cursor that is saved has passed
+ * it.
+ */
 export interface Completed {
   readonly session: Session
   /** Who read it from the log. */
@@ -38,7 +46,10 @@ export class SessionStore {
   readonly #clock: Clock
   #unsaved: Reader[] = []
   #completed: Completed[] = []
-  /** Writes that the engine refused and that must not be given up: they are tried again with the next checkpoint. */
+  /**
+   * Writes that the engine refused and that must not be given up: they are tried again with the
+   * next checkpoint.
+   */
   #refused: { readonly changes: readonly StateChange[]; readonly done: () => void }[] = []
   #running: Promise<void> | undefined = undefined
   #savedTails = ''
@@ -64,7 +75,10 @@ export class SessionStore {
     this.#unsaved.push(reader)
   }
 
-  /** Writes the Session now; `done` when it is owned, `failed` when the engine refuses it: then it is written with the next checkpoint. */
+  /**
+   * Writes the Session now; `done` when it is owned, `failed` when the engine refuses it: then it
+   * is written with the next checkpoint.
+   */
   save(session: Session, done: () => void, failed: (failure: EngineFailure) => void): void {
     const refused = (failure: EngineFailure): void => {
       this.changed(session)
@@ -86,8 +100,9 @@ export class SessionStore {
   }
 
   /**
-   * The Session has given messages back to the group. Both are written as one, with the members that the group gave messages to
-   * since they were saved: or a crash could find a message with nobody.
+   * The Session has given messages back to the group. Both are written as one, with the members
+   * that the group gave messages to since they were saved: or a crash could find a message with
+   * nobody.
    */
   handedBack(session: Session, group: SharedGroup): void {
     const changes: StateChange[] = []
@@ -132,12 +147,18 @@ export class SessionStore {
     this.#write([this.received(session, packetId)], done)
   }
 
-  /** The client has released an incoming QoS 2 message; `done` when its Packet Identifier may mean another one. */
+  /**
+   * The client has released an incoming QoS 2 message; `done` when its Packet Identifier may mean
+   * another one.
+   */
   released(session: Session, packetId: number, done: () => void): void {
     this.#write([{ key: STATE_KEYS.received(session.key, packetId), value: undefined }], done)
   }
 
-  /** The Session has ended, or ends with its connection from now on. Nothing where it was never saved. */
+  /**
+   * The Session has ended, or ends with its connection from now on. Nothing where it was never
+   * saved.
+   */
   forget(session: Session): void {
     if (!session.isSaved) return
     session.isSaved = false
@@ -162,13 +183,19 @@ export class SessionStore {
     this.#write([{ key: STATE_KEYS.group(group.key), value: undefined }], () => {})
   }
 
-  /** What a restart found and nobody needs: forgotten with the next checkpoint, or once the readers have passed it. */
+  /**
+   * What a restart found and nobody needs: forgotten with the next checkpoint, or once the readers
+   * have passed it.
+   */
   discard(changes: readonly StateChange[], completed: readonly Completed[]): void {
     if (changes.length > 0) this.#refused.push({ changes, done: () => {} })
     this.#completed.push(...completed)
   }
 
-  /** Saves what has changed; resolves when it is owned or has failed (then the next one takes it along). */
+  /**
+   * Saves what has changed; resolves when it is owned or has failed (then the next one takes it
+   * along).
+   */
   checkpoint(): Promise<void> {
     this.#running ??= this.#checkpoint().finally(() => {
       this.#running = undefined
@@ -221,7 +248,10 @@ export class SessionStore {
     })
   }
 
-  /** Takes out of the completed messages those that no reader will meet again with the cursors as they are now. */
+  /**
+   * Takes out of the completed messages those that no reader will meet again with the cursors as
+   * they are now.
+   */
   #takePassed(tails: readonly number[]): readonly Completed[] {
     const passed: Completed[] = []
     this.#completed = this.#completed.filter((completed) => {

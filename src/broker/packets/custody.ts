@@ -91,13 +91,19 @@ export class Custody implements MessageOwnerCallbacks, WaitingPublisher {
     if (this.#received !== undefined && received.get(packetId) === this.#received) received.delete(packetId)
   }
 
-  /** Another Session of the same key may use the Packet Identifier by now: it is remembered for this one alone. */
+  /**
+   * Another Session of the same key may use the Packet Identifier by now: it is remembered for this
+   * one alone.
+   */
   get #isRemembered(): boolean {
     const session = this.#session
     return this.#received !== undefined && !session.hasEnded && this.#broker.store?.keeps(session) === true
   }
 
-  /** Who waits for the answer: with QoS 2 the client may have come back and asked again, or have given it up. */
+  /**
+   * Who waits for the answer: with QoS 2 the client may have come back and asked again, or have
+   * given it up.
+   */
   #asking(): Connection | undefined {
     const received = this.#received
     if (received === undefined) return this.#connection

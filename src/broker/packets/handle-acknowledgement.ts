@@ -67,7 +67,8 @@ export function handlePubrel(broker: Broker, connection: Connection, packet: Ack
     }
     if (!connection.isClosed) connection.sendAcknowledgement('pubcomp', packetId) // [MQTT-4.3.3-11]
   }
-  // Until the engine has forgotten it, the Packet Identifier means this message: also to a PUBREL that comes again.
+  // Until the engine has forgotten it, the Packet Identifier means this message: also to a PUBREL
+  // that comes again.
   if (broker.store?.keeps(session) === true) broker.store.released(session, packetId, complete)
   else complete()
 }

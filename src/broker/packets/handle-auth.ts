@@ -1,4 +1,7 @@
-/** AUTH: a client renews its permit with a fresh credential on the same connection (MQTT 5.0 §4.12.1). */
+/**
+ * AUTH: a client renews its permit with a fresh credential on the same connection (MQTT 5.0
+ * §4.12.1).
+ */
 import type { AuthPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Broker } from '../broker.ts'

@@ -145,7 +145,8 @@ function accept(
     broker.delivery.attach(session)
     broker.readerReady(session)
   }
-  // From here on it is live: what it is sent may have reached it when it is read from the state again.
+  // From here on it is live: what it is sent may have reached it when it is read from the state
+  // again.
   if (broker.store?.keeps(session) === true)
     broker.store.save(
       session,
@@ -155,7 +156,9 @@ function accept(
   else broker.store?.forget(session)
 }
 
-/** The Client Identifier, or one that we assign [MQTT-3.1.3-6]; undefined when it can't be accepted. */
+/**
+ * The Client Identifier, or one that we assign [MQTT-3.1.3-6]; undefined when it can't be accepted.
+ */
 function clientIdOf(broker: Broker, packet: ConnectPacket): string | undefined {
   if (packet.clientId === '') {
     // MQTT 3.1.1 has no way to tell the client [MQTT311-3.1.3-8].

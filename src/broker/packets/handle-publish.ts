@@ -1,4 +1,7 @@
-/** PUBLISH: limits, alias, permit, consumers, transformer, then ownership, then exactly one acknowledgement. */
+/**
+ * PUBLISH: limits, alias, permit, consumers, transformer, then ownership, then exactly one
+ * acknowledgement.
+ */
 import { isUtf8 } from 'node:buffer'
 import type { MessageProperties, PublishPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'

@@ -1,4 +1,7 @@
-/** SUBSCRIBE: one Reason Code a Topic Filter, in order; then the retained messages that go with the new subscriptions. */
+/**
+ * SUBSCRIBE: one Reason Code a Topic Filter, in order; then the retained messages that go with the
+ * new subscriptions.
+ */
 import type { QoS, SubscribePacket, SubscriptionRequest } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
@@ -19,7 +22,8 @@ export function handleSubscribe(
   packet: SubscribePacket,
 ): Promise<void> | undefined {
   const wishes = wishesOf(packet)
-  // What the client published before is in the log, and its retained messages in place, before it subscribes.
+  // What the client published before is in the log, and its retained messages in place, before it
+  // subscribes.
   const settled = connection.pendingPublishes > 0 ? connection.settled() : undefined
   // Where topics may have been somebody else's, what is retained of them is looked at closer.
   const mayBeOlder = connection.permit.belongsSinceMs !== undefined && broker.retained.count > 0
@@ -31,10 +35,16 @@ export function handleSubscribe(
   return prepareAndSubscribe(broker, connection, packet, wishes, { settled, why })
 }
 
-/** Of each Topic Filter why nothing can match it at present; undefined where something can, and where nobody looked. */
+/**
+ * Of each Topic Filter why nothing can match it at present; undefined where something can, and
+ * where nobody looked.
+ */
 type Explanations = readonly (Unmatched | undefined)[]
 
-/** Topic Filters of one SUBSCRIBE that are looked at: its Reason String has room for no more, and each may cost a look-up. */
+/**
+ * Topic Filters of one SUBSCRIBE that are looked at: its Reason String has room for no more, and
+ * each may cost a look-up.
+ */
 const MAXIMUM_EXPLAINED = 20
 
 /** Only for a client that can be told. */
@@ -126,7 +136,10 @@ const NO_SHARED_REPLAY: ReplayStart = {
   reason: 'a shared subscription can not be caught up: it has one place in the log for all of its members',
 }
 
-/** Where the log is to be read from; undefined for who does not ask for it, or is being caught up already. */
+/**
+ * Where the log is to be read from; undefined for who does not ask for it, or is being caught up
+ * already.
+ */
 async function replayStart(
   broker: Broker,
   connection: Connection,
@@ -187,7 +200,10 @@ function reasonOf(outcomes: readonly Outcome[], wishes: readonly Wish[], why: Ex
   return `granted, but nothing matches ${wishes[first]?.topicFilter}: ${why[first]?.reason}${others}`
 }
 
-/** What can't be stored was not granted: a client that hears nothing would wait, and one that hears success would rest on it. */
+/**
+ * What can't be stored was not granted: a client that hears nothing would wait, and one that hears
+ * success would rest on it.
+ */
 function refuseAll(
   broker: Broker,
   connection: Connection,
@@ -260,8 +276,8 @@ function subscribe(
   }
   const isNew = broker.sessions.subscribe(session, subscription)
   if (start !== undefined) broker.delivery.replay(session, subscription, start.from)
-  // Shared subscriptions get no retained messages, nor who is sent what was before; Retain Handling decides for the
-  // others [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11].
+  // Shared subscriptions get no retained messages, nor who is sent what was before; Retain Handling
+  // decides for the others [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11].
   const wantsRetained =
     shared === undefined &&
     replayFrom === undefined &&

@@ -1,4 +1,7 @@
-/** A message that waits for its transformer, while its connection goes on. What was accepted is routed, even if its publisher has left. */
+/**
+ * A message that waits for its transformer, while its connection goes on. What was accepted is
+ * routed, even if its publisher has left.
+ */
 import type { Broker } from '../broker.ts'
 import type { Connection } from '../connections/connection.ts'
 import type { HeldMessage, PublishTransformer } from '../ports/consumer.ts'
@@ -8,7 +11,10 @@ import type { PublishPacket } from '../../mqtt/packet.ts'
 import { refusePublish, unretainable } from './refuse-publish.ts'
 import type { ReadPublish } from './refuse-publish.ts'
 
-/** Gives the message to the transformer; a promise when nothing more may be read from the connection for a while. */
+/**
+ * Gives the message to the transformer; a promise when nothing more may be read from the connection
+ * for a while.
+ */
 export function holdBack(
   broker: Broker,
   transformer: PublishTransformer,

@@ -22,13 +22,17 @@ const LASTING: ReadonlySet<ReasonCode> = new Set([
   ReasonCodes.payloadFormatInvalid,
 ])
 
-/** How often a message was refused before, when it is let go. Some clients, MQTT.js for one, send it again without DUP: then it is less sure that it is the same. */
+/**
+ * How often a message was refused before, when it is let go. Some clients, MQTT.js for one, send it
+ * again without DUP: then it is less sure that it is the same.
+ */
 const TIMES_WITH_DUP = 1
 const TIMES_WITHOUT_DUP = 2
 
 /**
- * A refused PUBLISH is told where the protocol has a place for it; elsewhere the connection is closed or the refusal counted. A client of MQTT
- * 3.1.1 that is closed sends an unacknowledged message again whenever it comes back. Then the message is acknowledged and dropped
+ * A refused PUBLISH is told where the protocol has a place for it; elsewhere the connection is
+ * closed or the refusal counted. A client of MQTT 3.1.1 that is closed sends an unacknowledged
+ * message again whenever it comes back. Then the message is acknowledged and dropped
  * [MQTT311-3.3.5-2], or the client would never get past it.
  */
 export function refusePublish(broker: Broker, connection: Connection, packet: ReadPublish, refused: Refusal): void {
@@ -61,7 +65,10 @@ export function retainedFaultOf(
   return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
 }
 
-/** No room to retain the message: why it is refused. A connection that waits for what passes loses no message by this: it goes on, and is not retained. */
+/**
+ * No room to retain the message: why it is refused. A connection that waits for what passes loses
+ * no message by this: it goes on, and is not retained.
+ */
 export function unretainable(broker: Broker, connection: Connection, message: Message): Refusal | undefined {
   const { topicName, qos } = message
   const fault = retainedFaultOf(broker, message, topicName)

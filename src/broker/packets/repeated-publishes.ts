@@ -1,4 +1,7 @@
-/** Refused messages that come again: a client of MQTT 3.1.1 that is closed on sends what was not acknowledged whenever it comes back. */
+/**
+ * Refused messages that come again: a client of MQTT 3.1.1 that is closed on sends what was not
+ * acknowledged whenever it comes back.
+ */
 import type { PermitHolder } from '../ports/policy.ts'
 
 /** What is the same when a message comes again. */
@@ -11,7 +14,10 @@ export interface RefusedPublish {
 
 /** So many seconds after it came last, a message with the same Packet Identifier is another one. */
 const MEMORY_SECONDS = 60
-/** Messages of one tenant that are remembered; beyond it the oldest is forgotten, and its client is closed once more. */
+/**
+ * Messages of one tenant that are remembered; beyond it the oldest is forgotten, and its client is
+ * closed once more.
+ */
 const MAXIMUM_OF_TENANT = 256
 /** Tenants; beyond it the one that was refused something least lately is forgotten. */
 const MAXIMUM_TENANTS = 1_000

@@ -1,4 +1,7 @@
-/** A refused PUBLISH of a client that no acknowledgement can tell: what it costs the client's other packets, and how it ends. */
+/**
+ * A refused PUBLISH of a client that no acknowledgement can tell: what it costs the client's other
+ * packets, and how it ends.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createHarness } from '../../../test/support/broker-harness.ts'

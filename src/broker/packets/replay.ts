@@ -1,6 +1,7 @@
 /**
- * Being caught up: a subscription that asks for what was before it, from an event's id or a time on, and then goes on live.
- * In MQTT 5 by the User Property `replay-from` of SUBSCRIBE, in both versions by a prefix: `$replay/<from>/<Topic Filter>`.
+ * Being caught up: a subscription that asks for what was before it, from an event's id or a time
+ * on, and then goes on live. In MQTT 5 by the User Property `replay-from` of SUBSCRIBE, in both
+ * versions by a prefix: `$replay/<from>/<Topic Filter>`.
  */
 import type { SubscribePacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
@@ -10,7 +11,10 @@ import { placeOfId } from '../ports/message.ts'
 
 const PREFIX = '$replay/'
 const USER_PROPERTY = 'replay-from'
-/** RFC 3339 §5.6 in UTC or with an offset; a Topic Filter has no `+` within a level, so there it is UTC. */
+/**
+ * RFC 3339 §5.6 in UTC or with an offset; a Topic Filter has no `+` within a level, so there it is
+ * UTC.
+ */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i
 
 export interface ReplayFilter {
@@ -39,8 +43,8 @@ export type ReplayStart =
   | { readonly reasonCode: ReasonCode; readonly reason: string }
 
 /**
- * `partitions` are those of the Topic Filter. An id begins behind its event; it must be one of the filter's own branch. Nothing that is
- * older than `sinceMs` is ever sent.
+ * `partitions` are those of the Topic Filter. An id begins behind its event; it must be one of the
+ * filter's own branch. Nothing that is older than `sinceMs` is ever sent.
  */
 export async function findReplayStart(
   engine: Engine,

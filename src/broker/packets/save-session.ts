@@ -4,8 +4,8 @@ import type { EngineFailure } from '../ports/engine.ts'
 import type { Session } from '../sessions/session.ts'
 
 /**
- * Runs `told` when the Session as it is now is owned by the engine: at once where it is not kept. Then a promise is not needed either. Runs `failed` when the
- * engine refuses it.
+ * Runs `told` when the Session as it is now is owned by the engine: at once where it is not kept.
+ * Then a promise is not needed either. Runs `failed` when the engine refuses it.
  */
 export function saveSession(
   broker: Broker,

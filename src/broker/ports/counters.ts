@@ -1,4 +1,6 @@
-/** What the broker counts; plain numbers that only grow, except the ones named as a current state. */
+/**
+ * What the broker counts; plain numbers that only grow, except the ones named as a current state.
+ */
 export interface Counters {
   connectionsOpened: number
   connectionsRefused: number

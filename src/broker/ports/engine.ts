@@ -1,6 +1,7 @@
 /**
- * The engine port: the log that owns messages of QoS 1 and 2 before they are acknowledged and that every Session reads,
- * and the state that must be as durable as the log is. Messages and state share one order of commits.
+ * The engine port: the log that owns messages of QoS 1 and 2 before they are acknowledged and that
+ * every Session reads, and the state that must be as durable as the log is. Messages and state
+ * share one order of commits.
  */
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { Message } from './message.ts'
@@ -11,7 +12,10 @@ export interface EngineFailure {
   readonly reason: string
 }
 
-/** A key of the state with its new value; undefined: the key is forgotten. Keys are at most 131,072 bytes of UTF-8. */
+/**
+ * A key of the state with its new value; undefined: the key is forgotten. Keys are at most 131,072
+ * bytes of UTF-8.
+ */
 export interface StateChange {
   readonly key: string
   readonly value: Buffer | undefined
@@ -37,7 +41,9 @@ export interface AppendRequest {
   readonly message: Message
   /** Owned together with the message, or neither is. */
   readonly changes?: readonly StateChange[] | undefined
-  /** The log owns the message, as durably as the engine promises; its place is set on the message. */
+  /**
+   * The log owns the message, as durably as the engine promises; its place is set on the message.
+   */
   committed(offset: number): void
   failed(failure: EngineFailure): void
 }
@@ -55,7 +61,10 @@ export interface ReadResult {
 /** What is asked of the stored messages: of one branch of topics, in a span of time. */
 export interface ScanQuery {
   readonly partition: number
-  /** Topic Names that begin with it, up to the end of a level: `application/5/` or `application/5/device/0102030405060708/`. */
+  /**
+   * Topic Names that begin with it, up to the end of a level: `application/5/` or
+   * `application/5/device/0102030405060708/`.
+   */
   readonly topicPrefix: string
   /** Looks at the whole Topic Name; absent: all that begin with the prefix. */
   readonly accepts?: ((topicName: string) => boolean) | undefined
@@ -74,13 +83,22 @@ export interface ScanResult {
   readonly messages: readonly Message[]
   /** True when there may be more behind the last one. */
   readonly more: boolean
-  /** Where a next scan goes on (`afterOffset`); set when `more`, also where this one found nothing in its share of the work. */
+  /**
+   * Where a next scan goes on (`afterOffset`); set when `more`, also where this one found nothing
+   * in its share of the work.
+   */
   readonly nextAfterOffset: number | undefined
 }
 
-/** How the engine learns what its readers still need; an engine that retains by time and size does not ask. */
+/**
+ * How the engine learns what its readers still need; an engine that retains by time and size does
+ * not ask.
+ */
 export interface LogReaders {
-  /** The lowest offset that a reader of the partition still has to read; Infinity when all readers are at the tail. */
+  /**
+   * The lowest offset that a reader of the partition still has to read; Infinity when all readers
+   * are at the tail.
+   */
   lowestNeeded(partition: number): number
 }
 
@@ -102,19 +120,37 @@ export interface EngineUsage {
 export interface Engine {
   /** The number of partitions; fixed for the life of the data. */
   readonly partitions: number
-  /** True when what it owns is there again after `open` in another process: then Sessions are kept in its state. */
+  /**
+   * True when what it owns is there again after `open` in another process: then Sessions are kept
+   * in its state.
+   */
   readonly isDurable: boolean
-  /** Opens or recovers what is stored. Throws a sentence for people when the data is not this program's to read. */
+  /**
+   * Opens or recovers what is stored. Throws a sentence for people when the data is not this
+   * program's to read.
+   */
   open(readers: LogReaders): Promise<void>
   /** The offset after the last committed message. */
   tail(partition: number): number
-  /** The first offset at or after which the partition holds nothing older than the time (ms since 1970); the tail when all is older. */
+  /**
+   * The first offset at or after which the partition holds nothing older than the time (ms since
+   * 1970); the tail when all is older.
+   */
   offsetAt(partition: number, timeMs: number): Promise<number>
-  /** Appends in call order per partition; `committed` is called in that order, never within `append` itself. */
+  /**
+   * Appends in call order per partition; `committed` is called in that order, never within `append`
+   * itself.
+   */
   append(partition: number, request: AppendRequest): void
-  /** Writes state, in one order with all other calls of `write` and `append`: what was called first is owned first. */
+  /**
+   * Writes state, in one order with all other calls of `write` and `append`: what was called first
+   * is owned first.
+   */
   write(request: StateRequest): void
-  /** The state whose keys begin so, by key: all that was owned when the call was made, at least. For the start; it may be slow. */
+  /**
+   * The state whose keys begin so, by key: all that was owned when the call was made, at least. For
+   * the start; it may be slow.
+   */
   load(prefix: string): AsyncIterable<StateEntry>
   /** Messages from `from` on, at least one if there is any before `tail`. */
   read(partition: number, from: number, maximumMessages: number): ReadResult | Promise<ReadResult>

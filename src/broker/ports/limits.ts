@@ -2,17 +2,31 @@
 import type { QoS } from '../../mqtt/packet.ts'
 
 export interface Limits {
-  /** Bytes of a CONNECT; a longer one is closed unanswered once its fixed header is there. Stops megabytes read before authentication. */
+  /**
+   * Bytes of a CONNECT; a longer one is closed unanswered once its fixed header is there. Stops
+   * megabytes read before authentication.
+   */
   readonly maximumConnectPacketSizeBytes: number
-  /** Time from accepted connection to CONNACK; then it is closed. Stops CONNECTs dripped byte by byte. */
+  /**
+   * Time from accepted connection to CONNACK; then it is closed. Stops CONNECTs dripped byte by
+   * byte.
+   */
   readonly connectTimeoutMs: number
-  /** Bytes of any packet after CONNECT, announced as Maximum Packet Size; a longer one: DISCONNECT 0x95. */
+  /**
+   * Bytes of any packet after CONNECT, announced as Maximum Packet Size; a longer one: DISCONNECT
+   * 0x95.
+   */
   readonly maximumPacketSizeBytes: number
   /** UTF-8 bytes of a Client Identifier; a longer one: CONNACK 0x85. Bounds keys held in memory. */
   readonly maximumClientIdBytes: number
-  /** UTF-8 bytes of a Topic Name or Topic Filter; longer: 0x90 or 0x8F. Bounds keys held in memory. */
+  /**
+   * UTF-8 bytes of a Topic Name or Topic Filter; longer: 0x90 or 0x8F. Bounds keys held in memory.
+   */
   readonly maximumTopicBytes: number
-  /** Levels of a Topic Name or Topic Filter; more: 0x90 or 0x8F. Bounds the work and depth of matching. */
+  /**
+   * Levels of a Topic Name or Topic Filter; more: 0x90 or 0x8F. Bounds the work and depth of
+   * matching.
+   */
   readonly maximumTopicLevels: number
   /** Subscriptions of one Session; the next: SUBACK 0x97. Stops subscription bombs. */
   readonly maximumSubscriptionsPerSession: number
@@ -24,28 +38,46 @@ export interface Limits {
   /** Payload and topic bytes of all retained messages; more: 0x97. */
   readonly maximumRetainedBytes: number
   /**
-   * QoS 1 and 2 messages that a client may have unacknowledged towards us (Receive Maximum); more: DISCONNECT 0x93. MQTT 3.1.1 has no such bound,
-   * and a client whose messages wait for room has a higher one: there reading waits while the engine does not own that many, or that
-   * many wait for their transformer.
+   * QoS 1 and 2 messages that a client may have unacknowledged towards us (Receive Maximum); more:
+   * DISCONNECT 0x93. MQTT 3.1.1 has no such bound, and a client whose messages wait for room has a
+   * higher one: there reading waits while the engine does not own that many, or that many wait for
+   * their transformer.
    */
   readonly receiveMaximum: number
-  /** QoS 1 and 2 messages that we have unacknowledged towards one client; the rest waits in the log. */
+  /**
+   * QoS 1 and 2 messages that we have unacknowledged towards one client; the rest waits in the log.
+   */
   readonly maximumInflight: number
-  /** Messages of the log that one Session may be behind with; the oldest beyond are lost to it, counted and told. */
+  /**
+   * Messages of the log that one Session may be behind with; the oldest beyond are lost to it,
+   * counted and told.
+   */
   readonly maximumQueuedMessages: number
-  /** Payload bytes of the log that one Session may be behind with; the oldest beyond are lost to it, counted and told. */
+  /**
+   * Payload bytes of the log that one Session may be behind with; the oldest beyond are lost to it,
+   * counted and told.
+   */
   readonly maximumQueuedBytes: number
   /** Topic Aliases that a client may set on one connection; a higher one: DISCONNECT 0x94. */
   readonly topicAliasMaximum: number
   /** Topic Aliases that we set towards a client that allows them. */
   readonly outgoingTopicAliasMaximum: number
-  /** Seconds; a longer Keep Alive, or none, is overruled by Server Keep Alive in MQTT 5. 0: no bound. */
+  /**
+   * Seconds; a longer Keep Alive, or none, is overruled by Server Keep Alive in MQTT 5. 0: no
+   * bound.
+   */
   readonly maximumKeepAliveSeconds: number
   /** Seconds; a longer Session Expiry Interval is cut to it. Bounds Sessions left behind. */
   readonly maximumSessionExpirySeconds: number
-  /** Bytes buffered towards a client; beyond, QoS 0 is dropped, QoS 1 and 2 wait in the log, and reading from it stops. */
+  /**
+   * Bytes buffered towards a client; beyond, QoS 0 is dropped, QoS 1 and 2 wait in the log, and
+   * reading from it stops.
+   */
   readonly maximumOutgoingBytes: number
-  /** Time for which a client may stay at that bound; then DISCONNECT 0x97. Stops readers that never read. */
+  /**
+   * Time for which a client may stay at that bound; then DISCONNECT 0x97. Stops readers that never
+   * read.
+   */
   readonly slowReaderTimeoutMs: number
   /** Connections in all; the next is closed unanswered. */
   readonly maximumConnections: number
@@ -53,7 +85,9 @@ export interface Limits {
   readonly maximumConnectionsPerTenant: number
   /** Connections of one identity within its tenant; the next: CONNACK 0x97. */
   readonly maximumConnectionsPerIdentity: number
-  /** Sessions of one identity, asleep ones included; the next: CONNACK 0x97. Stops Session bombs. */
+  /**
+   * Sessions of one identity, asleep ones included; the next: CONNACK 0x97. Stops Session bombs.
+   */
   readonly maximumSessionsPerIdentity: number
   /** Bytes a second read from one connection, on average over a second; beyond, reading waits. */
   readonly maximumBytesPerSecond: number

@@ -1,11 +1,17 @@
-/** An Application Message on its way through the broker: owned once, encoded once per wire form, shared by all its readers. */
+/**
+ * An Application Message on its way through the broker: owned once, encoded once per wire form,
+ * shared by all its readers.
+ */
 import type { MessageProperties, ProtocolVersion, QoS } from '../../mqtt/packet.ts'
 import { propertiesSize } from '../../mqtt/properties.ts'
 import { encodePublish } from '../../mqtt/publish.ts'
 import { later } from '../../clock.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
 
-/** A PUBLISH in bytes; the Packet Identifier, if any, is zero at its offset, and the first byte has no DUP, QoS or RETAIN. */
+/**
+ * A PUBLISH in bytes; the Packet Identifier, if any, is zero at its offset, and the first byte has
+ * no DUP, QoS or RETAIN.
+ */
 export interface SharedPublish {
   readonly bytes: Buffer
   /** 0 when the form is that of QoS 0. */
@@ -48,7 +54,10 @@ export function placeOfId(id: string): Place | undefined {
   return match === null ? undefined : { partition: Number(match[1]), offset: Number(match[2]) }
 }
 
-/** The moment at which a message expires that is received now: its Message Expiry Interval begins. Infinity where it has none. */
+/**
+ * The moment at which a message expires that is received now: its Message Expiry Interval begins.
+ * Infinity where it has none.
+ */
 export function expiryOf(properties: MessageProperties | undefined, clock: Clock): number {
   const expiry = properties?.messageExpiryIntervalSeconds
   return expiry === undefined ? Infinity : later(clock.steady(), expiry * 1000)
@@ -69,7 +78,10 @@ export class Message {
   retain: boolean
   properties: MessageProperties | undefined
   readonly publisherKey: string
-  /** Of the steady clock (`SteadyMs`), as the log keeps it; Infinity when the message does not expire. `hasExpired` compares. */
+  /**
+   * Of the steady clock (`SteadyMs`), as the log keeps it; Infinity when the message does not
+   * expire. `hasExpired` compares.
+   */
   readonly expiresAtMs: number
   /** Its place in the log, set by the engine that owns it; -1 while nobody does. */
   partition = -1
@@ -99,12 +111,18 @@ export class Message {
     return (this.#sizeBytes ??= sizeOfMessage(this))
   }
 
-  /** Names the message's place in the log: the same id for as long as it is stored, and never another's. Empty while it has none. */
+  /**
+   * Names the message's place in the log: the same id for as long as it is stored, and never
+   * another's. Empty while it has none.
+   */
   get id(): string {
     return this.offset < 0 ? '' : messageId(this.partition, this.offset)
   }
 
-  /** From here on its MQTT 5 readers get its id as the last User Property of this name. Nothing for a message without a place. */
+  /**
+   * From here on its MQTT 5 readers get its id as the last User Property of this name. Nothing for
+   * a message without a place.
+   */
   tellId(userProperty: string): void {
     if (this.#tellsId || this.offset < 0) return
     this.#tellsId = true
@@ -116,7 +134,10 @@ export class Message {
     this.#identified5 = undefined
   }
 
-  /** Makes the message fit to outlive its turn: copies what is a small view and would keep a large chunk alive. */
+  /**
+   * Makes the message fit to outlive its turn: copies what is a small view and would keep a large
+   * chunk alive.
+   */
   keep(): void {
     if (this.kept) return
     this.kept = true
@@ -127,8 +148,9 @@ export class Message {
   }
 
   /**
-   * The PUBLISH without what differs between its readers, made once for each version and form. For MQTT 5 it fits only a
-   * reader without Subscription Identifier and Topic Alias, and a message that does not expire.
+   * The PUBLISH without what differs between its readers, made once for each version and form. For
+   * MQTT 5 it fits only a reader without Subscription Identifier and Topic Alias, and a message
+   * that does not expire.
    */
   shared(protocolVersion: ProtocolVersion, withPacketId: boolean): SharedPublish {
     if (protocolVersion === 5) {

@@ -1,4 +1,7 @@
-/** Many deadlines, one timer: a wheel of whole seconds, so that 100,000 connections cost no timers of their own. */
+/**
+ * Many deadlines, one timer: a wheel of whole seconds, so that 100,000 connections cost no timers
+ * of their own.
+ */
 import type { SteadyMs } from '../../clock.ts'
 
 /** In the second that is being run, and not yet run itself. */

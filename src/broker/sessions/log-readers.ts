@@ -1,4 +1,7 @@
-/** The places in the log of all who are behind its tail. Who is not behind stands nowhere and costs nothing. */
+/**
+ * The places in the log of all who are behind its tail. Who is not behind stands nowhere and costs
+ * nothing.
+ */
 import type { LogReaders } from '../ports/engine.ts'
 
 /** A reader's place in one partition; it belongs to the `Readers` that made it. */
@@ -7,8 +10,8 @@ export interface Cursor {
   /** The next offset to read; moved by `Readers.move` alone. */
   offset: number
   /**
-   * What its reader is behind with, at the most: records and bytes written since it fell behind, less the ones that it took.
-   * Records that don't match count too, until somebody looks closer.
+   * What its reader is behind with, at the most: records and bytes written since it fell behind,
+   * less the ones that it took. Records that don't match count too, until somebody looks closer.
    */
   readonly owed: { messagesUpTo: number; bytesUpTo: number }
 }

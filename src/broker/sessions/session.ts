@@ -1,4 +1,7 @@
-/** A Session: what the broker remembers of a client between and during its connections. State, and what is always true of it. */
+/**
+ * A Session: what the broker remembers of a client between and during its connections. State, and
+ * what is always true of it.
+ */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
 import { matches } from '../../mqtt/topic-filter.ts'
@@ -20,15 +23,16 @@ export interface Subscription {
   /** The group of a shared subscription. */
   readonly group: SharedGroup | undefined
   /**
-   * Where the subscription begins in a partition, where its Session may read the log from before it: it was behind when it
-   * subscribed, or may be after a restart.
+   * Where the subscription begins in a partition, where its Session may read the log from before
+   * it: it was behind when it subscribed, or may be after a restart.
    */
   since: Map<number, number> | undefined
   /** From where it asked to be sent what was before it. */
   readonly replayFrom: string | undefined
   /**
-   * False: what it is granted passes by while its Session is away. True at QoS 1 and 2, for who asked for what was before, and at QoS 0 in the
-   * place of one that messages waited for: those are still to be sent, and in order.
+   * False: what it is granted passes by while its Session is away. True at QoS 1 and 2, for who
+   * asked for what was before, and at QoS 0 in the place of one that messages waited for: those are
+   * still to be sent, and in order.
    */
   readonly readsLog: boolean
 }
@@ -54,7 +58,10 @@ export interface Inflight extends Owed {
   readonly group: SharedGroup | undefined
   /** `publish` until PUBACK or PUBREC; `pubrel` until PUBCOMP. */
   awaiting: 'publish' | 'pubrel'
-  /** False while the engine does not know yet under which Packet Identifier it goes: till then it must not. */
+  /**
+   * False while the engine does not know yet under which Packet Identifier it goes: till then it
+   * must not.
+   */
   isStored: boolean
   /** Grows with each message that the Session is sent, over restarts too. */
   readonly order: number
@@ -72,7 +79,10 @@ export interface ReceivedPublish {
 
 /** What a reader of the log must know about its past after a restart of the broker. */
 export interface Recovery {
-  /** Places behind the saved cursors of messages that are in flight or were brought to their end: not sent once more. */
+  /**
+   * Places behind the saved cursors of messages that are in flight or were brought to their end:
+   * not sent once more.
+   */
   readonly handled: ReadonlySet<string>
   /** By partition: messages before this offset may have been sent already, so they carry DUP. */
   readonly sentBefore: ReadonlyMap<number, number>
@@ -95,13 +105,19 @@ export class Session {
   readonly identity: string
   readonly clientId: string
   connection: Connection | undefined = undefined
-  /** Seconds for which the Session outlives its connection; Infinity is cut by the limits before it gets here. */
+  /**
+   * Seconds for which the Session outlives its connection; Infinity is cut by the limits before it
+   * gets here.
+   */
   expirySeconds = 0
   readonly subscriptions = new Map<string, Subscription>()
   readonly groups = new Set<SharedGroup>()
   /** Sent and not acknowledged, in the order of sending [MQTT-4.6.0-1]. */
   readonly inflight = new Map<number, Inflight>()
-  /** In flight when the last connection ended, still to be sent again on this one, in order [MQTT-4.4.0-1]. */
+  /**
+   * In flight when the last connection ended, still to be sent again on this one, in order
+   * [MQTT-4.4.0-1].
+   */
   resend: Inflight[] = []
   /** Retained messages that wait for room in the window; they go out before anything newer. */
   retained: WaitingRetained[] = []
@@ -109,7 +125,10 @@ export class Session {
   readonly received = new Map<number, ReceivedPublish>()
   /** How many connections the Session has had. */
   connections = 0
-  /** The partitions in which the Session is behind the tail, and up to where it has read. Empty: it gets what comes. */
+  /**
+   * The partitions in which the Session is behind the tail, and up to where it has read. Empty: it
+   * gets what comes.
+   */
   readonly behind = new Map<number, Cursor>()
   catchingUp = false
   /** Set for as long as a Will Message waits for its delay. */
@@ -157,8 +176,9 @@ export class Session {
   }
 
   /**
-   * Goes on counting Packet Identifiers after a restart, far from those that the client may have seen since `last` was saved:
-   * a late acknowledgement of one of them must not end another message.
+   * Goes on counting Packet Identifiers after a restart, far from those that the client may have
+   * seen since `last` was saved: a late acknowledgement of one of them must not end another
+   * message.
    */
   restorePacketIds(last: number): void {
     this.#beginRound()
@@ -166,7 +186,10 @@ export class Session {
     while ((this.#oldPacketIds[this.#oldPosition] ?? Infinity) <= this.#lastPacketId) this.#oldPosition += 1
   }
 
-  /** A Packet Identifier not in use [MQTT-2.2.1-4]; there is one, since fewer than 65,535 messages are in flight. */
+  /**
+   * A Packet Identifier not in use [MQTT-2.2.1-4]; there is one, since fewer than 65,535 messages
+   * are in flight.
+   */
   nextPacketId(): number {
     for (;;) {
       if (this.#lastPacketId === 65_535) this.#beginRound()
@@ -177,7 +200,10 @@ export class Session {
     }
   }
 
-  /** Of the 65,535 identifiers of a round only those that were in flight when it began can be met: they alone are looked up. */
+  /**
+   * Of the 65,535 identifiers of a round only those that were in flight when it began can be met:
+   * they alone are looked up.
+   */
   #beginRound(): void {
     this.#lastPacketId = 0
     this.#oldPacketIds = [...this.inflight.keys()].toSorted((a, b) => a - b)
@@ -197,12 +223,18 @@ export class Session {
       this.retained = this.retained.filter(({ subscription }) => subscription.topicFilter !== topicFilter)
   }
 
-  /** How many of the messages in flight count against the client's Receive Maximum on this connection. */
+  /**
+   * How many of the messages in flight count against the client's Receive Maximum on this
+   * connection.
+   */
   get unacknowledged(): number {
     return this.inflight.size - this.resend.length
   }
 
-  /** The Session's own (not shared) subscriptions that match a Topic Name. Cached until the subscriptions change. */
+  /**
+   * The Session's own (not shared) subscriptions that match a Topic Name. Cached until the
+   * subscriptions change.
+   */
   matching(topicName: string): readonly Subscription[] {
     this.#merged ??= new Map()
     let found = this.#merged.get(topicName)

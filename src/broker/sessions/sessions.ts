@@ -1,4 +1,7 @@
-/** All Sessions, by (tenant, identity, Client Identifier): no client reaches another's by naming its Client Identifier. */
+/**
+ * All Sessions, by (tenant, identity, Client Identifier): no client reaches another's by naming its
+ * Client Identifier.
+ */
 import type { Counters } from '../ports/counters.ts'
 import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
@@ -102,7 +105,10 @@ export class Sessions {
     this.#wills.sessionEnds(session)
   }
 
-  /** Adds a subscription, or replaces the one with the same Topic Filter [MQTT-3.8.4-3]; true when it is new. */
+  /**
+   * Adds a subscription, or replaces the one with the same Topic Filter [MQTT-3.8.4-3]; true when
+   * it is new.
+   */
   subscribe(session: Session, subscription: Subscription): boolean {
     const known = session.subscriptions.get(subscription.topicFilter)
     session.subscriptions.set(subscription.topicFilter, subscription)

@@ -7,9 +7,14 @@ export class SharedGroup {
   readonly key: string
   readonly topicFilter: string
   readonly members = new Map<Session, Subscription>()
-  /** The partitions in which the group is behind the tail: no member had room, or none was there. */
+  /**
+   * The partitions in which the group is behind the tail: no member had room, or none was there.
+   */
   readonly behind = new Map<number, Cursor>()
-  /** Taken back from members that went away; goes out before what the log holds. Bounded by their windows. */
+  /**
+   * Taken back from members that went away; goes out before what the log holds. Bounded by their
+   * windows.
+   */
   readonly returned: Owed[] = []
   catchingUp = false
   /** True when it has changed since it was last saved. */

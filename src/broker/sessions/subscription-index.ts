@@ -1,20 +1,29 @@
 /**
- * Which Sessions a Topic Name goes to: a trie by topic level, and in front of it a cache of whole answers. A Topic Name that
- * was routed before costs one look-up, however many subscriptions there are.
+ * Which Sessions a Topic Name goes to: a trie by topic level, and in front of it a cache of whole
+ * answers. A Topic Name that was routed before costs one look-up, however many subscriptions there
+ * are.
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { Session, Subscription } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
 
-/** One Session's share of a route: all its matching subscriptions as one delivery [MQTT-3.3.4-2]. */
+/**
+ * One Session's share of a route: all its matching subscriptions as one delivery [MQTT-3.3.4-2].
+ */
 export interface Target {
   readonly session: Session
   /** The highest QoS that the matching subscriptions grant. */
   readonly qos: QoS
   readonly retainAsPublished: boolean
-  /** The identifiers of all matching subscriptions that have one [MQTT-3.3.4-3]; undefined when none has. */
+  /**
+   * The identifiers of all matching subscriptions that have one [MQTT-3.3.4-3]; undefined when none
+   * has.
+   */
   readonly subscriptionIdentifiers: readonly number[] | undefined
-  /** True when one of the matching subscriptions is No Local: then a Session's own message is looked at closer. */
+  /**
+   * True when one of the matching subscriptions is No Local: then a Session's own message is looked
+   * at closer.
+   */
   readonly noLocal: boolean
   /** True when one of the matching subscriptions reads the log. */
   readonly readsLog: boolean
@@ -52,7 +61,10 @@ class Node {
   }
 }
 
-/** Routes kept; the older half goes at the bound. Stops a publisher of ever new Topic Names from filling the memory. */
+/**
+ * Routes kept; the older half goes at the bound. Stops a publisher of ever new Topic Names from
+ * filling the memory.
+ */
 const MAXIMUM_ROUTES = 262_144
 
 export class SubscriptionIndex {
@@ -270,7 +282,10 @@ function topicPrefix(topicName: string): string {
   return topicName.includes('/') && end !== -1 ? topicName.slice(0, end) : topicName
 }
 
-/** The prefix that all Topic Names matched by the Topic Filter share; undefined when they can differ in it. */
+/**
+ * The prefix that all Topic Names matched by the Topic Filter share; undefined when they can differ
+ * in it.
+ */
 function concretePrefix(topicFilter: string): string | undefined {
   const prefix = topicPrefix(topicFilter)
   if (prefix.includes('+') || prefix.includes('#')) return undefined

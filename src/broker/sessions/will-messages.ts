@@ -1,4 +1,7 @@
-/** Will Messages that are owed: at once, or after their delay unless the client comes back (MQTT 5.0 §3.1.2.5, §3.1.3.2.2). */
+/**
+ * Will Messages that are owed: at once, or after their delay unless the client comes back (MQTT 5.0
+ * §3.1.2.5, §3.1.3.2.2).
+ */
 import type { WillMessage } from '../../mqtt/packet.ts'
 import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
@@ -54,7 +57,10 @@ export class WillMessages {
     this.#wait(session, { ...due, permit: undefined }, dueAt)
   }
 
-  /** Nothing is sent: the client is back within the delay [MQTT-3.1.3-9], or has no longer the right to send it. */
+  /**
+   * Nothing is sent: the client is back within the delay [MQTT-3.1.3-9], or has no longer the right
+   * to send it.
+   */
   forgive(session: Session): void {
     if (session.pendingWill === undefined) return
     this.#deadlines.clear(session.pendingWill.deadline)

@@ -1,6 +1,7 @@
 /**
- * The command line's way to the service: its HTTP API, over the network or in this process. Both run the same routes, so
- * that a change is checked, recorded and felt by live connections in the same way.
+ * The command line's way to the service: its HTTP API, over the network or in this process. Both
+ * run the same routes, so that a change is checked, recorded and felt by live connections in the
+ * same way.
  */
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'

@@ -6,7 +6,10 @@ import { createLog } from '../../log.ts'
 import { createNetworkServerSetups } from '../../service/network-server-setups.ts'
 import type { Carrier } from './api-client.ts'
 
-/** Carries requests to the routes in this process, where no service runs: nothing listens, and no connection is live. */
+/**
+ * Carries requests to the routes in this process, where no service runs: nothing listens, and no
+ * connection is live.
+ */
 export async function createInProcessCarrier(registry: Registry, settings: Settings, jwt: string): Promise<Carrier> {
   const server = await createHttpServer({
     registry,

@@ -1,4 +1,7 @@
-/** Finds the way to a deployment: through the service that runs on its data directory, or by taking that directory itself. */
+/**
+ * Finds the way to a deployment: through the service that runs on its data directory, or by taking
+ * that directory itself.
+ */
 import type { Settings } from '../../settings/config.ts'
 import { registryFileIn } from '../../data/data-directory.ts'
 import { systemClock } from '../../identity/store/clock.ts'
@@ -14,8 +17,9 @@ import { createRemoteCarrier } from './remote-carrier.ts'
 import type { AuthorizedService } from './remote-carrier.ts'
 
 /**
- * A client with the session of `userName`, or of the first global admin. Whoever can read the data directory may do this: the
- * session is signed with the registry's own key. Throws CommandFailure when the directory is missing, unusable or busy.
+ * A client with the session of `userName`, or of the first global admin. Whoever can read the data
+ * directory may do this: the session is signed with the registry's own key. Throws CommandFailure
+ * when the directory is missing, unusable or busy.
  */
 export async function openApiClient(
   settings: Settings,
@@ -35,7 +39,10 @@ async function openRunning(
   return createApiClient(await createRemoteCarrier(await authorize(settings, service, userName)))
 }
 
-/** The running service with a session of `userName`, or of the first global admin. Throws CommandFailure when there is none. */
+/**
+ * The running service with a session of `userName`, or of the first global admin. Throws
+ * CommandFailure when there is none.
+ */
 export async function authorize(
   settings: Settings,
   service: ServiceAddress,
@@ -87,7 +94,10 @@ async function sessionOf(registry: Registry, userName: string | undefined): Prom
   return registry.tokens.issueOperatorSession(user)
 }
 
-/** Deployments have few users before their first admin; a thousand a page, and no more pages than there are users. */
+/**
+ * Deployments have few users before their first admin; a thousand a page, and no more pages than
+ * there are users.
+ */
 async function firstAdmin(registry: Registry): Promise<User | undefined> {
   const limit = 1000
   for (let offset = 0; ; offset += limit) {

@@ -18,12 +18,18 @@ export interface ServiceAddress {
   readonly certFile: string
 }
 
-/** The way to a deployment: its data directory, which is this process's until it is released, or the service that has it. */
+/**
+ * The way to a deployment: its data directory, which is this process's until it is released, or the
+ * service that has it.
+ */
 export type Reached =
   | { readonly kind: 'alone'; readonly dataDirectory: DataDirectory }
   | { readonly kind: 'running'; readonly service: ServiceAddress }
 
-/** Finds the way. Throws CommandFailure when the directory is missing, unusable or busy, or the service of another version. */
+/**
+ * Finds the way. Throws CommandFailure when the directory is missing, unusable or busy, or the
+ * service of another version.
+ */
 export async function reachDeployment(settings: Settings, purpose: string): Promise<Reached> {
   for (let waitedMs = 0; ; waitedMs += LOOK_AGAIN_MS) {
     const opened = await openDataDirectory(settings.dataDirectory, { purpose, clock: systemClock, mustExist: true })

@@ -8,7 +8,10 @@ import { ApiRefusal, refusalOf } from './api-client.ts'
 import type { Carrier, RawAnswer } from './api-client.ts'
 import type { ServiceAddress } from './reach-deployment.ts'
 
-/** Long enough for an import's part on a busy machine; a service that hangs is told apart from a slow one. */
+/**
+ * Long enough for an import's part on a busy machine; a service that hangs is told apart from a
+ * slow one.
+ */
 const TIMEOUT_MS = 60_000
 /** Without a byte: a large registry is copied before its first one comes. */
 const STREAM_TIMEOUT_MS = 600_000
@@ -21,9 +24,9 @@ export interface AuthorizedService extends ServiceAddress {
 }
 
 /**
- * Carries requests to the running service. The connection is good only with the very certificate of `certFile`: its names may be
- * those of the public host, while the address is this machine's loopback, and no authority can vouch for another. Without `jwt` for what
- * needs no credential.
+ * Carries requests to the running service. The connection is good only with the very certificate of
+ * `certFile`: its names may be those of the public host, while the address is this machine's
+ * loopback, and no authority can vouch for another. Without `jwt` for what needs no credential.
  */
 export async function createRemoteCarrier(options: ServiceAddress & { readonly jwt?: string }): Promise<Carrier> {
   const agent = await trustingAgent(options.certFile)
@@ -58,7 +61,10 @@ export async function createRemoteCarrier(options: ServiceAddress & { readonly j
   }
 }
 
-/** POSTs, and gives the body of the answer as it comes. Throws ApiRefusal, and CommandFailure when the service can't be reached, or goes meanwhile. */
+/**
+ * POSTs, and gives the body of the answer as it comes. Throws ApiRefusal, and CommandFailure when
+ * the service can't be reached, or goes meanwhile.
+ */
 export async function* streamFromRunning(service: AuthorizedService, path: string): AsyncGenerator<Buffer, void, void> {
   const agent = await trustingAgent(service.certFile)
   let fault = 'can’t be reached'

@@ -1,4 +1,7 @@
-/** The policy of the core alone: one tenant, every topic allowed but the ones denied, one optional user name and password. */
+/**
+ * The policy of the core alone: one tenant, every topic allowed but the ones denied, one optional
+ * user name and password.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ALLOWED } from '../../broker/ports/policy.ts'
 import type { Admission, Credentials, Decision, Permit, Policy, Refusal } from '../../broker/ports/policy.ts'

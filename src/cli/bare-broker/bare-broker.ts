@@ -1,4 +1,7 @@
-/** `fieldgate bare-broker`: the broker core alone on loopback, for conformance suites and comparisons of brokers. */
+/**
+ * `fieldgate bare-broker`: the broker core alone on loopback, for conformance suites and
+ * comparisons of brokers.
+ */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'

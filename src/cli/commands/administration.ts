@@ -1,4 +1,7 @@
-/** What the administration's commands share: a client for their time, and results as a table or as JSON. */
+/**
+ * What the administration's commands share: a client for their time, and results as a table or as
+ * JSON.
+ */
 import type { Command } from 'commander'
 import type { ApiClient, JsonList, JsonObject } from '../api/api-client.ts'
 import { readSettings } from '../serve/read-settings.ts'
@@ -14,7 +17,10 @@ export interface ListOptions {
   readonly json?: true
 }
 
-/** Gives `use` a client, with the session of `userName` or of the first global admin, and closes it after. */
+/**
+ * Gives `use` a client, with the session of `userName` or of the first global admin, and closes it
+ * after.
+ */
 export async function withClient<Result>(
   terminal: Terminal,
   command: Command,
@@ -23,7 +29,8 @@ export async function withClient<Result>(
 ): Promise<Result> {
   const { settings, warnings } = readSettings(terminal)
   for (const warning of warnings) terminal.error(`fieldgate: ${warning}\n`)
-  // Loaded here and not above: `--help`, and commands that need no deployment, should not wait for it.
+  // Loaded here and not above: `--help`, and commands that need no deployment, should not wait for
+  // it.
   const { openApiClient } = await import('../api/open-api-client.ts')
   const client = await openApiClient(settings, { purpose: commandPath(command), userName })
   try {
@@ -74,8 +81,8 @@ export function showFields(terminal: Terminal, thing: JsonObject, isJson: boolea
 }
 
 /**
- * Shows the id of what was created, alone on standard output so that a shell can take it, or its JSON. A person on a terminal reads
- * in words what was done.
+ * Shows the id of what was created, alone on standard output so that a shell can take it, or its
+ * JSON. A person on a terminal reads in words what was done.
  */
 export function showCreated(terminal: Terminal, created: JsonObject, what: string, isJson: boolean | undefined): void {
   if (isJson === true) return showJson(terminal, created)

@@ -13,7 +13,10 @@ import type { Terminal } from '../terminal/terminal.ts'
 const DAMAGED = 1
 const LOST = 2
 
-/** `fieldgate check`: says what is in a data directory, and what is wrong with it. Answers the exit code. Throws CommandFailure. */
+/**
+ * `fieldgate check`: says what is in a data directory, and what is wrong with it. Answers the exit
+ * code. Throws CommandFailure.
+ */
 export async function checkData(terminal: Terminal, directory: string, isJson: boolean): Promise<number> {
   const opened = await openDataDirectory(directory, { purpose: 'check', clock: systemClock, mustExist: true })
   if (!opened.ok) throw new CommandFailure(opened.message)

@@ -36,7 +36,10 @@ interface Outcome {
 const MAXIMUM_KEPT_ERRORS = 1000
 /** Of a file; JSON lines may have others in each row. */
 const MAXIMUM_UNKNOWN_COLUMNS = 100
-/** So that a DevEUI that stands in the file twice is told by its line; some 100 MB. Beyond it is told as a device that exists. */
+/**
+ * So that a DevEUI that stands in the file twice is told by its line; some 100 MB. Beyond it is
+ * told as a device that exists.
+ */
 const MAXIMUM_REMEMBERED_DEV_EUIS = 1_000_000
 /** Of these for people; the rest is counted, for a wrong file would fill the screen. */
 const MAXIMUM_SHOWN_ERRORS = 50
@@ -91,7 +94,8 @@ async function importAll(
   const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson'
   const outcome: Outcome = { rows: 0, created: 0, refused: 0, unknownColumns: new Set(), errors: [] }
   const lineOfDevEui = new Map<string, number>()
-  // A dry run goes in one part: only so does the service see a DevEUI that stands in the file twice.
+  // A dry run goes in one part: only so does the service see a DevEUI that stands in the file
+  // twice.
   for await (const part of importParts(input, format, { whole: dryRun })) {
     const answer = await client.upload(path, type, part.content)
     outcome.rows += part.rows
@@ -126,7 +130,10 @@ function listIn(answer: JsonObject, name: string): readonly unknown[] {
   return Array.isArray(list) ? list : []
 }
 
-/** A refused row with lines of the file. The service sees a part at a time: a DevEUI of an earlier part is that of a device to it. */
+/**
+ * A refused row with lines of the file. The service sees a part at a time: a DevEUI of an earlier
+ * part is that of a device to it.
+ */
 function inFile(error: JsonObject, part: ImportPart, earlier: ReadonlyMap<string, number>): JsonObject {
   const { reason, sameAsLine, devEUI } = error
   const line = part.fileLine(Number(error['line']))

@@ -1,4 +1,7 @@
-/** A file of devices, CSV or JSON lines, in parts that are sent one after the other, so that progress shows and a bound holds. */
+/**
+ * A file of devices, CSV or JSON lines, in parts that are sent one after the other, so that
+ * progress shows and a bound holds.
+ */
 import { createInterface } from 'node:readline'
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
@@ -24,10 +27,15 @@ export interface ImportPart {
 const ROWS_PER_PART = 2000
 /** Of one part, far below the service's own bound for an upload. */
 const MAXIMUM_PART_CHARACTERS = 8 * 1024 * 1024
-/** Of one row, as the service has it: a quote that is never closed must not gather the whole file. */
+/**
+ * Of one row, as the service has it: a quote that is never closed must not gather the whole file.
+ */
 const MAXIMUM_ROW_CHARACTERS = 64 * 1024
 
-/** The parts of a file. With `whole`, one part. Throws CommandFailure when the file can't be read as what it should be. */
+/**
+ * The parts of a file. With `whole`, one part. Throws CommandFailure when the file can't be read as
+ * what it should be.
+ */
 export async function* importParts(
   input: Readable,
   format: ImportFormat,

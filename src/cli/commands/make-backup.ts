@@ -18,8 +18,8 @@ import { streamFromRunning } from '../api/remote-carrier.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /**
- * `fieldgate backup <file>`. The file is verified while it is written, synced, and gets its name last: under that name is the older one, or a
- * whole one. Throws CommandFailure.
+ * `fieldgate backup <file>`. The file is verified while it is written, synced, and gets its name
+ * last: under that name is the older one, or a whole one. Throws CommandFailure.
  */
 export async function makeBackup(terminal: Terminal, settings: Settings, file: string): Promise<void> {
   const temporary = `${file}.${process.pid}.part`

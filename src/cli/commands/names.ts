@@ -8,7 +8,10 @@ const MEMBERS = { organizations: 'name', applications: 'name', users: 'email' } 
 /** As many as one page has. What comes after is shown by its id. */
 const MAXIMUM_NAMES = 1000
 
-/** A function that knows the names of things of one kind by their ids. It leaves an id that it does not know as it is, and "" too. */
+/**
+ * A function that knows the names of things of one kind by their ids. It leaves an id that it does
+ * not know as it is, and "" too.
+ */
 export async function namesOf(client: ApiClient, kind: keyof typeof MEMBERS): Promise<(id: unknown) => unknown> {
   const { result } = await listPage(client, `/api/${kind}`, { limit: MAXIMUM_NAMES })
   const names = new Map(result.map((item) => [item['id'], item[MEMBERS[kind]]]))

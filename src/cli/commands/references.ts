@@ -13,7 +13,10 @@ export async function userIdOf(client: ApiClient, reference: string): Promise<st
   return idOf(client, { path: '/api/users', kind: 'user', member: 'email' }, reference)
 }
 
-/** The id of an application that is named by its id, by its name, or by `organization/name` where two organizations share it. */
+/**
+ * The id of an application that is named by its id, by its name, or by `organization/name` where
+ * two organizations share it.
+ */
 export async function applicationIdOf(client: ApiClient, reference: string): Promise<string> {
   const [organization, name] = reference.includes('/') ? reference.split('/', 2) : [undefined, reference]
   const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
@@ -39,7 +42,8 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 async function idOf(client: ApiClient, where: Where, reference: string): Promise<string> {
   if (/^\d+$/.test(reference) || UUID.test(reference)) return reference
-  // The search is by containment; names that contain this one and come before it are rarely a thousand.
+  // The search is by containment; names that contain this one and come before it are rarely a
+  // thousand.
   const query = { ...where.query, search: reference, limit: 1000 }
   const { result } = await listPage(client, where.path, query)
   const wanted = reference.toLowerCase()

@@ -1,4 +1,7 @@
-/** The commands that delete: what goes is looked up and said, a question is asked, and what was done is told. */
+/**
+ * The commands that delete: what goes is looked up and said, a question is asked, and what was done
+ * is told.
+ */
 import type { Command } from 'commander'
 import { showJson, withClient } from './administration.ts'
 import { listPage } from '../api/api-client.ts'
@@ -27,7 +30,10 @@ interface RemovalOptions {
 
 const PAST = { delete: 'Deleted', revoke: 'Revoked', remove: 'Removed' } as const
 
-/** Has `command` remove what its argument names: `find` looks that up, and throws where it is not there. */
+/**
+ * Has `command` remove what its argument names: `find` looks that up, and throws where it is not
+ * there.
+ */
 export function withRemoval(
   command: Command,
   terminal: Terminal,
@@ -48,7 +54,8 @@ export function withRemoval(
       if (yes !== true) {
         const sentence = `This ${verb}s ${what}.`
         await confirm(terminal, consequence === undefined ? sentence : `${sentence} ${consequence}`, removal.nameToType)
-        // With a client of its own: nobody else waits for the data directory while the question stands.
+        // With a client of its own: nobody else waits for the data directory while the question
+        // stands.
         await withClient(terminal, command, (client) => client.request('DELETE', path))
       }
       if (json === true) showJson(terminal, removal.json)

@@ -10,7 +10,10 @@ import type { Terminal } from '../terminal/terminal.ts'
 
 const PIECE_BYTES = 1_048_576
 
-/** `fieldgate restore <file>`: verifies all of the file, then writes. What a failure leaves is removed. Throws CommandFailure. */
+/**
+ * `fieldgate restore <file>`: verifies all of the file, then writes. What a failure leaves is
+ * removed. Throws CommandFailure.
+ */
 export async function restoreBackup(terminal: Terminal, file: string, directory: string): Promise<void> {
   const manifest = await explained(async () => verifyBackup(readFrom(terminal, file, 'verified')))
   const opened = await openNewDataDirectory(directory, { purpose: 'restore', clock: systemClock })

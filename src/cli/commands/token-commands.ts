@@ -19,7 +19,9 @@ interface TokenOptions {
   readonly json?: true
 }
 
-/** `fieldgate token ...`: broker-access tokens, the MQTT user names of people and their programs. */
+/**
+ * `fieldgate token ...`: broker-access tokens, the MQTT user names of people and their programs.
+ */
 export function addTokenCommands(program: Command, terminal: Terminal): void {
   const token = program.command('token').description('issue, list and revoke broker-access tokens of MQTT clients')
   token.addHelpText(
@@ -83,8 +85,8 @@ Examples:
 }
 
 /**
- * The id of the organization, if the user may have a token for it. The operator sees what the user does not: that there is such an
- * organization, and that the user is no member of it.
+ * The id of the organization, if the user may have a token for it. The operator sees what the user
+ * does not: that there is such an organization, and that the user is no member of it.
  */
 async function organizationOfMember(
   client: ApiClient,

@@ -41,7 +41,10 @@ const NOTHING_SAVED: Saved = {
   variables: {},
 }
 
-/** Tries what the options name, and shows what came of it. Throws CommandFailure where the codec fails, too. */
+/**
+ * Tries what the options name, and shows what came of it. Throws CommandFailure where the codec
+ * fails, too.
+ */
 export async function tryCodecOf(terminal: Terminal, command: Command, options: TrialOptions): Promise<void> {
   const { hex, data, object, decoderFile, encoderFile, application, device } = options
   if (hex !== undefined && data !== undefined) throw new CommandFailure('Give --hex or --data, not both.', 2)

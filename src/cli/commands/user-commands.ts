@@ -86,7 +86,8 @@ Examples:
         terminal.out('A login still needs a one-time code. If that is lost too, add --remove-second-factor.\n')
         return
       }
-      // With a session of its own: where it was the user's own password, the first one has ended with the others.
+      // With a session of its own: where it was the user's own password, the first one has ended
+      // with the others.
       await withClient(terminal, command, async (client) =>
         client.request('DELETE', `/api/users/${await userIdOf(client, reference)}/second-factor`),
       )

@@ -37,7 +37,10 @@ const SHOWN = {
   user: 'anna',
 }
 
-/** `fieldgate demo`: the service with the demonstration deployment and its simulator, until a signal. */
+/**
+ * `fieldgate demo`: the service with the demonstration deployment and its simulator, until a
+ * signal.
+ */
 export async function demo(terminal: Terminal): Promise<number> {
   const { settings, warnings } = readSettings(terminal, DEFAULTS)
   if (!isLoopback(settings.host)) {

@@ -1,4 +1,7 @@
-/** What a running demonstration says: commands that work as they stand when they are pasted into another terminal. */
+/**
+ * What a running demonstration says: commands that work as they stand when they are pasted into
+ * another terminal.
+ */
 
 export interface GreetingFacts {
   /** `https://localhost:8443`. */
@@ -19,7 +22,10 @@ export interface GreetingFacts {
   readonly isFlowing: boolean
 }
 
-/** A user of the demonstration; without a password when that is no longer the one that it was made with. */
+/**
+ * A user of the demonstration; without a password when that is no longer the one that it was made
+ * with.
+ */
 export interface Login {
   readonly userName: string
   readonly password: string | undefined

@@ -1,4 +1,7 @@
-/** Sets the demonstration deployment up, once, through the HTTP API, and remembers what only its making tells. */
+/**
+ * Sets the demonstration deployment up, once, through the HTTP API, and remembers what only its
+ * making tells.
+ */
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { demonstrationDeployment, deviceRecords } from '../../../simulator/demonstration-deployment.ts'
@@ -8,7 +11,10 @@ import type { ApiClient } from '../api/api-client.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { applicationIdOf, organizationIdOf } from '../commands/references.ts'
 
-/** Of every user of the demonstration. Known to all, which is why the demonstration listens on loopback alone. */
+/**
+ * Of every user of the demonstration. Known to all, which is why the demonstration listens on
+ * loopback alone.
+ */
 export const DEMONSTRATION_PASSWORD = 'fieldgate-demo'
 
 /** The same devices at every start, on every machine. */
@@ -29,7 +35,10 @@ export interface Demonstration {
 
 type Memory = Pick<Demonstration, 'serviceCredential' | 'organizationIds' | 'applicationIds'>
 
-/** The demonstration of this data directory: what is remembered, or else set up; a set-up that was cut short goes on. */
+/**
+ * The demonstration of this data directory: what is remembered, or else set up; a set-up that was
+ * cut short goes on.
+ */
 export async function seedDemonstration(client: ApiClient, dataDirectory: string): Promise<Demonstration> {
   const deployment = demonstrationDeployment(SEED)
   const memoryFile = join(dataDirectory, 'demonstration.json')

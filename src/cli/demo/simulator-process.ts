@@ -11,14 +11,26 @@ const LONGEST_DELAY_MS = 30_000
 /** One that lived this long is not in a loop: the next delay is the first again. */
 const HEALTHY_MS = 60_000
 const STOP_TIMEOUT_MS = 5000
-/** Between two uplinks of a device: often enough that a command, which waits for one, is answered while somebody watches. */
+/**
+ * Between two uplinks of a device: often enough that a command, which waits for one, is answered
+ * while somebody watches.
+ */
 const INTERVAL = '5s'
-/** Most devices have joined before, so that events come at once; MQTT 5 says why an event was refused; each command is told its own fate. */
+/**
+ * Most devices have joined before, so that events come at once; MQTT 5 says why an event was
+ * refused; each command is told its own fate.
+ */
 const DEVICES_IN_SERVICE = ['--resumed', '0.7', '--mqtt', '5', '--carry-ids']
-/** The simulator's exit codes that starting it again would not help: options, credential, certificate, subscription. */
+/**
+ * The simulator's exit codes that starting it again would not help: options, credential,
+ * certificate, subscription.
+ */
 const HOPELESS = new Set([2, 3, 4, 5])
 
-/** What the simulator is started with. The credential goes by environment, for others see a process's arguments. */
+/**
+ * What the simulator is started with. The credential goes by environment, for others see a
+ * process's arguments.
+ */
 export interface SimulatorOptions {
   readonly url: string
   readonly caFile: string | undefined
@@ -39,7 +51,10 @@ export function startSimulator(options: SimulatorOptions): KeptProcess {
   return keepRunning(() => spawnSimulator(options), options.log)
 }
 
-/** Starts a child, and starts it again, later each time, when it dies; not when its exit code says that it would not help. */
+/**
+ * Starts a child, and starts it again, later each time, when it dies; not when its exit code says
+ * that it would not help.
+ */
 export function keepRunning(spawnChild: () => ChildProcess, log: Log): KeptProcess {
   let child: ChildProcess | undefined
   let pending: NodeJS.Timeout | undefined
@@ -91,8 +106,9 @@ function spawnSimulator({ url, caFile, devicesFile, userName, password }: Simula
   return spawn(process.execPath, [script, ...args], {
     // Nothing of the service's own settings and secrets.
     env: { PATH, HOME, TZ, NODE_EXTRA_CA_CERTS, SIMULATOR_USER_NAME: userName, SIMULATOR_PASSWORD: password },
-    // The channel ends the simulator when this process is killed. A group of its own keeps a terminal's Ctrl-C away from it: it is
-    // stopped in order, after the service's clients were told.
+    // The channel ends the simulator when this process is killed. A group of its own keeps a
+    // terminal's Ctrl-C away from it: it is stopped in order, after the service's clients were
+    // told.
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: true,
   })

@@ -3,7 +3,10 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { afterEach } from 'node:test'
 
-/** Add to the set what a test starts: after each test what is left of them is killed, for it would keep the next from starting and the process from its end. */
+/**
+ * Add to the set what a test starts: after each test what is left of them is killed, for it would
+ * keep the next from starting and the process from its end.
+ */
 export function endAfterEach(): Set<ChildProcess> {
   const children = new Set<ChildProcess>()
   afterEach(async () => {

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { connectAsync } from 'mqtt'
 
 /**
- * Whether an event reaches a subscriber within the time, by the way that any client takes: TLS, the token, a subscription.
- * An abort answers no.
+ * Whether an event reaches a subscriber within the time, by the way that any client takes: TLS, the
+ * token, a subscription. An abort answers no.
  */
 export async function isEventReceived(options: {
   readonly url: string

@@ -6,8 +6,9 @@ import { describeStartFailure } from './start-failure.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /**
- * `fieldgate init`: makes what the first start makes, and stops: the service itself is started on free ports of the loopback
- * interface and closed again, so that there is one way to a new deployment. On one that is there it changes nothing.
+ * `fieldgate init`: makes what the first start makes, and stops: the service itself is started on
+ * free ports of the loopback interface and closed again, so that there is one way to a new
+ * deployment. On one that is there it changes nothing.
  */
 export async function init(terminal: Terminal): Promise<void> {
   process.umask(0o077)

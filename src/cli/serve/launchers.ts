@@ -1,16 +1,23 @@
 /**
- * The programs that started this one and live for as long as it does. npm runs scripts by a shell, and neither of them passes on every signal:
- * SIGTERM to npm ends npm and the shell alone. So the service looks itself whether they are still there.
+ * The programs that started this one and live for as long as it does. npm runs scripts by a shell,
+ * and neither of them passes on every signal: SIGTERM to npm ends npm and the shell alone. So the
+ * service looks itself whether they are still there.
  */
 import { readFileSync } from 'node:fs'
 
 /** How soon the end of a launcher is noticed. */
 const LOOK_MS = 500
 
-/** The variable by which `bin/launch.mjs` names them: process ids with commas, the nearest first. Empty where nothing is to be watched. */
+/**
+ * The variable by which `bin/launch.mjs` names them: process ids with commas, the nearest first.
+ * Empty where nothing is to be watched.
+ */
 const LAUNCHERS_VARIABLE = 'FIELDGATE_LAUNCHERS'
 
-/** Calls `gone` once when one of them has ended; a launcher that had ended before counts. The result ends the watch. */
+/**
+ * Calls `gone` once when one of them has ended; a launcher that had ended before counts. The result
+ * ends the watch.
+ */
 export function watchLaunchers(
   environment: Readonly<Record<string, string | undefined>>,
   gone: () => void,
@@ -29,7 +36,10 @@ export function watchLaunchers(
   return () => clearInterval(timer)
 }
 
-/** Each is the parent of the one before it: whose parent ends, gets another. A process id alone may be somebody else's by now. */
+/**
+ * Each is the parent of the one before it: whose parent ends, gets another. A process id alone may
+ * be somebody else's by now.
+ */
 function isChainWhole(launchers: readonly number[]): boolean {
   let parent: number | undefined = process.ppid
   return launchers.every((launcher) => {

@@ -4,8 +4,8 @@ import { CommandFailure } from '../terminal/command-failure.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /**
- * The settings of this process, and warnings about variables that nobody reads. Throws CommandFailure with all faults
- * at once. `defaults` stand in for variables that are not set.
+ * The settings of this process, and warnings about variables that nobody reads. Throws
+ * CommandFailure with all faults at once. `defaults` stand in for variables that are not set.
  */
 export function readSettings(
   terminal: Terminal,

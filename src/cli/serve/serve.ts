@@ -11,8 +11,8 @@ import { openSupervisor } from './supervisor.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /**
- * How long an orderly end may take: connections are told, and what was acknowledged is already safe. Less than the 10 s after which Docker kills what
- * it stops.
+ * How long an orderly end may take: connections are told, and what was acknowledged is already
+ * safe. Less than the 10 s after which Docker kills what it stops.
  */
 const CLOSE_TIMEOUT_MS = 8_000
 
@@ -26,8 +26,8 @@ export async function serve(terminal: Terminal): Promise<number> {
 }
 
 /**
- * Starts the service, hands it to `use`, and closes it on a signal, after what `use` left to be closed. Throws CommandFailure
- * when it can't start; resolves with the exit code.
+ * Starts the service, hands it to `use`, and closes it on a signal, after what `use` left to be
+ * closed. Throws CommandFailure when it can't start; resolves with the exit code.
  */
 export async function runService(
   terminal: Terminal,

@@ -1,10 +1,16 @@
-/** How a long-running command ends: by a signal in order, by a second one at once, by a broken invariant with a last word. */
+/**
+ * How a long-running command ends: by a signal in order, by a second one at once, by a broken
+ * invariant with a last word.
+ */
 import type { Log } from '../../log.ts'
 import { watchLaunchers } from './launchers.ts'
 
 const SIGNALS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 
-/** A signal within this time after the first is the same wish: a terminal tells a whole group, of which npm and a launcher pass it on. */
+/**
+ * A signal within this time after the first is the same wish: a terminal tells a whole group, of
+ * which npm and a launcher pass it on.
+ */
 const ECHO_MS = 1_000
 
 /** The wait for the first wish to stop; `ignore` gives the signals back to their defaults. */
@@ -14,9 +20,10 @@ export interface StopSignal {
 }
 
 /**
- * Listens for signals from now on: the first resolves `received`, a second that is no echo of it ends the process at once with 128 plus its
- * number. So does the end of the program that started this one, where it must not be outlived (`launchers.ts`). The log says which it was.
- * From now on, too, what nobody caught is logged as fatal and ends the process with 1: its state is unknown.
+ * Listens for signals from now on: the first resolves `received`, a second that is no echo of it
+ * ends the process at once with 128 plus its number. So does the end of the program that started
+ * this one, where it must not be outlived (`launchers.ts`). The log says which it was. From now on,
+ * too, what nobody caught is logged as fatal and ends the process with 1: its state is unknown.
  * `now` is steady, in milliseconds.
  */
 export function listenForStop(log: Log, now: () => number = () => performance.now()): StopSignal {

@@ -1,7 +1,8 @@
 /**
- * Tells systemd that the service is ready, alive and stopping (sd_notify(3)), where systemd started it with `Type=notify`. Node has no
- * datagram sockets of the Unix domain, so systemd's own `systemd-notify` sends: it is there wherever the receiver is. The unit needs
- * `NotifyAccess=all`, for the sender is a child of this process.
+ * Tells systemd that the service is ready, alive and stopping (sd_notify(3)), where systemd started
+ * it with `Type=notify`. Node has no datagram sockets of the Unix domain, so systemd's own
+ * `systemd-notify` sends: it is there wherever the receiver is. The unit needs `NotifyAccess=all`,
+ * for the sender is a child of this process.
  */
 import { spawn } from 'node:child_process'
 import type { Log } from '../../log.ts'
@@ -12,7 +13,10 @@ const SEND_TIMEOUT_MS = 10_000
 
 /** The supervisor of this process, or nobody: then the calls do nothing. */
 export interface Supervisor {
-  /** Clients can connect. From now on it is told regularly that this process is alive, when it wants to know (`WatchdogSec=`). */
+  /**
+   * Clients can connect. From now on it is told regularly that this process is alive, when it wants
+   * to know (`WatchdogSec=`).
+   */
   ready(): void
   /** An orderly end has begun. */
   stopping(): void
@@ -20,7 +24,10 @@ export interface Supervisor {
   close(): Promise<void>
 }
 
-/** The supervisor that `NOTIFY_SOCKET` and `WATCHDOG_USEC` of the environment name. A message that can't be sent is logged. */
+/**
+ * The supervisor that `NOTIFY_SOCKET` and `WATCHDOG_USEC` of the environment name. A message that
+ * can't be sent is logged.
+ */
 export function openSupervisor(environment: Readonly<Record<string, string | undefined>>, log: Log): Supervisor {
   if ((environment['NOTIFY_SOCKET'] ?? '') === '') {
     return { ready: () => {}, stopping: () => {}, close: () => Promise.resolve() }
@@ -41,7 +48,8 @@ export function openSupervisor(environment: Readonly<Record<string, string | und
     ready() {
       tell('READY=1')
       const watchdogMs = Number(environment['WATCHDOG_USEC'] ?? 0) / 1_000
-      // Twice as often as demanded, so that one that comes late is no alarm; at most one is under way.
+      // Twice as often as demanded, so that one that comes late is no alarm; at most one is under
+      // way.
       if (watchdogMs > 0) alive = setInterval(() => isSending || tell('WATCHDOG=1'), watchdogMs / 2)
     },
     stopping() {

@@ -1,4 +1,7 @@
-/** Exit codes of the command line: 0 done, 1 refused or failed, 2 called in a wrong way or set up wrongly. */
+/**
+ * Exit codes of the command line: 0 done, 1 refused or failed, 2 called in a wrong way or set up
+ * wrongly.
+ */
 export type FailureExitCode = 1 | 2
 
 /** A command can't go on. The message is shown to the person as it is, without a stack. */

@@ -5,15 +5,18 @@ import type { Terminal } from './terminal.ts'
 /** Longer than any name; stops a paste gone wrong. */
 const MAXIMUM_CHARACTERS = 4096
 
-/** Throws CommandFailure where the question can't be asked and was not answered in advance by `--yes`. */
+/**
+ * Throws CommandFailure where the question can't be asked and was not answered in advance by
+ * `--yes`.
+ */
 export function requireConfirmation(terminal: Terminal, isSure: boolean | undefined): void {
   if (isSure === true || terminal.isInteractive) return
   throw new CommandFailure('This command asks before it deletes, and there is no terminal to ask on. Add --yes.', 2)
 }
 
 /**
- * Says on standard error what is about to happen, and reads the answer: the `name` where one is given, else y or yes. Throws
- * CommandFailure for another answer.
+ * Says on standard error what is about to happen, and reads the answer: the `name` where one is
+ * given, else y or yes. Throws CommandFailure for another answer.
  */
 export async function confirm(terminal: Terminal, warning: string, name: string | undefined): Promise<void> {
   const question = name === undefined ? 'Go on? [y/N] ' : `Type its name, ${name}, to go on: `

@@ -5,7 +5,10 @@ const INTERACTIVE_MS = 200
 /** and for the log of a program that runs it. */
 const LINE_MS = 10_000
 
-/** Tells on standard error how far long work is: in place where a person sits there, else a line now and then. Short work says nothing. */
+/**
+ * Tells on standard error how far long work is: in place where a person sits there, else a line now
+ * and then. Short work says nothing.
+ */
 export class Progress {
   readonly #terminal: Terminal
   readonly #verb: string

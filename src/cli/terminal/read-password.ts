@@ -1,4 +1,7 @@
-/** Passwords come from a prompt that shows nothing, from standard input, or from the environment; never from an argument. */
+/**
+ * Passwords come from a prompt that shows nothing, from standard input, or from the environment;
+ * never from an argument.
+ */
 import type { Readable } from 'node:stream'
 import { readSecret } from '../../settings/secret-file.ts'
 import { CommandFailure } from './command-failure.ts'
@@ -8,8 +11,9 @@ import type { Terminal } from './terminal.ts'
 const MAXIMUM_CHARACTERS = 4096
 
 /**
- * A password to be set: the first line of standard input when `fromStandardInput`, else `FIELDGATE_PASSWORD` or its file,
- * else what a person types twice. Throws CommandFailure when none of the three can be.
+ * A password to be set: the first line of standard input when `fromStandardInput`, else
+ * `FIELDGATE_PASSWORD` or its file, else what a person types twice. Throws CommandFailure when none
+ * of the three can be.
  */
 export async function readNewPassword(terminal: Terminal, fromStandardInput: boolean): Promise<string> {
   if (fromStandardInput) return readFirstLine(terminal.input)

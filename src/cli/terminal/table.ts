@@ -26,7 +26,10 @@ export function formatFields(fields: Readonly<Record<string, unknown>>): string 
   return names.map((name) => `${name.padEnd(longest)}  ${cellText(fields[name])}`.trimEnd() + '\n').join('')
 }
 
-/** A value in one line. Control characters are shown, not sent: a name must not drive somebody's terminal. */
+/**
+ * A value in one line. Control characters are shown, not sent: a name must not drive somebody's
+ * terminal.
+ */
 export function cellText(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (value === true) return 'yes'

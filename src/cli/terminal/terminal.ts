@@ -7,7 +7,10 @@ export interface Terminal {
   /** Notices and faults. */
   error(text: string): void
   readonly input: Readable
-  /** Whether a person sits at standard input and standard error, so that a question or a progress line makes sense. */
+  /**
+   * Whether a person sits at standard input and standard error, so that a question or a progress
+   * line makes sense.
+   */
   readonly isInteractive: boolean
   readonly environment: Readonly<Record<string, string | undefined>>
 }

@@ -61,8 +61,9 @@ export async function* archiveOf(entries: AsyncIterable<ArchiveEntry>): AsyncGen
 }
 
 /**
- * Reads an archive: `take` is called for each file, and reads its content to the end. That all of it was as it was written is certain only when this
- * resolves. Throws `ArchiveError`, and what the source and `take` throw.
+ * Reads an archive: `take` is called for each file, and reads its content to the end. That all of
+ * it was as it was written is certain only when this resolves. Throws `ArchiveError`, and what the
+ * source and `take` throw.
  */
 export async function readArchive(
   source: AsyncIterable<Buffer>,

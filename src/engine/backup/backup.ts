@@ -1,7 +1,8 @@
 /**
- * A copy of a log while it is in use, and a log out of such a copy. The copy holds all that was committed when it was begun: the snapshot of the state and
- * the segments, each up to its last committed record. In the restored log offsets go on far behind the last one, so that a place (partition, offset)
- * that the lost log gave away after the backup never names another message.
+ * A copy of a log while it is in use, and a log out of such a copy. The copy holds all that was
+ * committed when it was begun: the snapshot of the state and the segments, each up to its last
+ * committed record. In the restored log offsets go on far behind the last one, so that a place
+ * (partition, offset) that the lost log gave away after the backup never names another message.
  */
 import { silentLogger } from '../../logger.ts'
 import { NewSegments } from '../segments/active-segment.ts'
@@ -32,7 +33,10 @@ const MAXIMUM_GAP_UNITS = 256
 const LOG_FILE = /^log\/\d{20}\.log$/
 const STATE_FILE = /^state\/\d{20}-\d{12}\.snapshot$/
 
-/** The files of a log that is in use, for an archive. Retention waits until they have been read, or the generator was ended. */
+/**
+ * The files of a log that is in use, for an archive. Retention waits until they have been read, or
+ * the generator was ended.
+ */
 export async function* backupEntries(engine: EmbeddedEngine): AsyncGenerator<ArchiveEntry> {
   const { files, release } = await engine.pinFiles()
   const { disk, directory, partitions, seal, segments, snapshot } = files
@@ -51,7 +55,10 @@ export function isLogEntry(name: string): boolean {
   return name === 'format' || LOG_FILE.test(name) || STATE_FILE.test(name)
 }
 
-/** A log in a new directory, out of the entries of a backup. It can be opened once `finish` has resolved, and not before. */
+/**
+ * A log in a new directory, out of the entries of a backup. It can be opened once `finish` has
+ * resolved, and not before.
+ */
 export class LogRestore {
   readonly #disk: Disk
   readonly #directory: string
@@ -103,7 +110,10 @@ export class LogRestore {
     return true
   }
 
-  /** Makes the directory a log; durable when resolved. Call it when the whole backup was read and was valid. */
+  /**
+   * Makes the directory a log; durable when resolved. Call it when the whole backup was read and
+   * was valid.
+   */
   async finish(nowMs: number): Promise<void> {
     const disk = this.#disk
     const directory = logDirectoryOf(this.#directory)
@@ -135,7 +145,10 @@ export class LogRestore {
   }
 }
 
-/** Restores a backup of the log alone. Throws `ArchiveError`, `LogDirectoryError` and what the disk and the source throw. */
+/**
+ * Restores a backup of the log alone. Throws `ArchiveError`, `LogDirectoryError` and what the disk
+ * and the source throw.
+ */
 export async function restoreLog(
   disk: Disk,
   directory: string,

@@ -1,4 +1,7 @@
-/** Messages as they are, for as long as a reader needs them: what everybody has read is gone at once, and costs nothing. */
+/**
+ * Messages as they are, for as long as a reader needs them: what everybody has read is gone at
+ * once, and costs nothing.
+ */
 import type { Message } from '../../broker/ports/message.ts'
 import type { MemoryStore } from './memory-store.ts'
 

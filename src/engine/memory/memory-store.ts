@@ -1,4 +1,7 @@
-/** What the memory engine has of one partition: the messages of a span of offsets, in memory, in one form or another. */
+/**
+ * What the memory engine has of one partition: the messages of a span of offsets, in memory, in one
+ * form or another.
+ */
 import type { Message } from '../../broker/ports/message.ts'
 
 export interface MemoryStore {
@@ -8,7 +11,10 @@ export interface MemoryStore {
   readonly tail: number
   /** Bytes of the messages, about. */
   readonly bytes: number
-  /** Takes the message, whose place is set. Throws RangeError for what it can't hold; then the message is not there. */
+  /**
+   * Takes the message, whose place is set. Throws RangeError for what it can't hold; then the
+   * message is not there.
+   */
   append(message: Message): void
   /** The message at an offset that is there; it outlives the turn. */
   message(offset: number): Message
@@ -16,7 +22,10 @@ export interface MemoryStore {
   topicName(offset: number): string
   /** When it was taken, ms since 1970. */
   ownedAtMs(offset: number): number
-  /** Lets go of what no reader needs: none does below `needed`. Call it when those who wait for the last messages have been told. */
+  /**
+   * Lets go of what no reader needs: none does below `needed`. Call it when those who wait for the
+   * last messages have been told.
+   */
   trim(needed: number): void
   /** Lets go of a good part of the oldest, whoever needs it. */
   shed(): void

@@ -1,6 +1,7 @@
 /**
- * The memory engine: a log that lives as long as the process, for tests, for the core alone and for deployments that accept
- * to lose what was in flight when the process ends. It keeps a message while a reader still has to read it, and, told so, a span of what was last.
+ * The memory engine: a log that lives as long as the process, for tests, for the core alone and for
+ * deployments that accept to lose what was in flight when the process ends. It keeps a message
+ * while a reader still has to read it, and, told so, a span of what was last.
  */
 import type {
   AppendRequest,
@@ -25,9 +26,15 @@ import { ChunkMemory, RecordedMessages } from './recorded-messages.ts'
 
 export interface MemoryEngineOptions {
   readonly partitions?: number
-  /** Bytes of messages kept for readers that are behind; the partition that holds most loses its oldest beyond. */
+  /**
+   * Bytes of messages kept for readers that are behind; the partition that holds most loses its
+   * oldest beyond.
+   */
   readonly maximumBytes?: number
-  /** Messages of each partition that are kept, at least, though all readers have read them, for history; within `maximumBytes`. Default: none. */
+  /**
+   * Messages of each partition that are kept, at least, though all readers have read them, for
+   * history; within `maximumBytes`. Default: none.
+   */
   readonly retainedMessages?: number
   readonly clock?: { now(): number }
 }
@@ -147,7 +154,10 @@ export class MemoryEngine implements Engine {
     return { canWrite: true, reason: '' }
   }
 
-  /** What was asked of it before is committed by then: that takes one microtask, which is before this one's. */
+  /**
+   * What was asked of it before is committed by then: that takes one microtask, which is before
+   * this one's.
+   */
   async close(): Promise<void> {
     await Promise.resolve()
   }

@@ -1,6 +1,7 @@
 /**
- * The last messages of a partition as records, in chunks of memory that are used again and again: a history of objects would be
- * copied and looked through by the garbage collector, which took a quarter of a message's CPU time.
+ * The last messages of a partition as records, in chunks of memory that are used again and again: a
+ * history of objects would be copied and looked through by the garbage collector, which took a
+ * quarter of a message's CPU time.
  */
 import type { Message } from '../../broker/ports/message.ts'
 import type { DecodedMessages } from '../reading/decoded-messages.ts'

@@ -1,6 +1,7 @@
 /**
- * Verifies a log's directory and changes nothing in it: every byte of every segment, index and snapshot is read. It is the recovery of a start, told to read
- * all, so what it says is what a start serves and misses.
+ * Verifies a log's directory and changes nothing in it: every byte of every segment, index and
+ * snapshot is read. It is the recovery of a start, told to read all, so what it says is what a
+ * start serves and misses.
  */
 import { silentLogger } from '../../logger.ts'
 import type { Disk } from '../ports/disk.ts'
@@ -19,7 +20,10 @@ export interface LogReport {
   readonly messages: number
   /** Keys of the state as a start recovers it. */
   readonly stateKeys: number
-  /** What a power cut left behind the last record: cut off when the log is opened, and nothing that was acknowledged. */
+  /**
+   * What a power cut left behind the last record: cut off when the log is opened, and nothing that
+   * was acknowledged.
+   */
   readonly tornBytes: number
   readonly damages: readonly LogDamage[]
   /** Messages that are lost for sure, */
@@ -34,7 +38,10 @@ export interface LogReport {
   readonly problems: readonly string[]
 }
 
-/** Reads all of a log that no process has open. Throws `LogDirectoryError` when there is none that this program can read. */
+/**
+ * Reads all of a log that no process has open. Throws `LogDirectoryError` when there is none that
+ * this program can read.
+ */
 export async function checkLog(disk: Disk, directory: string): Promise<LogReport | undefined> {
   const stored = await readFormat(disk, directory)
   if (stored === undefined) return undefined

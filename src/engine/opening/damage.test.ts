@@ -1,4 +1,7 @@
-/** Damage at random places of a log: what is whole is served, what is not is counted and told, and `check` says the same as the start does. */
+/**
+ * Damage at random places of a log: what is whole is served, what is not is counted and told, and
+ * `check` says the same as the start does.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Logger } from '../../logger.ts'
@@ -16,7 +19,9 @@ import type { Random } from '../ports/simulated-disk.testing.ts'
 import { spoil } from './spoil.testing.ts'
 import { TestClock } from '../ports/test-clock.testing.ts'
 
-/** `FIELDGATE_DAMAGES=1000` for more. A seed of a failure comes first with `FIELDGATE_DAMAGE_SEED`. */
+/**
+ * `FIELDGATE_DAMAGES=1000` for more. A seed of a failure comes first with `FIELDGATE_DAMAGE_SEED`.
+ */
 const DAMAGES = Number(process.env['FIELDGATE_DAMAGES'] ?? 120)
 const FIRST_SEED = Number(process.env['FIELDGATE_DAMAGE_SEED'] ?? 1)
 const PARTITIONS = 3
@@ -196,7 +201,10 @@ async function openOn(disk: SimulatedDisk, log: Logger = silentLogger): Promise<
   return engine
 }
 
-/** Some segments with messages of many sizes, each with a change of state or two, snapshots, and changes alone in between. */
+/**
+ * Some segments with messages of many sizes, each with a change of state or two, snapshots, and
+ * changes alone in between.
+ */
 async function makeLog(name: 'closed' | 'killed'): Promise<Whole> {
   const random = seededRandom(7)
   const disk = new SimulatedDisk()

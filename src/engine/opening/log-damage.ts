@@ -1,4 +1,7 @@
-/** What is found damaged in a log's directory, and what is lost by it: in one form for the start, which logs it, and for `fieldgate check`. */
+/**
+ * What is found damaged in a log's directory, and what is lost by it: in one form for the start,
+ * which logs it, and for `fieldgate check`.
+ */
 import { messageId } from '../../broker/ports/message.ts'
 import type { Stretch } from '../segments/scan-records.ts'
 
@@ -11,13 +14,18 @@ export interface LostMessages {
 
 export interface LogDamage {
   /**
-   * `records`: bytes of a segment are no records, or the file ends too early. `head`: the head of a segment. `segment`: the file of a segment is missing.
-   * `index`: made again from its segment. `snapshot`, `snapshot_missing`: a part of the state. `format`: its content stands in the segments as well.
+   * `records`: bytes of a segment are no records, or the file ends too early. `head`: the head of a
+   * segment. `segment`: the file of a segment is missing. `index`: made again from its segment.
+   * `snapshot`, `snapshot_missing`: a part of the state. `format`: its content stands in the
+   * segments as well.
    */
   readonly kind: 'records' | 'head' | 'segment' | 'index' | 'snapshot' | 'snapshot_missing' | 'format'
   /** The damaged file, relative to the log's directory. */
   readonly file: string
-  /** The damaged bytes of the file, ascending; the first 1,000 stretches. Empty where all of it is missing. */
+  /**
+   * The damaged bytes of the file, ascending; the first 1,000 stretches. Empty where all of it is
+   * missing.
+   */
   readonly stretches: readonly Stretch[]
   /** The messages that are known to be lost, by place; the first 1,000 runs. */
   readonly lost: readonly LostMessages[]
@@ -25,7 +33,9 @@ export interface LogDamage {
   readonly lostMessages: number
   /** So many messages at most are lost besides: nobody knows what stood in the damaged bytes. */
   readonly furtherAtMost: number
-  /** Between which times the lost messages were taken, ms since 1970; undefined where nothing tells. */
+  /**
+   * Between which times the lost messages were taken, ms since 1970; undefined where nothing tells.
+   */
   readonly betweenMs: readonly [from: number, to: number] | undefined
   /** What is lost of the state, in words; empty: nothing. */
   readonly state: string

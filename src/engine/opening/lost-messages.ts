@@ -1,4 +1,7 @@
-/** Which messages stood in bytes that are damaged: what the index, the neighbours and the bytes themselves tell. */
+/**
+ * Which messages stood in bytes that are damaged: what the index, the neighbours and the bytes
+ * themselves tell.
+ */
 import type { DiskFile } from '../ports/disk.ts'
 import { readDespiteErrors } from '../ports/disk.ts'
 import type { LostMessages } from './log-damage.ts'
@@ -48,8 +51,9 @@ export function messagesOf(index: SegmentIndex, partitions: number): LostMessage
 }
 
 /**
- * Damaged bytes often say what stood there: a record whose payload is damaged still has its length and its place. Moves `ends` behind the messages that are
- * told in this way, and answers how many more there may have been at most.
+ * Damaged bytes often say what stood there: a record whose payload is damaged still has its length
+ * and its place. Moves `ends` behind the messages that are told in this way, and answers how many
+ * more there may have been at most.
  */
 export async function endsBehind(file: DiskFile, stretches: readonly Stretch[], ends: Float64Array): Promise<number> {
   let furtherAtMost = 0
@@ -62,7 +66,10 @@ export async function endsBehind(file: DiskFile, stretches: readonly Stretch[], 
   return furtherAtMost
 }
 
-/** Goes through the heads of the damaged records as long as they make sense; answers the bytes of these records. */
+/**
+ * Goes through the heads of the damaged records as long as they make sense; answers the bytes of
+ * these records.
+ */
 function bytesToldBy(bytes: Buffer, ends: Float64Array): number {
   let at = 0
   while (at + SMALLEST_RECORD_BYTES <= bytes.length) {

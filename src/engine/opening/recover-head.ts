@@ -1,4 +1,6 @@
-/** What the damaged head of a segment said, out of the segments around it and of its own records. */
+/**
+ * What the damaged head of a segment said, out of the segments around it and of its own records.
+ */
 import type { DiskFile } from '../ports/disk.ts'
 import { KIND_MESSAGE, kindOf, placeOfRecord } from '../segments/record.ts'
 import { isRecordAt, scanRecords } from '../segments/scan-records.ts'
@@ -20,7 +22,10 @@ export interface Surroundings {
   readonly following: SegmentHeader | undefined
 }
 
-/** Undefined: there is no whole record in the segment, and nothing tells that there was one. Throws as `scanRecords`. */
+/**
+ * Undefined: there is no whole record in the segment, and nothing tells that there was one. Throws
+ * as `scanRecords`.
+ */
 export async function headerWithoutHead(file: DiskFile, around: Surroundings): Promise<SegmentHeader | undefined> {
   const { number, partitions, before, index, following } = around
   const from = segmentHeaderBytes(partitions)

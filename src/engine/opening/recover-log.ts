@@ -1,12 +1,16 @@
 /**
- * Opening a log: heads of all segments, the records of the last one, the state out of its snapshot and of what the log says behind it.
+ * Opening a log: heads of all segments, the records of the last one, the state out of its snapshot
+ * and of what the log says behind it.
  *
- * Whatever is whole is served. A record is whole when its checksum says so, wherever it stands: what is damaged before it is passed over, listed and
- * copied aside, and never cut. Only what stands behind the last whole record of the newest segment is cut, for a crash may have torn it, and a batch is
- * acknowledged only when all of it and all before it is on disk; it is copied aside as well. Where something tells that there was more (a snapshot, an index, the segment
- * behind), that is damage, too.
+ * Whatever is whole is served. A record is whole when its checksum says so, wherever it stands:
+ * what is damaged before it is passed over, listed and copied aside, and never cut. Only what
+ * stands behind the last whole record of the newest segment is cut, for a crash may have torn it,
+ * and a batch is acknowledged only when all of it and all before it is on disk; it is copied aside
+ * as well. Where something tells that there was more (a snapshot, an index, the segment behind),
+ * that is damage, too.
  *
- * `fieldgate check` is the same with the purpose `check`: it reads all segments, and changes nothing.
+ * `fieldgate check` is the same with the purpose `check`: it reads all segments, and changes
+ * nothing.
  */
 import type { Logger } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
@@ -44,14 +48,20 @@ export interface RecoveredLog {
   readonly segments: Segment[]
   /** By partition: where the log goes on. */
   readonly tails: Float64Array
-  /** Offsets that are left out in each partition before the next segment: of messages that may have stood in damaged bytes, and nobody knows where. */
+  /**
+   * Offsets that are left out in each partition before the next segment: of messages that may have
+   * stood in damaged bytes, and nobody knows where.
+   */
   readonly gap: number
   readonly state: StateStore
   /** The snapshot that the state was recovered from. */
   readonly snapshot: Snapshot | undefined
   /** The number of the newest segment's file, valid or not; 0 when there is none. */
   readonly lastNumber: number
-  /** Bytes cut from the end of the last segment; of a log that is checked, those that a start would cut. */
+  /**
+   * Bytes cut from the end of the last segment; of a log that is checked, those that a start would
+   * cut.
+   */
   readonly cutBytes: number
   readonly damages: readonly LogDamage[]
   /** Of the segments that were read. */
@@ -67,7 +77,10 @@ export interface RecoverOptions {
   readonly purpose: 'open' | 'check'
 }
 
-/** Reads what is stored. Throws `LogDirectoryError` for what a newer version wrote, and what the disk throws. */
+/**
+ * Reads what is stored. Throws `LogDirectoryError` for what a newer version wrote, and what the
+ * disk throws.
+ */
 export async function recoverLog(options: RecoverOptions): Promise<RecoveredLog> {
   try {
     return await new Recovery(options).run()
@@ -168,7 +181,10 @@ class Recovery {
     })
   }
 
-  /** A segment whose head is damaged: everything that the head said stands elsewhere, too. Undefined: it has no record either. */
+  /**
+   * A segment whose head is damaged: everything that the head said stands elsewhere, too.
+   * Undefined: it has no record either.
+   */
   async #headless(
     { number, size }: Head,
     following: SegmentHeader | undefined,
@@ -227,7 +243,10 @@ class Recovery {
     await this.#noteRecords(file, segment, { stretches, lost, betweenMs })
   }
 
-  /** The newest segment, or one before a gap: its records say how far it goes, and its index or a snapshot that there was more. */
+  /**
+   * The newest segment, or one before a gap: its records say how far it goes, and its index or a
+   * snapshot that there was more.
+   */
   async #recoverOpenEnded(file: DiskFile, segment: Segment, isLast: boolean): Promise<void> {
     const size = await file.size()
     const stored = await readStoredIndex(this.#disk, this.#directory, segment.number, this.#partitions)
@@ -272,10 +291,12 @@ class Recovery {
         }
         await file.truncate(length)
       }
-      // After a kill the records may be in the system's memory alone: they are served from now on, so they must not vanish in a power cut.
+      // After a kill the records may be in the system's memory alone: they are served from now on,
+      // so they must not vanish in a power cut.
       await file.datasync()
     } catch (error) {
-      // The next segment says how far this one is valid. A disk that is full, or takes nothing, can be read all the same.
+      // The next segment says how far this one is valid. A disk that is full, or takes nothing, can
+      // be read all the same.
       if (codeOf(error) === 'unknown') throw error
       this.#log.warn({ segment: number, code: codeOf(error) }, 'log.tail_uncut')
     }
@@ -317,7 +338,8 @@ class Recovery {
         if (stored !== undefined) tails.set(endsOf(stored.index, tails))
         continue
       }
-      // Retention removes the index first. What is missing in between is told by the segment behind.
+      // Retention removes the index first. What is missing in between is told by the segment
+      // behind.
       if (stored !== undefined && number < (this.#segments[0]?.number ?? 0)) {
         this.#note(
           damageOf('segment', `log/${segmentName(number)}`, { lost: messagesOf(stored.index, this.#partitions) }),

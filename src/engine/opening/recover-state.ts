@@ -1,4 +1,7 @@
-/** The state that a start begins with: out of the newest snapshot, or, where that is damaged or missing, out of what there is besides. */
+/**
+ * The state that a start begins with: out of the newest snapshot, or, where that is damaged or
+ * missing, out of what there is besides.
+ */
 import type { Disk } from '../ports/disk.ts'
 import { NOTHING_OF_THE_STATE, damageOf } from './log-damage.ts'
 import type { LogDamage } from './log-damage.ts'
@@ -14,14 +17,20 @@ export interface RecoveredState {
   readonly snapshot: Snapshot | undefined
   /** The newest one, whole or not. */
   readonly newest: Snapshot | undefined
-  /** By partition: the tail of the log when the newest whole snapshot was begun; empty where none tells. */
+  /**
+   * By partition: the tail of the log when the newest whole snapshot was begun; empty where none
+   * tells.
+   */
   readonly tails: Float64Array
   readonly damages: readonly LogDamage[]
   /** The files that are damaged. */
   readonly damaged: readonly Snapshot[]
 }
 
-/** Reads the snapshots of a log with these segments, ascending. Throws `NewerRecordError` and what the disk throws. */
+/**
+ * Reads the snapshots of a log with these segments, ascending. Throws `NewerRecordError` and what
+ * the disk throws.
+ */
 export async function recoverState(
   disk: Disk,
   directory: string,
@@ -54,7 +63,8 @@ export async function recoverState(
   if (isWholeFrom(heads, undefined)) {
     return { ...nothing, damages: damaged.map((one) => damageOfSnapshot(one, HEALED_BY_LOG)), damaged: files }
   }
-  // What the log says of a key is younger than what any snapshot says of it, so all of the log is applied to what is left of the newest.
+  // What the log says of a key is younger than what any snapshot says of it, so all of the log is
+  // applied to what is left of the newest.
   const { end } = await state.readSnapshot(disk, directory, newest, seal)
   const damages = damaged.map((one, index) => damageOfSnapshot(one, index === 0 ? lostText(one.reading, heads) : ''))
   return { ...nothing, tails: end?.tails ?? nothing.tails, damages, damaged: files }
@@ -63,7 +73,10 @@ export async function recoverState(
 const HEALED_BY_OLDER = `${NOTHING_OF_THE_STATE}: the snapshot before it and the log have all of it.`
 const HEALED_BY_LOG = `${NOTHING_OF_THE_STATE}: the log has all of it.`
 
-/** True where the log has everything that was written from a place on; undefined: from its beginning. */
+/**
+ * True where the log has everything that was written from a place on; undefined: from its
+ * beginning.
+ */
 function isWholeFrom(heads: readonly Head[], at: LogPosition | undefined): boolean {
   const first = at === undefined ? 0 : heads.findIndex(({ number }) => number === at.segment)
   const from = heads[first]

@@ -10,7 +10,10 @@ export interface Spoiled {
 const SECTOR_BYTES = 512
 const SMEAR_BYTES = 64
 
-/** A copy of the bytes with one damage at a random place: a bit, 64 bytes, a sector, or the end; or no file at all. */
+/**
+ * A copy of the bytes with one damage at a random place: a bit, 64 bytes, a sector, or the end; or
+ * no file at all.
+ */
 export function spoil(bytes: Buffer, random: () => number): Spoiled {
   const content = Buffer.from(bytes)
   const at = Math.floor(random() * content.length)

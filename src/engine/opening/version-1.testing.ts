@@ -1,11 +1,13 @@
 /**
- * A log of version 1, written byte by byte as it was laid out then and not by the code that writes logs now: what is stored today must be read by
- * every version to come.
+ * A log of version 1, written byte by byte as it was laid out then and not by the code that writes
+ * logs now: what is stored today must be read by every version to come.
  */
 import { crc32 } from 'node:zlib'
 import type { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
 
-/** What is in it: two partitions, of which the second has two messages; retention took three before. */
+/**
+ * What is in it: two partitions, of which the second has two messages; retention took three before.
+ */
 export const VERSION_1_EXPECTED = {
   state: [
     ['gone and come', 'again'],

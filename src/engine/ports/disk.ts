@@ -1,23 +1,36 @@
 /**
- * The disk port: the few operations of a file system that the embedded engine rests on, and what it may rely on. A simulated disk stands
- * behind it in the tests, which forgets, tears and reorders whatever was not synced.
+ * The disk port: the few operations of a file system that the embedded engine rests on, and what it
+ * may rely on. A simulated disk stands behind it in the tests, which forgets, tears and reorders
+ * whatever was not synced.
  */
 
 /** An open file. Every operation fails with the operating system's code (`ENOSPC`, `EIO`, ...). */
 export interface DiskFile {
   /** Bytes. */
   size(): Promise<number>
-  /** Writes all of the pieces in one go, one behind the other. After a failure any part of them may have been written. */
+  /**
+   * Writes all of the pieces in one go, one behind the other. After a failure any part of them may
+   * have been written.
+   */
   write(pieces: readonly Buffer[], position: number): Promise<void>
-  /** Resolved: what was written, and the length, survive a power cut. After a failure none of it can be relied on, and asking again proves nothing. */
+  /**
+   * Resolved: what was written, and the length, survive a power cut. After a failure none of it can
+   * be relied on, and asking again proves nothing.
+   */
   datasync(): Promise<void>
-  /** Fills the pieces one behind the other; answers the bytes read, fewer than asked for at the end of the file. */
+  /**
+   * Fills the pieces one behind the other; answers the bytes read, fewer than asked for at the end
+   * of the file.
+   */
   read(pieces: readonly Buffer[], position: number): Promise<number>
   truncate(length: number): Promise<void>
   close(): Promise<void>
 }
 
-/** Paths are what the caller was given, with `/` between names. A new, renamed or removed name survives a power cut after `syncDirectory`. */
+/**
+ * Paths are what the caller was given, with `/` between names. A new, renamed or removed name
+ * survives a power cut after `syncDirectory`.
+ */
 export interface Disk {
   /** A new file, for reading and writing; fails with `EEXIST` when there is one. */
   create(path: string): Promise<DiskFile>
@@ -48,8 +61,9 @@ export async function readWhole(disk: Disk, path: string): Promise<Buffer> {
 const PAGE_BYTES = 4_096
 
 /**
- * As `DiskFile.read`, but for what the disk can't read (`EIO`): zeros stand in its place, page by page, so that what is around a bad sector is not lost
- * with it. The checksums of records tell what is none.
+ * As `DiskFile.read`, but for what the disk can't read (`EIO`): zeros stand in its place, page by
+ * page, so that what is around a bad sector is not lost with it. The checksums of records tell what
+ * is none.
  */
 export async function readDespiteErrors(file: DiskFile, pieces: readonly Buffer[], position: number): Promise<number> {
   try {
@@ -75,7 +89,10 @@ export async function readDespiteErrors(file: DiskFile, pieces: readonly Buffer[
   return at - position
 }
 
-/** Puts a whole file in the place of what was there, if anything: after a power cut it is the old one or the new one. Resolved = durable. */
+/**
+ * Puts a whole file in the place of what was there, if anything: after a power cut it is the old
+ * one or the new one. Resolved = durable.
+ */
 export async function replaceWhole(disk: Disk, directory: string, name: string, bytes: Buffer): Promise<void> {
   const temporary = `${directory}/${name}.new`
   await disk.remove(temporary)

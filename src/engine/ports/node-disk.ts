@@ -44,7 +44,8 @@ export const nodeDisk: Disk = {
         error === null ? resolve(made) : reject(error),
       )
     })
-    // Each new name stands in the directory above it. One that is there may be new as well, made by a process that was killed.
+    // Each new name stands in the directory above it. One that is there may be new as well, made by
+    // a process that was killed.
     for (let made = path; ; made = dirname(made)) {
       await syncDirectory(dirname(made))
       if (first === undefined || made === first || dirname(made) === made) return

@@ -1,6 +1,7 @@
 /**
- * A disk in memory that behaves as badly as a real one may: what was not synced is lost, torn by sectors, filled with rubbish or kept after a power cut,
- * file by file and sector by sector; names that were not synced come and go; it fills up in the middle of a write; it fails; and a sync that
+ * A disk in memory that behaves as badly as a real one may: what was not synced is lost, torn by
+ * sectors, filled with rubbish or kept after a power cut, file by file and sector by sector; names
+ * that were not synced come and go; it fills up in the middle of a write; it fails; and a sync that
  * failed does not come back, though what was written still reads as if it were there.
  */
 import type { Disk, DiskFile } from './disk.ts'
@@ -115,7 +116,10 @@ export class SimulatedDisk implements Disk {
     this.#durableNames = new Map(files)
   }
 
-  /** Resolved when the power goes: in so many operations from now, none of which, then, is ever answered. */
+  /**
+   * Resolved when the power goes: in so many operations from now, none of which, then, is ever
+   * answered.
+   */
   dieAfter(operations: number): Promise<void> {
     this.#operationsLeft = operations
     return new Promise((resolve) => {
@@ -136,7 +140,10 @@ export class SimulatedDisk implements Disk {
     return new SimulatedDisk(new Map([...names].map(([path, inode]) => [path, inode.survivor(random)])))
   }
 
-  /** The disk as the next process finds it after this one was killed: with all that was written, durable or not. */
+  /**
+   * The disk as the next process finds it after this one was killed: with all that was written,
+   * durable or not.
+   */
   kill(): SimulatedDisk {
     this.#isDead = true
     // The system may read again what it believes to be on disk.
@@ -229,7 +236,8 @@ export class SimulatedDisk implements Disk {
         try {
           await this.#begin('datasync', path)
         } catch (error) {
-          // As on Linux: what could not be written is forgotten, and the next sync knows nothing of it.
+          // As on Linux: what could not be written is forgotten, and the next sync knows nothing of
+          // it.
           inode.failSync()
           throw error
         }

@@ -1,4 +1,7 @@
-/** Time for tests: it stands still until it is told to go on; what runs after a turn does so by itself. */
+/**
+ * Time for tests: it stands still until it is told to go on; what runs after a turn does so by
+ * itself.
+ */
 import type { SteadyMs } from '../../clock.ts'
 import type { Clock } from '../../clock.ts'
 

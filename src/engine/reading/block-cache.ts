@@ -1,4 +1,7 @@
-/** What was read of the segments lately, in blocks: readers that catch up on the same partitions share them. */
+/**
+ * What was read of the segments lately, in blocks: readers that catch up on the same partitions
+ * share them.
+ */
 import { readDespiteErrors } from '../ports/disk.ts'
 import type { DiskFile } from '../ports/disk.ts'
 
@@ -13,7 +16,10 @@ export function blockKey(segment: number, block: number): number {
   return segment * BLOCKS_PER_SEGMENT + block
 }
 
-/** Blocks at hand, by their places. A block is shorter than `BLOCK_BYTES` where the file ended when it was read. */
+/**
+ * Blocks at hand, by their places. A block is shorter than `BLOCK_BYTES` where the file ended when
+ * it was read.
+ */
 export type Blocks = ReadonlyMap<number, Buffer>
 
 export class BlockCache {
@@ -36,8 +42,10 @@ export class BlockCache {
   }
 
   /**
-   * Reads blocks of one segment, ascending, adjacent ones with one read, and those that are on their way not again. `completeBytes`: how far the segment's
-   * file will not change any more; a block beyond may be on its way without what is wanted of it, and is read anew. Rejects with what the disk says.
+   * Reads blocks of one segment, ascending, adjacent ones with one read, and those that are on
+   * their way not again. `completeBytes`: how far the segment's file will not change any more; a
+   * block beyond may be on its way without what is wanted of it, and is read anew. Rejects with
+   * what the disk says.
    */
   async load(
     segment: number,

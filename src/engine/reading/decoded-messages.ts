@@ -1,6 +1,6 @@
 /**
- * Messages decoded lately, in runs of 64 offsets: many Sessions that are a little behind on the same partition share the messages, and with
- * them the PUBLISH that each encodes but once.
+ * Messages decoded lately, in runs of 64 offsets: many Sessions that are a little behind on the
+ * same partition share the messages, and with them the PUBLISH that each encodes but once.
  */
 import type { Message } from '../../broker/ports/message.ts'
 

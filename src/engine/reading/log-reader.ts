@@ -1,4 +1,7 @@
-/** Reads of the log: by those who follow a partition. What is in memory is answered at once, the rest is read from disk first. */
+/**
+ * Reads of the log: by those who follow a partition. What is in memory is answered at once, the
+ * rest is read from disk first.
+ */
 import type { ReadResult } from '../../broker/ports/engine.ts'
 import type { Logger } from '../../logger.ts'
 import type { Message } from '../../broker/ports/message.ts'
@@ -12,7 +15,10 @@ import type { SegmentIndex } from '../segments/segment-index.ts'
 import { messagesBetween, segmentFrom } from '../segments/segment.ts'
 import type { Segment } from '../segments/segment.ts'
 
-/** Blocks read for one call of `read`: 4 MiB. Where partitions are interleaved, few of a block's records are of the one that is read. */
+/**
+ * Blocks read for one call of `read`: 4 MiB. Where partitions are interleaved, few of a block's
+ * records are of the one that is read.
+ */
 const MAXIMUM_BLOCKS = 64
 
 /** The log as its readers see it. */

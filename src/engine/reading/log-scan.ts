@@ -1,4 +1,7 @@
-/** Reads of the log apart from all who follow it: history, by branch of topics and time. The index says what is worth reading. */
+/**
+ * Reads of the log apart from all who follow it: history, by branch of topics and time. The index
+ * says what is worth reading.
+ */
 import type { ScanQuery, ScanResult } from '../../broker/ports/engine.ts'
 import type { Message } from '../../broker/ports/message.ts'
 import type { LogReader, ReadableLog } from './log-reader.ts'
@@ -7,11 +10,17 @@ import type { SegmentIndex } from '../segments/segment-index.ts'
 import type { Segment } from '../segments/segment.ts'
 import { branchesWithPrefix } from '../segments/topic-branch.ts'
 
-/** Bounds on the work of one call, so that a question about little in much neither holds up the event loop nor reads the whole disk. */
+/**
+ * Bounds on the work of one call, so that a question about little in much neither holds up the
+ * event loop nor reads the whole disk.
+ */
 const MAXIMUM_EXAMINED = 200_000
 const MAXIMUM_INDEX_LOADS = 8
 const MAXIMUM_BLOCKS = 1_024
-/** Records read for a call beside those that it returns: what `accepts` refuses, and equal bits of unequal names. */
+/**
+ * Records read for a call beside those that it returns: what `accepts` refuses, and equal bits of
+ * unequal names.
+ */
 const MAXIMUM_REFUSED = 4_096
 /** Records looked up together. */
 const BATCH = 512
@@ -159,7 +168,10 @@ class Scan {
   }
 }
 
-/** As `Engine.offsetAt`: from the newest segment back to the first message that is older than the time. */
+/**
+ * As `Engine.offsetAt`: from the newest segment back to the first message that is older than the
+ * time.
+ */
 export async function offsetAtTime(log: ReadableLog, partition: number, timeMs: number): Promise<number> {
   let offset = log.tails[partition] as number
   for (const segment of log.segments.toReversed()) {

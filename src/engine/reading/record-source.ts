@@ -1,11 +1,17 @@
-/** Finds the bytes of a record: in the memory of the log's tail, or in the blocks that were read of its segment. */
+/**
+ * Finds the bytes of a record: in the memory of the log's tail, or in the blocks that were read of
+ * its segment.
+ */
 import { BLOCK_BYTES, blockKey } from './block-cache.ts'
 import type { BlockCache, Blocks } from './block-cache.ts'
 import { PREFIX_BYTES, checkRecord } from '../segments/record.ts'
 import type { Segment } from '../segments/segment.ts'
 import type { TailMemory } from './tail-memory.ts'
 
-/** A whole, valid record in memory; blocks of its segment that must be read first; or nothing, for it is damaged. */
+/**
+ * A whole, valid record in memory; blocks of its segment that must be read first; or nothing, for
+ * it is damaged.
+ */
 export type Located =
   | { readonly bytes: Buffer; readonly start: number }
   | { readonly missing: readonly number[] }
@@ -20,7 +26,10 @@ export class RecordSource {
     this.#cache = cache
   }
 
-  /** `held` are blocks that the caller had read for it: the cache may have let go of them since. What is found is to be used in the same turn. */
+  /**
+   * `held` are blocks that the caller had read for it: the cache may have let go of them since.
+   * What is found is to be used in the same turn.
+   */
   locate(segment: Segment, position: number, held: Blocks): Located {
     const chunk = this.#tail.find(segment.number, position)
     if (chunk !== undefined) return { bytes: chunk.bytes, start: position - chunk.start }
@@ -51,7 +60,10 @@ export class RecordSource {
       : undefined
   }
 
-  /** The blocks from this one on, of those that the positions begin in, that are not at hand; so many at most. */
+  /**
+   * The blocks from this one on, of those that the positions begin in, that are not at hand; so
+   * many at most.
+   */
   missingFrom(segment: Segment, positions: Iterable<number>, held: Blocks, maximum: number): number[] {
     const missing: number[] = []
     for (const position of positions) {

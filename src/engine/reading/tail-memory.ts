@@ -1,12 +1,16 @@
 /**
- * The last bytes of the log, kept in memory as they were written: batches are encoded straight into it, written to disk from it, and readers
- * a little behind the tail decode from it without touching the disk. A record never spans two of its chunks.
+ * The last bytes of the log, kept in memory as they were written: batches are encoded straight into
+ * it, written to disk from it, and readers a little behind the tail decode from it without touching
+ * the disk. A record never spans two of its chunks.
  */
 
 /** A record that is larger than a chunk gets one of its own. */
 const GREATEST_CHUNK_BYTES = 1_048_576
 const SMALLEST_CHUNK_BYTES = 4_096
-/** Chunks kept for their next use; more than two are never needed at once but after one very large batch. */
+/**
+ * Chunks kept for their next use; more than two are never needed at once but after one very large
+ * batch.
+ */
 const MAXIMUM_SPARE_CHUNKS = 2
 
 /** A stretch of one segment in memory. */
@@ -27,7 +31,10 @@ export class TailMemory {
   readonly #spare: Buffer[] = []
   #bytes = 0
 
-  /** `maximumBytes`: beyond, the oldest chunk goes, so that what was written last stays. At least two chunks are kept. */
+  /**
+   * `maximumBytes`: beyond, the oldest chunk goes, so that what was written last stays. At least
+   * two chunks are kept.
+   */
   constructor(maximumBytes: number) {
     this.#maximumBytes = maximumBytes
     this.#chunkBytes = Math.max(SMALLEST_CHUNK_BYTES, Math.min(GREATEST_CHUNK_BYTES, maximumBytes / 16))

@@ -4,7 +4,10 @@ import { segmentHeaderBytes, segmentName, writeSegmentHeader } from './segment-h
 import { SegmentIndex } from './segment-index.ts'
 import { Segment } from './segment.ts'
 
-/** A disk that has room for a segment's head may have none for anything else: before it is trusted again, it must take so much. */
+/**
+ * A disk that has room for a segment's head may have none for anything else: before it is trusted
+ * again, it must take so much.
+ */
 const PROBE_BYTES = 1_048_576
 
 export class ActiveSegment {
@@ -98,7 +101,9 @@ export class NewSegments {
     active.head = head
   }
 
-  /** The segment is on disk, its head at least: makes its name durable, and makes it the log's last. */
+  /**
+   * The segment is on disk, its head at least: makes its name durable, and makes it the log's last.
+   */
   async made(active: ActiveSegment): Promise<void> {
     const { disk, directory, segments } = this.#options
     await disk.syncDirectory(directory)
@@ -114,13 +119,19 @@ export class NewSegments {
     await disk.remove(`${directory}/${segmentName(active.segment.number)}`).catch(() => {})
   }
 
-  /** Cuts off what a segment that a write failed in holds behind its committed records. Its successor, and its index, say how far it is valid where even this fails. */
+  /**
+   * Cuts off what a segment that a write failed in holds behind its committed records. Its
+   * successor, and its index, say how far it is valid where even this fails.
+   */
   async abandon(active: ActiveSegment): Promise<void> {
     await active.cut().catch(() => {})
     await active.close().catch(() => {})
   }
 
-  /** Tries whether the disk takes anything again: a new segment, and more than a little in it. Rejects when it does not. */
+  /**
+   * Tries whether the disk takes anything again: a new segment, and more than a little in it.
+   * Rejects when it does not.
+   */
   async probe(bases: Float64Array, nowMs: number): Promise<ActiveSegment> {
     const active = await this.begin(bases, nowMs)
     try {

@@ -1,11 +1,17 @@
-/** Damaged bytes are kept in files of their own, `damaged/` of the log's directory, so that somebody can still look at them. */
+/**
+ * Damaged bytes are kept in files of their own, `damaged/` of the log's directory, so that somebody
+ * can still look at them.
+ */
 import type { Logger } from '../../logger.ts'
 import { codeOf, readDespiteErrors } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { damagedDirectoryOf } from './log-directory.ts'
 import type { Stretch } from './scan-records.ts'
 
-/** Of all files together; what does not fit is not kept. A disk that fails over and over must not fill itself with what it spoiled. */
+/**
+ * Of all files together; what does not fit is not kept. A disk that fails over and over must not
+ * fill itself with what it spoiled.
+ */
 const MAXIMUM_BYTES = 268_435_456
 const MAXIMUM_FILES = 1_000
 const PIECE_BYTES = 1_048_576
@@ -22,7 +28,10 @@ export class KeptAside {
     this.#log = log
   }
 
-  /** Copies bytes of a file, if there is room; what is there from an earlier start is not copied again. Failures of the disk are logged alone. */
+  /**
+   * Copies bytes of a file, if there is room; what is there from an earlier start is not copied
+   * again. Failures of the disk are logged alone.
+   */
   async keep(file: DiskFile, name: string, { from, to }: Stretch): Promise<void> {
     await this.#try(`${name}-${String(from).padStart(12, '0')}.bytes`, to - from, async (path) => {
       const copy = await this.#disk.create(path)

@@ -1,8 +1,10 @@
 /**
- * The directory of an embedded log: `format`, a line that says what wrote it; `log/`, the segments and their indexes; `state/`, the newest two snapshots
- * of the state; `damaged/`, bytes that were found damaged.
+ * The directory of an embedded log: `format`, a line that says what wrote it; `log/`, the segments
+ * and their indexes; `state/`, the newest two snapshots of the state; `damaged/`, bytes that were
+ * found damaged.
  *
- * What `format` says stands in the head of each segment as well, so a log whose `format` is damaged or missing is read all the same.
+ * What `format` says stands in the head of each segment as well, so a log whose `format` is damaged
+ * or missing is read all the same.
  */
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -56,13 +58,15 @@ export interface StoredFormat {
 }
 
 /**
- * Makes what is missing of the directory; durable when resolved. On a disk that takes nothing, a log that can be read is left as it is. Throws
- * `LogDirectoryError` when it is not this program's to use.
+ * Makes what is missing of the directory; durable when resolved. On a disk that takes nothing, a
+ * log that can be read is left as it is. Throws `LogDirectoryError` when it is not this program's
+ * to use.
  */
 export async function prepareLogDirectory(disk: Disk, directory: string, partitions: number): Promise<LogFormat> {
   for (const path of [directory, logDirectoryOf(directory), stateDirectoryOf(directory)]) await disk.makeDirectory(path)
   const stored = await readFormat(disk, directory)
-  // What an earlier process made may stand in the system's memory alone, if it was killed at the wrong moment; all that follows rests on it.
+  // What an earlier process made may stand in the system's memory alone, if it was killed at the
+  // wrong moment; all that follows rests on it.
   await disk.syncDirectory(stateDirectoryOf(directory))
   await disk.syncDirectory(directory)
   if (stored !== undefined && stored.partitions !== partitions) {
@@ -82,7 +86,10 @@ export async function prepareLogDirectory(disk: Disk, directory: string, partiti
   return format
 }
 
-/** What wrote the directory; undefined: nothing did, it is new. Throws `LogDirectoryError` for what this program can't read. */
+/**
+ * What wrote the directory; undefined: nothing did, it is new. Throws `LogDirectoryError` for what
+ * this program can't read.
+ */
 export async function readFormat(disk: Disk, directory: string): Promise<StoredFormat | undefined> {
   const names = await disk.list(directory)
   if (names.includes(UNFINISHED)) {
@@ -107,7 +114,10 @@ export async function readFormat(disk: Disk, directory: string): Promise<StoredF
   )
 }
 
-/** What the content of a file `format` says; undefined for one that is damaged. Throws `LogDirectoryError` for one that a newer version wrote. */
+/**
+ * What the content of a file `format` says; undefined for one that is damaged. Throws
+ * `LogDirectoryError` for one that a newer version wrote.
+ */
 export function parseFormat(
   format: Buffer,
   directory: string,
@@ -156,7 +166,10 @@ export async function endRestore(disk: Disk, directory: string): Promise<void> {
   await disk.syncDirectory(directory)
 }
 
-/** What the heads of the segments say: the newest whole one that has a seal, or the newest whole one. */
+/**
+ * What the heads of the segments say: the newest whole one that has a seal, or the newest whole
+ * one.
+ */
 async function formatOfHeads(
   disk: Disk,
   directory: string,

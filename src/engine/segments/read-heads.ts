@@ -16,7 +16,10 @@ export interface Head {
   readonly header: SegmentHeader | undefined
 }
 
-/** Reads the heads of the segments with these numbers, in their order. Throws `NewerRecordError` and what the disk throws. */
+/**
+ * Reads the heads of the segments with these numbers, in their order. Throws `NewerRecordError` and
+ * what the disk throws.
+ */
 export async function readHeads(
   disk: Disk,
   directory: string,
@@ -31,7 +34,10 @@ export async function readHeads(
   return heads
 }
 
-/** The log, and leftovers: segments that a write had failed in before they were made, so that their successor follows an older one. Heads ascend. */
+/**
+ * The log, and leftovers: segments that a write had failed in before they were made, so that their
+ * successor follows an older one. Heads ascend.
+ */
 export function chainOf(heads: readonly Head[]): {
   readonly chain: readonly Head[]
   readonly leftovers: readonly Head[]

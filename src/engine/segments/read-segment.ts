@@ -11,13 +11,19 @@ export interface SegmentReading extends ScanOutcome {
   readonly index: SegmentIndex
   readonly records: number
   readonly messages: number
-  /** Between which times the messages in damaged bytes were taken, ms since 1970, as far as their neighbours tell; undefined: nothing is damaged in between. */
+  /**
+   * Between which times the messages in damaged bytes were taken, ms since 1970, as far as their
+   * neighbours tell; undefined: nothing is damaged in between.
+   */
   readonly betweenMs: readonly [from: number, to: number] | undefined
   /** When the last of its messages was taken. */
   readonly lastMs: number
 }
 
-/** Reads the first `segment.length` bytes; notes the times of messages in the segment. Throws as `scanRecords`. */
+/**
+ * Reads the first `segment.length` bytes; notes the times of messages in the segment. Throws as
+ * `scanRecords`.
+ */
 export async function readSegment(
   file: DiskFile,
   segment: Segment,
@@ -50,7 +56,10 @@ export async function readSegment(
   return { ...outcome, index, records, messages, lastMs, betweenMs: fromMs === undefined ? undefined : [fromMs, toMs] }
 }
 
-/** Where the messages of each partition end that the index has, and behind them, where it begins where it has none. */
+/**
+ * Where the messages of each partition end that the index has, and behind them, where it begins
+ * where it has none.
+ */
 export function endsOf(index: SegmentIndex, bases: Float64Array): Float64Array {
   return bases.map((base, partition) => {
     const entries = index.partition(partition)

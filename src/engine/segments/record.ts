@@ -1,6 +1,6 @@
 /**
- * The records of the log: what lies in its segments and in the snapshots of the state. Integers and floating point numbers are
- * little-endian.
+ * The records of the log: what lies in its segments and in the snapshots of the state. Integers and
+ * floating point numbers are little-endian.
  *
  *     0   uint32   length: bytes behind the CRC
  *     4   uint32   CRC-32 of those bytes, begun with the seal of the log
@@ -18,10 +18,12 @@
  *     35           Topic Name; publisher's key; [float64 expiry]; [uint32 length, properties as in PUBLISH]; [uint32 length, changes];
  *                  payload
  *
- * The seal is a random number that no tenant knows. Without it, a payload could hold bytes that look like a whole record, and a reader that looks for
- * the next record behind damage would take them for one. A log of version 1 has the seal 0.
+ * The seal is a random number that no tenant knows. Without it, a payload could hold bytes that
+ * look like a whole record, and a reader that looks for the next record behind damage would take
+ * them for one. A log of version 1 has the seal 0.
  *
- * Changes, one behind the other: uint8 1 with a new value or 0 forgotten, uint32 bytes of the key, key, [uint32 bytes of the value, value].
+ * Changes, one behind the other: uint8 1 with a new value or 0 forgotten, uint32 bytes of the key,
+ * key, [uint32 bytes of the value, value].
  */
 import assert from 'node:assert'
 import { crc32 } from 'node:zlib'
@@ -51,7 +53,10 @@ const HAS_PROPERTIES = 16
 const HAS_CHANGES = 32
 const MESSAGE_HEAD_BYTES = 35
 
-/** One for all logs of the process: the same devices publish to the same topics, and their publishers have the same keys. */
+/**
+ * One for all logs of the process: the same devices publish to the same topics, and their
+ * publishers have the same keys.
+ */
 const knownTexts = new TopicNameCache()
 
 /** Where a message comes to stand. */
@@ -72,7 +77,10 @@ export class NewerRecordError extends Error {
   }
 }
 
-/** Bytes that the message's record takes at most, so that room can be made before it is written. Throws RangeError for properties that could not be read again. */
+/**
+ * Bytes that the message's record takes at most, so that room can be made before it is written.
+ * Throws RangeError for properties that could not be read again.
+ */
 export function messageRecordBound(message: Message, changes: readonly StateChange[] | undefined): number {
   const texts = 3 * (message.topicName.length + message.publisherKey.length)
   const properties = message.properties === undefined ? 0 : propertiesBound(message.properties)
@@ -84,7 +92,10 @@ export function changesRecordBound(changes: readonly StateChange[]): number {
   return SMALLEST_RECORD_BYTES + changesBound(changes)
 }
 
-/** Writes the message's record at the place in the buffer, which has room for `messageRecordBound`; answers where it ends. The payload is copied. */
+/**
+ * Writes the message's record at the place in the buffer, which has room for `messageRecordBound`;
+ * answers where it ends. The payload is copied.
+ */
 export function writeMessageRecord(
   bytes: Buffer,
   start: number,
@@ -126,7 +137,9 @@ export function writeMessageRecord(
   return finishRecord(bytes, start, at, KIND_MESSAGE, seal)
 }
 
-/** Writes a record of changes, all of one group, at the place in the buffer; answers where it ends. */
+/**
+ * Writes a record of changes, all of one group, at the place in the buffer; answers where it ends.
+ */
 export function writeChangesRecord(
   bytes: Buffer,
   start: number,
@@ -140,7 +153,10 @@ export function writeChangesRecord(
 export interface SnapshotEnd {
   /** Entries of the whole snapshot. */
   readonly entries: number
-  /** By partition: behind the last message when the snapshot was begun. Empty in a snapshot of version 1. */
+  /**
+   * By partition: behind the last message when the snapshot was begun. Empty in a snapshot of
+   * version 1.
+   */
   readonly tails: Float64Array
 }
 
@@ -166,8 +182,9 @@ export function readEndRecord(bytes: Buffer, start: number): SnapshotEnd {
 }
 
 /**
- * Looks for a whole, valid record at the place. Answers its bytes; 0 when there is none; or, as a negative number, the bytes that must be there to tell. Throws
- * `NewerRecordError` for a valid one of a newer version.
+ * Looks for a whole, valid record at the place. Answers its bytes; 0 when there is none; or, as a
+ * negative number, the bytes that must be there to tell. Throws `NewerRecordError` for a valid one
+ * of a newer version.
  */
 export function checkRecord(bytes: Buffer, start: number, end: number, maximumBytes: number, seal: number): number {
   if (end - start < SMALLEST_RECORD_BYTES) return -SMALLEST_RECORD_BYTES
@@ -202,7 +219,10 @@ export function topicNameOfRecord(bytes: Buffer, start: number): string {
   return readText(bytes, at, at + bytes.readUInt16LE(start + 29))
 }
 
-/** The message whose record begins there. Its memory is its own: nothing is left of the buffer in it. */
+/**
+ * The message whose record begins there. Its memory is its own: nothing is left of the buffer in
+ * it.
+ */
 export function readMessageRecord(bytes: Buffer, start: number): Message {
   const end = start + PREFIX_BYTES + bytes.readUInt32LE(start)
   const flags = bytes[start + 10] as number
@@ -279,7 +299,8 @@ function readMessageProperties(bytes: Buffer, start: number, end: number): Messa
 
 function propertiesBound(properties: MessageProperties): number {
   const { responseTopic } = properties
-  // Only of a message that the service made itself; stored, it would stop all readers of its partition.
+  // Only of a message that the service made itself; stored, it would stop all readers of its
+  // partition.
   if (responseTopic !== undefined && (responseTopic === '' || hasWildcard(responseTopic))) {
     throw new RangeError('the Response Topic is no Topic Name')
   }

@@ -1,4 +1,7 @@
-/** Goes through the records of a file from one end to the other, and looks for the next whole one behind what is damaged. */
+/**
+ * Goes through the records of a file from one end to the other, and looks for the next whole one
+ * behind what is damaged.
+ */
 import { readDespiteErrors } from '../ports/disk.ts'
 import type { DiskFile } from '../ports/disk.ts'
 import { PREFIX_BYTES, SMALLEST_RECORD_BYTES, checkRecord } from './record.ts'
@@ -8,8 +11,9 @@ const WINDOW_BYTES = 4_194_304
 /** Stretches that are listed; what is damaged in more places is counted alone. */
 const MAXIMUM_STRETCHES = 1_000
 /**
- * Bytes whose checksum is computed in search of the next record. Damaged bytes, or a payload made for it, can look like the heads of a million long
- * records: beyond the budget only short ones are tried, so that a start ends.
+ * Bytes whose checksum is computed in search of the next record. Damaged bytes, or a payload made
+ * for it, can look like the heads of a million long records: beyond the budget only short ones are
+ * tried, so that a start ends.
  */
 const SEARCH_BUDGET_BYTES = 4_294_967_296
 const SHORT_RECORD_BYTES = 4_096
@@ -32,7 +36,9 @@ export interface Stretch {
 }
 
 export interface ScanOutcome {
-  /** Where the last whole record ends; what is behind it, up to the end of the range, is no record. */
+  /**
+   * Where the last whole record ends; what is behind it, up to the end of the range, is no record.
+   */
   readonly end: number
   /** What is no record though a whole one stands behind it, ascending; the first 1,000. */
   readonly stretches: readonly Stretch[]
@@ -43,8 +49,9 @@ export interface ScanOutcome {
 }
 
 /**
- * Visits the whole records between two positions, in order; what is none is passed over. Throws `NewerRecordError`, and what the disk throws but for bytes
- * that it can't read, which count as damaged.
+ * Visits the whole records between two positions, in order; what is none is passed over. Throws
+ * `NewerRecordError`, and what the disk throws but for bytes that it can't read, which count as
+ * damaged.
  */
 export async function scanRecords(
   file: DiskFile,
@@ -141,7 +148,10 @@ class Window {
     return start + PREFIX_BYTES > this.#filled ? 0 : PREFIX_BYTES + this.bytes.readUInt32LE(start)
   }
 
-  /** Reads on, so that so many bytes from the position on are at hand; false when there are no more to be had. */
+  /**
+   * Reads on, so that so many bytes from the position on are at hand; false when there are no more
+   * to be had.
+   */
   async reach(position: number, wanted: number): Promise<boolean> {
     const start = position - this.at
     if (this.at + this.#filled >= this.#to || this.#filled - start >= wanted) return false

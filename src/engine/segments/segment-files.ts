@@ -1,4 +1,7 @@
-/** The open files of the segments that are read: opened when needed, shared by their readers, bounded in number. */
+/**
+ * The open files of the segments that are read: opened when needed, shared by their readers,
+ * bounded in number.
+ */
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { segmentName } from './segment-header.ts'
 
@@ -64,7 +67,9 @@ export class SegmentFiles {
   }
 }
 
-/** A file that was only read has nothing left to lose, and one that never opened nothing to close. */
+/**
+ * A file that was only read has nothing left to lose, and one that never opened nothing to close.
+ */
 async function closeQuietly({ opening }: OpenFile): Promise<void> {
   await opening.then((file) => file.close()).catch(() => {})
 }

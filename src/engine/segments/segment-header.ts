@@ -1,6 +1,7 @@
 /**
- * The head of a segment, the file that the log is made of. It says where each partition goes on, so that tails outlive the segments that
- * retention takes, and how far its predecessor is valid, so that what a failing disk left behind there is never read. Little-endian:
+ * The head of a segment, the file that the log is made of. It says where each partition goes on, so
+ * that tails outlive the segments that retention takes, and how far its predecessor is valid, so
+ * that what a failing disk left behind there is never read. Little-endian:
  *
  *     0   8 bytes  "FGATELOG"
  *     8   uint16   version
@@ -16,7 +17,8 @@
  *     64  float64  when the last one was; -Infinity: it has none
  *     72  float64  for each partition: the offset at which it goes on here
  *
- * Version 1 has the number as a float64 at 16 and the seal 0, and its CRC is of what stands behind alone.
+ * Version 1 has the number as a float64 at 16 and the seal 0, and its CRC is of what stands behind
+ * alone.
  */
 import { crc32 } from 'node:zlib'
 import { readDespiteErrors } from '../ports/disk.ts'
@@ -95,7 +97,10 @@ export function writeSegmentHeader(bytes: Buffer, start: number, header: Segment
   return at
 }
 
-/** The head of a segment's file, whatever its number of partitions; undefined when it is not whole and valid. Throws as `readSegmentHeader`. */
+/**
+ * The head of a segment's file, whatever its number of partitions; undefined when it is not whole
+ * and valid. Throws as `readSegmentHeader`.
+ */
 export async function readAnySegmentHeader(file: DiskFile): Promise<SegmentHeader | undefined> {
   const beginning = Buffer.alloc(CRC_FROM)
   await readDespiteErrors(file, [beginning], 0)
@@ -105,7 +110,10 @@ export async function readAnySegmentHeader(file: DiskFile): Promise<SegmentHeade
   return readSegmentHeader(bytes.subarray(0, bytesRead), partitions)
 }
 
-/** Reads the head at the beginning of a segment; undefined when it is not whole and valid. Throws `NewerRecordError` for a newer version's. */
+/**
+ * Reads the head at the beginning of a segment; undefined when it is not whole and valid. Throws
+ * `NewerRecordError` for a newer version's.
+ */
 export function readSegmentHeader(bytes: Buffer, partitions: number): SegmentHeader | undefined {
   if (bytes.length < CRC_FROM || bytes.toString('latin1', 0, 8) !== MAGIC) return undefined
   const end = segmentHeaderBytes(partitions)

@@ -1,6 +1,7 @@
 /**
- * Where the messages of one segment stand, by partition: position in the file, time, and bits of the Topic Name, 12 bytes a message.
- * Written beside the segment when that is complete; it can be made again from the segment at any time. The file, little-endian:
+ * Where the messages of one segment stand, by partition: position in the file, time, and bits of
+ * the Topic Name, 12 bytes a message. Written beside the segment when that is complete; it can be
+ * made again from the segment at any time. The file, little-endian:
  *
  *     0   8 bytes  "FGATEIDX"
  *     8   uint32   version
@@ -84,7 +85,10 @@ export class SegmentIndex {
     return position === HOLE ? -1 : position
   }
 
-  /** When the log took a message, ms since 1970; exact within 24 days of the segment's beginning, bounded by that else. */
+  /**
+   * When the log took a message, ms since 1970; exact within 24 days of the segment's beginning,
+   * bounded by that else.
+   */
   ownedAtMs(index: PartitionIndex, at: number): number {
     return this.#createdAtMs + (index.times[at] as number)
   }
@@ -120,8 +124,8 @@ export class SegmentIndex {
   }
 
   /**
-   * The index out of its file's bytes, which must begin their memory, and the bytes of the segment that it stands for; undefined when it is not whole, not
-   * valid or not that segment's.
+   * The index out of its file's bytes, which must begin their memory, and the bytes of the segment
+   * that it stands for; undefined when it is not whole, not valid or not that segment's.
    */
   static decode(
     bytes: Buffer,

@@ -1,4 +1,7 @@
-/** The indexes of sealed segments: read from their files when they are needed, made again from the segment where that fails, bounded in memory. */
+/**
+ * The indexes of sealed segments: read from their files when they are needed, made again from the
+ * segment where that fails, bounded in memory.
+ */
 import type { Logger } from '../../logger.ts'
 import { codeOf, readWhole } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
@@ -11,7 +14,10 @@ import { SegmentIndex } from './segment-index.ts'
 import type { Segment } from './segment.ts'
 import { branchOf } from './topic-branch.ts'
 
-/** A jump of offsets within a segment that no damage explains: a forged or rotten record. Bounds what an index can grow to. */
+/**
+ * A jump of offsets within a segment that no damage explains: a forged or rotten record. Bounds
+ * what an index can grow to.
+ */
 export const GREATEST_JUMP = 1_048_576
 
 export interface SegmentIndexesOptions {
@@ -52,7 +58,10 @@ export class SegmentIndexes {
     return await loading
   }
 
-  /** Writes the index of a segment that is complete, and counts its memory from then on. A failure costs time later, nothing else. */
+  /**
+   * Writes the index of a segment that is complete, and counts its memory from then on. A failure
+   * costs time later, nothing else.
+   */
   async save(segment: Segment): Promise<void> {
     const { disk, directory, log } = this.#options
     const { index } = segment
@@ -107,8 +116,9 @@ export class SegmentIndexes {
 }
 
 /**
- * The index in the file beside a segment, and how many bytes of the segment it stands for; undefined when there is none that is valid. It is written
- * when no more goes to the segment, so all of these are on disk, and nothing behind them was ever acknowledged.
+ * The index in the file beside a segment, and how many bytes of the segment it stands for;
+ * undefined when there is none that is valid. It is written when no more goes to the segment, so
+ * all of these are on disk, and nothing behind them was ever acknowledged.
  */
 export async function readStoredIndex(
   disk: Disk,
@@ -122,7 +132,10 @@ export async function readStoredIndex(
   )
 }
 
-/** Adds the messages of the segment's file to an index. What is no record, and what stands out of order, is left out. */
+/**
+ * Adds the messages of the segment's file to an index. What is no record, and what stands out of
+ * order, is left out.
+ */
 export function buildIndex(
   file: DiskFile,
   segment: Segment,

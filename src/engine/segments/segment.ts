@@ -14,7 +14,10 @@ export class Segment {
   readonly ends: Float64Array
   /** Valid bytes. */
   length: number
-  /** When the first and the last of its messages were taken, ms since 1970; Infinity and -Infinity when it has none. */
+  /**
+   * When the first and the last of its messages were taken, ms since 1970; Infinity and -Infinity
+   * when it has none.
+   */
   firstMs = Infinity
   lastMs = -Infinity
   /** True when no more is written to it. */
@@ -53,7 +56,10 @@ export class Segment {
   }
 }
 
-/** The segment in which a read of the partition from this offset goes on: the first that ends behind it; -1 when none does. Segments ascend. */
+/**
+ * The segment in which a read of the partition from this offset goes on: the first that ends behind
+ * it; -1 when none does. Segments ascend.
+ */
 export function segmentFrom(segments: readonly Segment[], partition: number, offset: number): number {
   let low = 0
   let high = segments.length
@@ -62,18 +68,23 @@ export function segmentFrom(segments: readonly Segment[], partition: number, off
     if ((segments[middle] as Segment).end(partition) > offset) high = middle
     else low = middle + 1
   }
-  // One that has no message of the partition ends where it begins, perhaps behind the gap that a restore left.
+  // One that has no message of the partition ends where it begins, perhaps behind the gap that a
+  // restore left.
   while (low < segments.length && !(segments[low] as Segment).has(partition)) low += 1
   return low < segments.length ? low : -1
 }
 
 /**
- * After a restore the offsets of each partition go on a multiple of this further on, so that no place names two messages. A power of two, so that the
- * difference of two offsets says how many messages lie between them, gaps left out.
+ * After a restore the offsets of each partition go on a multiple of this further on, so that no
+ * place names two messages. A power of two, so that the difference of two offsets says how many
+ * messages lie between them, gaps left out.
  */
 export const GAP_UNIT = 2 ** 36
 
-/** Messages between two offsets of a partition, gaps left out; 0 when the second is not behind the first. */
+/**
+ * Messages between two offsets of a partition, gaps left out; 0 when the second is not behind the
+ * first.
+ */
 export function messagesBetween(from: number, to: number): number {
   return to <= from ? 0 : ((to % GAP_UNIT) - (from % GAP_UNIT) + GAP_UNIT) % GAP_UNIT
 }

@@ -1,6 +1,7 @@
 /**
- * Thirty-two bits for a Topic Name by which a branch of topics is found without reading the messages: the upper half for its first two levels
- * (`application/<id>`), the lower half for the first four (`application/<id>/device/<DevEUI>`). Equal bits can mean unequal names.
+ * Thirty-two bits for a Topic Name by which a branch of topics is found without reading the
+ * messages: the upper half for its first two levels (`application/<id>`), the lower half for the
+ * first four (`application/<id>/device/<DevEUI>`). Equal bits can mean unequal names.
  */
 
 const SLASH = 0x2f
@@ -27,7 +28,9 @@ export function branchOf(topicName: string): number {
   return ((two << 16) | fold(hash)) >>> 0
 }
 
-/** The bits of Topic Names that come again and again: finding them costs a fifth of computing them. */
+/**
+ * The bits of Topic Names that come again and again: finding them costs a fifth of computing them.
+ */
 export class BranchCache {
   readonly #branches = new Map<string, number>()
 
@@ -35,7 +38,8 @@ export class BranchCache {
     const known = this.#branches.get(topicName)
     if (known !== undefined) return known
     if (topicName.length > MAXIMUM_KNOWN_UNITS) return branchOf(topicName)
-    // All at once: what comes again is soon there again, and a flood of new names only makes the cache useless.
+    // All at once: what comes again is soon there again, and a flood of new names only makes the
+    // cache useless.
     if (this.#branches.size >= MAXIMUM_KNOWN) this.#branches.clear()
     const branch = branchOf(topicName)
     this.#branches.set(topicName, branch)
@@ -43,7 +47,10 @@ export class BranchCache {
   }
 }
 
-/** What the bits of all Topic Names with this prefix have in common: `(branchOf(name) & mask) >>> 0 === bits`. */
+/**
+ * What the bits of all Topic Names with this prefix have in common: `(branchOf(name) & mask) >>> 0
+ * === bits`.
+ */
 export function branchesWithPrefix(topicPrefix: string): { readonly mask: number; readonly bits: number } {
   let slashes = 0
   for (let index = 0; index < topicPrefix.length; index += 1) if (topicPrefix.charCodeAt(index) === SLASH) slashes += 1

@@ -35,7 +35,10 @@ export function waitingWrite(write: StateRequest): Waiting {
   return { append: undefined, write, partition: -1, bytes, offset: -1, position: -1, failure: undefined }
 }
 
-/** Bytes that the record of the request takes at most; undefined: it has no form in bytes, and has its failure now. */
+/**
+ * Bytes that the record of the request takes at most; undefined: it has no form in bytes, and has
+ * its failure now.
+ */
 export function recordBound(waiting: Waiting): number | undefined {
   const { append, write } = waiting
   if (append === undefined) return changesRecordBound((write as StateRequest).changes)
@@ -47,7 +50,10 @@ export function recordBound(waiting: Waiting): number | undefined {
   }
 }
 
-/** What is told of a message that has no form in bytes: properties that no packet can carry, which only the service itself can have made. Throws any other error on. */
+/**
+ * What is told of a message that has no form in bytes: properties that no packet can carry, which
+ * only the service itself can have made. Throws any other error on.
+ */
 export function unstorable(error: unknown): EngineFailure {
   if (!(error instanceof RangeError)) throw error
   const reason = `The message can’t be stored: ${error.message}.`

@@ -1,4 +1,7 @@
-/** What is done beside writing and reading: snapshots of the state, so that the log need not be kept for it, and retention. */
+/**
+ * What is done beside writing and reading: snapshots of the state, so that the log need not be kept
+ * for it, and retention.
+ */
 import type { Logger } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Disk } from '../ports/disk.ts'
@@ -28,7 +31,9 @@ export interface LogUpkeepOptions {
   readonly maximumAgeMs: number
   /** and the oldest beyond so many bytes of all. */
   readonly maximumBytes: number
-  /** A snapshot is made once so much has been written since the last, or as much as that one had. */
+  /**
+   * A snapshot is made once so much has been written since the last, or as much as that one had.
+   */
   readonly snapshotBytes: number
   /** A segment is no longer part of the log: its memory and open file can go. */
   readonly forget: (segment: Segment) => Promise<void>
@@ -56,7 +61,10 @@ export class LogUpkeep {
     return this.#snapshot
   }
 
-  /** Writes a snapshot now, in the place of one that is damaged. Failures of the disk are logged; the next that is due takes its place. */
+  /**
+   * Writes a snapshot now, in the place of one that is damaged. Failures of the disk are logged;
+   * the next that is due takes its place.
+   */
   renewSnapshot(): Promise<void> {
     this.#work = this.#work.then(() => this.#tryOnDisk(() => this.#writeSnapshot()))
     return this.#work
@@ -71,13 +79,19 @@ export class LogUpkeep {
     })
   }
 
-  /** Does what is due: a snapshot, retention. Failures of the disk are logged; the next time tries again. */
+  /**
+   * Does what is due: a snapshot, retention. Failures of the disk are logged; the next time tries
+   * again.
+   */
   maintain(): Promise<void> {
     this.#work = this.#work.then(() => this.#maintain())
     return this.#work
   }
 
-  /** Keeps retention and snapshots from removing files while they are read by somebody else; until the returned function is called. */
+  /**
+   * Keeps retention and snapshots from removing files while they are read by somebody else; until
+   * the returned function is called.
+   */
   async pin(): Promise<() => void> {
     this.#pins += 1
     await this.#work
@@ -138,7 +152,10 @@ export class LogUpkeep {
     )
   }
 
-  /** How many of the oldest segments retention lets go: sealed ones, and never the last, which knows the tails. */
+  /**
+   * How many of the oldest segments retention lets go: sealed ones, and never the last, which knows
+   * the tails.
+   */
   #expired(): number {
     const { segments, maximumAgeMs, maximumBytes, clock } = this.#options
     const oldestMs = clock.now() - maximumAgeMs
@@ -174,8 +191,9 @@ export class LogUpkeep {
   }
 
   /**
-   * Removes the files of those that were taken out, and of those among them that a write had failed in before they were made: one by one, the oldest
-   * first, so that neither a failure nor a power cut leaves a gap in the log.
+   * Removes the files of those that were taken out, and of those among them that a write had failed
+   * in before they were made: one by one, the oldest first, so that neither a failure nor a power
+   * cut leaves a gap in the log.
    */
   async #removeFiles(): Promise<void> {
     const { disk, logDirectory } = this.#options

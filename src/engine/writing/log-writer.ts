@@ -1,7 +1,7 @@
 /**
- * Group commit: while one batch is on its way to the disk, everything that arrives gathers for the next one; one write and one sync own them
- * all. Idle, a single append goes at once. Under load the next batch waits a little for company, for a sync costs as much for one record
- * as for a hundred.
+ * Group commit: while one batch is on its way to the disk, everything that arrives gathers for the
+ * next one; one write and one sync own them all. Idle, a single append goes at once. Under load the
+ * next batch waits a little for company, for a sync costs as much for one record as for a hundred.
  */
 import assert from 'node:assert'
 import type { AppendRequest, EngineFailure, EngineHealth, StateRequest } from '../../broker/ports/engine.ts'
@@ -18,12 +18,18 @@ import type { StateStore } from './state-store.ts'
 import type { Chunk, TailMemory } from '../reading/tail-memory.ts'
 import { BranchCache } from '../segments/topic-branch.ts'
 
-/** Bytes of one batch, about: bounds the time that one write and sync take, and what is encoded in one turn of the event loop. */
+/**
+ * Bytes of one batch, about: bounds the time that one write and sync take, and what is encoded in
+ * one turn of the event loop.
+ */
 const MAXIMUM_BATCH_BYTES = 4_194_304
 /** A batch does not wait for company any longer once so much has gathered. */
 const ENOUGH_RECORDS = 256
 const ENOUGH_BYTES = 131_072
-/** Records of a batch, on average, from which on company is to be expected: a lone publisher that waits for each answer does not wait longer. */
+/**
+ * Records of a batch, on average, from which on company is to be expected: a lone publisher that
+ * waits for each answer does not wait longer.
+ */
 const COMPANY = 1.5
 /** While the disk does not take anything, it is asked again so often. */
 const PROBE_MS = 1_000
@@ -38,7 +44,10 @@ export interface LogWriterOptions {
   readonly newSegments: NewSegments
   /** By partition: behind the last committed message; moved by the writer. */
   readonly tails: Float64Array
-  /** Bytes that may wait for their commit; beyond, requests fail with 0x97. Bounds memory when the disk is slower than the publishers. */
+  /**
+   * Bytes that may wait for their commit; beyond, requests fail with 0x97. Bounds memory when the
+   * disk is slower than the publishers.
+   */
   readonly maximumWaitingBytes: number
   /** ms from one batch to the next while there is company; 0: never waits. */
   readonly gatherMs: number
@@ -129,7 +138,8 @@ export class LogWriter {
     if (this.#failure !== undefined) return this.#failure
     const fits = this.#queueBytes + bytes <= this.#options.maximumWaitingBytes || this.#queue.length === 0
     if (fits && !this.#isOverfull) return undefined
-    // For this turn: a smaller message must not overtake one of its sender that was refused before it.
+    // For this turn: a smaller message must not overtake one of its sender that was refused before
+    // it.
     if (!this.#isOverfull) this.#options.clock.afterTurn(() => (this.#isOverfull = false))
     this.#isOverfull = true
     return { reasonCode: ReasonCodes.quotaExceeded, reason: 'The disk is slower than what is published.' }
@@ -211,7 +221,8 @@ export class LogWriter {
     const before = this.#active
     this.#active = undefined
     const beginning = newSegments.begin(this.#next, nowMs)
-    // When that is done the batch before this one is published, and the segment that it went to complete.
+    // When that is done the batch before this one is published, and the segment that it went to
+    // complete.
     await beginning.catch(() => {})
     if (before !== undefined) await this.#seal(before)
     const active = await beginning
@@ -226,7 +237,9 @@ export class LogWriter {
     this.#active = active
   }
 
-  /** Encodes the batch behind what the segment holds; answers the pieces of memory that it fills. */
+  /**
+   * Encodes the batch behind what the segment holds; answers the pieces of memory that it fills.
+   */
   #encode(batch: Batch, active: ActiveSegment): Buffer[] {
     const { tailMemory } = this.#options
     tailMemory.trim()
@@ -309,7 +322,10 @@ export class LogWriter {
     sealed(segment)
   }
 
-  /** The batch is not on disk, whatever of it may be there: nothing more goes to that file, and all who wait are told. */
+  /**
+   * The batch is not on disk, whatever of it may be there: nothing more goes to that file, and all
+   * who wait are told.
+   */
   #fail(batch: Batch, error: unknown): void {
     const { log, newSegments, tails } = this.#options
     const code = codeOf(error)

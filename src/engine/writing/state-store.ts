@@ -1,10 +1,14 @@
 /**
- * The state: every key with its value in memory (as much as its writers' own limits allow), changed when the log has committed the change, and written to a snapshot from time to time so that the
- * log need not be kept for it. A snapshot is a file of records: changes, and an end with the number of entries and the tails of the log; its name says
- * where in the log to go on from. It is written while the state changes, so some of its entries are younger than that place: what the
- * log says from there on, applied to it in order, gives the same in the end, for each change replaces the whole value.
+ * The state: every key with its value in memory (as much as its writers' own limits allow), changed
+ * when the log has committed the change, and written to a snapshot from time to time so that the
+ * log need not be kept for it. A snapshot is a file of records: changes, and an end with the number
+ * of entries and the tails of the log; its name says where in the log to go on from. It is written
+ * while the state changes, so some of its entries are younger than that place: what the log says
+ * from there on, applied to it in order, gives the same in the end, for each change replaces the
+ * whole value.
  *
- * The snapshot before the newest is kept as well: with the log from its place on, it gives the same state, should the newest be damaged.
+ * The snapshot before the newest is kept as well: with the log from its place on, it gives the same
+ * state, should the newest be damaged.
  */
 import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
@@ -95,8 +99,9 @@ export class StateStore {
   }
 
   /**
-   * Writes a snapshot that stands for all of the log before a place; the state may change meanwhile. `tails` are those of the log. Resolved: it is durable,
-   * and the one before it is the only other one.
+   * Writes a snapshot that stands for all of the log before a place; the state may change
+   * meanwhile. `tails` are those of the log. Resolved: it is durable, and the one before it is the
+   * only other one.
    */
   async writeSnapshot(
     disk: Disk,
@@ -123,14 +128,18 @@ export class StateStore {
     return { name, at }
   }
 
-  /** Reads a snapshot into the state, all of it that is whole. Throws `NewerRecordError` and what the disk throws. */
+  /**
+   * Reads a snapshot into the state, all of it that is whole. Throws `NewerRecordError` and what
+   * the disk throws.
+   */
   async readSnapshot(disk: Disk, directory: string, { name }: Snapshot, seal: number): Promise<SnapshotReading> {
     const file = await disk.open(`${directory}/${name}`)
     try {
       let entries = 0
       const found: { end?: SnapshotEnd } = {}
       const to = await file.size()
-      // Of version 1, which has no seal: nothing of a tenant stands at the first byte, so none can make it look so.
+      // Of version 1, which has no seal: nothing of a tenant stands at the first byte, so none can
+      // make it look so.
       const ownSeal = (await isRecordAt(file, { from: 0, to }, 0)) ? 0 : seal
       const scanned = await scanRecords(file, { from: 0, to }, ownSeal, ({ bytes, start }) => {
         const kind = kindOf(bytes, start)

@@ -42,7 +42,9 @@ const Profile = Type.Object(
   { description: 'The signed-in person.', [NAME]: 'Profile' },
 )
 
-/** Bounds the profile of somebody in very many organizations; the list of organizations is paged. */
+/**
+ * Bounds the profile of somebody in very many organizations; the list of organizations is paged.
+ */
 const MEMBERSHIPS_OF_PROFILE = 1000
 
 /** Who am I, another password, and the end of all my sessions. */
@@ -139,8 +141,8 @@ function signOutEverywhere(app: HttpApp, registry: AccountRegistry): void {
 }
 
 /**
- * Sets somebody's own password, given the old one. Goes through the throttle of the login, or a stolen session could
- * guess the password here without end.
+ * Sets somebody's own password, given the old one. Goes through the throttle of the login, or a
+ * stolen session could guess the password here without end.
  */
 export async function changeOwnPassword(
   registry: Pick<Registry, 'passwords' | 'users'>,

@@ -1,7 +1,8 @@
 /**
- * How a browser stays signed in over a reload. The session token of a login is put into a cookie that scripts can't
- * read and that opens one door alone: the console asks for its token back when it starts. No other route looks at
- * cookies, so no page elsewhere can act in somebody's name. docs/decisions/0006-console-session.md tells why.
+ * How a browser stays signed in over a reload. The session token of a login is put into a cookie
+ * that scripts can't read and that opens one door alone: the console asks for its token back when
+ * it starts. No other route looks at cookies, so no page elsewhere can act in somebody's name.
+ * docs/decisions/0006-console-session.md tells why.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Type } from 'typebox'
@@ -18,12 +19,18 @@ export type ConsoleSessionRegistry = Pick<Registry, 'tokens'>
 
 const PATH = '/api/internal/console-session'
 
-/** `__Host-`: browsers take it over HTTPS alone, without a Domain, so that no neighbouring host can set it. */
+/**
+ * `__Host-`: browsers take it over HTTPS alone, without a Domain, so that no neighbouring host can
+ * set it.
+ */
 const COOKIE = '__Host-fieldgate-session'
 /** Without Max-Age: it ends with the browser, and its token at its own time. */
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict'
 
-/** A page of another origin can't send this header without asking first, and nobody answers that it may. */
+/**
+ * A page of another origin can't send this header without asking first, and nobody answers that it
+ * may.
+ */
 const OWN_HEADER = 'fieldgate-console'
 
 /** Keeping the session in a cookie, getting it back, and forgetting it. */

@@ -1,4 +1,7 @@
-/** Management of one's own second factor: time-based one-time passwords (RFC 6238) and recovery codes. */
+/**
+ * Management of one's own second factor: time-based one-time passwords (RFC 6238) and recovery
+ * codes.
+ */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
 import { viewerOf } from '../api/authenticate.ts'

@@ -1,6 +1,7 @@
 /**
- * Who is asking. `Grpc-Metadata-Authorization: Bearer <jwt>` is looked at first, plain `Authorization` where it is
- * missing. Every route says in its `config.credential` what it takes; a route that says nothing does not start.
+ * Who is asking. `Grpc-Metadata-Authorization: Bearer <jwt>` is looked at first, plain
+ * `Authorization` where it is missing. Every route says in its `config.credential` what it takes; a
+ * route that says nothing does not start.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest, RouteOptions } from 'fastify'
@@ -18,7 +19,10 @@ type Credential =
   | 'session'
   | 'sessionOrBrokerAccess'
   | 'secondFactorStep'
-  /** A global admin's session, a metrics token, or a peer on the loopback interface that no proxy speaks for. */
+  /**
+   * A global admin's session, a metrics token, or a peer on the loopback interface that no proxy
+   * speaks for.
+   */
   | 'metrics'
   /** A network server's service credential, by HTTP's Basic authentication. */
   | 'serviceCredential'
@@ -62,7 +66,10 @@ export type AuthenticationRegistry = Pick<Registry, 'tokens' | 'serviceCredentia
 /** Longer than any token of this service; a longer one is not worth a signature check. */
 const MAXIMUM_TOKEN_LENGTH = 4096
 
-/** Checks the credential of every request before its body is read, and refuses to start with a route without a policy. */
+/**
+ * Checks the credential of every request before its body is read, and refuses to start with a route
+ * without a policy.
+ */
 export function authenticateRequests(app: HttpApp, registry: AuthenticationRegistry): void {
   const accessPolicy: RoutePolicy[] = []
   app.decorate('accessPolicy', accessPolicy)
@@ -94,7 +101,10 @@ export function networkServerOf(request: FastifyRequest): Extract<Caller, { read
   return caller
 }
 
-/** Who is asking, by a credential in force now; refuses whoever has none. For what lasts, to be asked again. */
+/**
+ * Who is asking, by a credential in force now; refuses whoever has none. For what lasts, to be
+ * asked again.
+ */
 export async function callerOf(
   request: FastifyRequest,
   credential: Exclude<Credential, 'none'>,
@@ -119,7 +129,10 @@ async function sessionOf(jwt: string, registry: AuthenticationRegistry): Promise
   return { kind: 'session', viewer: viewerIn(accepted(await registry.tokens.verifySession(jwt))) }
 }
 
-/** A metrics token is looked at from the loopback interface too: its last use is noted, and one that was revoked is refused. */
+/**
+ * A metrics token is looked at from the loopback interface too: its last use is noted, and one that
+ * was revoked is refused.
+ */
 async function metricsReader(request: FastifyRequest, registry: AuthenticationRegistry): Promise<Caller> {
   const { authorization } = request.headers
   const hasToken = authorization?.includes(metricsTokenPrefix) === true
@@ -186,7 +199,10 @@ export function bearerToken(headers: IncomingHttpHeaders): string {
   return token
 }
 
-/** True for a peer on this machine that asks for itself: a proxy on this machine names the one that it speaks for. */
+/**
+ * True for a peer on this machine that asks for itself: a proxy on this machine names the one that
+ * it speaks for.
+ */
 export function isLocalPeer({ socket, headers }: FastifyRequest): boolean {
   const address = socket.remoteAddress ?? ''
   const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)

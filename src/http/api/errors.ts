@@ -1,6 +1,7 @@
 /**
- * The one error body of the HTTP interface, `{"error", "code", "message", "details"}`, and the way from everything that
- * can go wrong (a refusal of the registry, of this room or of the framework, an unexpected exception) to it.
+ * The one error body of the HTTP interface, `{"error", "code", "message", "details"}`, and the way
+ * from everything that can go wrong (a refusal of the registry, of this room or of the framework,
+ * an unexpected exception) to it.
  */
 import { Type } from 'typebox'
 import { isDamage, isWithoutRoom } from '../../identity/store/registry-health.ts'
@@ -24,7 +25,10 @@ const STATUS_OF: Readonly<Record<RefusalCode, { readonly code: number; readonly 
   unauthenticated: { code: 16, status: 401 },
 }
 
-/** The body of every error answer. `error` and `message` are the same sentence, as clients of the API family expect. */
+/**
+ * The body of every error answer. `error` and `message` are the same sentence, as clients of the
+ * API family expect.
+ */
 export const ErrorBodySchema = Type.Object(
   {
     error: Type.String({ description: 'The same sentence as `message`.' }),
@@ -75,8 +79,8 @@ interface RefusalOptions {
 }
 
 /**
- * An expected refusal on its way to the error handler. `reason` is a stable code of docs/errors.md; `statusCode`
- * overrides the status that belongs to the code (405, 413, 415).
+ * An expected refusal on its way to the error handler. `reason` is a stable code of docs/errors.md;
+ * `statusCode` overrides the status that belongs to the code (405, 413, 415).
  */
 export class RequestRefused extends Error {
   readonly refusal: RefusalCode
@@ -97,8 +101,8 @@ export class RequestRefused extends Error {
 }
 
 /**
- * Seconds after which a throttled caller may try again, by reason (`Retry-After`, RFC 9110 §10.2.3). A hint: the registry
- * alone knows when its bounds open.
+ * Seconds after which a throttled caller may try again, by reason (`Retry-After`, RFC 9110
+ * §10.2.3). A hint: the registry alone knows when its bounds open.
  */
 const RETRY_AFTER_SECONDS: Readonly<Record<string, string>> = {
   login_throttled: '30',
@@ -115,8 +119,9 @@ export function accepted<T>(result: Result<T>): T {
 }
 
 /**
- * The answer for an id that does not exist, and for one that belongs to somebody else: the two must not be told apart,
- * so this is the only place that makes it. Clients of the API family match on the text.
+ * The answer for an id that does not exist, and for one that belongs to somebody else: the two must
+ * not be told apart, so this is the only place that makes it. Clients of the API family match on
+ * the text.
  */
 export function objectNotFound(): RequestRefused {
   return new RequestRefused('not_found', 'object does not exist', 'object_not_found')
@@ -132,7 +137,10 @@ export function invalidArgument(message: string, reason = 'invalid_argument'): R
   return new RequestRefused('invalid_argument', message, reason)
 }
 
-/** Everything that the server writes for a refused request. `unexpected` is true when the fault is ours. */
+/**
+ * Everything that the server writes for a refused request. `unexpected` is true when the fault is
+ * ours.
+ */
 export interface ErrorAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -141,8 +149,8 @@ export interface ErrorAnswer {
 }
 
 /**
- * The answer for anything thrown. What is neither a refusal nor a framework's complaint about the request becomes
- * `internal`, without a word of what happened inside.
+ * The answer for anything thrown. What is neither a refusal nor a framework's complaint about the
+ * request becomes `internal`, without a word of what happened inside.
  */
 export function answerFor(error: unknown): ErrorAnswer {
   const refused = error instanceof RequestRefused ? error : frameworkRefusal(error)
@@ -158,7 +166,8 @@ function answer(refused: RequestRefused, unexpected: boolean): ErrorAnswer {
   const { message, reason } = refused
   // Every 401 says how to do better (RFC 9110 §11.6.1).
   const challenge: Record<string, string> = refused.statusCode === 401 ? { 'www-authenticate': CHALLENGE } : {}
-  // The body's shape is a contract; a link to the paragraph of the reason goes into a header of its own (RFC 8288).
+  // The body's shape is a contract; a link to the paragraph of the reason goes into a header of its
+  // own (RFC 8288).
   const link = `</docs/errors#http-${reason}>; rel="help"`
   return {
     status: refused.statusCode,
@@ -168,7 +177,10 @@ function answer(refused: RequestRefused, unexpected: boolean): ErrorAnswer {
   }
 }
 
-/** Complaints of the framework about a request, by its own stable codes; and the one of the registry that is nobody's fault. */
+/**
+ * Complaints of the framework about a request, by its own stable codes; and the one of the registry
+ * that is nobody's fault.
+ */
 function frameworkRefusal(error: unknown): RequestRefused | undefined {
   if (isWithoutRoom(error)) {
     return new RequestRefused('unavailable', 'the disk is full: nothing was changed', 'registry_full')
@@ -203,7 +215,10 @@ function frameworkRefusal(error: unknown): RequestRefused | undefined {
   }
 }
 
-/** A stream that ended early, or a static file that is not there: told apart from our own faults by their status. */
+/**
+ * A stream that ended early, or a static file that is not there: told apart from our own faults by
+ * their status.
+ */
 function otherClientFault(error: unknown): RequestRefused | undefined {
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined
   if (status === 404) return routeNotFound()

@@ -1,6 +1,7 @@
 /**
- * The vocabulary of the schemas: ids, DevEUIs, timestamps and paging as this API family writes them (the JSON mapping of
- * Protocol Buffers: 64-bit integers are strings on output, strings or numbers on input).
+ * The vocabulary of the schemas: ids, DevEUIs, timestamps and paging as this API family writes them
+ * (the JSON mapping of Protocol Buffers: 64-bit integers are strings on output, strings or numbers
+ * on input).
  */
 import { Type } from 'typebox'
 import type { Static, TSchema } from 'typebox'
@@ -56,7 +57,10 @@ const APPLICATION_ID = '[0-9]{1,19}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]
 const APPLICATION_ID_PATTERN = `^(?:${APPLICATION_ID})$`
 const APPLICATION_ID_RULE = 'must be a string of digits, or a UUID in lower case'
 
-/** The id of an application, in a path or query: digits, or the UUID of a network server that has ids of its own. */
+/**
+ * The id of an application, in a path or query: digits, or the UUID of a network server that has
+ * ids of its own.
+ */
 export function applicationId(description: string) {
   return Type.String({ pattern: APPLICATION_ID_PATTERN, description, examples: ['1'], [RULE]: APPLICATION_ID_RULE })
 }
@@ -102,7 +106,9 @@ export function text(maxLength: number, description: string) {
   return Type.String({ maxLength, description, [RULE]: `must be a string of at most ${maxLength} characters` })
 }
 
-/** A text whose full rule the registry enforces, in words of its own; the document shows that rule. */
+/**
+ * A text whose full rule the registry enforces, in words of its own; the document shows that rule.
+ */
 export function ruledText(maxLength: number, description: string, rule: TextRule) {
   return Type.String({
     maxLength,
@@ -221,7 +227,10 @@ export const PagingQuery = {
   search: Type.Optional(text(200, 'Only items that contain this text, in any case.')),
 }
 
-/** The page that a query asks for. A limit that is not given is the default page, an explicit 0 the count alone. */
+/**
+ * The page that a query asks for. A limit that is not given is the default page, an explicit 0 the
+ * count alone.
+ */
 export function pageOf(query: {
   readonly limit?: number | undefined
   readonly offset?: number | undefined

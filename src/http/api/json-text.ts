@@ -1,12 +1,14 @@
 /**
- * Whether bytes are one JSON text (RFC 8259), so that they can stand in an answer as they are. About as fast as JSON.parse, but nothing
- * is built: a tenant's text of a million brackets costs what any other text of its size does, and no number is rounded on its way.
+ * Whether bytes are one JSON text (RFC 8259), so that they can stand in an answer as they are.
+ * About as fast as JSON.parse, but nothing is built: a tenant's text of a million brackets costs
+ * what any other text of its size does, and no number is rounded on its way.
  */
 import { isUtf8 } from 'node:buffer'
 
 /**
- * How deep arrays and objects may lie in each other. Events have some five levels; many readers of JSON recurse, and a text of a
- * million brackets, which costs its publisher nothing, would end them.
+ * How deep arrays and objects may lie in each other. Events have some five levels; many readers of
+ * JSON recurse, and a text of a million brackets, which costs its publisher nothing, would end
+ * them.
  */
 const MAXIMUM_DEPTH = 128
 
@@ -43,7 +45,10 @@ const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
 /** Where no value, string or member begins. */
 const NOWHERE = -1
 
-/** True for one JSON value in UTF-8, with white space around it, of at most 128 levels. One pass; nothing is allocated but a byte a level. */
+/**
+ * True for one JSON value in UTF-8, with white space around it, of at most 128 levels. One pass;
+ * nothing is allocated but a byte a level.
+ */
 export function isJson(text: Buffer): boolean {
   if (!isUtf8(text)) return false
   /** By level: the byte that closes it. */

@@ -1,6 +1,7 @@
 /**
- * From the schemas that requests are checked with to those that people and generators read: named schemas become
- * components, the error answers are written once, and what is for the checks alone is left out.
+ * From the schemas that requests are checked with to those that people and generators read: named
+ * schemas become components, the error answers are written once, and what is for the checks alone
+ * is left out.
  */
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
@@ -13,8 +14,8 @@ type Node = Readonly<Record<string, unknown>>
 const METHODS = ['get', 'put', 'post', 'delete'] as const
 
 /**
- * The finished document, in which the 4XX and 5XX of every operation refer to `responses`. Throws where two different schemas
- * have one name.
+ * The finished document, in which the 4XX and 5XX of every operation refer to `responses`. Throws
+ * where two different schemas have one name.
  */
 export function withComponents<Document extends object>(
   document: Document,
@@ -74,7 +75,10 @@ function withNamedContent(holder: Node, name: string): Node {
   return { ...holder, content: Object.fromEntries(content) }
 }
 
-/** A copy without the keywords of the checks; what has a name moves to `schemas` and leaves a reference. */
+/**
+ * A copy without the keywords of the checks; what has a name moves to `schemas` and leaves a
+ * reference.
+ */
 function finished(value: unknown, schemas: Record<string, unknown>): unknown {
   if (Array.isArray(value)) return value.map((item) => finished(item, schemas))
   if (typeof value !== 'object' || value === null) return value
@@ -97,7 +101,10 @@ function notesOf({ description, examples }: Node): Node {
   }
 }
 
-/** `anyOf` of a simple type and null is a list of types: generators make one optional value of it, not two classes. */
+/**
+ * `anyOf` of a simple type and null is a list of types: generators make one optional value of it,
+ * not two classes.
+ */
 function withoutUnions(node: Node): Node {
   const { anyOf, ...rest } = node
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return node

@@ -1,4 +1,7 @@
-/** The OpenAPI 3.1 document, generated from the routes' schemas, and the page that shows it to people. */
+/**
+ * The OpenAPI 3.1 document, generated from the routes' schemas, and the page that shows it to
+ * people.
+ */
 import swagger from '@fastify/swagger'
 import { Type } from 'typebox'
 import { DOCUMENTATION_POLICY } from '../pages/documentation.ts'
@@ -12,8 +15,9 @@ import { ASKED_EACH_TIME, sendStaticFile, staticFile } from '../pages/static-fil
 import type { StaticFile } from '../pages/static-files.ts'
 
 /**
- * Names of the security schemes that routes refer to. The header of the API family is told in words alone: some generators send what they
- * are given by all schemes of a route, and by one of an own header they would send it without the word Bearer.
+ * Names of the security schemes that routes refer to. The header of the API family is told in words
+ * alone: some generators send what they are given by all schemes of a route, and by one of an own
+ * header they would send it without the word Bearer.
  */
 export const SESSION_SECURITY = [{ bearer: [] }]
 
@@ -99,7 +103,10 @@ const TAGS = [
   ['Operation', 'Health, metrics, keys, the audit log and this document.'],
 ] as const
 
-/** Serves the document at /api/openapi.json, and the reference in the frame of the documentation at /api/docs. */
+/**
+ * Serves the document at /api/openapi.json, and the reference in the frame of the documentation at
+ * /api/docs.
+ */
 export function serveOpenApi(app: HttpApp, documentation: Documentation): void {
   serveReference(app, documentation)
   app.route({
@@ -120,7 +127,10 @@ export function serveOpenApi(app: HttpApp, documentation: Documentation): void {
   })
 }
 
-/** The page, and what the search finds in it. Made when they are first asked for: before, not all routes are there. */
+/**
+ * The page, and what the search finds in it. Made when they are first asked for: before, not all
+ * routes are there.
+ */
 function serveReference(app: HttpApp, documentation: Documentation): void {
   let files: { readonly page: StaticFile; readonly search: StaticFile } | undefined
   const made = (): NonNullable<typeof files> => {

@@ -1,6 +1,6 @@
 /**
- * From an id to the thing itself, for somebody who may do something with it. Whoever has no role in the organization that
- * owns it hears what an unknown id would say.
+ * From an id to the thing itself, for somebody who may do something with it. Whoever has no role in
+ * the organization that owns it hears what an unknown id would say.
  */
 import type { Application } from '../../identity/tenants/applications.ts'
 import type { Device } from '../../identity/devices/devices.ts'
@@ -14,7 +14,10 @@ import type { Action, Role } from './permissions.ts'
 /** The parts of the registry in which ownership is looked up. */
 export type OwnershipRegistry = Pick<Registry, 'organizations' | 'members' | 'applications' | 'devices'>
 
-/** The role of the viewer in an organization; `none` when the organization does not exist, even for a global admin. */
+/**
+ * The role of the viewer in an organization; `none` when the organization does not exist, even for
+ * a global admin.
+ */
 export async function roleIn(registry: OwnershipRegistry, viewer: Viewer, organizationId: string): Promise<Role> {
   if (viewer.isAdmin) {
     return (await registry.organizations.get(organizationId)) === undefined ? 'none' : 'globalAdmin'
@@ -76,5 +79,8 @@ export function demandGlobalAdmin(viewer: Viewer): void {
   demand(roleOf(viewer.isAdmin, NO_ROLES), 'organization.govern')
 }
 
-/** Stands for anybody who is signed in: such a person hears which role is needed, not that nothing exists. */
+/**
+ * Stands for anybody who is signed in: such a person hears which role is needed, not that nothing
+ * exists.
+ */
 const NO_ROLES = { isAdmin: false, isDeviceAdmin: false }

@@ -1,6 +1,6 @@
 /**
- * Who may do what. A person's role is always relative to the organization that owns the thing; one table says the least
- * role that each action asks for.
+ * Who may do what. A person's role is always relative to the organization that owns the thing; one
+ * table says the least role that each action asks for.
  */
 import { objectNotFound, permissionDenied } from './errors.ts'
 
@@ -51,8 +51,8 @@ export function mayDo(role: Role, action: Action): boolean {
 }
 
 /**
- * Throws unless the role may do the action. Somebody without any role hears that the object does not exist, word for word
- * as for an unknown id; a member hears which role is needed.
+ * Throws unless the role may do the action. Somebody without any role hears that the object does
+ * not exist, word for word as for an unknown id; a member hears which role is needed.
  */
 export function demand(role: Role, action: Action): void {
   if (mayDo(role, action)) return

@@ -1,16 +1,28 @@
-/** Keywords of our own in the schemas of routes, for the OpenAPI document. The checks of requests do not look at them. */
+/**
+ * Keywords of our own in the schemas of routes, for the OpenAPI document. The checks of requests do
+ * not look at them.
+ */
 
-/** The schema's name among the components of the document: `Organization`. Only the document loses it. */
+/**
+ * The schema's name among the components of the document: `Organization`. Only the document loses
+ * it.
+ */
 export const NAME = 'x-name'
 
 /**
- * Another schema to stand in the document in this one's place: where a rule is enforced elsewhere, or where more is accepted
- * than clients need to know. The description and the examples stay.
+ * Another schema to stand in the document in this one's place: where a rule is enforced elsewhere,
+ * or where more is accepted than clients need to know. The description and the examples stay.
  */
 export const DOCUMENTED = 'x-documented'
 
-/** In the document: types that the server takes as well, for those who check the server by the document. */
+/**
+ * In the document: types that the server takes as well, for those who check the server by the
+ * document.
+ */
 export const ALSO_ACCEPTS = 'x-also-accepts'
 
-/** True on a parameter that a request must have, though another refusal than that of the checks tells its absence. */
+/**
+ * True on a parameter that a request must have, though another refusal than that of the checks
+ * tells its absence.
+ */
 export const DEMANDED = 'x-demanded'

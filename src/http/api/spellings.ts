@@ -1,7 +1,8 @@
 /**
- * Other spellings of the members of requests: `organizationId`, `organization_id` and `organizationid` where the reference says
- * `organizationID`. The specification itself has two spellings, and the JSON mapping of Protocol Buffers takes the names of the fields as well. A member
- * that would else be unknown, and dropped, is taken for the one that is meant.
+ * Other spellings of the members of requests: `organizationId`, `organization_id` and
+ * `organizationid` where the reference says `organizationID`. The specification itself has two
+ * spellings, and the JSON mapping of Protocol Buffers takes the names of the fields as well. A
+ * member that would else be unknown, and dropped, is taken for the one that is meant.
  */
 
 /** What a schema says of an object's members. */
@@ -23,8 +24,8 @@ type Members = Readonly<Record<string, unknown>>
 const namesOf = new WeakMap<object, ReadonlyMap<string, string>>()
 
 /**
- * The value with each member under its documented name; the very same value where nothing is spelled otherwise. Members that the schema does not
- * know by any spelling stay.
+ * The value with each member under its documented name; the very same value where nothing is
+ * spelled otherwise. Members that the schema does not know by any spelling stay.
  */
 export function withDocumentedSpellings(
   schema: MemberSchemas,

@@ -1,7 +1,8 @@
 /**
- * Schemas become checks here. Bodies are checked as they are, without coercion; members of paths and queries arrive as
- * text and become the integers and booleans that their schema asks for. A refusal is one clear sentence that names the
- * member: `organizationId: must be a string of digits`.
+ * Schemas become checks here. Bodies are checked as they are, without coercion; members of paths
+ * and queries arrive as text and become the integers and booleans that their schema asks for. A
+ * refusal is one clear sentence that names the member: `organizationId: must be a string of
+ * digits`.
  */
 import type { FastifySchemaCompiler } from 'fastify'
 import { Compile } from 'typebox/compile'
@@ -39,11 +40,15 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   }
 }
 
-/** Integers and booleans out of the text of a query or path; what does not read as one stays text and is refused. */
+/**
+ * Integers and booleans out of the text of a query or path; what does not read as one stays text
+ * and is refused.
+ */
 function fromText(schema: SchemaNode, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || schema.properties === undefined) return value
   const converted: Record<string, unknown> = {}
-  // Only members that the schema names are taken over: unknown ones are ignored, whatever they are called.
+  // Only members that the schema names are taken over: unknown ones are ignored, whatever they are
+  // called.
   for (const [name, property] of Object.entries(schema.properties)) {
     if (!Object.hasOwn(value, name)) continue
     const text: unknown = Reflect.get(value, name)

@@ -1,4 +1,6 @@
-/** Broker-access tokens that are alive: listing and revoking them, and what clients with them do. */
+/**
+ * Broker-access tokens that are alive: listing and revoking them, and what clients with them do.
+ */
 import { Type } from 'typebox'
 import type { Viewer } from '../../identity/store/result.ts'
 import type { BrokerAccess } from '../../identity/tokens/tokens.ts'
@@ -153,7 +155,8 @@ function tokenStatus(app: HttpApp, registry: BrokerAccessRegistry, views: Broker
     handler: async (request) => {
       const { tokenId, organizationId, userId } = await tokenFor(registry, viewerOf(request), request.params.id)
       const connectionCount = views.connectionsWith(tokenId)
-      // Most of those who ask wait for a first client: then there is no need to look at all of the organization's.
+      // Most of those who ask wait for a first client: then there is no need to look at all of the
+      // organization's.
       const all = connectionCount === 0 ? [] : views.connections(organizationId)
       const withToken = all.filter(({ holder }) => holder.tokenId === tokenId)
       const refusal = lastRefusals(views.refusals({ organizationId, userId })).get(tokenId)
@@ -172,7 +175,10 @@ function tokenStatus(app: HttpApp, registry: BrokerAccessRegistry, views: Broker
   })
 }
 
-/** One's own token, or as an admin of its organization anybody's. Whoever may not touch a token does not hear that it exists. */
+/**
+ * One's own token, or as an admin of its organization anybody's. Whoever may not touch a token does
+ * not hear that it exists.
+ */
 async function tokenFor(registry: BrokerAccessRegistry, viewer: Viewer, tokenId: string): Promise<BrokerAccess> {
   const token = await registry.tokens.getBrokerAccess(tokenId)
   if (token === undefined) throw objectNotFound()

@@ -1,4 +1,7 @@
-/** A small deployment in memory, for the tests of this folder: two organizations, every role, and a server to ask. */
+/**
+ * A small deployment in memory, for the tests of this folder: two organizations, every role, and a
+ * server to ask.
+ */
 import { EventEmitter } from 'node:events'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
@@ -24,7 +27,10 @@ interface TestClock {
   advance(ms: number): void
 }
 
-/** The people of the deployment; all but `stranger` and `globalAdmin` belong to the first organization. */
+/**
+ * The people of the deployment; all but `stranger` and `globalAdmin` belong to the first
+ * organization.
+ */
 export type Person = 'member' | 'deviceAdmin' | 'organizationAdmin' | 'stranger' | 'globalAdmin'
 
 /** A deployment with a server in front. */

@@ -1,4 +1,7 @@
-/** What a client must know of this deployment to connect: where the broker listens, how long tokens live, whom to trust. */
+/**
+ * What a client must know of this deployment to connect: where the broker listens, how long tokens
+ * live, whom to trust.
+ */
 import { Type } from 'typebox'
 import { objectNotFound } from '../api/errors.ts'
 import { responses, textAnswer } from '../api/fields.ts'
@@ -11,7 +14,10 @@ import { NAME } from '../api/schema-keywords.ts'
 export interface DeploymentView {
   /** Where clients reach the broker over TLS. */
   mqtts(): { readonly host: string; readonly port: number }
-  /** PEM of the certificate authority that the service made for itself; undefined where a certificate is configured. */
+  /**
+   * PEM of the certificate authority that the service made for itself; undefined where a
+   * certificate is configured.
+   */
   readonly certificateAuthority: string | undefined
 }
 

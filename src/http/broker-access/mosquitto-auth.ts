@@ -1,4 +1,7 @@
-/** Endpoints 4 to 7 of the specification: broker-access tokens and the sentences that carry the topics. */
+/**
+ * Endpoints 4 to 7 of the specification: broker-access tokens and the sentences that carry the
+ * topics.
+ */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
 import {
@@ -56,7 +59,9 @@ const BrokerToken = Type.Object(
   { description: 'Broker-access token', [NAME]: 'BrokerToken' },
 )
 
-/** Nobody is to hide a lasting access from those who read the audit without the console's tokens. */
+/**
+ * Nobody is to hide a lasting access from those who read the audit without the console's tokens.
+ */
 const CONSOLE_TTL_SECONDS = 3600
 
 /** Endpoint 4: a session becomes a broker-access token. */
@@ -139,7 +144,10 @@ function secondsOf(value: string | number): number | undefined {
 const OrganizationQuery = id('Organization id.')
 const DeviceQuery = Type.Object({ devEui: DevEuiInput, organizationId: OrganizationQuery })
 
-/** Endpoints 5, 6 and 7: the topics of an application's events, of a device's events and of a device's commands. */
+/**
+ * Endpoints 5, 6 and 7: the topics of an application's events, of a device's events and of a
+ * device's commands.
+ */
 export function addTopicRoutes(app: HttpApp, registry: BrokerAccessRegistry): void {
   applicationEvents(app, registry)
   deviceEvents(app, registry)
@@ -244,7 +252,10 @@ async function deviceOf(
   return device
 }
 
-/** A broker-access token counts for its own organization alone; its check has already asked for the membership. */
+/**
+ * A broker-access token counts for its own organization alone; its check has already asked for the
+ * membership.
+ */
 async function demandMembership(
   registry: BrokerAccessRegistry,
   caller: Caller | null,

@@ -1,4 +1,7 @@
-/** Tries an application's codec on sample bytes or a sample object. Nothing is sent, and nothing is stored. */
+/**
+ * Tries an application's codec on sample bytes or a sample object. Nothing is sent, and nothing is
+ * stored.
+ */
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import type { Application } from '../../identity/tenants/applications.ts'
@@ -138,7 +141,10 @@ export type CodecTrial = Static<typeof Answer>
 /** What a trial takes from an application where the sample has nothing of its own. */
 export type TriedCodec = Pick<Application, 'id' | 'payloadCodec' | 'payloadDecoderScript' | 'payloadEncoderScript'>
 
-/** Tries a codec. Throws RequestRefused for a sample that can't be read; a codec that fails is told by the answer. */
+/**
+ * Tries a codec. Throws RequestRefused for a sample that can't be read; a codec that fails is told
+ * by the answer.
+ */
 export async function testCodec(
   application: TriedCodec,
   sample: Static<typeof Sample>,

@@ -1,4 +1,6 @@
-/** The commands of a test's deployment: a queue in memory, before network servers that never come. */
+/**
+ * The commands of a test's deployment: a queue in memory, before network servers that never come.
+ */
 import type { Registry } from '../../identity/registry.ts'
 import type { Commands } from '../../lorawan/commands/commands.ts'
 import type { DownlinksOptions } from '../../lorawan/commands/downlinks.ts'

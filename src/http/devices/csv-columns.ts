@@ -1,4 +1,7 @@
-/** The columns of a table of devices, in the spellings of spreadsheets: which separator a table has, and what its cells mean. */
+/**
+ * The columns of a table of devices, in the spellings of spreadsheets: which separator a table has,
+ * and what its cells mean.
+ */
 import { invalidArgument } from '../api/errors.ts'
 
 /** Column names in the spelling of the API, by their letters in lower case. */
@@ -12,7 +15,10 @@ const COLUMN_OF: ReadonlyMap<string, string> = new Map([
   ['isdisabled', 'isDisabled'],
 ])
 
-/** A column of this name is left alone without a word: tables of refused rows say in it what was wrong. */
+/**
+ * A column of this name is left alone without a word: tables of refused rows say in it what was
+ * wrong.
+ */
 const PROBLEM = 'problem'
 
 /** What separates cells. */
@@ -24,7 +30,10 @@ const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 /** The columns as members of a device: "" for one that no device has. */
 export type CsvHeader = readonly string[]
 
-/** The separator that the first line of a table names, or that makes a column devEUI of it; the comma where none does. */
+/**
+ * The separator that the first line of a table names, or that makes a column devEUI of it; the
+ * comma where none does.
+ */
 export function separatorOf(firstLine: string): Separator {
   const isNamed = (separator: Separator): boolean => firstLine.replaceAll('"', '').toLowerCase() === `sep=${separator}`
   const hasDevEui = (separator: Separator): boolean =>
@@ -41,8 +50,9 @@ export function isSeparatorLine(record: readonly string[]): boolean {
 const MAXIMUM_NAMED_COLUMNS = 20
 
 /**
- * The header with its columns in the spelling of the API. `onUnknown` hears the names of those that no device has. Throws a refusal without
- * a column devEUI, and where two columns mean the same, for one of them would be lost.
+ * The header with its columns in the spelling of the API. `onUnknown` hears the names of those that
+ * no device has. Throws a refusal without a column devEUI, and where two columns mean the same, for
+ * one of them would be lost.
  */
 export function readHeader(record: readonly string[], onUnknown: (name: string) => void): CsvHeader {
   const header = record.map(columnOf)
@@ -74,7 +84,10 @@ function cut(text: string): string {
   return text.length <= MAXIMUM_NAMED_LENGTH ? text : `${text.slice(0, MAXIMUM_NAMED_LENGTH)}…`
 }
 
-/** The cells of a row as members of a device, without a prototype. Cells of unknown columns are left out, and so are empty ones. */
+/**
+ * The cells of a row as members of a device, without a prototype. Cells of unknown columns are left
+ * out, and so are empty ones.
+ */
 export function membersOf(header: CsvHeader, record: readonly string[]): Record<string, unknown> {
   const members = Object.create(null) as Record<string, unknown>
   const tags = Object.create(null) as Record<string, string>

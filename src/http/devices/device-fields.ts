@@ -1,4 +1,6 @@
-/** What a device looks like in bodies and answers; shared by the routes of devices and their import. */
+/**
+ * What a device looks like in bodies and answers; shared by the routes of devices and their import.
+ */
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { MAXIMUM_ENTRIES, MAXIMUM_ENTRY_KEY, MAXIMUM_ENTRY_VALUE } from '../../identity/devices/device-rows.ts'
@@ -53,7 +55,10 @@ const WritableDeviceSchema = Type.Object(WritableDevice)
 /** What a body says of a device. */
 export type GivenDevice = Static<typeof WritableDeviceSchema>
 
-/** Exactly the members that a body may set, as the registry takes them; whatever else it carries stays behind here. */
+/**
+ * Exactly the members that a body may set, as the registry takes them; whatever else it carries
+ * stays behind here.
+ */
 export function deviceChanges(given: GivenDevice): Partial<DeviceFields> {
   return {
     ...(given.name === undefined ? {} : { name: given.name }),

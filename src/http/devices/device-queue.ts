@@ -1,4 +1,7 @@
-/** The downlink queue of a device: commands by HTTP, judged and answered in the same words as those by MQTT. */
+/**
+ * The downlink queue of a device: commands by HTTP, judged and answered in the same words as those
+ * by MQTT.
+ */
 import { Type } from 'typebox'
 import { DATA_PATTERN } from '../../lorawan/base64.ts'
 import { COMMAND_ID_PATTERN, readCommand } from '../../lorawan/commands/command.ts'
@@ -296,7 +299,10 @@ function itemOf({ content, ...item }: DownlinkItem, wait: CommandWait | undefine
   }
 }
 
-/** The members of this API family as those of a command: `jsonObject` is text, and `data` beside it may be empty. */
+/**
+ * The members of this API family as those of a command: `jsonObject` is text, and `data` beside it
+ * may be empty.
+ */
 function commandOf(item: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { jsonObject, devEUI, ...rest } = item
   const command: Record<string, unknown> = rest

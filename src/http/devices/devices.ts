@@ -187,7 +187,10 @@ function deleteDevice(app: HttpApp, registry: OwnershipRegistry): void {
   })
 }
 
-/** A device never changes its organization: another's application answers like one that does not exist. */
+/**
+ * A device never changes its organization: another's application answers like one that does not
+ * exist.
+ */
 async function demandSameOrganization(
   registry: OwnershipRegistry,
   organizationId: string,

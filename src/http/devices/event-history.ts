@@ -1,4 +1,6 @@
-/** Stored events of a device or an application over HTTP: in pages, or as a stream of JSON lines. */
+/**
+ * Stored events of a device or an application over HTTP: in pages, or as a stream of JSON lines.
+ */
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
@@ -28,10 +30,16 @@ export type StoredEvents = Pick<EventHistory, 'pages' | 'isOfApplication'>
 const DEFAULT_LIMIT = 100
 const MAXIMUM_LIMIT = 10_000
 
-/** Of one answer that is not a stream, in bytes; beyond it the page ends early. Its reader parses it as a whole. */
+/**
+ * Of one answer that is not a stream, in bytes; beyond it the page ends early. Its reader parses it
+ * as a whole.
+ */
 const MAXIMUM_ANSWER_BYTES = 16 * 1024 * 1024
 
-/** Shares of work of one answer that is not a stream. A search for what is rare ends early by it, and says where to go on. */
+/**
+ * Shares of work of one answer that is not a stream. A search for what is rare ends early by it,
+ * and says where to go on.
+ */
 const MAXIMUM_SEARCHES = 256
 
 /** Of one part that is written, in bytes: to write more at once would hold up everybody. */
@@ -210,7 +218,10 @@ async function branchOfDevice(registry: HistoryRegistry, caller: Caller | null, 
   return { ...(await branchOfApplication(registry, caller, device.applicationId)), devEui }
 }
 
-/** As for the topics of events: whoever may subscribe to them may read them. A broker-access token counts for its own organization alone. */
+/**
+ * As for the topics of events: whoever may subscribe to them may read them. A broker-access token
+ * counts for its own organization alone.
+ */
 async function demandEvents(registry: HistoryRegistry, caller: Caller | null, organizationId: string): Promise<void> {
   if (caller?.kind === 'session') return demandIn(registry, caller.viewer, organizationId, 'device.read')
   if (caller?.kind === 'brokerAccess' && caller.organizationId === organizationId) return undefined

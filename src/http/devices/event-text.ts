@@ -1,4 +1,7 @@
-/** Stored events as JSON text. What was published as JSON stands in it byte for byte, neither parsed nor written again. */
+/**
+ * Stored events as JSON text. What was published as JSON stands in it byte for byte, neither parsed
+ * nor written again.
+ */
 import type { StoredEvent } from '../../lorawan/uplinks/event-history.ts'
 import { timestamp } from '../api/fields.ts'
 import { isJson } from '../api/json-text.ts'
@@ -7,7 +10,10 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 const SPACE = 0x20
 
-/** A larger payload is written as base64: to check it would hold up everybody for more than some 10 ms. */
+/**
+ * A larger payload is written as base64: to check it would hold up everybody for more than some 10
+ * ms.
+ */
 const MAXIMUM_CHECKED_BYTES = 4 * 1024 * 1024
 
 /** What stands around events: before the first, between two, behind the last. */
@@ -18,15 +24,17 @@ export interface EventFrame {
 }
 
 /**
- * The events as objects with `id, time, applicationID, devEUI, kind, qos`, and `event`, the JSON that was published, or `payload`, base64
- * of what is no JSON. Each is one line: line breaks between the parts of a payload become spaces.
+ * The events as objects with `id, time, applicationID, devEUI, kind, qos`, and `event`, the JSON
+ * that was published, or `payload`, base64 of what is no JSON. Each is one line: line breaks
+ * between the parts of a payload become spaces.
  */
 export function textOfEvents(events: readonly StoredEvent[], { before, between, behind }: EventFrame): Buffer {
   const heads: string[] = []
   const bodies: (Buffer | string)[] = []
   let bytes = Buffer.byteLength(behind)
   let lead = before
-  // Neighbours are mostly of one second, and a Date costs more than all else that is written of them.
+  // Neighbours are mostly of one second, and a Date costs more than all else that is written of
+  // them.
   let second = Number.NaN
   let start = ''
   for (const event of events) {
@@ -63,7 +71,9 @@ function membersOf({ id, applicationId, devEui, kind, qos }: StoredEvent, time: 
   )
 }
 
-/** Within strings JSON has no line breaks but escaped ones, so those that are there are white space. */
+/**
+ * Within strings JSON has no line breaks but escaped ones, so those that are there are white space.
+ */
 function oneLine(json: Buffer): Buffer {
   if (!json.includes(LINE_FEED) && !json.includes(CARRIAGE_RETURN)) return json
   return json.map((byte) => (byte === LINE_FEED || byte === CARRIAGE_RETURN ? SPACE : byte)) as Buffer

@@ -1,4 +1,6 @@
-/** `POST /api/devices/import`: many devices at once, row by row, with a report of what was refused. */
+/**
+ * `POST /api/devices/import`: many devices at once, row by row, with a report of what was refused.
+ */
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import { Type } from 'typebox'
@@ -25,13 +27,19 @@ const MAXIMUM_ROWS = 500_000
 /** Rows that are created together. */
 const BATCH_ROWS = 500
 
-/** Refused rows that the report names; the rest is only counted, for a wrong file would answer megabytes. */
+/**
+ * Refused rows that the report names; the rest is only counted, for a wrong file would answer
+ * megabytes.
+ */
 const MAXIMUM_REPORTED_ROWS = 1000
 
 /** Unknown columns that the report names; JSON lines may have others in each row. */
 const MAXIMUM_UNKNOWN_COLUMNS = 100
 
-/** Imports at the same time in this process; the next one hears 429. Keeps uploads from starving other writes. */
+/**
+ * Imports at the same time in this process; the next one hears 429. Keeps uploads from starving
+ * other writes.
+ */
 const MAXIMUM_IMPORTS = 4
 
 const IMPORT_TIMEOUT_MS = 600_000
@@ -122,7 +130,8 @@ export async function addImportRoute(
           return await importUpload(request, body, goneSignal(reply), registry, parseJson)
         } finally {
           running -= 1
-          // What an import that stopped early did not read: a client that is still sending would not see the answer.
+          // What an import that stopped early did not read: a client that is still sending would
+          // not see the answer.
           body.resume()
         }
       },
@@ -173,8 +182,8 @@ async function importUpload(
 }
 
 /**
- * Aborted when the connection closes before the answer is out. Not the request's own signal: that is aborted as soon as the body has been
- * read, while most of its rows are still to be written.
+ * Aborted when the connection closes before the answer is out. Not the request's own signal: that
+ * is aborted as soon as the body has been read, while most of its rows are still to be written.
  */
 function goneSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
@@ -185,8 +194,8 @@ function goneSignal(reply: FastifyReply): AbortSignal {
 }
 
 /**
- * Takes rows in batches. What breaks the upload as a whole stops it: before anything was taken that is an error like any
- * other, afterwards the report says where.
+ * Takes rows in batches. What breaks the upload as a whole stops it: before anything was taken that
+ * is an error like any other, afterwards the report says where.
  */
 async function importRows(
   rows: AsyncIterable<ImportRow>,
@@ -213,12 +222,15 @@ async function importRows(
     if (refused === undefined || progress.created === 0) throw refused ?? error
     progress.stopped = refused.message
   }
-  // Nobody reads the report of an upload whose connection is gone, and the service may be about to close.
+  // Nobody reads the report of an upload whose connection is gone, and the service may be about to
+  // close.
   if (batch.length > 0 && !signal.aborted) await flush()
   return progress
 }
 
-/** Writes the good rows of a batch together, then notes what was refused in the order of the lines. */
+/**
+ * Writes the good rows of a batch together, then notes what was refused in the order of the lines.
+ */
 async function takeBatch(batch: readonly CheckedRow[], write: ImportWriter, progress: Progress): Promise<void> {
   const devices = batch.flatMap((row) => ('device' in row ? [row.device] : []))
   const room = MAXIMUM_REPORTED_ROWS - progress.errors.length

@@ -1,4 +1,7 @@
-/** What becomes of the good rows of an import: written, or only looked up, with words for a DevEUI that is taken. */
+/**
+ * What becomes of the good rows of an import: written, or only looked up, with words for a DevEUI
+ * that is taken.
+ */
 import type { Device, NewDevice } from '../../identity/devices/devices.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { roleIn } from '../api/ownership.ts'
@@ -14,7 +17,10 @@ export interface ImportOutcome {
 /** The outcome of what was taken. */
 export const ACCEPTED: ImportOutcome = { ok: true, message: '', reason: '' }
 
-/** Takes devices whose DevEUIs differ, and tells for each what became of it: of the first `worded` refused ones in words. */
+/**
+ * Takes devices whose DevEUIs differ, and tells for each what became of it: of the first `worded`
+ * refused ones in words.
+ */
 export type ImportWriter = (devices: readonly NewDevice[], worded: number) => Promise<readonly ImportOutcome[]>
 
 /** Creates them. */
@@ -35,8 +41,9 @@ export function createWriter(registry: OwnershipRegistry, viewer: Viewer): Impor
 }
 
 /**
- * Says what a writer would say about DevEUIs that a device has which the person may see. Others' devices stay unseen here: a preview
- * leaves no trace, and half a million of them would be a cheap search.
+ * Says what a writer would say about DevEUIs that a device has which the person may see. Others'
+ * devices stay unseen here: a preview leaves no trace, and half a million of them would be a cheap
+ * search.
  */
 export function createPreview(registry: OwnershipRegistry, viewer: Viewer): ImportWriter {
   return async (devices) => {
@@ -46,7 +53,10 @@ export function createPreview(registry: OwnershipRegistry, viewer: Viewer): Impo
   }
 }
 
-/** Whose the device is stays untold; that there is one can't, for a DevEUI belongs to one device in the whole deployment. */
+/**
+ * Whose the device is stays untold; that there is one can't, for a DevEUI belongs to one device in
+ * the whole deployment.
+ */
 const TAKEN_ELSEWHERE: ImportOutcome = {
   ok: false,
   message: 'a device of an organization that you are no member of has this DevEUI',

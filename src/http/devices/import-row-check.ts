@@ -40,8 +40,8 @@ const RowSchema = Type.Object(WritableDevice)
 const rowCheck = Compile(RowSchema)
 
 /**
- * The check of the rows of one import: each becomes a device to be, in an application for which the person may create devices, with a DevEUI
- * that no earlier row had.
+ * The check of the rows of one import: each becomes a device to be, in an application for which the
+ * person may create devices, with a DevEUI that no earlier row had.
  */
 export function createRowCheck(
   registry: OwnershipRegistry,

@@ -1,6 +1,6 @@
 /**
- * The bytes of an upload become rows, one at a time: CSV with a header line, or JSON lines. Nothing is held beyond the
- * row at hand; bytes, the length of a row and UTF-8 are checked on the way.
+ * The bytes of an upload become rows, one at a time: CSV with a header line, or JSON lines. Nothing
+ * is held beyond the row at hand; bytes, the length of a row and UTF-8 are checked on the way.
  */
 import { pipeline, Readable } from 'node:stream'
 import type { TransformOptions } from 'node:stream'
@@ -11,14 +11,16 @@ import type { CsvHeader } from './csv-columns.ts'
 import { invalidArgument, RequestRefused } from '../api/errors.ts'
 
 /**
- * One row of an upload. `members` has no prototype; a row that can't be read has `fault` instead, and the DevEUI as it is written, "" where
- * none can be told.
+ * One row of an upload. `members` has no prototype; a row that can't be read has `fault` instead,
+ * and the DevEUI as it is written, "" where none can be told.
  */
 export type ImportRow =
   | { readonly line: number; readonly members: Readonly<Record<string, unknown>> }
   | { readonly line: number; readonly fault: string; readonly devEui: string }
 
-/** Hears the name of each column, or member of JSON lines, that no device has; any number of times. */
+/**
+ * Hears the name of each column, or member of JSON lines, that no device has; any number of times.
+ */
 export type UnknownColumn = (name: string) => void
 
 /** Of an upload, in bytes. Beyond it the import stops. */
@@ -40,8 +42,8 @@ const CSV_OPTIONS: Options & TransformOptions = {
 }
 
 /**
- * Rows of a CSV upload: separated by commas, semicolons or tabs, whichever makes a column devEUI of the header. `tag:x` and `variable:x`
- * columns become members of `tags` and `variables`.
+ * Rows of a CSV upload: separated by commas, semicolons or tabs, whichever makes a column devEUI of
+ * the header. `tag:x` and `variable:x` columns become members of `tags` and `variables`.
  */
 export async function* csvRows(
   upload: AsyncIterable<Uint8Array>,

@@ -1,4 +1,7 @@
-/** Where network servers post events: ChirpStack's HTTP integration and the webhooks of The Things Stack. */
+/**
+ * Where network servers post events: ChirpStack's HTTP integration and the webhooks of The Things
+ * Stack.
+ */
 import type { FastifySchemaCompiler } from 'fastify'
 import { Type } from 'typebox'
 import type { TSchema } from 'typebox'

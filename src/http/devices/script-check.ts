@@ -1,4 +1,7 @@
-/** A script that is no JavaScript is not saved: it would fail with the next uplink, and nobody would look. */
+/**
+ * A script that is no JavaScript is not saved: it would fail with the next uplink, and nobody would
+ * look.
+ */
 import type { Application } from '../../identity/tenants/applications.ts'
 import type { Codecs } from '../../lorawan/codecs/codecs.ts'
 import { RequestRefused } from '../api/errors.ts'
@@ -9,8 +12,8 @@ export type ScriptChecks = Pick<Codecs, 'checkScript'>
 type Scripts = Partial<Pick<Application, 'payloadDecoderScript' | 'payloadEncoderScript'>>
 
 /**
- * Throws a refusal, with line and column, where a script that is given and differs from the saved one is no JavaScript. One that was saved
- * before stays, and may be sent again with other changes.
+ * Throws a refusal, with line and column, where a script that is given and differs from the saved
+ * one is no JavaScript. One that was saved before stays, and may be sent again with other changes.
  */
 export async function demandParsed(
   checks: ScriptChecks,

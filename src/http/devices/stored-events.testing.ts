@@ -1,4 +1,7 @@
-/** A history in memory, for the tests of this folder: what is asked of it is noted, and it can be endless, slow or broken. */
+/**
+ * A history in memory, for the tests of this folder: what is asked of it is noted, and it can be
+ * endless, slow or broken.
+ */
 import type { EventPage, EventQuery, StoredEvent } from '../../lorawan/uplinks/event-history.ts'
 import type { StoredEvents } from './event-history.ts'
 

@@ -1,4 +1,6 @@
-/** A backup of the whole deployment as a stream: what `fieldgate backup` asks a running service for. */
+/**
+ * A backup of the whole deployment as a stream: what `fieldgate backup` asks a running service for.
+ */
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
@@ -17,7 +19,10 @@ export interface Backups {
 /** The part of the registry that backups need. */
 export type BackupRegistry = Pick<Registry, 'audit'>
 
-/** The life of one stream: retention waits for it, so that a reader that stops reading can't hold it for ever. */
+/**
+ * The life of one stream: retention waits for it, so that a reader that stops reading can't hold it
+ * for ever.
+ */
 const BACKUP_TIMEOUT_MS = 6 * 3_600_000
 /** In one part of the stream, in bytes. */
 const PART_BYTES = 1_048_576

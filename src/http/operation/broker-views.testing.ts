@@ -1,4 +1,7 @@
-/** A broker for the tests of this folder: clients that are connected, and refusals, as a test puts them. */
+/**
+ * A broker for the tests of this folder: clients that are connected, and refusals, as a test puts
+ * them.
+ */
 import type { BrokerViews, HolderIds, KeptRefusal, LiveConnection } from './broker-views.ts'
 import type { ServiceStatus } from './status.ts'
 

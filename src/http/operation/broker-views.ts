@@ -1,10 +1,15 @@
-/** What administrators may see of the running broker: the port, and the names of whom it knows by ids. */
+/**
+ * What administrators may see of the running broker: the port, and the names of whom it knows by
+ * ids.
+ */
 import type { Registry } from '../../identity/registry.ts'
 import type { Page } from '../../identity/store/result.ts'
 
 /** Who connects; undefined is what does not apply or is not known. */
 export interface HolderIds {
-  /** Undefined for a network server of the whole deployment, and for who did not prove who they are. */
+  /**
+   * Undefined for a network server of the whole deployment, and for who did not prove who they are.
+   */
   readonly organizationId: string | undefined
   readonly userId: string | undefined
   readonly serviceCredentialId: string | undefined
@@ -24,7 +29,10 @@ export interface LiveConnection {
     readonly openedAtMs: number
     readonly keepAliveSeconds: number
     readonly topicFilters: readonly string[]
-    /** Of its first `maximum` Topic Filters. Devices are looked up for it, so it is asked for a page alone. */
+    /**
+     * Of its first `maximum` Topic Filters. Devices are looked up for it, so it is asked for a page
+     * alone.
+     */
     unmatchedFilters(maximum: number): Promise<readonly UnmatchedFilter[]>
     readonly carried: Readonly<Record<'messagesIn' | 'messagesOut' | 'bytesIn' | 'bytesOut', number>>
     readonly rates: Readonly<
@@ -64,7 +72,10 @@ export interface BrokerViews {
   endConnection(id: string): boolean
   /** How many connections live by the token. */
   connectionsWith(tokenId: string): number
-  /** The newest first: of an organization or all, of a user or of all; of all are those of nobody known too. */
+  /**
+   * The newest first: of an organization or all, of a user or of all; of all are those of nobody
+   * known too.
+   */
   refusals(of: {
     readonly organizationId?: string | undefined
     readonly userId?: string | undefined
@@ -117,10 +128,16 @@ async function named(
   return names
 }
 
-/** The most users, and credentials, whose names a search looks for: what a page of the registry holds. */
+/**
+ * The most users, and credentials, whose names a search looks for: what a page of the registry
+ * holds.
+ */
 const SEARCHED_NAMES: Omit<Page, 'search'> = { limit: 1000, offset: 0 }
 
-/** Whether something is what a search means: by one of its texts, or by the name of its user or credential, in any case. */
+/**
+ * Whether something is what a search means: by one of its texts, or by the name of its user or
+ * credential, in any case.
+ */
 export type Matcher = (holder: HolderIds, texts: readonly string[]) => boolean
 
 /** By texts alone, for somebody to whom names of others are not told. */
@@ -129,7 +146,9 @@ export function textMatcher(search: string | undefined): Matcher {
   return (_holder, texts) => wanted === '' || texts.some((text) => text.toLowerCase().includes(wanted))
 }
 
-/** By texts and names. Within an organization the names of its members and credentials are known. */
+/**
+ * By texts and names. Within an organization the names of its members and credentials are known.
+ */
 export async function nameMatcher(
   registry: NamesRegistry,
   search: string | undefined,

@@ -33,7 +33,10 @@ import { NAME } from '../api/schema-keywords.ts'
 /** The parts of the registry that connections need. */
 export type ConnectionRegistry = OwnershipRegistry & NamesRegistry & Pick<Registry, 'audit'>
 
-/** Topic Filters that a list names of each connection; a Session may have a thousand of a kilobyte each. */
+/**
+ * Topic Filters that a list names of each connection; a Session may have a thousand of a kilobyte
+ * each.
+ */
 const MAXIMUM_TOPIC_FILTERS = 50
 
 /** Topic Filters that one answer looks at: each may cost a look-up of its device. */

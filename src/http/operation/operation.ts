@@ -34,7 +34,9 @@ export type OperationRegistry = OwnershipRegistry & SigningKeyRegistry & Pick<Re
 
 /** What the HTTP interface may know of the broker. */
 export interface BrokerView {
-  /** Whether it takes connections and can write; `reason` says in a sentence why not, and is public. */
+  /**
+   * Whether it takes connections and can write; `reason` says in a sentence why not, and is public.
+   */
   health(): { readonly ready: boolean; readonly reason: string }
 }
 

@@ -1,4 +1,7 @@
-/** The keys that tokens are signed with: the public ones for everybody, and a new one when a global admin asks for it. */
+/**
+ * The keys that tokens are signed with: the public ones for everybody, and a new one when a global
+ * admin asks for it.
+ */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
 import { viewerOf } from '../api/authenticate.ts'
@@ -12,7 +15,10 @@ import { NAME } from '../api/schema-keywords.ts'
 /** The part of the registry that signing keys need. */
 export type SigningKeyRegistry = Pick<Registry, 'signingKeys'>
 
-/** Registers the public keys, at the address of this API family and at the usual one, and their rotation. */
+/**
+ * Registers the public keys, at the address of this API family and at the usual one, and their
+ * rotation.
+ */
 export function addSigningKeyRoutes(app: HttpApp, registry: SigningKeyRegistry): void {
   publicKeys(app, registry)
   rotation(app, registry)

@@ -1,4 +1,7 @@
-/** How the service is, at a glance: for everybody whether it is well, for global admins the numbers behind it. */
+/**
+ * How the service is, at a glance: for everybody whether it is well, for global admins the numbers
+ * behind it.
+ */
 import { Type } from 'typebox'
 import { viewerOf } from '../api/authenticate.ts'
 import { choice, digits, responses, timestamp, Timestamp, TimestampOrNull } from '../api/fields.ts'

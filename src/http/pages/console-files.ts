@@ -1,4 +1,7 @@
-/** The web console's files: read once from the folder of its build, and served from memory, compressed ahead of time. */
+/**
+ * The web console's files: read once from the folder of its build, and served from memory,
+ * compressed ahead of time.
+ */
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ASKED_EACH_TIME, KEPT_FOR_EVER, readStaticFiles, sendStaticFile } from './static-files.ts'
@@ -6,8 +9,8 @@ import { ASKED_EACH_TIME, KEPT_FOR_EVER, readStaticFiles, sendStaticFile } from 
 /** The built console, as the not-found handler asks for it. */
 export interface ConsoleFiles {
   /**
-   * Answers a GET of one of the console's files, of `/`, or of a path that a browser navigates to. False, and nothing is
-   * answered, where the request is none of these.
+   * Answers a GET of one of the console's files, of `/`, or of a path that a browser navigates to.
+   * False, and nothing is answered, where the request is none of these.
    */
   answer(request: FastifyRequest, reply: FastifyReply): boolean
 }
@@ -47,8 +50,9 @@ export async function openConsoleFiles(directory: string): Promise<ConsoleFiles>
 }
 
 /**
- * Every path that a browser opens is a page of the console; programs ask for other types and get their 404. But `/` is there for everybody: many
- * a load balancer and uptime monitor asks for it, with any Accept or none.
+ * Every path that a browser opens is a page of the console; programs ask for other types and get
+ * their 404. But `/` is there for everybody: many a load balancer and uptime monitor asks for it,
+ * with any Accept or none.
  */
 function isNavigation(request: FastifyRequest, path: string): boolean {
   return path === '/' || ((request.headers.accept ?? '').includes('text/html') && !NOT_PAGES.test(path))
@@ -62,8 +66,8 @@ function sendPage(reply: FastifyReply, page: string | undefined): void {
 }
 
 /**
- * Scripts are files of this origin and nothing else. Style elements that the components add at run time carry the
- * answer's nonce. `connect-src 'self'` covers `wss:` of the same host and port.
+ * Scripts are files of this origin and nothing else. Style elements that the components add at run
+ * time carry the answer's nonce. `connect-src 'self'` covers `wss:` of the same host and port.
  */
 function pagePolicy(nonce: string): string {
   return (

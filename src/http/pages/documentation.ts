@@ -1,4 +1,6 @@
-/** The documentation at /docs: pages that the build made of docs/, for everybody, without a login. */
+/**
+ * The documentation at /docs: pages that the build made of docs/, for everybody, without a login.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ASKED_EACH_TIME, KEPT_FOR_EVER, readStaticFiles, sendStaticFile, staticFile } from './static-files.ts'
 import type { StaticFile } from './static-files.ts'
@@ -7,8 +9,8 @@ import type { StaticFile } from './static-files.ts'
 const DOCUMENTATION_PATH = '/docs'
 
 /**
- * Nothing is loaded that is not a file of this origin, and nothing stands in the page itself: neither script nor style. The
- * search fetches its index from here.
+ * Nothing is loaded that is not a file of this origin, and nothing stands in the page itself:
+ * neither script nor style. The search fetches its index from here.
  */
 export const DOCUMENTATION_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -16,9 +18,15 @@ export const DOCUMENTATION_POLICY =
 
 /** The built documentation. */
 export interface Documentation {
-  /** Answers a GET of a path below /docs, an unknown one with a page that says so. False, and nothing is answered, for others. */
+  /**
+   * Answers a GET of a path below /docs, an unknown one with a page that says so. False, and
+   * nothing is answered, for others.
+   */
   answer(request: FastifyRequest, reply: FastifyReply): boolean
-  /** The frame of a page that the service makes of its own: everything around the content, with `content` in its place. */
+  /**
+   * The frame of a page that the service makes of its own: everything around the content, with
+   * `content` in its place.
+   */
   framed(parts: FramedParts): string
 }
 
@@ -43,7 +51,10 @@ again.</p></main></body></html>`
 const BARE_FRAME = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Fieldgate API reference</title></head>
 <body>${CONTENTS_PLACEHOLDER}<main>${CONTENT_PLACEHOLDER}</main></body></html>`
 
-/** The documentation that was built into a folder. Where there is none, a page says so, and frames are bare. */
+/**
+ * The documentation that was built into a folder. Where there is none, a page says so, and frames
+ * are bare.
+ */
 export async function openDocumentation(directory: string | undefined): Promise<Documentation> {
   const files = directory === undefined ? new Map<string, StaticFile>() : await readStaticFiles(directory)
   const frame = files.get('/frame.html')?.plain.toString('utf8') ?? BARE_FRAME

@@ -1,4 +1,7 @@
-/** The API reference for people: the OpenAPI document as one page of HTML, and as sections that the search finds. */
+/**
+ * The API reference for people: the OpenAPI document as one page of HTML, and as sections that the
+ * search finds.
+ */
 import { asSchema, SchemaReader, textOf } from './reference-schemas.ts'
 import type { MemberRow, Schema } from './reference-schemas.ts'
 
@@ -108,7 +111,10 @@ function operationHtml(operation: Operation, reader: SchemaReader, baseUrl: stri
   return `<div class="operation">${parts.filter((part) => part !== '').join('\n')}</div>`
 }
 
-/** Members are folded away: the example tells most, and a page of all members would hide the operations. */
+/**
+ * Members are folded away: the example tells most, and a page of all members would hide the
+ * operations.
+ */
 function bodyHtml(title: string, type: string, schema: Schema, reader: SchemaReader): string {
   const heading = `<h4>${title}${type === 'application/json' ? '' : `: <code>${escaped(type)}</code>`}</h4>`
   const rows = reader.rows(schema)

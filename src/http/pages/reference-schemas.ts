@@ -1,10 +1,15 @@
-/** Schemas of the OpenAPI document for people: what a value may be in a few words, rows for each member, and an example. */
+/**
+ * Schemas of the OpenAPI document for people: what a value may be in a few words, rows for each
+ * member, and an example.
+ */
 import { isDeepStrictEqual } from 'node:util'
 
 /** A schema of the document, or any object of it. */
 export type Schema = Readonly<Record<string, unknown>>
 
-/** One member of an object, with the names of those around it: `application.name`, `result[].id`. */
+/**
+ * One member of an object, with the names of those around it: `application.name`, `result[].id`.
+ */
 export interface MemberRow {
   readonly name: string
   readonly isRequired: boolean
@@ -24,7 +29,10 @@ export class SchemaReader {
     this.#schemas = asSchema(asSchema(document['components'])['schemas'])
   }
 
-  /** The schema behind a reference, or the schema itself. What stands beside a reference holds as well. */
+  /**
+   * The schema behind a reference, or the schema itself. What stands beside a reference holds as
+   * well.
+   */
   resolved(schema: Schema): Schema {
     const { $ref: reference, ...beside } = schema
     if (typeof reference !== 'string') return schema
@@ -61,7 +69,9 @@ export class SchemaReader {
     )
   }
 
-  /** A value that the schema takes. Members that may be left out are in it where they say something. */
+  /**
+   * A value that the schema takes. Members that may be left out are in it where they say something.
+   */
   example(schema: Schema, depth = 0): unknown {
     const whole = this.resolved(schema)
     if (Array.isArray(whole['examples'])) return (whole['examples'] as unknown[])[0]

@@ -1,4 +1,7 @@
-/** Files of a folder of the build: read once, held in memory, and sent in the encoding that the browser takes. */
+/**
+ * Files of a folder of the build: read once, held in memory, and sent in the encoding that the
+ * browser takes.
+ */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
@@ -32,8 +35,9 @@ export const KEPT_FOR_EVER = 'public, max-age=31536000, immutable'
 export const ASKED_EACH_TIME = 'no-cache'
 
 /**
- * The files of a folder by their path below it, `/assets/main-1a2b3c.js`; none where there is no such folder. Files of
- * unknown types are left out. The files are held in memory, some megabytes, so that no request ever names a file of the disk.
+ * The files of a folder by their path below it, `/assets/main-1a2b3c.js`; none where there is no
+ * such folder. Files of unknown types are left out. The files are held in memory, some megabytes,
+ * so that no request ever names a file of the disk.
  */
 export async function readStaticFiles(directory: string): Promise<ReadonlyMap<string, StaticFile>> {
   const names = new Set(await namesIn(directory))

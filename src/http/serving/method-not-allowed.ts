@@ -1,11 +1,15 @@
-/** Known paths asked with the wrong method: 405 with `Allow` (RFC 9110 §15.5.6), in the one error body. */
+/**
+ * Known paths asked with the wrong method: 405 with `Allow` (RFC 9110 §15.5.6), in the one error
+ * body.
+ */
 import type { RouteOptions } from 'fastify'
 import { RequestRefused } from '../api/errors.ts'
 import type { HttpApp } from '../api/http-app.ts'
 
 /**
- * Watches the routes as they are added; call the function that it returns after the last one. Refuses before a body is
- * read and before a credential is looked at, for which methods a path has is public (the OpenAPI document).
+ * Watches the routes as they are added; call the function that it returns after the last one.
+ * Refuses before a body is read and before a credential is looked at, for which methods a path has
+ * is public (the OpenAPI document).
  */
 export function collectMethods(app: HttpApp): () => void {
   const methodsOf = new Map<string, Set<string>>()

@@ -1,4 +1,7 @@
-/** The listening socket's side of the HTTP server: TLS, and every bound on what a peer may hold before a route is found. */
+/**
+ * The listening socket's side of the HTTP server: TLS, and every bound on what a peer may hold
+ * before a route is found.
+ */
 import { createServer as createPlainServer } from 'node:http'
 import type { RequestListener, Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
@@ -12,11 +15,20 @@ export interface TlsMaterial {
   readonly key: string | Buffer
 }
 
-/** Bounds on connections; each stops a peer that would hold memory or sockets without asking anything. */
+/**
+ * Bounds on connections; each stops a peer that would hold memory or sockets without asking
+ * anything.
+ */
 const LIMITS = {
-  /** Sockets at the same time, WebSockets included; beyond it new ones are closed at once. Stops exhaustion of memory. */
+  /**
+   * Sockets at the same time, WebSockets included; beyond it new ones are closed at once. Stops
+   * exhaustion of memory.
+   */
   maximumConnections: 20_000,
-  /** Of a request's header block, in bytes; beyond it: 431. A JWT of this service has less than 1 KiB. */
+  /**
+   * Of a request's header block, in bytes; beyond it: 431. A JWT of this service has less than 1
+   * KiB.
+   */
   maximumHeaderBytes: 16 * 1024,
   /** Until the header block is complete. Stops headers that are dripped byte by byte. */
   headersTimeoutMs: 15_000,
@@ -26,7 +38,10 @@ const LIMITS = {
   idleTimeoutMs: 60_000,
   /** A kept-alive connection without a request. */
   keepAliveTimeoutMs: 30_000,
-  /** Requests on one connection; then it is closed, so that load spreads again over the nodes of a deployment. */
+  /**
+   * Requests on one connection; then it is closed, so that load spreads again over the nodes of a
+   * deployment.
+   */
   maximumRequestsPerSocket: 10_000,
   /** How long TLS may take. Stops half-open handshakes. */
   handshakeTimeoutMs: 10_000,
@@ -34,7 +49,10 @@ const LIMITS = {
   checkingIntervalMs: 5_000,
 } as const
 
-/** An HTTP/1.1 server over TLS 1.2 or newer, or in clear text where no certificate is given (behind a proxy, tests). */
+/**
+ * An HTTP/1.1 server over TLS 1.2 or newer, or in clear text where no certificate is given (behind
+ * a proxy, tests).
+ */
 export function createNodeServer(handler: RequestListener, tls: TlsMaterial | undefined): Server | TlsServer {
   const options = {
     maxHeaderSize: LIMITS.maximumHeaderBytes,
@@ -59,12 +77,18 @@ export function createNodeServer(handler: RequestListener, tls: TlsMaterial | un
   return server
 }
 
-/** Puts another certificate in place for new connections; live ones keep theirs. Nothing happens without TLS. */
+/**
+ * Puts another certificate in place for new connections; live ones keep theirs. Nothing happens
+ * without TLS.
+ */
 export function replaceCertificate(server: Server | TlsServer, tls: TlsMaterial): void {
   if (server instanceof TlsServer) server.setSecureContext({ ...tls, minVersion: 'TLSv1.2' })
 }
 
-/** Answers what is not even HTTP, in the one error body, and closes. Before the end of TLS's handshake there is nobody to tell. */
+/**
+ * Answers what is not even HTTP, in the one error body, and closes. Before the end of TLS's
+ * handshake there is nobody to tell.
+ */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || isShakingHands(socket)) {
     socket.destroy()
@@ -78,7 +102,10 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   )
 }
 
-/** Such a socket writes nothing, not even its end: it would stay open for as long as the client likes. */
+/**
+ * Such a socket writes nothing, not even its end: it would stay open for as long as the client
+ * likes.
+ */
 function isShakingHands(socket: Socket): boolean {
   return (
     socket instanceof TLSSocket &&

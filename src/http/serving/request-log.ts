@@ -4,8 +4,9 @@ import { Histogram } from 'prom-client'
 import type { Registry as MetricsRegistry } from 'prom-client'
 
 /**
- * Logs `request.completed`, or `request.aborted` when the client went away, with the route's pattern (a raw URL may carry
- * what people paste into it). Observes the duration by method, route and status where a metrics registry is given.
+ * Logs `request.completed`, or `request.aborted` when the client went away, with the route's
+ * pattern (a raw URL may carry what people paste into it). Observes the duration by method, route
+ * and status where a metrics registry is given.
  */
 export function logRequests(app: HttpApp, metrics: MetricsRegistry | undefined): void {
   const duration =

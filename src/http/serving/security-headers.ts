@@ -1,4 +1,7 @@
-/** Headers that every answer carries, and cross-origin access, which is off unless origins are named. */
+/**
+ * Headers that every answer carries, and cross-origin access, which is off unless origins are
+ * named.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpApp } from '../api/http-app.ts'
 
@@ -7,8 +10,8 @@ export interface SecurityHeaderSettings {
   /** Origins (`https://console.example.org`) whose pages may call this API; none by default. */
   readonly allowedOrigins?: readonly string[]
   /**
-   * Sends HSTS (RFC 6797). Off by default: with a certificate of one's own CA, a browser that learned it could no longer
-   * be told to go on.
+   * Sends HSTS (RFC 6797). Off by default: with a certificate of one's own CA, a browser that
+   * learned it could no longer be told to go on.
    */
   readonly strictTransportSecurity?: boolean
 }
@@ -19,7 +22,10 @@ const API_CONTENT_SECURITY_POLICY = "default-src 'none'; frame-ancestors 'none';
 const CORS_METHODS = 'GET, POST, PUT, DELETE'
 const CORS_HEADERS = 'Authorization, Content-Type, Grpc-Metadata-Authorization, Grpc-Metadata-X-OTP'
 
-/** Adds the headers to every answer, errors and unknown paths included, and answers preflights of allowed origins. */
+/**
+ * Adds the headers to every answer, errors and unknown paths included, and answers preflights of
+ * allowed origins.
+ */
 export function addSecurityHeaders(app: HttpApp, settings: SecurityHeaderSettings): void {
   const allowedOrigins = new Set(settings.allowedOrigins)
   app.addHook('onRequest', async (request, reply) => {

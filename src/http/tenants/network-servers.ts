@@ -1,4 +1,7 @@
-/** ChirpStacks of version 4 that are reached by gRPC: tried, set up and removed by global admins, while the service runs. */
+/**
+ * ChirpStacks of version 4 that are reached by gRPC: tried, set up and removed by global admins,
+ * while the service runs.
+ */
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import type { Actor, Result } from '../../identity/store/result.ts'

@@ -155,7 +155,10 @@ function revokeCredential(app: HttpApp, registry: ServiceCredentialRegistry): vo
   })
 }
 
-/** Whoever may not manage a credential does not hear that it exists, members of its organization included. */
+/**
+ * Whoever may not manage a credential does not hear that it exists, members of its organization
+ * included.
+ */
 async function mayManage(
   registry: ServiceCredentialRegistry,
   viewer: Viewer,

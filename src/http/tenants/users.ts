@@ -1,4 +1,7 @@
-/** The administration of users, for global admins; everybody may read the own entry and change the own password. */
+/**
+ * The administration of users, for global admins; everybody may read the own entry and change the
+ * own password.
+ */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
 import { MAXIMUM_EMAIL } from '../../identity/people/users.ts'

@@ -28,11 +28,16 @@ const SLICE_ENTRIES = 16_384
 const MAXIMUM_CANDIDATES = 10_000
 /** Candidates that one statement finds or checks. */
 const CANDIDATES_BATCH = 500
-/** Row ids of one look into the trigram index, so that words with many candidates don't hold it up. */
+/**
+ * Row ids of one look into the trigram index, so that words with many candidates don't hold it up.
+ */
 const SEARCH_SPAN = 131_072
 /** More trigrams of a long word make the candidates no fewer. */
 const MAXIMUM_TRIGRAMS = 24
-/** Counted walks that are remembered, so that paging through a search doesn't count again; some KB each. */
+/**
+ * Counted walks that are remembered, so that paging through a search doesn't count again; some KB
+ * each.
+ */
 const MAXIMUM_WALKS = 32
 
 /** Devices that a list is cut from. */
@@ -55,8 +60,8 @@ interface Slice {
 }
 
 /**
- * The list of a store's devices. It watches the changes, and the devices that are taken away behind them, to know what
- * it may remember.
+ * The list of a store's devices. It watches the changes, and the devices that are taken away behind
+ * them, to know what it may remember.
  */
 export function createDeviceList(store: Store, changes: Changes, removal: DeviceRemoval): Devices['list'] {
   const walks = createWalks(store, changes, removal)
@@ -142,8 +147,8 @@ async function findScope(
 }
 
 /**
- * A page without a search: the offset is skipped within the index, from the end that is nearer, some at a time with a
- * turn of the event loop between two.
+ * A page without a search: the offset is skipped within the index, from the end that is nearer,
+ * some at a time with a turn of the event loop between two.
  */
 async function cutPage(db: Store['db'], scope: Scope, limit: number, offset: number): Promise<readonly number[]> {
   const size = Math.min(limit, scope.total - offset)
@@ -169,7 +174,10 @@ async function cutPage(db: Store['db'], scope: Scope, limit: number, offset: num
   return isNearEnd ? ids.toReversed() : ids
 }
 
-/** Looks through all devices of a small scope. They are collected first, so that no plan walks the others in order. */
+/**
+ * Looks through all devices of a small scope. They are collected first, so that no plan walks the
+ * others in order.
+ */
 async function findDirectly(
   db: Store['db'],
   scope: Scope,
@@ -288,8 +296,8 @@ function createWalks({ db }: Store, changes: Changes, removal: DeviceRemoval): W
     if (kind !== 'token_revoked' && kind !== 'service_credential_revoked') forget()
   })
   removal.onRemoved(forget)
-  // One walk at a time, so that a turn of the event loop holds one slice however many ask. Who waits is a caller of
-  // `list`, and nothing else is kept for it.
+  // One walk at a time, so that a turn of the event loop holds one slice however many ask. Who
+  // waits is a caller of `list`, and nothing else is kept for it.
   let last: Promise<unknown> = Promise.resolve()
 
   async function walk(key: string, scope: Scope, condition: RawBuilder<SqlBool>): Promise<readonly Slice[]> {

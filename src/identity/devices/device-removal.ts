@@ -54,7 +54,9 @@ export async function deleteDevices(db: Kysely<Schema>, ids: readonly number[]):
   await db.deleteFrom('devices').where('id', 'in', ids).execute()
 }
 
-/** Keeps the counts of the applications and organizations that devices were added to or taken from. */
+/**
+ * Keeps the counts of the applications and organizations that devices were added to or taken from.
+ */
 export async function adjustDeviceCounts(
   db: Kysely<Schema>,
   rows: readonly (Pick<DeviceRow, 'application_id' | 'organization_id'> & { readonly change: 1 | -1 })[],
@@ -77,7 +79,10 @@ export async function adjustDeviceCounts(
   }
 }
 
-/** Takes one batch away, or a marked application or organization that has become empty. False: there is nothing left. */
+/**
+ * Takes one batch away, or a marked application or organization that has become empty. False: there
+ * is nothing left.
+ */
 async function removeBatch({ db }: Store): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const application = await trx

@@ -16,7 +16,10 @@ export interface PlacedDeviceRow extends DeviceRow {
 
 const MAXIMUM_NAME = 100
 const MAXIMUM_DESCRIPTION = 1000
-/** How many tags a device may have, and how many variables: with these bounds it takes at most some 40 KB, and usually none. */
+/**
+ * How many tags a device may have, and how many variables: with these bounds it takes at most some
+ * 40 KB, and usually none.
+ */
 export const MAXIMUM_ENTRIES = 32
 /** Of a tag's or a variable's name, in characters. */
 export const MAXIMUM_ENTRY_KEY = 100

@@ -61,13 +61,13 @@ export interface DeviceSeen {
 /** The devices of all applications; a DevEUI belongs to one device in the whole deployment. */
 export interface Devices {
   /**
-   * Refusals: invalid_dev_eui, invalid_name, invalid_description, invalid_device_profile, invalid_tags,
-   * invalid_variables, application_not_found, device_exists.
+   * Refusals: invalid_dev_eui, invalid_name, invalid_description, invalid_device_profile,
+   * invalid_tags, invalid_variables, application_not_found, device_exists.
    */
   create(device: NewDevice, actor: Actor): Promise<Result<{ readonly devEui: string }>>
   /**
-   * Creates many and tells the outcome of each, in order. Works in batches of 100; each batch is one transaction, and
-   * the event loop gets a turn between two.
+   * Creates many and tells the outcome of each, in order. Works in batches of 100; each batch is
+   * one transaction, and the event loop gets a turn between two.
    */
   createMany(devices: readonly NewDevice[], actor: Actor): Promise<readonly Result<{ readonly devEui: string }>[]>
   /** Takes any spelling of the DevEUI. */
@@ -82,8 +82,8 @@ export interface Devices {
     page: Page & { readonly applicationId?: string; readonly organizationId?: string },
   ): Promise<Listed<Device>>
   /**
-   * Notes signs of life, in batches of 100 as `createMany`. Unknown devices are passed over; an older time never replaces a newer one;
-   * a level or margin that is not given stays.
+   * Notes signs of life, in batches of 100 as `createMany`. Unknown devices are passed over; an
+   * older time never replaces a newer one; a level or margin that is not given stays.
    */
   recordSeen(seen: readonly DeviceSeen[]): Promise<void>
 }
@@ -320,7 +320,10 @@ async function updateDevice(unit: Unit, devEui: string, fields: Partial<DeviceFi
   return done
 }
 
-/** The row id of the application if it belongs to the device's organization: a device never changes its owner. */
+/**
+ * The row id of the application if it belongs to the device's organization: a device never changes
+ * its owner.
+ */
 async function findSibling({ trx }: Unit, row: DeviceRow, applicationId: string): Promise<number | undefined> {
   const application = await trx
     .selectFrom('applications')

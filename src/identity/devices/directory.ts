@@ -16,8 +16,8 @@ export interface DevicePlace {
 }
 
 /**
- * Who owns what, for every packet: answers at once what it has at hand (no Promise), and is kept right by the
- * registry's changes.
+ * Who owns what, for every packet: answers at once what it has at hand (no Promise), and is kept
+ * right by the registry's changes.
  */
 export interface Directory {
   /** The ids of the organization's applications; empty for an unknown organization. */
@@ -32,11 +32,20 @@ const MAXIMUM_ORGANIZATIONS = 2000
 const MAXIMUM_APPLICATIONS = 20_000
 /** Devices, some 200 bytes each. */
 const MAXIMUM_DEVICES = 200_000
-/** DevEUIs of nobody have a place of their own: whoever makes them up pushes out only other made-up ones. */
+/**
+ * DevEUIs of nobody have a place of their own: whoever makes them up pushes out only other made-up
+ * ones.
+ */
 const MAXIMUM_UNKNOWN_DEVICES = 20_000
-/** Removed applications whose devices may still be remembered. At the bound all devices are forgotten instead. */
+/**
+ * Removed applications whose devices may still be remembered. At the bound all devices are
+ * forgotten instead.
+ */
 const MAXIMUM_REMOVED = 10_000
-/** Another look when a change came in between; a change at each of them would be an attack, and gets the last look. */
+/**
+ * Another look when a change came in between; a change at each of them would be an attack, and gets
+ * the last look.
+ */
 const MAXIMUM_LOOKS = 5
 
 /** The directory of a store. */
@@ -122,7 +131,8 @@ function createMemory(): Memory {
           break
         case 'application_created':
           applications.delete(change.organizationId)
-          // An id that was asked for may have been another application's before, whose devices must not come back.
+          // An id that was asked for may have been another application's before, whose devices must
+          // not come back.
           if (removedApplications.delete(change.applicationId)) devices.clear()
           break
         case 'application_changed':
@@ -180,8 +190,9 @@ async function findOrganization(db: Store['db'], applicationId: string): Promise
 }
 
 /**
- * Looks for one device after the other, by a query that is built and compiled once: when a whole fleet is heard of for the first time
- * after a start, building it each time would be most of the work.
+ * Looks for one device after the other, by a query that is built and compiled once: when a whole
+ * fleet is heard of for the first time after a start, building it each time would be most of the
+ * work.
  */
 function deviceFinder(db: Store['db']): (devEui: string) => Promise<DevicePlace | undefined> {
   const compiled = db

@@ -1,11 +1,14 @@
-/** What is read as a DevEUI, as an expression of JSON Schema: in any case, and with an optional `0x` in front. */
+/**
+ * What is read as a DevEUI, as an expression of JSON Schema: in any case, and with an optional `0x`
+ * in front.
+ */
 export const DEV_EUI_PATTERN = '^(?:0[xX])?[0-9a-fA-F]{16}$'
 
 const DEV_EUI = new RegExp(DEV_EUI_PATTERN)
 
 /**
- * The one spelling of a DevEUI: 16 hexadecimal digits in lower case. Takes any case and an optional `0x` in front;
- * `undefined` when the text is no DevEUI.
+ * The one spelling of a DevEUI: 16 hexadecimal digits in lower case. Takes any case and an optional
+ * `0x` in front; `undefined` when the text is no DevEUI.
  */
 export function parseDevEui(text: string): string | undefined {
   // The length first: a hostile megabyte must not reach the expression.
@@ -16,12 +19,16 @@ export function parseDevEui(text: string): string | undefined {
 /** What stands between the digits of a DevEUI on labels and in spreadsheets. */
 const SEPARATORS = /[\s:.-]/g
 
-/** The longest spelling that is read: two digits and a separator eight times, with blanks around. In characters. */
+/**
+ * The longest spelling that is read: two digits and a separator eight times, with blanks around. In
+ * characters.
+ */
 const LONGEST_WRITTEN = 64
 
 /**
- * The one spelling of a DevEUI that a person or a spreadsheet wrote: besides what `parseDevEui` takes, with blanks, `-`, `:` or `.` between
- * its digits, an apostrophe in front, or as the formula `="..."`. `undefined` when the text is no DevEUI.
+ * The one spelling of a DevEUI that a person or a spreadsheet wrote: besides what `parseDevEui`
+ * takes, with blanks, `-`, `:` or `.` between its digits, an apostrophe in front, or as the formula
+ * `="..."`. `undefined` when the text is no DevEUI.
  */
 export function readWrittenDevEui(text: string): string | undefined {
   if (text.length > LONGEST_WRITTEN) return undefined

@@ -33,7 +33,10 @@ const accountRule: Rule = { free: 50, firstWaitMs: 1000, longestWaitMs: 60_000 }
 
 /** After so long without a failure all is forgotten. */
 const MEMORY_MS = 3_600_000
-/** Entries of each of the three maps, some 150 bytes each. At the bound those that failed longest ago go. */
+/**
+ * Entries of each of the three maps, some 150 bytes each. At the bound those that failed longest
+ * ago go.
+ */
 const MAXIMUM_ENTRIES = 20_000
 
 interface Entry {
@@ -45,7 +48,10 @@ interface Entry {
 /** All that the throttle measures are durations. */
 type DurationClock = Pick<Clock, 'elapsedMs'>
 
-/** A throttle by account, by address, and by both, with exponential waits; it forgets with the process. */
+/**
+ * A throttle by account, by address, and by both, with exponential waits; it forgets with the
+ * process.
+ */
 export function createLoginThrottle(clock: DurationClock): LoginThrottle {
   const pairs = createCounter(pairRule, clock)
   const addresses = createCounter(addressRule, clock)
@@ -111,7 +117,9 @@ function createCounter(rule: Rule, clock: DurationClock): Counter {
   }
 }
 
-/** What one guesser has: an IPv4 address, or the 64 bits that an IPv6 customer is given at least. */
+/**
+ * What one guesser has: an IPv4 address, or the 64 bits that an IPv6 customer is given at least.
+ */
 function networkOf(address: string): string {
   const mapped = /^::ffff:([0-9.]+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped

@@ -11,10 +11,16 @@ export interface PasswordHasher {
 /** OWASP's parameters for argon2id: 19 MiB, two passes, one lane. `algorithm` 2 is argon2id. */
 const parameters = { algorithm: 2, memoryCost: 19456, timeCost: 2, parallelism: 1 } as const
 
-/** Hashes at once: two, so that 40 MiB and two threads of the pool are the most that a storm of logins takes. */
+/**
+ * Hashes at once: two, so that 40 MiB and two threads of the pool are the most that a storm of
+ * logins takes.
+ */
 const CONCURRENCY = 2
 
-/** Hashes that may wait, about 1 s of work. Beyond it attempts are refused rather than queued without end. */
+/**
+ * Hashes that may wait, about 1 s of work. Beyond it attempts are refused rather than queued
+ * without end.
+ */
 const MAXIMUM_WAITING = 64
 
 /** argon2id (RFC 9106) on the thread pool, a few at a time. */

@@ -21,13 +21,17 @@ export interface SecondFactorConfiguration {
 }
 
 /**
- * Time-based one-time passwords, RFC 6238: SHA-1, 6 digits, 30 s, one step of tolerance either way, each code good once.
- * Wherever an `otp` is taken, refusals are: second_factor_not_configured, second_factor_not_enabled, otp_wrong,
- * second_factor_locked (too many wrong ones; passes by itself).
+ * Time-based one-time passwords, RFC 6238: SHA-1, 6 digits, 30 s, one step of tolerance either way,
+ * each code good once. Wherever an `otp` is taken, refusals are: second_factor_not_configured,
+ * second_factor_not_enabled, otp_wrong, second_factor_locked (too many wrong ones; passes by
+ * itself).
  */
 export interface SecondFactor {
   status(userId: string): Promise<{ readonly enabled: boolean }>
-  /** Makes a new secret, which takes effect by `enable`. Refusals: user_not_found, second_factor_enabled. */
+  /**
+   * Makes a new secret, which takes effect by `enable`. Refusals: user_not_found,
+   * second_factor_enabled.
+   */
   configure(userId: string, qrCodeSize: number, actor: Actor): Promise<Result<SecondFactorConfiguration>>
   /** Turns it on, given a code of the authenticator. Refusal: second_factor_enabled. */
   enable(userId: string, otp: string, actor: Actor): Promise<Result<void>>
@@ -47,8 +51,8 @@ const RECOVERY_CODE_COUNT = 10
 /** Pixels; more would only cost memory. */
 const qrCodeSizes = { minimum: 100, default: 200, maximum: 1000 }
 /**
- * So many wrong codes in a row lock the step for a minute, the next so many for two, and so on up to an hour. A guesser
- * gets some 130 tries a day at a code that three in a million hit.
+ * So many wrong codes in a row lock the step for a minute, the next so many for two, and so on up
+ * to an hour. A guesser gets some 130 tries a day at a code that three in a million hit.
  */
 const FAILURES_PER_LOCK = 5
 const lockMs = { first: 60_000, longest: 3_600_000 }

@@ -36,20 +36,27 @@ export interface NewUser extends UserFields {
 
 /** The users of the deployment. */
 export interface Users {
-  /** Refusals: invalid_email, invalid_password, invalid_note, user_exists, organization_not_found. */
+  /**
+   * Refusals: invalid_email, invalid_password, invalid_note, user_exists, organization_not_found.
+   */
   create(user: NewUser, actor: Actor): Promise<Result<{ readonly id: string }>>
   get(id: string): Promise<User | undefined>
   /** User names by id; who is gone is left out. At most 1,000 ids at once. */
   emailsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** The user of that name, in any case. */
   getByEmail(email: string): Promise<User | undefined>
-  /** Changes the fields that are given. Refusals: user_not_found, invalid_email, invalid_note, user_exists, last_admin. */
+  /**
+   * Changes the fields that are given. Refusals: user_not_found, invalid_email, invalid_note,
+   * user_exists, last_admin.
+   */
   update(id: string, fields: Partial<UserFields>, actor: Actor): Promise<Result<void>>
   /** Removes the user with its memberships and tokens. Refusals: user_not_found, last_admin. */
   remove(id: string, actor: Actor): Promise<Result<void>>
   /** Sorted by email; `search` looks into email. */
   list(page: Page): Promise<Listed<User>>
-  /** Sets the password and voids the user's sessions. Refusals: user_not_found, invalid_password. */
+  /**
+   * Sets the password and voids the user's sessions. Refusals: user_not_found, invalid_password.
+   */
   setPassword(id: string, password: string, actor: Actor): Promise<Result<void>>
 }
 
@@ -57,7 +64,10 @@ export interface Users {
 export const MAXIMUM_EMAIL = 100
 /** Of a password, in characters. */
 export const MINIMUM_PASSWORD = 8
-/** Of a password, in characters: long enough for any passphrase, short enough that hashing hostile input costs what any other costs. */
+/**
+ * Of a password, in characters: long enough for any passphrase, short enough that hashing hostile
+ * input costs what any other costs.
+ */
 export const MAXIMUM_PASSWORD = 128
 const MAXIMUM_NOTE = 10_000
 /** Names that one call looks up: as many as a page has items. */
@@ -225,7 +235,8 @@ async function updateUser(unit: Unit, id: string, fields: Partial<UserFields>): 
       is_admin: Number(after.isAdmin),
       is_active: Number(after.isActive),
       note: after.note,
-      // Sessions that deactivating has ended do not come back with the user: one of them may be why.
+      // Sessions that deactivating has ended do not come back with the user: one of them may be
+      // why.
       session_epoch: row.session_epoch + Number(before.isActive && !after.isActive),
       updated_at: nowMs,
     })

@@ -4,12 +4,18 @@ import type { Actor } from './result.ts'
 import type { Schema } from './schema.ts'
 import { foldText } from './text-rules.ts'
 
-/** The most entries that are kept: the oldest go, so that nobody can fill the disk with what it does. */
+/**
+ * The most entries that are kept: the oldest go, so that nobody can fill the disk with what it
+ * does.
+ */
 const MAXIMUM_ENTRIES = 100_000
 /** The oldest go so many at a time. */
 const PRUNE_STEP = 500
 
-/** How much detail one entry holds; a longer one is left out, so that hostile input can't fill the disk. */
+/**
+ * How much detail one entry holds; a longer one is left out, so that hostile input can't fill the
+ * disk.
+ */
 const MAXIMUM_DETAIL_CHARACTERS = 4096
 
 /** Adds an entry, within the transaction of what it tells about. */

@@ -11,7 +11,10 @@ import { contains, parseId, parseSearch } from './text-rules.ts'
 export interface AuditEntry {
   readonly id: string
   readonly atMs: number
-  /** The operator of the machine acts by the command line, the service by itself. In entries of older versions `service` is both. */
+  /**
+   * The operator of the machine acts by the command line, the service by itself. In entries of
+   * older versions `service` is both.
+   */
   readonly actor: 'user' | 'operator' | 'service'
   /** `null` unless the actor is a user. */
   readonly actorUserId: string | null
@@ -36,8 +39,9 @@ export interface AuditPage extends Page {
 export interface Audit {
   record(actor: Actor, deed: Deed): Promise<void>
   /**
-   * Newest first. `search` looks into action and subject. Others than global admins see what was done to their organizations. Tokens that pages
-   * of the console took and gave back are left out where `consoleTokens` is false.
+   * Newest first. `search` looks into action and subject. Others than global admins see what was
+   * done to their organizations. Tokens that pages of the console took and gave back are left out
+   * where `consoleTokens` is false.
    */
   list(viewer: Viewer, page: AuditPage): Promise<Listed<AuditEntry>>
 }

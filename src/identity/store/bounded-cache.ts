@@ -1,9 +1,9 @@
 /**
  * A map that holds at most so many entries: at the bound those go that were not asked for lately.
  *
- * Two halves: what is asked for moves to the young one, and when that is full the old one is dropped. Moving an entry to
- * the end of a single Map at each hit would be exact, but leaves a deleted entry in the key's chain each time: in a Map
- * of 20,000 a hit on a busy key took 60 µs.
+ * Two halves: what is asked for moves to the young one, and when that is full the old one is
+ * dropped. Moving an entry to the end of a single Map at each hit would be exact, but leaves a
+ * deleted entry in the key's chain each time: in a Map of 20,000 a hit on a busy key took 60 µs.
  */
 export class BoundedCache<V> {
   readonly #halfMaximum: number

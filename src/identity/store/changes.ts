@@ -1,6 +1,8 @@
 /** What happened to the registry, told once it is on disk. */
 export type Change =
-  /** Deactivated or activated, removed, password set, admin flag changed, or signed out everywhere. */
+  /**
+   * Deactivated or activated, removed, password set, admin flag changed, or signed out everywhere.
+   */
   | { readonly kind: 'user_changed'; readonly userId: string }
   | { readonly kind: 'member_added' | 'member_removed'; readonly organizationId: string; readonly userId: string }
   | { readonly kind: 'organization_removed'; readonly organizationId: string }
@@ -23,13 +25,16 @@ export type Change =
 /** Where to learn of changes. */
 export interface Changes {
   /**
-   * Calls `listener` for each change, in order, as soon as its transaction is committed and before the function that
-   * made it returns. Returns the function that ends the subscription.
+   * Calls `listener` for each change, in order, as soon as its transaction is committed and before
+   * the function that made it returns. Returns the function that ends the subscription.
    */
   subscribe(listener: (change: Change) => void): () => void
 }
 
-/** Changes together with the end that tells them. `onListenerError` gets what a listener threw; the others still hear. */
+/**
+ * Changes together with the end that tells them. `onListenerError` gets what a listener threw; the
+ * others still hear.
+ */
 export function createChanges(onListenerError: (error: unknown) => void): Changes & { emit(change: Change): void } {
   const listeners = new Set<(change: Change) => void>()
   return {

@@ -14,7 +14,9 @@ export interface RegistryReport {
 /** Problems of one kind that are told; a file that is damaged has thousands. */
 const MAXIMUM_TOLD = 20
 
-/** Verifies every page, index and reference of a registry that no process has open; changes nothing. */
+/**
+ * Verifies every page, index and reference of a registry that no process has open; changes nothing.
+ */
 export function checkRegistry(file: string): RegistryReport {
   const problems: string[] = []
   let database: DatabaseSync | undefined

@@ -20,9 +20,9 @@ export class RegistryError extends Error {
 }
 
 /**
- * Brings the schema up to the newest of `migrations`. Each step is one transaction together with the note that it was
- * done, so that a crash leaves the schema at a whole step. Throws RegistryError `registry_newer` for a schema that this
- * version does not know.
+ * Brings the schema up to the newest of `migrations`. Each step is one transaction together with
+ * the note that it was done, so that a crash leaves the schema at a whole step. Throws
+ * RegistryError `registry_newer` for a schema that this version does not know.
  */
 export async function migrate(
   db: Kysely<Schema>,
@@ -105,7 +105,8 @@ const tablesOfDevices = [
   `create index devices_order on devices (order_key, organization_id)`,
   `create index devices_organization_order on devices (organization_id, order_key)`,
   `create index devices_application_order on devices (application_id, order_key)`,
-  // No copy of the text and no positions in it: the rows that hold all trigrams of a word are checked against order_key.
+  // No copy of the text and no positions in it: the rows that hold all trigrams of a word are
+  // checked against order_key.
   `create virtual table device_search using fts5 (
     text, tokenize = 'trigram case_sensitive 1', content = '', contentless_delete = 1, detail = none)`,
 ]
@@ -147,8 +148,8 @@ const idsOfNetworkServers = [
 ]
 
 /**
- * The rows of applications with a UUID get numbers below 0, with their devices: those above are ids that may be asked for, and
- * one that nobody can see would be taken.
+ * The rows of applications with a UUID get numbers below 0, with their devices: those above are ids
+ * that may be asked for, and one that nobody can see would be taken.
  */
 const hiddenNumbers = [
   `pragma defer_foreign_keys = on`,
@@ -162,7 +163,10 @@ const setUpNetworkServers = [
   `create table network_servers (name text primary key, settings text not null, created_at bigint not null)`,
 ]
 
-/** Before, the operator's deeds stood as the first admin's, or as those of the user acted for: these stay so. */
+/**
+ * Before, the operator's deeds stood as the first admin's, or as those of the user acted for: these
+ * stay so.
+ */
 const operatorInAudit = [`alter table audit_entries add column is_operator integer not null default 0`]
 
 /** What programs that collect metrics show. */

@@ -1,4 +1,7 @@
-/** The one connection to the file of a registry: opened so that it can be read on a full disk, and watched for damage. */
+/**
+ * The one connection to the file of a registry: opened so that it can be read on a full disk, and
+ * watched for damage.
+ */
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { SqliteDatabase, SqliteStatement } from 'kysely'
@@ -7,11 +10,13 @@ import { isReadOnly, isWithoutRoom, RegistryDamagedError } from './registry-heal
 import type { RegistryHealth } from './registry-health.ts'
 
 /**
- * How many prepared statements are kept. Statements with lists of varying length make new texts without end; those
- * go that were not used lately.
+ * How many prepared statements are kept. Statements with lists of varying length make new texts
+ * without end; those go that were not used lately.
  */
 const MAXIMUM_STATEMENT = 256
-/** How often it is tried whether there is room again for the shared memory of the write-ahead log. */
+/**
+ * How often it is tried whether there is room again for the shared memory of the write-ahead log.
+ */
 const REOPEN_MS = 1_000
 /** How often a health check may read the file. */
 const READ_AGAIN_MS = 5_000
@@ -23,7 +28,10 @@ export class RegistryFile implements SqliteDatabase {
   readonly #health: RegistryHealth
   readonly #statements = new BoundedCache<SqliteStatement>(MAXIMUM_STATEMENT)
   #database: DatabaseSync
-  /** True: nobody else can read the file meanwhile, and the write-ahead log is indexed in memory, not in a file. */
+  /**
+   * True: nobody else can read the file meanwhile, and the write-ahead log is indexed in memory,
+   * not in a file.
+   */
   #isAlone = false
   #triedAtMs = 0
   #readAtMs = -Infinity
@@ -52,7 +60,10 @@ export class RegistryFile implements SqliteDatabase {
     return statement
   }
 
-  /** Looks whether every page is what it should be; what is wrong goes to the health. Reads the whole file. */
+  /**
+   * Looks whether every page is what it should be; what is wrong goes to the health. Reads the
+   * whole file.
+   */
   check(): void {
     try {
       const rows = this.#database.prepare(`pragma quick_check(${MAXIMUM_TOLD})`).all()
@@ -70,7 +81,10 @@ export class RegistryFile implements SqliteDatabase {
     this.#protect()
   }
 
-  /** Reads a little of the file itself, past what is in memory; now and then only. What is wrong goes to the health. */
+  /**
+   * Reads a little of the file itself, past what is in memory; now and then only. What is wrong
+   * goes to the health.
+   */
   readAgain(): void {
     const nowMs = performance.now()
     if (this.#isAlone || this.#file === ':memory:' || nowMs - this.#readAtMs < READ_AGAIN_MS) return

@@ -1,4 +1,7 @@
-/** Whether the file of a registry is whole, as far as SQLite can tell: it has no checksums, so a value that was changed and still makes sense is not seen. */
+/**
+ * Whether the file of a registry is whole, as far as SQLite can tell: it has no checksums, so a
+ * value that was changed and still makes sense is not seen.
+ */
 
 /** Primary result codes of SQLite (https://sqlite.org/rescode.html). */
 const SQLITE_READONLY = 8
@@ -58,7 +61,9 @@ export function isReadOnly(error: unknown): boolean {
   return primaryCodeOf(error) === SQLITE_READONLY
 }
 
-/** True for an error by which SQLite says that the disk has no room for what it must write to read. */
+/**
+ * True for an error by which SQLite says that the disk has no room for what it must write to read.
+ */
 export function isWithoutRoom(error: unknown): boolean {
   return codeOf(error) === SQLITE_IOERR_SHMSIZE || primaryCodeOf(error) === SQLITE_FULL
 }

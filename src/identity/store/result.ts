@@ -4,7 +4,10 @@ export interface Page {
   readonly limit: number
   /** So many items are skipped. */
   readonly offset: number
-  /** Only items that contain this text, in any case. Every character stands for itself: `%` and `_` are no wildcards. */
+  /**
+   * Only items that contain this text, in any case. Every character stands for itself: `%` and `_`
+   * are no wildcards.
+   */
   readonly search?: string
 }
 
@@ -15,11 +18,17 @@ export interface Listed<T> {
   readonly items: readonly T[]
 }
 
-/** Who reads. A global admin sees everything; others see what the organizations that they are members of own. */
+/**
+ * Who reads. A global admin sees everything; others see what the organizations that they are
+ * members of own.
+ */
 export interface Viewer {
   readonly userId: string
   readonly isAdmin: boolean
-  /** The machine's operator acts in this user's place: by the command line, which has the data directory. */
+  /**
+   * The machine's operator acts in this user's place: by the command line, which has the data
+   * directory.
+   */
   readonly isOperator?: boolean
 }
 

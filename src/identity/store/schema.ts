@@ -62,7 +62,9 @@ interface UsersTable {
 
 interface OrganizationsTable {
   readonly id: Generated<number>
-  /** What a network server calls it that it was synchronised from: unique among those not removed. */
+  /**
+   * What a network server calls it that it was synchronised from: unique among those not removed.
+   */
   readonly external_id: string | null
   readonly name: string
   /** `name`, folded: unique among those not removed. */

@@ -8,9 +8,10 @@ import type { RegistryHealth } from './registry-health.ts'
 const TURNS_KEPT = 1024
 
 /**
- * Kysely over `node:sqlite`: one connection, a write-ahead log, and a sync to disk at each commit, so that a change
- * that was answered survives a power cut. Each statement runs at once and holds up the event loop while it does. Of a file that is known to be
- * damaged nothing is changed: transactions throw RegistryDamagedError.
+ * Kysely over `node:sqlite`: one connection, a write-ahead log, and a sync to disk at each commit,
+ * so that a change that was answered survives a power cut. Each statement runs at once and holds up
+ * the event loop while it does. Of a file that is known to be damaged nothing is changed:
+ * transactions throw RegistryDamagedError.
  */
 export function createSqliteDialect(file: RegistryFile, health: RegistryHealth): Dialect {
   return {
@@ -23,8 +24,9 @@ export function createSqliteDialect(file: RegistryFile, health: RegistryHealth):
 
 class NodeSqliteAdapter extends SqliteAdapter {
   /**
-   * The driver hands its one connection to one after the other. Kysely's own lock would wake everybody who waits at
-   * each release: quadratic work, which a burst of connections would turn into seconds.
+   * The driver hands its one connection to one after the other. Kysely's own lock would wake
+   * everybody who waits at each release: quadratic work, which a burst of connections would turn
+   * into seconds.
    */
   override get supportsMultipleConnections(): boolean {
     return true
@@ -32,9 +34,15 @@ class NodeSqliteAdapter extends SqliteAdapter {
 }
 
 class NodeSqliteDriver extends SqliteDriver {
-  /** Those who wait for the connection, first come first served. Each is one call in flight; nothing else is kept. */
+  /**
+   * Those who wait for the connection, first come first served. Each is one call in flight; nothing
+   * else is kept.
+   */
   #waiting: (() => void)[] = []
-  /** Where those begin that have not had their turn: taking them off the front would move all that follow. */
+  /**
+   * Where those begin that have not had their turn: taking them off the front would move all that
+   * follow.
+   */
   #next = 0
   #isTaken = false
   readonly #file: RegistryFile
@@ -69,7 +77,10 @@ class NodeSqliteDriver extends SqliteDriver {
     next()
   }
 
-  /** Takes the write lock at once: a transaction that reads first could not wait for another process's write. */
+  /**
+   * Takes the write lock at once: a transaction that reads first could not wait for another
+   * process's write.
+   */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#health.problems.length > 0) throw new RegistryDamagedError()
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))

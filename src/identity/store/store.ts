@@ -25,8 +25,9 @@ export interface Store {
   readonly db: Kysely<Schema>
   readonly clock: Clock
   /**
-   * Runs `work` as one transaction, then tells of its changes. If it throws, nothing has happened. It must not touch
-   * `db`, which waits for the transaction to end, nor wait for anything slow, for which everybody else would wait.
+   * Runs `work` as one transaction, then tells of its changes. If it throws, nothing has happened.
+   * It must not touch `db`, which waits for the transaction to end, nor wait for anything slow, for
+   * which everybody else would wait.
    */
   change<T>(actor: Actor, work: (unit: Unit) => Promise<T>): Promise<T>
 }

@@ -1,4 +1,7 @@
-/** A signing key as the registry stores it: what is damaged in it shows, for its id is made of its content. */
+/**
+ * A signing key as the registry stores it: what is damaged in it shows, for its id is made of its
+ * content.
+ */
 import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
 import type { webcrypto } from 'node:crypto'
 

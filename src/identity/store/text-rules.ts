@@ -10,7 +10,10 @@ const NOT_IN_LINE = String.raw`\u0000-\u001f\u007f-\u009f\u2028\u2029`
 /** The characters that `isLine` takes, as an expression of JSON Schema (ECMA-262). */
 export const LINE_PATTERN = `^[^${NOT_IN_LINE}]*$`
 
-/** The texts that `isName` takes, but for their length. The byte order mark is white space in ECMA-262, and not in all other dialects. */
+/**
+ * The texts that `isName` takes, but for their length. The byte order mark is white space in
+ * ECMA-262, and not in all other dialects.
+ */
 export const NAME_PATTERN = String.raw`^[^${NOT_IN_LINE}]*[^\s\ufeff${NOT_IN_LINE}][^${NOT_IN_LINE}]*$`
 
 /** The texts that `isTrimmedLine` takes, but for their length. */
@@ -30,8 +33,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * Whether the value is a text of so many characters (code points) on one line: no control characters, no NUL, no line
- * separators, no half surrogate pairs.
+ * Whether the value is a text of so many characters (code points) on one line: no control
+ * characters, no NUL, no line separators, no half surrogate pairs.
  */
 export function isLine(value: unknown, minimum: number, maximum: number): value is string {
   return isText(value, minimum, maximum) && LINE.test(value)
@@ -65,7 +68,9 @@ export function parseId(id: string): number | undefined {
   return /^[1-9][0-9]{0,14}$/.test(id) ? Number(id) : undefined
 }
 
-/** What a search looks for: folded; `undefined` when everything matches, `null` when nothing can. */
+/**
+ * What a search looks for: folded; `undefined` when everything matches, `null` when nothing can.
+ */
 export function parseSearch(search: string | undefined): string | null | undefined {
   if (search === undefined || search === '') return undefined
   return isLine(search, 1, MAXIMUM_SEARCH) ? foldText(search) : null

@@ -25,8 +25,9 @@ export interface ApplicationFields {
 export interface NewApplication extends ApplicationFields {
   readonly organizationId: string
   /**
-   * The id that it is to have, for a network server that has ids of its own: a UUID in lower case, or digits up to
-   * 999,999,999. The caller makes sure that this is no tenant's to choose: events go by this id.
+   * The id that it is to have, for a network server that has ids of its own: a UUID in lower case,
+   * or digits up to 999,999,999. The caller makes sure that this is no tenant's to choose: events
+   * go by this id.
    */
   readonly id?: string
 }
@@ -41,8 +42,9 @@ export interface Application extends NewApplication {
 /** The applications of all organizations. */
 export interface Applications {
   /**
-   * The name is unique within the organization. Refusals: invalid_name, invalid_description, invalid_service_profile,
-   * invalid_payload_codec, invalid_payload_script, invalid_application_id, organization_not_found, application_exists.
+   * The name is unique within the organization. Refusals: invalid_name, invalid_description,
+   * invalid_service_profile, invalid_payload_codec, invalid_payload_script, invalid_application_id,
+   * organization_not_found, application_exists.
    */
   create(application: NewApplication, actor: Actor): Promise<Result<{ readonly id: string }>>
   get(id: string): Promise<Application | undefined>
@@ -200,7 +202,10 @@ async function updateApplication(unit: Unit, id: string, fields: Partial<Applica
   return done
 }
 
-/** The mark takes it from everybody's sight at once; the devices, which may be many, follow behind it. */
+/**
+ * The mark takes it from everybody's sight at once; the devices, which may be many, follow behind
+ * it.
+ */
 async function removeApplication({ trx, nowMs, audit, emit }: Unit, id: string): Promise<Result<void>> {
   const row = await findRow(trx, id)
   if (row === undefined) return notFound('application_not_found')
@@ -228,8 +233,9 @@ async function isNameTaken({ trx }: Unit, organizationId: number, name: string):
 }
 
 /**
- * The number of the row of an application with a UUID, below 0: nobody sees it, so it must not take one away that may be asked for.
- * Those that the registry gives go on above the greatest that there was, and are none of these.
+ * The number of the row of an application with a UUID, below 0: nobody sees it, so it must not take
+ * one away that may be asked for. Those that the registry gives go on above the greatest that there
+ * was, and are none of these.
  */
 async function hiddenNumber({ trx }: Unit): Promise<number> {
   const { id } = await trx

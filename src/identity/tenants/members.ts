@@ -28,7 +28,9 @@ export interface Members {
   add(organizationId: string, userId: string, roles: MemberRoles, actor: Actor): Promise<Result<void>>
   /** Refusal: member_not_found. */
   update(organizationId: string, userId: string, roles: MemberRoles, actor: Actor): Promise<Result<void>>
-  /** Also removes the user's broker-access tokens for the organization. Refusal: member_not_found. */
+  /**
+   * Also removes the user's broker-access tokens for the organization. Refusal: member_not_found.
+   */
   remove(organizationId: string, userId: string, actor: Actor): Promise<Result<void>>
   /** Sorted by email; `search` looks into email. */
   list(organizationId: string, page: Page): Promise<Listed<Member>>

@@ -27,7 +27,10 @@ export interface OrganizationFields {
 
 /** An organization to be. */
 export interface NewOrganization extends OrganizationFields {
-  /** What the network server that it is synchronised from calls it, up to 200 visible ASCII characters; no tenant's to choose. */
+  /**
+   * What the network server that it is synchronised from calls it, up to 200 visible ASCII
+   * characters; no tenant's to choose.
+   */
   readonly externalId?: string
 }
 
@@ -42,7 +45,10 @@ export interface Organizations {
   listExternal(prefix: string): Promise<readonly string[]>
   /** Changes the fields that are given. Refusals: organization_not_found and those of `create`. */
   update(id: string, fields: Partial<OrganizationFields>, actor: Actor): Promise<Result<void>>
-  /** Removes it with its applications, devices, tokens and service credentials. Refusal: organization_not_found. */
+  /**
+   * Removes it with its applications, devices, tokens and service credentials. Refusal:
+   * organization_not_found.
+   */
   remove(id: string, actor: Actor): Promise<Result<void>>
   /** Sorted by displayName; `search` looks into name and displayName. */
   list(viewer: Viewer, page: Page): Promise<Listed<Organization>>
@@ -207,7 +213,10 @@ async function updateOrganization(unit: Unit, id: string, fields: Partial<Organi
   return done
 }
 
-/** Everything that gives access goes at once; the devices, which may be many, follow behind the mark. */
+/**
+ * Everything that gives access goes at once; the devices, which may be many, follow behind the
+ * mark.
+ */
 async function removeOrganization(unit: Unit, id: string): Promise<Result<void>> {
   const { trx, nowMs, audit, emit } = unit
   const row = await findRow(trx, id)

@@ -17,12 +17,18 @@ export interface ServiceCredential {
 
 /** The credentials of network servers. */
 export interface ServiceCredentials {
-  /** The password is told this once: only its hash is kept. Refusals: invalid_name, organization_not_found. */
+  /**
+   * The password is told this once: only its hash is kept. Refusals: invalid_name,
+   * organization_not_found.
+   */
   create(
     credential: { readonly name: string; readonly organizationId: string | null },
     actor: Actor,
   ): Promise<Result<{ readonly id: string; readonly userName: string; readonly password: string }>>
-  /** Sorted by name. `organizationId` leaves only those of that organization; `null` those of the whole deployment. */
+  /**
+   * Sorted by name. `organizationId` leaves only those of that organization; `null` those of the
+   * whole deployment.
+   */
   list(page: Page & { readonly organizationId?: string | null }): Promise<Listed<ServiceCredential>>
   get(
     id: string,

@@ -9,9 +9,15 @@ export interface BrokerAccessLog {
   flush(): Promise<void>
 }
 
-/** What was noted is written after so long: a kill loses so much, of something that is only for people to look at. */
+/**
+ * What was noted is written after so long: a kill loses so much, of something that is only for
+ * people to look at.
+ */
 const DELAY_MS = 10_000
-/** Tokens noted between two writes. A full map is written at once, and uses noted meanwhile in excess are not. */
+/**
+ * Tokens noted between two writes. A full map is written at once, and uses noted meanwhile in
+ * excess are not.
+ */
 const MAXIMUM_NOTED = 20_000
 /** Tokens of one statement. */
 const MAXIMUM_BATCH = 200

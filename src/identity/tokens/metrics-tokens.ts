@@ -19,7 +19,10 @@ export interface MetricsToken {
 
 /** The metrics tokens of the deployment. */
 export interface MetricsTokens {
-  /** The token is told this once: only its hash is kept. Refusals: invalid_name, metrics_token_exists, too_many_metrics_tokens. */
+  /**
+   * The token is told this once: only its hash is kept. Refusals: invalid_name,
+   * metrics_token_exists, too_many_metrics_tokens.
+   */
   create(name: string, actor: Actor): Promise<Result<{ readonly id: string; readonly token: string }>>
   /** Sorted by name. */
   list(page: Page): Promise<Listed<MetricsToken>>
@@ -29,7 +32,10 @@ export interface MetricsTokens {
   authenticate(token: string): Promise<boolean>
 }
 
-/** What every metrics token begins with, so that it is told apart from a JWT, and found by scanners of secrets. */
+/**
+ * What every metrics token begins with, so that it is told apart from a JWT, and found by scanners
+ * of secrets.
+ */
 export const metricsTokenPrefix = 'fgm_'
 
 const TOKEN_BYTES = 32
@@ -41,7 +47,10 @@ const MAXIMUM_TOKENS = 100
 /** A use is written when the last one that was is older: a scraper comes every few seconds. */
 const USE_STEP_MS = 60_000
 
-/** The metrics tokens of a store. `onWriteError` gets why a use could not be noted, which keeps nobody from the metrics. */
+/**
+ * The metrics tokens of a store. `onWriteError` gets why a use could not be noted, which keeps
+ * nobody from the metrics.
+ */
 export function createMetricsTokens(store: Store, onWriteError: (error: unknown) => void): MetricsTokens {
   const { db, clock } = store
   return {
@@ -89,7 +98,8 @@ export function createMetricsTokens(store: Store, onWriteError: (error: unknown)
 
     async authenticate(token) {
       if (token.length > MAXIMUM_TOKEN_CHARACTERS) return false
-      // Found by its hash: how long that takes tells nothing about a token that somebody could guess on from.
+      // Found by its hash: how long that takes tells nothing about a token that somebody could
+      // guess on from.
       const row = await db
         .selectFrom('metrics_tokens')
         .select(['id', 'last_used_at'])

@@ -9,8 +9,8 @@ import { isWholeKey } from '../store/stored-key.ts'
 /** The ES256 key pairs that tokens are signed with; `kid` is the thumbprint of RFC 7638. */
 export interface SigningKeys {
   /**
-   * Signs with a new key from now on. Tokens of the older ones stay good until they expire. Refusal:
-   * too_many_signing_keys.
+   * Signs with a new key from now on. Tokens of the older ones stay good until they expire.
+   * Refusal: too_many_signing_keys.
    */
   rotate(actor: Actor): Promise<Result<{ readonly kid: string }>>
   /** The public keys (RFC 7517). */
@@ -39,15 +39,22 @@ interface Key {
 }
 
 /**
- * Keys that are kept at most: the present one and those whose tokens live. Everybody may ask for all of them, some 25 KB
- * then; a rotation every hour, beside tokens that live a year, would make it megabytes. At the bound none is made.
+ * Keys that are kept at most: the present one and those whose tokens live. Everybody may ask for
+ * all of them, some 25 KB then; a rotation every hour, beside tokens that live a year, would make
+ * it megabytes. At the bound none is made.
  */
 const MAXIMUM_KEYS = 100
 
-/** A key's end is noted with so much to spare, so that it is written once a day instead of with each token. */
+/**
+ * A key's end is noted with so much to spare, so that it is written once a day instead of with each
+ * token.
+ */
 const EXPIRY_SLACK_MS = 86_400_000
 
-/** The key ring of a store; the first key is made when there is none. `broken` hears of keys that are damaged: they are left out. */
+/**
+ * The key ring of a store; the first key is made when there is none. `broken` hears of keys that
+ * are damaged: they are left out.
+ */
 export async function openSigningKeys(store: Store, broken: (kid: string) => void): Promise<SigningKeyRing> {
   const { db, clock } = store
   const keys = new Map<string, Key>()

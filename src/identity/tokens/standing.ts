@@ -30,7 +30,10 @@ export interface Standings {
 const MAXIMUM_USERS = 10_000
 /** Tokens, some 200 bytes each: those of all connections of a large deployment. */
 const MAXIMUM_ACCESSES = 50_000
-/** Another look when a change came in between; a change at each of them would be an attack, and gets the last look. */
+/**
+ * Another look when a change came in between; a change at each of them would be an attack, and gets
+ * the last look.
+ */
 const MAXIMUM_LOOKS = 5
 
 /** Standings that are remembered until a change touches them. */

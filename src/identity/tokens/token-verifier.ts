@@ -37,14 +37,14 @@ export interface TokenVerifier {
 /** Ours have some 450 characters. */
 const MAXIMUM_TOKEN_CHARACTERS = 4096
 /**
- * Tokens whose signature was found good, with their texts some 10 MB: a client that reconnects costs no elliptic
- * curve. Only good ones are kept, so nobody else can push them out.
+ * Tokens whose signature was found good, with their texts some 10 MB: a client that reconnects
+ * costs no elliptic curve. Only good ones are kept, so nobody else can push them out.
  */
 const MAXIMUM_VERIFIED = 10_000
 
 /**
- * A verifier of tokens that were signed with one of the keys for that issuer. It checks on the caller's thread: the way to another
- * and back costs as much again as the curve.
+ * A verifier of tokens that were signed with one of the keys for that issuer. It checks on the
+ * caller's thread: the way to another and back costs as much again as the curve.
  */
 export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock: Clock): TokenVerifier {
   const verified = {
@@ -57,7 +57,8 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
     const parts = partsOf(jwt)
     const header = parts && readHeader(parts.header)
     if (parts === undefined || header === undefined) return malformed()
-    // Before the signature, since it is cheaper: nobody gains from being refused for another reason.
+    // Before the signature, since it is cheaper: nobody gains from being refused for another
+    // reason.
     if (header.typ !== tokenKinds[kind].typ) return wrongAudience()
     const key = keys.publicKey(header.kid)
     if (key === undefined || header.alg !== signatureAlgorithm) return badSignature()
@@ -109,7 +110,8 @@ interface TokenTexts {
 
 /** The parts of a JWS in its compact form (RFC 7515 §7.1). */
 function partsOf(jwt: string): TokenTexts | undefined {
-  // Decoders of base64 pass over white space and whatever they don't know: one token would have many spellings.
+  // Decoders of base64 pass over white space and whatever they don't know: one token would have
+  // many spellings.
   if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(jwt)) return undefined
   const first = jwt.indexOf('.')
   const last = jwt.lastIndexOf('.')
@@ -121,7 +123,10 @@ function partsOf(jwt: string): TokenTexts | undefined {
   }
 }
 
-/** The header, if it looks like one that we write. No other parameter of a hostile one is ever looked at. */
+/**
+ * The header, if it looks like one that we write. No other parameter of a hostile one is ever
+ * looked at.
+ */
 function readHeader(text: string): { readonly alg: unknown; readonly kid: string; readonly typ: string } | undefined {
   const header = objectOf(text)
   if (header === undefined || Object.keys(header).length !== 3) return undefined

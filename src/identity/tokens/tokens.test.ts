@@ -237,7 +237,8 @@ test('a token that is missing because an older backup was restored hears so, and
   const { jwt, tokenId } = valueOf(
     await registry.tokens.issueBrokerAccess({ userId, organizationId, ttlSeconds: 3600 }),
   )
-  // A registry of before the token has its user, its organization and its key, and no row of it: as after a revocation.
+  // A registry of before the token has its user, its organization and its key, and no row of it: as
+  // after a revocation.
   valueOf(await registry.tokens.revokeBrokerAccess(tokenId, nobody))
   const refused = await registry.tokens.verifyBrokerAccess(jwt)
   assert.ok(!refused.ok)

@@ -38,7 +38,10 @@ export interface BrokerAccessClaims {
   readonly expiresAtMs: number
 }
 
-/** A broker-access token that is refused; with what it says where it is one of ours, though it is good no more. */
+/**
+ * A broker-access token that is refused; with what it says where it is one of ours, though it is
+ * good no more.
+ */
 export type BrokerAccessRefusal = Refusal & { readonly claims?: BrokerAccessClaims }
 
 /** A broker-access token as the registry knows it; the token itself is not kept. */
@@ -57,22 +60,31 @@ export interface BrokerAccessGrant {
   readonly userId: string
   readonly organizationId: string
   readonly ttlSeconds: number
-  /** For a page of the console, that is open for a while: a reader of the audit may leave it out. */
+  /**
+   * For a page of the console, that is open for a while: a reader of the audit may leave it out.
+   */
   readonly isOfConsole?: boolean
 }
 
 /**
- * JSON Web Tokens (RFC 7519), signed with ES256. The three kinds differ in `typ` and `aud`, so that none passes for another.
- * `verify…` refuses as `unauthenticated` with: token_malformed, token_signature_invalid, token_expired, token_wrong_audience,
- * token_revoked, user_inactive; and as `permission_denied` with not_a_member.
+ * JSON Web Tokens (RFC 7519), signed with ES256. The three kinds differ in `typ` and `aud`, so that
+ * none passes for another. `verify…` refuses as `unauthenticated` with: token_malformed,
+ * token_signature_invalid, token_expired, token_wrong_audience, token_revoked, user_inactive; and
+ * as `permission_denied` with not_a_member.
  */
 export interface Tokens {
   issueSession(user: { readonly id: string }): Promise<string>
-  /** A session for the machine's operator, who acts in that user's place, and may set its password without the old one. */
+  /**
+   * A session for the machine's operator, who acts in that user's place, and may set its password
+   * without the old one.
+   */
   issueOperatorSession(user: { readonly id: string }): Promise<string>
   /** Good for 600 s and for the second step of the login alone. */
   issueSecondFactorStep(user: { readonly id: string }): Promise<string>
-  /** Refusals: invalid_ttl (not a whole number of 1 or more), user_inactive, not_a_member, too_many_tokens. */
+  /**
+   * Refusals: invalid_ttl (not a whole number of 1 or more), user_inactive, not_a_member,
+   * too_many_tokens.
+   */
   issueBrokerAccess(
     grant: BrokerAccessGrant,
     actor?: Actor,
@@ -83,9 +95,15 @@ export interface Tokens {
   verifyBrokerAccess(
     jwt: string,
   ): Promise<{ readonly ok: true; readonly value: BrokerAccessClaims } | BrokerAccessRefusal>
-  /** What a token of ours says, whether or not it is good; undefined where it is none. Proves nothing but whose it is. */
+  /**
+   * What a token of ours says, whether or not it is good; undefined where it is none. Proves
+   * nothing but whose it is.
+   */
   readBrokerAccess(jwt: string): BrokerAccessClaims | undefined
-  /** Whether what was verified earlier still holds; refuses like `verifyBrokerAccess`, but for the signature. */
+  /**
+   * Whether what was verified earlier still holds; refuses like `verifyBrokerAccess`, but for the
+   * signature.
+   */
   recheckBrokerAccess(claims: BrokerAccessClaims): Promise<Result<void>>
   /** Those that are neither expired nor revoked, newest first. */
   listBrokerAccess(
@@ -103,11 +121,17 @@ export interface Tokens {
 const SECOND_FACTOR_STEP_SECONDS = 600
 /** Some ten years: no clock and no client has trouble with it. */
 const MAXIMUM_TTL_SECONDS = 315_360_000
-/** Living tokens of one user, against filling the disk. A client that takes a token of a day each minute stays below. */
+/**
+ * Living tokens of one user, against filling the disk. A client that takes a token of a day each
+ * minute stays below.
+ */
 const MAXIMUM_TOKENS = 10_000
 /** Tokens that one statement forgets. */
 const PRUNE_BATCH = 500
-/** Kept after their end: a clock that was ahead for a while, and was set back, has ended no token for good. */
+/**
+ * Kept after their end: a clock that was ahead for a while, and was set back, has ended no token
+ * for good.
+ */
 const PRUNE_SLACK_MS = 86_400_000
 
 /** What the tokens are made of. */
@@ -408,7 +432,10 @@ function notMember(): Refusal {
   return refuse('permission_denied', 'not_a_member', 'the user is no member of the organization')
 }
 
-/** A revoked token leaves no row, and so does one that was issued after the backup from which this registry was restored. */
+/**
+ * A revoked token leaves no row, and so does one that was issued after the backup from which this
+ * registry was restored.
+ */
 function unknownToken(): Refusal {
   const message = 'the token is not known here any more: it was revoked, or an older backup of the service was restored'
   return refuse('unauthenticated', 'token_revoked', message)

@@ -1,10 +1,12 @@
 /**
- * Cayenne Low Power Payload: an object of sensor name to channel to value ⇄ bytes, `[channel][type][value]...`,
- * big-endian. Values are rounded to the sensor's resolution, never truncated, and what does not fit is refused, never
- * wrapped.
+ * Cayenne Low Power Payload: an object of sensor name to channel to value ⇄ bytes,
+ * `[channel][type][value]...`, big-endian. Values are rounded to the sensor's resolution, never
+ * truncated, and what does not fit is refused, never wrapped.
  */
 
-/** Decoded sensors: sensor name to channel (`"0"` to `"255"`) to a number, or to numbers by axis. */
+/**
+ * Decoded sensors: sensor name to channel (`"0"` to `"255"`) to a number, or to numbers by axis.
+ */
 export type CayenneObject = Record<string, Record<string, number | Record<string, number>>>
 
 export type CayenneFaultCode =
@@ -25,7 +27,10 @@ export interface CayenneFault {
   readonly message: string
 }
 
-/** One number in the payload: its width, whether it has a sign, and by how much the value is multiplied. */
+/**
+ * One number in the payload: its width, whether it has a sign, and by how much the value is
+ * multiplied.
+ */
 interface Field {
   /** The axis or member; '' where the sensor has a single number. */
   readonly member: string
@@ -42,7 +47,9 @@ interface Sensor {
 
 const MAXIMUM_CHANNEL = 255
 const CHANNEL = /^(?:0|[1-9]\d{0,2})$/
-/** Names that may be shown in a message; others could carry anything into logs and Reason Strings. */
+/**
+ * Names that may be shown in a message; others could carry anything into logs and Reason Strings.
+ */
 const SHOWABLE = /^[\w-]{1,40}$/
 
 const uint8 = (factor = 1, member = ''): Field => ({ member, bytes: 1, isSigned: false, factor })
@@ -87,8 +94,8 @@ const SENSOR_OF_NAME = new Map(CAYENNE_SENSORS.map((one) => [one.name, one]))
 const SENSOR_OF_TYPE = new Map(CAYENNE_SENSORS.map((one) => [one.type, one]))
 
 /**
- * The sensors in a payload. Where one sensor and channel is there twice, the last one counts. Refuses unknown types, for
- * their length is not known, and bytes that are left over.
+ * The sensors in a payload. Where one sensor and channel is there twice, the last one counts.
+ * Refuses unknown types, for their length is not known, and bytes that are left over.
  */
 export function decodeCayenneLpp(bytes: Buffer): { readonly ok: true; readonly object: CayenneObject } | CayenneFault {
   const object: CayenneObject = {}
@@ -115,8 +122,8 @@ export function decodeCayenneLpp(bytes: Buffer): { readonly ok: true; readonly o
 }
 
 /**
- * The payload of an object: sensors in the order of the table, channels ascending. Values are rounded to the sensor's
- * resolution, halves away from zero.
+ * The payload of an object: sensors in the order of the table, channels ascending. Values are
+ * rounded to the sensor's resolution, halves away from zero.
  */
 export function encodeCayenneLpp(object: unknown): { readonly ok: true; readonly data: Buffer } | CayenneFault {
   if (!isObject(object)) return fault('not_an_object', 'the object must be a map of sensor names')

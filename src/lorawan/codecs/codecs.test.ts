@@ -14,7 +14,10 @@ const decode = (given: Partial<DecodeRequest>) =>
 
 const encode = (given: Partial<EncodeRequest>) => codecs.encodeDownlink({ ...request, object: {}, ...given })
 
-/** In the style of makers of sensors: a header with the battery, then values that depend on the port. */
+/**
+ * In the style of makers of sensors: a header with the battery, then values that depend on the
+ * port.
+ */
 const HEADER_STYLE = `
 function Decode(fPort, bytes, variables) {
   var value = (bytes[0] << 8 | bytes[1]) & 0x3FFF;
@@ -29,7 +32,10 @@ function Decode(fPort, bytes, variables) {
   }
 }`
 
-/** In the style of makers of sensors: channel, type, value, with helper functions, and both signatures by one decoder. */
+/**
+ * In the style of makers of sensors: channel, type, value, with helper functions, and both
+ * signatures by one decoder.
+ */
 const CHANNEL_STYLE = `
 function decodeUplink(input) { var res = Decoder(input.bytes, input.fPort); if (res.error) { return { errors: [res.error] }; } return { data: res }; }
 function Decode(fPort, bytes) { return Decoder(bytes, fPort); }

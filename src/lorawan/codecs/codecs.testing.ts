@@ -3,7 +3,10 @@ import { silentLogger } from '../../logger.ts'
 import { Codecs } from './codecs.ts'
 import type { CodecsOptions } from './codecs.ts'
 
-/** To be closed. No worker is killed, however slow the machine is. Each application is of an organization of its own, unless told otherwise. */
+/**
+ * To be closed. No worker is killed, however slow the machine is. Each application is of an
+ * organization of its own, unless told otherwise.
+ */
 export function openTestCodecs(options: Partial<CodecsOptions> = {}): Codecs {
   return new Codecs({
     organizationOf: async (applicationId) => `organization of ${applicationId}`,

@@ -1,4 +1,7 @@
-/** Payload codecs: bytes of devices become objects and back, by Cayenne LPP or by an application's own scripts. */
+/**
+ * Payload codecs: bytes of devices become objects and back, by Cayenne LPP or by an application's
+ * own scripts.
+ */
 import { availableParallelism } from 'node:os'
 import type { Logger } from '../../logger.ts'
 import { decodeCayenneLpp, encodeCayenneLpp } from './cayenne-lpp.ts'
@@ -23,7 +26,10 @@ interface CodecRequest {
   readonly fPort: number
   /** Variables of the device, for scripts. */
   readonly variables: Readonly<Record<string, string>>
-  /** A trial run has an engine of its own, so that a draft does not push out or hold back what is in use. */
+  /**
+   * A trial run has an engine of its own, so that a draft does not push out or hold back what is in
+   * use.
+   */
   readonly isTrial?: boolean
 }
 
@@ -77,7 +83,10 @@ export interface Encoded extends CodecRun {
 }
 
 export interface CodecsOptions {
-  /** The organization of an application, between which time is shared fairly; undefined for an unknown application. */
+  /**
+   * The organization of an application, between which time is shared fairly; undefined for an
+   * unknown application.
+   */
   readonly organizationOf: (applicationId: string) => Promise<string | undefined>
   readonly clock: PoolClock
   readonly log: Logger
@@ -90,7 +99,10 @@ const MAXIMUM_DATA_BYTES = 242
 
 const NO_CODEC = 'the application has no codec'
 
-/** Applications whose organization is remembered; it never changes. Beyond it all are looked up again. */
+/**
+ * Applications whose organization is remembered; it never changes. Beyond it all are looked up
+ * again.
+ */
 const MAXIMUM_REMEMBERED = 10_000
 
 /** The codecs of all applications. Threads start with the first script, and end with `close`. */
@@ -141,8 +153,9 @@ export class Codecs {
   }
 
   /**
-   * Whether a script is JavaScript, before anything depends on it: compiled, and not run. Undefined where it is; otherwise the fault, which may
-   * also be that there was no time to look. Never rejects.
+   * Whether a script is JavaScript, before anything depends on it: compiled, and not run. Undefined
+   * where it is; otherwise the fault, which may also be that there was no time to look. Never
+   * rejects.
    */
   async checkScript(organizationId: string, script: string): Promise<ScriptFault | undefined> {
     const call = { operation: 'parse', input: script } as const

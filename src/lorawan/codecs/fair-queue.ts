@@ -1,7 +1,8 @@
 /**
- * Who is next: jobs wait by organization and application, and the organization that has used the least time goes first, so
- * that one with slow scripts, or with a thousand applications, waits for itself alone. Within an organization the same
- * holds for its applications; within one application order is kept, and one job runs at a time.
+ * Who is next: jobs wait by organization and application, and the organization that has used the
+ * least time goes first, so that one with slow scripts, or with a thousand applications, waits for
+ * itself alone. Within an organization the same holds for its applications; within one application
+ * order is kept, and one job runs at a time.
  */
 
 /** Bounds of the queue; of what waits, the sizes of the jobs are added up. */
@@ -40,14 +41,20 @@ interface OrganizationShare<Job> extends Share {
   readonly applications: Map<string, ApplicationShare<Job>>
 }
 
-/** Shares that have nothing waiting, kept because they used more than others; beyond it they are forgotten. */
+/**
+ * Shares that have nothing waiting, kept because they used more than others; beyond it they are
+ * forgotten.
+ */
 const MAXIMUM_IDLE_SHARES = 1_000
 
 /** A queue of jobs that is fair in time spent, not in their number. */
 export class FairQueue<Job> {
   readonly #limits: FairQueueLimits
   readonly #organizations = new Map<string, OrganizationShare<Job>>()
-  /** What the share that was served last had used: newcomers begin here, with no credit for the time they were away. */
+  /**
+   * What the share that was served last had used: newcomers begin here, with no credit for the time
+   * they were away.
+   */
   #floorMs = 0
   #waiting = 0
   #waitingSize = 0
@@ -154,7 +161,10 @@ export class FairQueue<Job> {
     this.#waitingSize += size
   }
 
-  /** Nobody waits: all begin anew. Otherwise shares are kept that would gain by being forgotten, up to a bound. */
+  /**
+   * Nobody waits: all begin anew. Otherwise shares are kept that would gain by being forgotten, up
+   * to a bound.
+   */
   #forget(): void {
     if (this.#waiting === 0 && this.#running === 0) {
       this.#organizations.clear()

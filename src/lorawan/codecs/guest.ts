@@ -1,7 +1,8 @@
 /**
- * What runs inside the engine beside a tenant's script. `guestDriver` is never called here: its source text is evaluated
- * in the engine, before the script, so it must not refer to anything outside of itself. A script can break it for itself
- * by tampering with built-in objects, but it reaches nothing that way: the engine has no function of the host.
+ * What runs inside the engine beside a tenant's script. `guestDriver` is never called here: its
+ * source text is evaluated in the engine, before the script, so it must not refer to anything
+ * outside of itself. A script can break it for itself by tampering with built-in objects, but it
+ * reaches nothing that way: the engine has no function of the host.
  */
 
 /** What the driver is given when it is made. */
@@ -13,7 +14,10 @@ export interface GuestLimits {
   readonly consoleLineLength: number
 }
 
-/** The functions that a script may have; the first that is there of those for one operation is called. */
+/**
+ * The functions that a script may have; the first that is there of those for one operation is
+ * called.
+ */
 export const SCRIPT_FUNCTIONS = ['decodeUplink', 'Decode', 'encodeDownlink', 'Encode', 'decodeDownlink'] as const
 
 export type ScriptFunction = (typeof SCRIPT_FUNCTIONS)[number]

@@ -5,7 +5,10 @@ import { callOf, load } from './sandbox.testing.ts'
 
 const MiB = 1024 * 1024
 
-/** A memory with tables at the bottom, a stack of 5 MiB that is used at its top, and a heap behind it. */
+/**
+ * A memory with tables at the bottom, a stack of 5 MiB that is used at its top, and a heap behind
+ * it.
+ */
 function engineLike(): { readonly memory: WebAssembly.Memory; readonly bytes: Uint8Array } {
   const memory = new WebAssembly.Memory({ initial: 256, maximum: 256 })
   const bytes = new Uint8Array(memory.buffer)
@@ -84,7 +87,8 @@ describe('the memory of a real engine', () => {
     const before = Buffer.from(bytes)
     for (const fPort of [1, 2, 3, 4, 5, 6]) {
       loaded.sandbox.call(callOf('decodeUplink', { fPort }))
-      // 256 KiB of the stack may be used, and somewhat more by the engine's own functions; nothing is written below.
+      // 256 KiB of the stack may be used, and somewhat more by the engine's own functions; nothing
+      // is written below.
       const lowest = bytes.subarray(unused.start, unused.end - MiB).findIndex((byte) => byte !== 0)
       assert.equal(lowest, -1, `call ${fPort} wrote into the stack that no script may reach`)
     }

@@ -1,7 +1,13 @@
-/** A picture of an engine's memory that can be put back: what a call changed is undone, byte by byte. */
+/**
+ * A picture of an engine's memory that can be put back: what a call changed is undone, byte by
+ * byte.
+ */
 
 declare global {
-  /** The part of the WebAssembly interface that is used here; the library's declarations come with a browser's alone. */
+  /**
+   * The part of the WebAssembly interface that is used here; the library's declarations come with a
+   * browser's alone.
+   */
   namespace WebAssembly {
     // oxlint-disable-next-line typescript/no-extraneous-class -- opaque: it is made here and handed on
     class Module {
@@ -19,12 +25,15 @@ const PAGE_BYTES = 4096
 const EMPTY_PAGE = Buffer.alloc(PAGE_BYTES)
 
 /**
- * The stack's unused part is told from the rest by its size: 5 MiB lie between the engine's tables and its heap, of which
- * a script may use 256 KiB. Where nothing like it is found, all memory is kept and put back.
+ * The stack's unused part is told from the rest by its size: 5 MiB lie between the engine's tables
+ * and its heap, of which a script may use 256 KiB. Where nothing like it is found, all memory is
+ * kept and put back.
  */
 const LEAST_GAP_BYTES = 2 * 1024 * 1024
 
-/** Behind the tables, memory that is zero may still be theirs: so much of the gap is kept as well. */
+/**
+ * Behind the tables, memory that is zero may still be theirs: so much of the gap is kept as well.
+ */
 const MARGIN_BYTES = 64 * 1024
 
 /** Bytes from `start` up to `end`. */
@@ -34,8 +43,8 @@ export interface Span {
 }
 
 /**
- * The part of the stack that an engine has never used. To be asked before a script runs: it could make a larger gap in
- * the heap, whose bytes would then not be put back.
+ * The part of the stack that an engine has never used. To be asked before a script runs: it could
+ * make a larger gap in the heap, whose bytes would then not be put back.
  */
 export function unusedStack(memory: WebAssembly.Memory): Span {
   const gap = largestGap(usedPages(new Uint8Array(memory.buffer)))
@@ -51,8 +60,9 @@ export class MemoryImage {
   readonly #highStart: number
 
   /**
-   * Takes the picture while no function of the engine runs. Left out are the unused part of the stack and what lies
-   * behind the last byte in use, which the allocator's last header marks: nothing that the engine can still reach lies there.
+   * Takes the picture while no function of the engine runs. Left out are the unused part of the
+   * stack and what lies behind the last byte in use, which the allocator's last header marks:
+   * nothing that the engine can still reach lies there.
    */
   constructor(memory: WebAssembly.Memory, unused: Span) {
     this.#memory = memory

@@ -1,4 +1,7 @@
-/** Scripts that run into the bound on time again and again are held back for a while: each such run costs a worker 100 ms. */
+/**
+ * Scripts that run into the bound on time again and again are held back for a while: each such run
+ * costs a worker 100 ms.
+ */
 
 /** So many runs that took too long, and the script is held back. */
 const STRIKES = 3
@@ -6,7 +9,9 @@ const STRIKES = 3
 /** A run that took too long is forgotten after this time. */
 const STRIKE_MEMORY_MS = 60_000
 
-/** How long a script is held back at first; each time twice as long as before, up to the maximum. */
+/**
+ * How long a script is held back at first; each time twice as long as before, up to the maximum.
+ */
 const FIRST_HOLD_MS = 10_000
 const MAXIMUM_HOLD_MS = 300_000
 
@@ -25,7 +30,9 @@ interface Watched {
   heldUntilMs: number
 }
 
-/** Remembers slow scripts by a key, and by the text itself: a script that was mended runs at once. */
+/**
+ * Remembers slow scripts by a key, and by the text itself: a script that was mended runs at once.
+ */
 export class Quarantine {
   readonly #now: () => number
   readonly #watched = new Map<string, Watched>()

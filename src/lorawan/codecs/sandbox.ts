@@ -1,7 +1,8 @@
 /**
- * One tenant's script in an engine of its own: QuickJS in WebAssembly, with 16 MiB of memory that never grow, and no
- * function of the host but the question whether to go on. Each call begins with exactly the memory that the engine had
- * when the script was loaded: whatever an earlier call did to its globals or to built-in objects is undone.
+ * One tenant's script in an engine of its own: QuickJS in WebAssembly, with 16 MiB of memory that
+ * never grow, and no function of the host but the question whether to go on. Each call begins with
+ * exactly the memory that the engine had when the script was loaded: whatever an earlier call did
+ * to its globals or to built-in objects is undone.
  */
 import quickJs from '@jitl/quickjs-ng-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant, newVariant } from 'quickjs-emscripten-core'
@@ -60,7 +61,9 @@ const GUEST_LIMITS: GuestLimits = {
   consoleLineLength: MAXIMUM_CONSOLE_LINE_LENGTH,
 }
 
-/** Its declarations are those of a CommonJS module, whose default export would be one level deeper. */
+/**
+ * Its declarations are those of a CommonJS module, whose default export would be one level deeper.
+ */
 const VARIANT = quickJs as unknown as QuickJSSyncVariant
 
 /** The name of the script in its stack traces. */
@@ -107,7 +110,10 @@ export class Sandbox {
     return { ok: true, sandbox: new Sandbox(engine, loaded, image) }
   }
 
-  /** True when the engine itself failed: its memory is put back, but not what it had on the host's stack. */
+  /**
+   * True when the engine itself failed: its memory is put back, but not what it had on the host's
+   * stack.
+   */
   get isBroken(): boolean {
     return this.#engine.isBroken
   }
@@ -127,7 +133,10 @@ export class Sandbox {
     return this.#engine.guarded(() => this.#engine.call(run, name, input))
   }
 
-  /** Puts the engine's memory back to what it was when the script was loaded; each call begins with it. */
+  /**
+   * Puts the engine's memory back to what it was when the script was loaded; each call begins with
+   * it.
+   */
   restore(): void {
     this.#image.restore()
   }
@@ -175,7 +184,10 @@ class Engine {
     return new MemoryImage(this.#memory, this.#unused)
   }
 
-  /** Runs something in the engine within the bounds of one call; what breaks the engine becomes a fault. */
+  /**
+   * Runs something in the engine within the bounds of one call; what breaks the engine becomes a
+   * fault.
+   */
   guarded<T>(run: () => T | ScriptFault): T | ScriptFault {
     this.#isInterrupted = false
     const nowMs = this.#clock.elapsedMs()
@@ -188,7 +200,8 @@ class Engine {
     } catch (error) {
       this.#isBroken = true
       if (this.#isInterrupted) return timeExceeded()
-      // Deep recursion in the engine's own functions, parsers above all, uses up the thread's stack first.
+      // Deep recursion in the engine's own functions, parsers above all, uses up the thread's stack
+      // first.
       if (error instanceof RangeError)
         return scriptFault('stack_exceeded', 'the script made too many calls within calls')
       return scriptFault('engine_failed', 'the script made its engine fail')
@@ -220,7 +233,10 @@ class Engine {
     return outcome.ok ? scriptFault('script_exception', 'the script threw an exception') : outcome
   }
 
-  /** Asked every some thousand instructions. A thread that had to wait for a processor is given its time, within bounds. */
+  /**
+   * Asked every some thousand instructions. A thread that had to wait for a processor is given its
+   * time, within bounds.
+   */
   #isOverdue(): boolean {
     const nowMs = this.#clock.elapsedMs()
     if (nowMs < this.#checkAtMs) return false

@@ -1,6 +1,7 @@
 /**
- * The threads in which tenants' scripts run. They start when the first job comes, take one job at a time, and one that does
- * not come to an end is killed and replaced. Who is next is decided by `FairQueue`.
+ * The threads in which tenants' scripts run. They start when the first job comes, take one job at a
+ * time, and one that does not come to an end is killed and replaced. Who is next is decided by
+ * `FairQueue`.
  */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -48,7 +49,10 @@ export interface PoolClock {
 }
 
 export interface ScriptPoolOptions {
-  /** Threads at most. An organization has all but one of them at a time, so that there is one for the others. */
+  /**
+   * Threads at most. An organization has all but one of them at a time, so that there is one for
+   * the others.
+   */
   readonly workers: number
   readonly clock: PoolClock
   readonly log: Logger

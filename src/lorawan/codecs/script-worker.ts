@@ -1,6 +1,6 @@
 /**
- * The thread in which tenants' scripts run: a table of loaded scripts that the pool manages, and one job at a time. It
- * is killed from outside where a script does not come to an end.
+ * The thread in which tenants' scripts run: a table of loaded scripts that the pool manages, and
+ * one job at a time. It is killed from outside where a script does not come to an end.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { Sandbox } from './sandbox.ts'

@@ -10,7 +10,10 @@ after(() => codecs.close())
 
 const CAYENNE: UplinkCodec = { applicationId: '5', codec: 'CAYENNE_LPP', script: '', variables: {}, receivedAtMs: 0 }
 
-/** As network servers of family A write it, with spellings of numbers that reading and writing would change. */
+/**
+ * As network servers of family A write it, with spellings of numbers that reading and writing would
+ * change.
+ */
 const FAMILY_A =
   '{"applicationID":"5","applicationName":"meters","deviceName":"m 1","devEUI":"0101010101010101","rxInfo":[{"gatewayID":' +
   '"0202020202020202","time":"2026-01-15T12:00:00Z","rssi":-57.0,"loRaSNR":10}],"adr":true,"fCnt":18446744073709551615,' +

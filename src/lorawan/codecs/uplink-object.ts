@@ -1,6 +1,7 @@
 /**
- * Adds `object` to uplinks whose network server sent none. The event's text stays as it was but for the member that is put
- * in: numbers, their spelling and the order of members are the network server's.
+ * Adds `object` to uplinks whose network server sent none. The event's text stays as it was but for
+ * the member that is put in: numbers, their spelling and the order of members are the network
+ * server's.
  */
 import type { Codecs, DecodeRequest } from './codecs.ts'
 
@@ -12,13 +13,19 @@ export interface UplinkCodec extends Pick<DecodeRequest, 'applicationId' | 'code
 
 /** An uplink on its way to its subscribers. */
 export interface UplinkWithObject {
-  /** The event, with `object` where it could be decoded; the very payload that was given where there is nothing to add. */
+  /**
+   * The event, with `object` where it could be decoded; the very payload that was given where there
+   * is nothing to add.
+   */
   readonly payload: Buffer
   /** To be published beside it where decoding failed: in family A as `error`, in B as `log`. */
   readonly error: { readonly kind: 'error' | 'log'; readonly payload: Buffer } | undefined
 }
 
-/** The largest event that is looked into, in bytes; real ones have 1,000 to 2,000. A larger one passes as it is. */
+/**
+ * The largest event that is looked into, in bytes; real ones have 1,000 to 2,000. A larger one
+ * passes as it is.
+ */
 const MAXIMUM_EVENT_BYTES = 65_536
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -31,8 +38,9 @@ interface EventText {
 }
 
 /**
- * Decodes an uplink of family A or B. Passed on as they are: events that have an `object` already, that carry no
- * application data (no `data`, or fPort 0), or that are no JSON objects at all. Rejects only when the codecs do.
+ * Decodes an uplink of family A or B. Passed on as they are: events that have an `object` already,
+ * that carry no application data (no `data`, or fPort 0), or that are no JSON objects at all.
+ * Rejects only when the codecs do.
  */
 export async function addObject(
   payload: Buffer,
@@ -51,7 +59,10 @@ export async function addObject(
   return { payload, error: errorEvent(event, `${decoded.message}${place}`) }
 }
 
-/** An uplink that goes on without being decoded: as it came, with the error event beside it if it lacks its object. */
+/**
+ * An uplink that goes on without being decoded: as it came, with the error event beside it if it
+ * lacks its object.
+ */
 export function withoutObject(payload: Buffer, message: string): UplinkWithObject {
   const event = eventTextOf(payload)
   return { payload, error: event !== undefined && lacksObject(event) ? errorEvent(event, message) : undefined }
@@ -120,7 +131,10 @@ function errorEvent(event: EventText, message: string): NonNullable<UplinkWithOb
   return { kind: 'error', payload: Buffer.from(`{${about.join(',')},${told}}`) }
 }
 
-/** Where the values of a valid JSON object's own members are; of a name that is there twice, the last, as JSON.parse has it. */
+/**
+ * Where the values of a valid JSON object's own members are; of a name that is there twice, the
+ * last, as JSON.parse has it.
+ */
 function membersOf(text: string): EventText['members'] {
   const members = new Map<string, { readonly start: number; readonly end: number }>()
   let index = text.indexOf('{') + 1

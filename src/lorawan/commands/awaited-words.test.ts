@@ -33,7 +33,8 @@ describe('a command of which the network server says nothing', () => {
     tell(downlinks, 'log', { level: 'ERROR', code: 'EXPIRED', context: { queue_item_id: downlinkIdOf(DEVICE, 'c') } })
     assert.deepEqual(standing(downlinks), ['c expired', 'b acknowledged', 'a sent'])
     assert.deepEqual(downlinks.commands.list('1', DEVICE).at(-1)?.failure, undefined)
-    // Of the first it was told that a gateway has sent it; whether the device has acknowledged it is awaited from then on.
+    // Of the first it was told that a gateway has sent it; whether the device has acknowledged it
+    // is awaited from then on.
     await pass(downlinks, WORD_WAIT_MS)
     assert.deepEqual(standing(downlinks), ['c expired', 'b acknowledged', 'a unconfirmed'])
     assert.match(

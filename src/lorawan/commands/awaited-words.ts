@@ -1,6 +1,7 @@
 /**
- * Commands that a network server has taken and of which it has not said yet what became of them. One that it says nothing of for
- * too long is `unconfirmed`; and where a network server names no command in its events, the device's next one waits for its word.
+ * Commands that a network server has taken and of which it has not said yet what became of them.
+ * One that it says nothing of for too long is `unconfirmed`; and where a network server names no
+ * command in its events, the device's next one waits for its word.
  */
 import type { DownlinkFailure, DownlinkItem } from './downlink-item.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
@@ -10,7 +11,10 @@ export interface AwaitedWordsOptions {
   readonly clock: { now(): number }
   /** Milliseconds since some beginning, which no change of the clock's time moves. */
   readonly monotonicMs: () => number
-  /** When the device was last heard of; undefined when that was long ago, or never. Only looked at for a change. */
+  /**
+   * When the device was last heard of; undefined when that was long ago, or never. Only looked at
+   * for a change.
+   */
   readonly heardAtMs: (devEui: string) => number | undefined
   /** Whether the application's network server was ever seen to tell what becomes of commands. */
   readonly tells: (applicationId: string) => boolean
@@ -41,25 +45,36 @@ interface AwaitingDevice {
 }
 
 /**
- * So long after an uplink a gateway's word on the downlink that goes with it is there: it says when it has taken it for the receive
- * window, not after that.
+ * So long after an uplink a gateway's word on the downlink that goes with it is there: it says when
+ * it has taken it for the receive window, not after that.
  */
 const SILENCE_MS = 10_000
-/** An uplink counts for commands that were taken so long before it was noticed: the network server had them then. */
+/**
+ * An uplink counts for commands that were taken so long before it was noticed: the network server
+ * had them then.
+ */
 const SETTLED_MS = 2_000
-/** A command that waits at a network server goes with the next uplink of its device. One can be missed. */
+/**
+ * A command that waits at a network server goes with the next uplink of its device. One can be
+ * missed.
+ */
 const SILENT_UPLINKS = 2
 /**
- * So long a network server is waited for that was never seen to tell of a command. There are some that never do; their devices'
- * commands follow one another then.
+ * So long a network server is waited for that was never seen to tell of a command. There are some
+ * that never do; their devices' commands follow one another then.
  */
 const FIRST_WORD_MS = 5_000
-/** Applications of such network servers that are remembered; all are waited for once more at the bound. */
+/**
+ * Applications of such network servers that are remembered; all are waited for once more at the
+ * bound.
+ */
 const MAXIMUM_SILENT = 10_000
 /** Commands of one tick, so that an outage is not told of in one turn of the event loop. */
 const FATES_PER_TICK = 200
 
-/** Its owner calls `tick` every second. It holds what the queue keeps, and is bounded as that is. */
+/**
+ * Its owner calls `tick` every second. It holds what the queue keeps, and is bounded as that is.
+ */
 export class AwaitedWords {
   readonly #options: AwaitedWordsOptions
   readonly #devices = new Map<string, AwaitingDevice>()
@@ -70,7 +85,10 @@ export class AwaitedWords {
     this.#options = options
   }
 
-  /** A network server has the command, or has told that a gateway has sent it: what it says next is awaited from now on. */
+  /**
+   * A network server has the command, or has told that a gateway has sent it: what it says next is
+   * awaited from now on.
+   */
   took(item: DownlinkItem): void {
     if (!isAwaited(item)) return
     const { clock, monotonicMs, heardAtMs } = this.#options
@@ -91,7 +109,10 @@ export class AwaitedWords {
     return this.#devices.get(devEui)?.commands.some((awaited) => this.#holdsNext(awaited)) === true
   }
 
-  /** A network server has said something of some command of the device. `isSent`: that a gateway has sent it. */
+  /**
+   * A network server has said something of some command of the device. `isSent`: that a gateway has
+   * sent it.
+   */
   spoke(devEui: string, isSent: boolean): void {
     const device = this.#devices.get(devEui)
     if (device === undefined) return

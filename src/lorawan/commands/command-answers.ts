@@ -1,6 +1,6 @@
 /**
- * What is published about commands: answers on Response Topics, and error events on the topics of devices, which every client
- * that may see the device's events can have.
+ * What is published about commands: answers on Response Topics, and error events on the topics of
+ * devices, which every client that may see the device's events can have.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
 import type { Logger } from '../../logger.ts'
@@ -30,7 +30,10 @@ export interface CommandErrorEvent extends Omit<EventPayloads['error'], never>, 
 /** `INFO`: no failure, somebody has cancelled or replaced the command. */
 type ErrorLevel = 'ERROR' | 'INFO'
 
-/** That of a device whose other events are of family B: a log event of ChirpStack v4, with what family A has of the command. */
+/**
+ * That of a device whose other events are of family B: a log event of ChirpStack v4, with what
+ * family A has of the command.
+ */
 interface CommandErrorEventB extends CommandFacts {
   /** RFC 3339. */
   readonly time: string
@@ -58,14 +61,17 @@ export interface CommandAnswersOptions {
 }
 
 /**
- * Error events about refused commands, of one organization: a hostile sender of invalid commands would else fill the log and its
- * neighbours' subscriptions with them. Beyond it the sender's acknowledgement has to do.
+ * Error events about refused commands, of one organization: a hostile sender of invalid commands
+ * would else fill the log and its neighbours' subscriptions with them. Beyond it the sender's
+ * acknowledgement has to do.
  */
 const REFUSALS_PER_SECOND = 10
 const REFUSALS_AT_ONCE = 100
 /** No failures: somebody wanted it so. */
 const CANCELLED: ReadonlySet<string> = new Set(['command_cancelled', 'command_replaced'])
-/** Failures that nobody else hears of, or that the network server has told in an event of its own. */
+/**
+ * Failures that nobody else hears of, or that the network server has told in an event of its own.
+ */
 const UNTOLD: ReadonlySet<string> = new Set(['command_discarded', 'command_device_removed'])
 
 export class CommandAnswers {
@@ -79,8 +85,8 @@ export class CommandAnswers {
   }
 
   /**
-   * Publishes the error event of a refused command; false when its organization has had its share of them. For somebody who
-   * may send commands to the device.
+   * Publishes the error event of a refused command; false when its organization has had its share
+   * of them. For somebody who may send commands to the device.
    */
   refused(organization: string, target: CommandTarget, refusal: CommandRefused): boolean {
     // Of a device that is not there nobody may hear.
@@ -94,12 +100,18 @@ export class CommandAnswers {
     return true
   }
 
-  /** Publishes the error event of a command that was accepted and will not reach its device. One for each, so it needs no bound. */
+  /**
+   * Publishes the error event of a command that was accepted and will not reach its device. One for
+   * each, so it needs no bound.
+   */
   fate({ content, failure }: DownlinkItem): void {
     if (failure !== undefined && !UNTOLD.has(failure.code)) this.discarded({ content, failure })
   }
 
-  /** Publishes that of a command whose network server has told of it in an event that did not name the command. */
+  /**
+   * Publishes that of a command whose network server has told of it in an event that did not name
+   * the command.
+   */
   discarded({ content, failure }: Pick<DownlinkItem, 'content' | 'failure'>): void {
     if (failure === undefined) return
     const { id, applicationId, devEui } = content

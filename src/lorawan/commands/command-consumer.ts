@@ -1,4 +1,7 @@
-/** The consumer of command topics: what integrators publish there is judged, owned by the downlink queue, and answered. */
+/**
+ * The consumer of command topics: what integrators publish there is judged, owned by the downlink
+ * queue, and answered.
+ */
 import type { ConsumedMessage, PublishConsumer } from '../../broker/ports/consumer.ts'
 import { TAKEN } from '../../broker/ports/consumer.ts'
 import type { Decision, Refusal } from '../../broker/ports/policy.ts'
@@ -11,9 +14,10 @@ import type { CommandAnswer, CommandRefused, CommandTarget, Commands } from './c
 import { parseTopic } from '../topics.ts'
 
 /**
- * The consumer. An accepted command is acknowledged when the durable queue owns it, and routed to nobody: network servers
- * get it from the queue. A refusal is the Reason Code of its acknowledgement; where there is none (MQTT 3.1.1, QoS 0)
- * the error event tells it, and the connection goes on.
+ * The consumer. An accepted command is acknowledged when the durable queue owns it, and routed to
+ * nobody: network servers get it from the queue. A refusal is the Reason Code of its
+ * acknowledgement; where there is none (MQTT 3.1.1, QoS 0) the error event tells it, and the
+ * connection goes on.
  */
 export function createCommandConsumer(commands: Commands, answers: CommandAnswers): PublishConsumer {
   return {
@@ -61,13 +65,14 @@ function conclude(
 }
 
 /**
- * The Response Topic of a message whose sender may itself subscribe to it. Never a topic of this service's own: an answer must
- * not pass for an event or a command.
+ * The Response Topic of a message whose sender may itself subscribe to it. Never a topic of this
+ * service's own: an answer must not pass for an event or a command.
  */
 function responseWanted({ properties, sender }: ConsumedMessage): Omit<ResponseWanted, 'qos'> | undefined {
   const topicName = properties?.responseTopic
   if (topicName === undefined || sender === undefined) return undefined
-  // Others than an application's topics, such as notices, may be read by every tenant, each its own: an answer would reach all.
+  // Others than an application's topics, such as notices, may be read by every tenant, each its
+  // own: an answer would reach all.
   if (!topicName.startsWith('application/') || parseTopic(topicName) !== undefined) return undefined
   // As a Topic Filter it might be granted for what it matches.
   if (hasWildcard(topicName) || !sender.maySubscribe(topicName)) return undefined

@@ -1,6 +1,7 @@
 /**
- * What network servers tell of commands: their txack, ack, error and log events are matched with the commands that they are
- * about, which come to their fates by them, and get the command's id as a further member on their way through.
+ * What network servers tell of commands: their txack, ack, error and log events are matched with
+ * the commands that they are about, which come to their fates by them, and get the command's id as
+ * a further member on their way through.
  */
 import type { AwaitedWords } from './awaited-words.ts'
 import type { CommandNaming } from './command-naming.ts'
@@ -23,21 +24,27 @@ export interface CommandEventsOptions {
   readonly words: Pick<AwaitedWords, 'spoke'>
   /** Learns which network servers name commands. */
   readonly naming: Pick<CommandNaming, 'saw'>
-  /** Resolves when the id of the device's command on offer is known, or can't be waited for; undefined when none will come. */
+  /**
+   * Resolves when the id of the device's command on offer is known, or can't be waited for;
+   * undefined when none will come.
+   */
   readonly idComes: (devEui: string) => Promise<void> | undefined
   /** Told of a command whose failure an event has told that went on without its id. */
   readonly onDiscarded: (item: DownlinkItem) => void
 }
 
-/** The largest event that is read, in bytes; real ones have some 500. A larger one passes as it is. */
+/**
+ * The largest event that is read, in bytes; real ones have some 500. A larger one passes as it is.
+ */
 const MAXIMUM_EVENT_BYTES = 65_536
 /** Of an id that a network server gives; ChirpStack's are UUIDs. */
 const MAXIMUM_ID_LENGTH = 64
 /** Of a network server's sentence, in characters. */
 const MAXIMUM_REASON_LENGTH = 200
 /**
- * Codes of log events (family B) and types of error events (family A) by which a command is over. DOWNLINK_GATEWAY is none: a gateway
- * could not send the frame, and the network server sends the command with the next one.
+ * Codes of log events (family B) and types of error events (family A) by which a command is over.
+ * DOWNLINK_GATEWAY is none: a gateway could not send the frame, and the network server sends the
+ * command with the next one.
  */
 const EXPIRED_CODES: ReadonlySet<unknown> = new Set(['EXPIRED'])
 const FAILED_CODES: ReadonlySet<unknown> = new Set([
@@ -75,7 +82,10 @@ export class CommandEvents {
     this.#onDiscarded = options.onDiscarded
   }
 
-  /** True for the Topic Names of events that may be about a command; asked for each message, so it is cheap. */
+  /**
+   * True for the Topic Names of events that may be about a command; asked for each message, so it
+   * is cheap.
+   */
   wants(topicName: string): boolean {
     // `up`, which nearly all are, is told apart by one character.
     if (topicName.endsWith('p')) return false
@@ -83,8 +93,8 @@ export class CommandEvents {
   }
 
   /**
-   * Undefined when `told` can be asked at once. Else it resolves when it can: the event names a downlink by an id that the network
-   * server may just be giving to a command.
+   * Undefined when `told` can be asked at once. Else it resolves when it can: the event names a
+   * downlink by an id that the network server may just be giving to a command.
    */
   named({ devEui, payload }: CommandEvent): Promise<void> | undefined {
     if (payload.length > MAXIMUM_EVENT_BYTES) return undefined
@@ -94,12 +104,18 @@ export class CommandEvents {
     return id === undefined || this.#queue.findNamed(devEui, id) !== undefined ? undefined : coming
   }
 
-  /** Ids of downlinks that events of the item's device have named, and that no command is known to be; the earliest first. */
+  /**
+   * Ids of downlinks that events of the item's device have named, and that no command is known to
+   * be; the earliest first.
+   */
   unclaimedIds({ content: { organizationId, devEui } }: DownlinkItem): readonly string[] {
     return this.#unclaimed.ids(organizationId, devEui)
   }
 
-  /** A network server that gives ids has answered the offer: what events have said of the id that the item has got is the item's. */
+  /**
+   * A network server that gives ids has answered the offer: what events have said of the id that
+   * the item has got is the item's.
+   */
   answered(item: DownlinkItem): void {
     const { organizationId, devEui } = item.content
     const id = item.networkServerItemId
@@ -110,8 +126,9 @@ export class CommandEvents {
   }
 
   /**
-   * Brings the command that the event is about to what the event says. Gives the event's payload with the command's id as
-   * its first member, `commandId`; the very same payload where it is about no command that is known.
+   * Brings the command that the event is about to what the event says. Gives the event's payload
+   * with the command's id as its first member, `commandId`; the very same payload where it is about
+   * no command that is known.
    */
   told({ devEui, kind, payload }: CommandEvent): Buffer {
     if (payload.length > MAXIMUM_EVENT_BYTES || !this.#queue.knows(devEui)) return payload
@@ -190,7 +207,10 @@ export class CommandEvents {
     return typeof queueItemId === 'string' ? this.#queue.findNamed(devEui, queueItemId.toLowerCase()) : undefined
   }
 
-  /** What the event tells beside the fate of a command: that there is a word, and whether commands are named in it. */
+  /**
+   * What the event tells beside the fate of a command: that there is a word, and whether commands
+   * are named in it.
+   */
   #note(devEui: string, kind: string, members: Members, item: DownlinkItem | undefined): void {
     const isNamed = typeof members['queueItemId'] === 'string' || isMembers(members['deviceInfo'])
     if (kind === 'join') {
@@ -219,7 +239,10 @@ function sentence(said: unknown): string {
   return text === '' ? 'the network server has discarded it' : `the network server has discarded it: ${text}`
 }
 
-/** Written into the text, so that nothing else of the event changes: no number is rounded, no member moves. */
+/**
+ * Written into the text, so that nothing else of the event changes: no number is rounded, no member
+ * moves.
+ */
 function withCommandId(payload: Buffer, commandId: string): Buffer {
   const text = payload.toString()
   const start = OBJECT_START.exec(text)?.[0].length ?? 0

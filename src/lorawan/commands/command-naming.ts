@@ -1,6 +1,7 @@
 /**
- * How an application's network server tells of commands: by their ids, or by frame counters alone, or not at all. It is learnt from
- * the events themselves and kept, so that it is known after a restart.
+ * How an application's network server tells of commands: by their ids, or by frame counters alone,
+ * or not at all. It is learnt from the events themselves and kept, so that it is known after a
+ * restart.
  */
 import type { Logger } from '../../logger.ts'
 import type { DurableState } from './durable-state.ts'
@@ -12,7 +13,10 @@ export interface CommandNamingOptions {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const PREFIX = 'naming/'
-/** Applications that are remembered, some 100 bytes each. The one that was seen first is forgotten at the bound, and is as before its first event. */
+/**
+ * Applications that are remembered, some 100 bytes each. The one that was seen first is forgotten
+ * at the bound, and is as before its first event.
+ */
 const MAXIMUM_APPLICATIONS = 10_000
 
 export class CommandNaming {
@@ -36,8 +40,9 @@ export class CommandNaming {
   }
 
   /**
-   * An event about the command has passed that names it, or that does not. Of a network server that names none it takes two commands
-   * to know that it tells what becomes of each: some publish such an event and no further one.
+   * An event about the command has passed that names it, or that does not. Of a network server that
+   * names none it takes two commands to know that it tells what becomes of each: some publish such
+   * an event and no further one.
    */
   saw(applicationId: string, isNamed: boolean, downlinkId: string): void {
     if (this.#seen.get(applicationId) === isNamed) return
@@ -63,14 +68,17 @@ export class CommandNaming {
     if (this.#seen.delete(applicationId)) this.#write(applicationId, undefined)
   }
 
-  /** True when events about commands were seen: the network server tells what becomes of commands. */
+  /**
+   * True when events about commands were seen: the network server tells what becomes of commands.
+   */
   tells(applicationId: string): boolean {
     return this.#seen.has(applicationId)
   }
 
   /**
-   * True when commands may be told apart by their ids. Before the first event it is known by `theirId`, the application's id in the
-   * network server: ChirpStack v4 names its applications by UUID, v3 by digits, and neither takes the other's.
+   * True when commands may be told apart by their ids. Before the first event it is known by
+   * `theirId`, the application's id in the network server: ChirpStack v4 names its applications by
+   * UUID, v3 by digits, and neither takes the other's.
    */
   names(applicationId: string, theirId = applicationId): boolean {
     return this.#seen.get(applicationId) ?? UUID.test(theirId)

@@ -1,4 +1,7 @@
-/** The ports by which commands learn what they need of a device and its application, and turn objects into bytes. */
+/**
+ * The ports by which commands learn what they need of a device and its application, and turn
+ * objects into bytes.
+ */
 import type { CommandObject, PayloadCodec } from './command.ts'
 
 /** How an application's commands are encoded. */
@@ -63,7 +66,8 @@ export class CommandCodecs {
     if (this.#known.size >= MAXIMUM_REMEMBERED) this.#known.clear()
     const looked = this.#look(applicationId)
     this.#known.set(applicationId, looked)
-    // A failure is not remembered, nor what a change came in between of: that has been forgotten already.
+    // A failure is not remembered, nor what a change came in between of: that has been forgotten
+    // already.
     looked.catch(() => {
       if (this.#known.get(applicationId) === looked) this.#known.delete(applicationId)
     })

@@ -1,4 +1,7 @@
-/** For what a command waits: stable codes, and a sentence with the particulars. docs/commands.md has a row for each code. */
+/**
+ * For what a command waits: stable codes, and a sentence with the particulars. docs/commands.md has
+ * a row for each code.
+ */
 
 /** What a command may wait for. */
 export const WAIT_CODES = [
@@ -27,7 +30,10 @@ export interface CommandWait {
 /** The codes of a network server's answer `away`. */
 export type AwayCode = Extract<WaitCode, `network_server_${string}` | 'device_disabled'>
 
-/** When a network server was connected last: now, until the time (ms since 1970), or never as far as is known. */
+/**
+ * When a network server was connected last: now, until the time (ms since 1970), or never as far as
+ * is known.
+ */
 export type Presence = 'connected' | number | undefined
 
 const REASONS = {
@@ -38,7 +44,10 @@ const REASONS = {
   device_acknowledgement: 'a gateway has sent it; the device has not acknowledged it yet',
 } as const satisfies Partial<Record<WaitCode, string>>
 
-/** A network server's answer `away` in the words for a sender. Without a code the reason is the operator's: it may name addresses. */
+/**
+ * A network server's answer `away` in the words for a sender. Without a code the reason is the
+ * operator's: it may name addresses.
+ */
 export function waitForNetworkServer({
   code,
   reason,
@@ -70,7 +79,9 @@ export function waitForWord(commandId: string | undefined): CommandWait {
   return { code: 'awaits_word', reason: `the network server has not told yet what became of ${before}` }
 }
 
-/** Nobody takes commands: `whose` network server is meant, as "the organization’s network server". */
+/**
+ * Nobody takes commands: `whose` network server is meant, as "the organization’s network server".
+ */
 export function nobodyReads(whose: string, presence: Presence): { readonly code: AwayCode; readonly reason: string } {
   if (presence === undefined) {
     return { code: 'network_server_never_connected', reason: `${whose} has not connected yet` }

@@ -1,6 +1,7 @@
 /**
- * Downlink commands (specification §2.8): a JSON object from an integrator, read strictly. Wrong types are faults, not
- * things to be converted: `"confirmed": "true"` is not true, and an fPort of 300 is not 44.
+ * Downlink commands (specification §2.8): a JSON object from an integrator, read strictly. Wrong
+ * types are faults, not things to be converted: `"confirmed": "true"` is not true, and an fPort of
+ * 300 is not 44.
  */
 
 import { decodeBase64, MAXIMUM_DATA_BYTES } from '../base64.ts'
@@ -12,7 +13,10 @@ export interface Command {
   readonly fPort: number
   /** At most 242 bytes, in plaintext; undefined where only `object` is given. */
   readonly data: Buffer | undefined
-  /** For the application's codec, whose shape it must have (`objectFault`); undefined where only `data` is given. */
+  /**
+   * For the application's codec, whose shape it must have (`objectFault`); undefined where only
+   * `data` is given.
+   */
   readonly object: CommandObject | undefined
   /** What the sender calls the command: 1 to 64 visible ASCII characters. */
   readonly id: string | undefined
@@ -20,19 +24,28 @@ export interface Command {
   readonly expiresAtMs: number | undefined
   /** What newer network servers want in the message; lower case. It must agree with the topic. */
   readonly devEui: string | undefined
-  /** Of the commands that wait for one device those of a higher priority go first; 0 where the sender says nothing. */
+  /**
+   * Of the commands that wait for one device those of a higher priority go first; 0 where the
+   * sender says nothing.
+   */
   readonly priority: number
   /** The commands that wait for the device are cancelled in favour of this one. */
   readonly replace: boolean
 }
 
-/** What a codec makes bytes of. Members as the sender wrote them; a name may be anything, `__proto__` among it. */
+/**
+ * What a codec makes bytes of. Members as the sender wrote them; a name may be anything,
+ * `__proto__` among it.
+ */
 export type CommandObject = Readonly<Record<string, unknown>>
 
 /** How an application's payloads are coded; empty for not at all. */
 export type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
 
-/** What is wrong with a command. `message` names the member and the fault; it repeats no text of the payload. */
+/**
+ * What is wrong with a command. `message` names the member and the fault; it repeats no text of the
+ * payload.
+ */
 export interface CommandFault {
   readonly ok: false
   /** The command's id, where it has one that can be read. */
@@ -62,8 +75,8 @@ export type CommandFaultCode =
 export type CommandResult = { readonly ok: true; readonly command: Command } | CommandFault
 
 /**
- * The largest payload that is read, in bytes. A command of 242 bytes needs some 400; an object with many sensors a few
- * thousand. Stops megabytes of JSON from being parsed on the event loop.
+ * The largest payload that is read, in bytes. A command of 242 bytes needs some 400; an object with
+ * many sensors a few thousand. Stops megabytes of JSON from being parsed on the event loop.
  */
 export const MAXIMUM_COMMAND_BYTES = 65_536
 
@@ -74,20 +87,27 @@ const MAXIMUM_PRIORITY = 1_000
 
 const NOT_A_TIME = 'is not a time by RFC 3339'
 const CHANNEL = /^(?:0|[1-9]\d{0,2})$/
-/** A command's id, as an expression of JSON Schema. It goes into topics' payloads, logs, keys and paths as it is: no space, no control character. */
+/**
+ * A command's id, as an expression of JSON Schema. It goes into topics' payloads, logs, keys and
+ * paths as it is: no space, no control character.
+ */
 export const COMMAND_ID_PATTERN = '^[!-~]{1,64}$'
 const ID = new RegExp(COMMAND_ID_PATTERN)
 const DEV_EUI = /^[0-9a-f]{16}$/i
 /** RFC 3339 with seconds and an offset; the fraction is optional. */
 const TIME = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
-/** Names of members that may be shown in a message; others could carry anything into logs and reason strings. */
+/**
+ * Names of members that may be shown in a message; others could carry anything into logs and reason
+ * strings.
+ */
 const SHOWABLE = /^[\w.-]{1,40}$/
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Reads the payload of a message on a command topic. Never throws. Unknown members are ignored; where a member is
- * there twice, the last one counts. `null` is a value of the wrong type, not an absent member.
+ * Reads the payload of a message on a command topic. Never throws. Unknown members are ignored;
+ * where a member is there twice, the last one counts. `null` is a value of the wrong type, not an
+ * absent member.
  */
 export function parseCommand(payload: Buffer): CommandResult {
   if (payload.length > MAXIMUM_COMMAND_BYTES) {
@@ -118,7 +138,10 @@ export function parseCommand(payload: Buffer): CommandResult {
   return readCommand(message)
 }
 
-/** Reads a command that is a JSON object already: of the HTTP interface, in the same words. Never throws. */
+/**
+ * Reads a command that is a JSON object already: of the HTTP interface, in the same words. Never
+ * throws.
+ */
 export function readCommand(message: Readonly<Record<string, unknown>>): CommandResult {
   const confirmed = own(message, 'confirmed')
   const fPort = own(message, 'fPort')
@@ -158,16 +181,19 @@ export function readCommand(message: Readonly<Record<string, unknown>>): Command
   }
 }
 
-/** The fault of data that has more bytes than LoRaWAN carries, whether they were sent or made by a codec. */
+/**
+ * The fault of data that has more bytes than LoRaWAN carries, whether they were sent or made by a
+ * codec.
+ */
 export function dataLengthFault(data: Buffer): CommandFault | undefined {
   if (data.length <= MAXIMUM_DATA_BYTES) return undefined
   return fault('data', 'data_too_long', `${data.length} bytes are more than ${MAXIMUM_DATA_BYTES}`)
 }
 
 /**
- * What is wrong with the shape of an object, by the codec of its application. A script takes any; elsewhere it is a map of
- * sensor names to maps of channel indexes to numbers (specification §2.8), or to axes and the like where a sensor of
- * Cayenne LPP has several.
+ * What is wrong with the shape of an object, by the codec of its application. A script takes any;
+ * elsewhere it is a map of sensor names to maps of channel indexes to numbers (specification §2.8),
+ * or to axes and the like where a sensor of Cayenne LPP has several.
  */
 export function objectFault(object: CommandObject, codec: PayloadCodec): CommandFault | undefined {
   if (codec === 'CUSTOM_JS') return undefined

@@ -1,6 +1,6 @@
 /**
- * Commands, wherever they come from: each is judged, encoded and put into its device's queue, and has an answer. What
- * brought it (MQTT, HTTP) gives the answer its form.
+ * Commands, wherever they come from: each is judged, encoded and put into its device's queue, and
+ * has an answer. What brought it (MQTT, HTTP) gives the answer its form.
  */
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../logger.ts'
@@ -50,7 +50,10 @@ export type CommandAnswer = CommandAccepted | CommandRefused
 export interface Flushed {
   /** The earliest first. */
   readonly cancelled: readonly string[]
-  /** The network server has them, and can't or won't forget them: they may have been sent, or will be. */
+  /**
+   * The network server has them, and can't or won't forget them: they may have been sent, or will
+   * be.
+   */
   readonly sent: readonly string[]
 }
 
@@ -80,8 +83,9 @@ interface Queued {
 }
 
 /**
- * How long a sender waits for the word of a network server that looks at downlinks before it takes them. Longer than such a
- * server needs, and short enough that a client's connection is not held up by one that hangs.
+ * How long a sender waits for the word of a network server that looks at downlinks before it takes
+ * them. Longer than such a server needs, and short enough that a client's connection is not held up
+ * by one that hangs.
  */
 const FIRST_WORD_MS = 2_000
 
@@ -93,7 +97,10 @@ const REASON_CODE_OF: Readonly<Record<EnqueueFault, ReasonCode>> = {
 
 export class Commands {
   readonly #options: CommandsOptions
-  /** By DevEUI: what is under way of the device's commands. Bounded by what the connections may have under way. */
+  /**
+   * By DevEUI: what is under way of the device's commands. Bounded by what the connections may have
+   * under way.
+   */
   readonly #underWay = new Map<string, Promise<unknown>>()
   /** Commands that were refused, by code. */
   readonly refusals = new Map<string, number>()
@@ -103,8 +110,9 @@ export class Commands {
   }
 
   /**
-   * Judges a command that was read from the wire; resolves when it is refused, or is owned by the durable queue. The payload
-   * that it was read from is not looked at any more. Rejects only when the registry can't be read.
+   * Judges a command that was read from the wire; resolves when it is refused, or is owned by the
+   * durable queue. The payload that it was read from is not looked at any more. Rejects only when
+   * the registry can't be read.
    */
   async submit(target: CommandTarget, read: CommandResult): Promise<CommandAnswer> {
     const owned = await this.#inOrder(target.devEui, async () =>
@@ -120,7 +128,10 @@ export class Commands {
     return this.#options.queue.list(organizationId, devEui)
   }
 
-  /** For what the command waits at present, here or at its network server; undefined for one that waits for nothing more. */
+  /**
+   * For what the command waits at present, here or at its network server; undefined for one that
+   * waits for nothing more.
+   */
   waitOf(item: DownlinkItem): CommandWait | undefined {
     if (item.state !== 'sent' || item.isForgotten) return this.#options.handOver.waitOf(item)
     if (item.awaitsWord) return plainWait('next_uplink')
@@ -132,7 +143,10 @@ export class Commands {
     return this.#options.queue.cancel(organizationId, devEui, id)
   }
 
-  /** Cancels all that wait, also at a network server that can. Undefined when that could not be stored. */
+  /**
+   * Cancels all that wait, also at a network server that can. Undefined when that could not be
+   * stored.
+   */
   async flush(organizationId: string, { applicationId, devEui }: CommandTarget): Promise<Flushed | undefined> {
     const { queue, handOver } = this.#options
     const cancelled = await queue.flush(organizationId, devEui)
@@ -141,7 +155,10 @@ export class Commands {
     return { cancelled: [...recalled, ...cancelled], sent: queue.away(organizationId, devEui) }
   }
 
-  /** Commands of one device get into its queue in the order in which they came, though one may need its codec and the next not. */
+  /**
+   * Commands of one device get into its queue in the order in which they came, though one may need
+   * its codec and the next not.
+   */
   async #inOrder(devEui: string, judge: () => Promise<CommandRefused | Queued>): Promise<CommandRefused | Queued> {
     const judged = (this.#underWay.get(devEui) ?? Promise.resolve()).then(judge)
     const settled = judged.catch(() => {})
@@ -177,8 +194,8 @@ export class Commands {
   }
 
   /**
-   * What is to be sent: where a codec is configured, the bytes that it makes of the object; else the object itself, where the network
-   * server has a codec for it.
+   * What is to be sent: where a codec is configured, the bytes that it makes of the object; else
+   * the object itself, where the network server has a codec for it.
    */
   async #payloadOf(applicationId: string, devEui: string, command: Command): Promise<Payload | CommandRefused> {
     const { object, data, id } = command

@@ -1,6 +1,7 @@
 /**
- * Hands the commands of the downlink queue to network servers: of each device one after the other, of all devices side by
- * side. A network server that is away has them offered again when it is ready.
+ * Hands the commands of the downlink queue to network servers: of each device one after the other,
+ * of all devices side by side. A network server that is away has them offered again when it is
+ * ready.
  */
 import type { Logger } from '../../logger.ts'
 import { plainWait, waitBehind, waitForNetworkServer, waitForWord } from './command-waits.ts'
@@ -33,9 +34,15 @@ export interface DownlinkHandOverOptions {
   readonly defer: (run: () => void) => void
   /** Calls after so many ms, unless the function that it returns is called before. */
   readonly after: (ms: number, run: () => void) => () => void
-  /** The device's next command waits for the word on one that its network server has; `offer` is called when it has come. */
+  /**
+   * The device's next command waits for the word on one that its network server has; `offer` is
+   * called when it has come.
+   */
   readonly isHeld: (devEui: string) => boolean
-  /** Ids that events of the item's device have named, and that are of no command that is known; the earliest first. */
+  /**
+   * Ids that events of the item's device have named, and that are of no command that is known; the
+   * earliest first.
+   */
   readonly unclaimedIds: (item: DownlinkItem) => readonly string[]
   /** Told when an offer to a network server that gives ids has ended. */
   readonly onAnswered: (item: DownlinkItem) => void
@@ -47,7 +54,10 @@ type Away = Extract<HandOver, { readonly outcome: 'away' }>
 interface Lane {
   readonly organizationId: string
   readonly waiting: Set<string>
-  /** Devices whose offers found the network server away, in the generation: they wait for the next one. */
+  /**
+   * Devices whose offers found the network server away, in the generation: they wait for the next
+   * one.
+   */
   readonly missed: Map<string, Away>
   /** The latest answer by which nobody took a command of any of its devices. */
   away: Away | undefined
@@ -57,17 +67,23 @@ interface Lane {
 }
 
 /**
- * Hand-overs without an answer, of one organization: a tenant whose network server takes messages and acknowledges none holds up
- * its own devices alone.
+ * Hand-overs without an answer, of one organization: a tenant whose network server takes messages
+ * and acknowledges none holds up its own devices alone.
  */
 const MAXIMUM_OFFERED_PER_ORGANIZATION = 2_000
 /** Offers of one turn of the event loop, so that a network server's return stalls nobody else. */
 const OFFERS_PER_TURN = 200
-/** After so many devices in vain an application's others wait for the network server: a subscription may be to single devices. */
+/**
+ * After so many devices in vain an application's others wait for the network server: a subscription
+ * may be to single devices.
+ */
 const MISSES_PER_LANE = 8
 /** What waits is offered again without a call, for a call may be missed. */
 const RETRY_MS = 10_000
-/** How long an event waits for the id of the command that is on offer; its device's other events wait behind it. */
+/**
+ * How long an event waits for the id of the command that is on offer; its device's other events
+ * wait behind it.
+ */
 const NAMING_MS = 2_000
 
 const AWAY_UNSERVED: HandOver = {
@@ -118,7 +134,10 @@ export class DownlinkHandOver {
     this.#retriedAtMs = options.monotonicMs()
   }
 
-  /** An item has come to wait: it is offered, unless others are before it or its network server is known to be away. */
+  /**
+   * An item has come to wait: it is offered, unless others are before it or its network server is
+   * known to be away.
+   */
   offer({ content: { devEui, applicationId } }: DownlinkItem): void {
     const lane = this.#lanes.get(applicationId)
     if (lane !== undefined) this.#renew(lane)
@@ -144,7 +163,9 @@ export class DownlinkHandOver {
     this.ready()
   }
 
-  /** For what a command waits that has not been taken; undefined for one that does not wait here. */
+  /**
+   * For what a command waits that has not been taken; undefined for one that does not wait here.
+   */
   waitOf(item: DownlinkItem): CommandWait | undefined {
     if (item.state !== 'queued') return undefined
     const { devEui, applicationId, organizationId } = item.content
@@ -161,8 +182,8 @@ export class DownlinkHandOver {
   }
 
   /**
-   * Asks the application's network server to forget what it has for the device, and cancels what it has forgotten; gives the ids of
-   * those commands. A failure is logged.
+   * Asks the application's network server to forget what it has for the device, and cancels what it
+   * has forgotten; gives the ids of those commands. A failure is logged.
    */
   async flush(applicationId: string, devEui: string): Promise<readonly string[]> {
     const networkServer = this.#serverOf(applicationId)
@@ -181,8 +202,8 @@ export class DownlinkHandOver {
   }
 
   /**
-   * Resolves when it is known what id the device's command on offer has got, or after 2 s; undefined when no network server that
-   * gives ids is being asked.
+   * Resolves when it is known what id the device's command on offer has got, or after 2 s;
+   * undefined when no network server that gives ids is being asked.
    */
   naming(devEui: string): Promise<void> | undefined {
     const naming = this.#naming.get(devEui)
@@ -197,8 +218,8 @@ export class DownlinkHandOver {
   }
 
   /**
-   * Resolves with a network server's first word on the item; undefined when nobody is to be waited for: it waits behind others, or
-   * its network server takes what it is given.
+   * Resolves with a network server's first word on the item; undefined when nobody is to be waited
+   * for: it waits behind others, or its network server takes what it is given.
    */
   firstWord(item: DownlinkItem): Promise<void> | undefined {
     if (!item.isOffered || this.#serverOf(item.content.applicationId)?.judges !== true) return undefined
@@ -289,7 +310,10 @@ export class DownlinkHandOver {
     naming?.resolve()
   }
 
-  /** The item has left the queue; the device's next one goes as soon as its network server keeps them in order. */
+  /**
+   * The item has left the queue; the device's next one goes as soon as its network server keeps
+   * them in order.
+   */
   #settle(answer: Exclude<HandOver, { readonly outcome: 'away' }>, item: DownlinkItem): void {
     const { devEui, applicationId } = item.content
     const lane = this.#lanes.get(applicationId)
@@ -356,7 +380,9 @@ export class DownlinkHandOver {
     this.#defer(() => this.#sweep())
   }
 
-  /** One device of each application in turn, so that none waits for the length of another's queue. */
+  /**
+   * One device of each application in turn, so that none waits for the length of another's queue.
+   */
   #sweep(): void {
     this.#isSweeping = false
     let offers = 0

@@ -1,6 +1,7 @@
 /**
- * A command in its device's queue: what it says, where it stands, and its form in the durable state. An item lives from its
- * acceptance until some time after its fate is known, so that the listing can tell it and its id stays taken.
+ * A command in its device's queue: what it says, where it stands, and its form in the durable
+ * state. An item lives from its acceptance until some time after its fate is known, so that the
+ * listing can tell it and its id stays taken.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -8,9 +9,10 @@ import type { StateChange } from '../../broker/ports/engine.ts'
 import type { CommandObject } from './command.ts'
 
 /**
- * Where a command stands. `queued`: it waits here. `sent`: its network server has it; it stays so for an unconfirmed command that a
- * gateway has sent. `unconfirmed`: the network server has said nothing of it for too long, and nobody knows. The others are final.
- * What a network server says later counts nevertheless: an acknowledgement of the device outweighs a failure.
+ * Where a command stands. `queued`: it waits here. `sent`: its network server has it; it stays so
+ * for an unconfirmed command that a gateway has sent. `unconfirmed`: the network server has said
+ * nothing of it for too long, and nobody knows. The others are final. What a network server says
+ * later counts nevertheless: an acknowledgement of the device outweighs a failure.
  */
 export type DownlinkState = (typeof DOWNLINK_STATES)[number]
 
@@ -28,7 +30,10 @@ export const DOWNLINK_STATES = [
 
 const STATES: ReadonlySet<string> = new Set(DOWNLINK_STATES)
 
-/** What a command says: all that is told of it to a network server, and whose it is. Does not change. */
+/**
+ * What a command says: all that is told of it to a network server, and whose it is. Does not
+ * change.
+ */
 export interface DownlinkContent {
   /** The sender's text, or a UUID of ours. */
   readonly id: string
@@ -71,16 +76,17 @@ const NAMESPACE = Buffer.from('9f6a3f1c2f0f4f0aa6b3b9c4d7e81a52', 'hex')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /**
- * The UUID that stands for a sender's id among the commands of one device: the id itself where it is one (in lower case), else a UUID
- * made of it. Two ids with one UUID name one command.
+ * The UUID that stands for a sender's id among the commands of one device: the id itself where it
+ * is one (in lower case), else a UUID made of it. Two ids with one UUID name one command.
  */
 export function queueItemIdOf(id: string): string {
   return UUID.test(id) ? id.toLowerCase() : uuidOf(id)
 }
 
 /**
- * The UUID by which network servers know a command. It is made of the device as well: senders give one id to commands for many
- * devices, and ChirpStack v4 drops a second command of one id without a word, whosever device it is for.
+ * The UUID by which network servers know a command. It is made of the device as well: senders give
+ * one id to commands for many devices, and ChirpStack v4 drops a second command of one id without a
+ * word, whosever device it is for.
  */
 export function downlinkIdOf(devEui: string, id: string): string {
   return uuidOf(`${devEui}/${queueItemIdOf(id)}`)
@@ -123,7 +129,10 @@ export class DownlinkItem {
   transmittedAtMs = 0
   /** The downlink frame counter, once the network server has told it. */
   fCnt: number | undefined = undefined
-  /** The device's next command waits for the word on it: its network server names no commands, or does not tell whether it is there. */
+  /**
+   * The device's next command waits for the word on it: its network server names no commands, or
+   * does not tell whether it is there.
+   */
   holdsNext = false
   /** No event is taken for the word on it any more, unless it names it. */
   isGivenUp = false
@@ -150,7 +159,10 @@ export class DownlinkItem {
     )
   }
 
-  /** True when another command with the same id is this one, sent again: it asks for the same bytes in the same way. */
+  /**
+   * True when another command with the same id is this one, sent again: it asks for the same bytes
+   * in the same way.
+   */
   isSameAs(other: DownlinkContent): boolean {
     const { confirmed, fPort, data, object } = this.content
     if (confirmed !== other.confirmed || fPort !== other.fPort) return false

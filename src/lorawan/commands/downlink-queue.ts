@@ -1,6 +1,7 @@
 /**
- * The downlink queue: the commands of all devices, durable and in order, from their acceptance to their fate and for some
- * time after it. Who hands them over is another file's subject; here each change of their state is made and owned.
+ * The downlink queue: the commands of all devices, durable and in order, from their acceptance to
+ * their fate and for some time after it. Who hands them over is another file's subject; here each
+ * change of their state is made and owned.
  */
 import type { Logger } from '../../logger.ts'
 import type { DurableState } from './durable-state.ts'
@@ -11,15 +12,26 @@ import { DownlinkShelves } from './downlink-shelves.ts'
 
 /** The bounds of the queue. */
 export interface DownlinkQueueLimits {
-  /** Waiting for one device. A device of class A takes one with an uplink: a hundred are days of its work. */
+  /**
+   * Waiting for one device. A device of class A takes one with an uplink: a hundred are days of its
+   * work.
+   */
   readonly waitingPerDevice: number
-  /** Waiting for all devices of one organization: a tenant that fills its share leaves the others theirs. */
+  /**
+   * Waiting for all devices of one organization: a tenant that fills its share leaves the others
+   * theirs.
+   */
   readonly waitingPerOrganization: number
-  /** Waiting in all, some 600 bytes each, for organizations that have more than `waitingAssured`. */
+  /**
+   * Waiting in all, some 600 bytes each, for organizations that have more than `waitingAssured`.
+   */
   readonly waitingInAll: number
   /** What an organization may have waiting whatever the others do. */
   readonly waitingAssured: number
-  /** Kept of one device after they left the queue: their fates can be listed, and their ids are known. */
+  /**
+   * Kept of one device after they left the queue: their fates can be listed, and their ids are
+   * known.
+   */
   readonly leftPerDevice: number
   readonly leftPerOrganization: number
   /** Beyond it the organization that keeps the most loses its earliest. */
@@ -27,8 +39,8 @@ export interface DownlinkQueueLimits {
   /** How long they are kept. */
   readonly leftMs: number
   /**
-   * How long a command is kept whose network server names none in its events and has said nothing of it: as long as it is known, its
-   * word is not taken for another's.
+   * How long a command is kept whose network server names none in its events and has said nothing
+   * of it: as long as it is known, its word is not taken for another's.
    */
   readonly unheardMs: number
 }
@@ -56,14 +68,20 @@ export interface DownlinkQueueOptions {
   readonly onWaiting: (item: DownlinkItem) => void
   /** Told when an item has come to another state than `queued`, once it is made. Must not throw. */
   readonly onFate: (item: DownlinkItem) => void
-  /** Told of items that a network server has: when it takes them, when it says that a gateway has sent them, and after a start. Must not throw. */
+  /**
+   * Told of items that a network server has: when it takes them, when it says that a gateway has
+   * sent them, and after a start. Must not throw.
+   */
   readonly onTaken: (item: DownlinkItem) => void
 }
 
 /** What a network server that has a command says of it. */
 type Taken = Pick<Extract<HandOver, { readonly outcome: 'taken' }>, 'holdsNext' | 'networkServerItemId'>
 
-/** What became of the wish to cancel a command. `too late`: it waits no longer. `not stored`: it waits on. */
+/**
+ * What became of the wish to cancel a command. `too late`: it waits no longer. `not stored`: it
+ * waits on.
+ */
 export type Cancellation = 'cancelled' | 'unknown' | 'too late' | 'not stored'
 
 /** Numbers for the metrics: how many commands came to each state, and how many are there now. */
@@ -101,7 +119,10 @@ export class DownlinkQueue {
   readonly #shelves = new DownlinkShelves()
   /** Items that expire, as long as they wait. */
   readonly #expiring = new Set<DownlinkItem>()
-  /** Items whose state could not be written, and is to be. While the disk is full no more come in, so it is bounded as they are. */
+  /**
+   * Items whose state could not be written, and is to be. While the disk is full no more come in,
+   * so it is bounded as they are.
+   */
   readonly #unwritten = new Set<DownlinkItem>()
   #nextExpiryMs = Infinity
   #sequence = 0
@@ -122,7 +143,9 @@ export class DownlinkQueue {
     return { waiting: this.#shelves.waiting, left: this.#shelves.left }
   }
 
-  /** Reads what is stored; once, before anything else. What can't be read is logged and left alone. */
+  /**
+   * Reads what is stored; once, before anything else. What can't be read is logged and left alone.
+   */
   async load(): Promise<void> {
     const items: DownlinkItem[] = []
     for await (const { key, value } of this.#state.load(QUEUE_PREFIX)) {
@@ -148,12 +171,13 @@ export class DownlinkQueue {
   }
 
   /**
-   * Takes a command, if there is room; resolves when the durable state owns it. The same id with the same content is the same
-   * command again: its sender did not hear of the first answer.
+   * Takes a command, if there is room; resolves when the durable state owns it. The same id with
+   * the same content is the same command again: its sender did not hear of the first answer.
    */
   enqueue(content: DownlinkContent): Promise<Enqueued> {
     const shelf = this.#shelves.device(content.devEui)
-    // The DevEUI has come to another organization, which must not meet the commands of the former one.
+    // The DevEUI has come to another organization, which must not meet the commands of the former
+    // one.
     if (shelf !== undefined && shelf.organizationId !== content.organizationId) this.forgetDevice(content.devEui)
     const known = this.#shelves.find(content.devEui, queueItemIdOf(content.id))
     if (known !== undefined) return this.#again(known, content)
@@ -168,7 +192,10 @@ export class DownlinkQueue {
     return item.accepted
   }
 
-  /** What is known of the device's commands: those that wait in the order of sending, then the others, the latest first. */
+  /**
+   * What is known of the device's commands: those that wait in the order of sending, then the
+   * others, the latest first.
+   */
   list(organizationId: string, devEui: string): readonly DownlinkItem[] {
     const shelf = this.#shelves.device(devEui)
     if (shelf?.organizationId !== organizationId) return []
@@ -185,8 +212,8 @@ export class DownlinkQueue {
   }
 
   /**
-   * Cancels all commands that wait for the device; gives their ids. Undefined when that could not be stored; then they wait
-   * on.
+   * Cancels all commands that wait for the device; gives their ids. Undefined when that could not
+   * be stored; then they wait on.
    */
   async flush(organizationId: string, devEui: string): Promise<readonly string[] | undefined> {
     if (this.#shelves.device(devEui)?.organizationId !== organizationId) return []
@@ -194,7 +221,10 @@ export class DownlinkQueue {
     return (await this.#cancelAll(items)) ? items.map(({ content }) => content.id) : undefined
   }
 
-  /** The ids of the device's commands that its network server has, or is being offered, and that are not known to be sent. */
+  /**
+   * The ids of the device's commands that its network server has, or is being offered, and that are
+   * not known to be sent.
+   */
   away(organizationId: string, devEui: string): readonly string[] {
     const shelf = this.#shelves.device(devEui)
     if (shelf?.organizationId !== organizationId) return []
@@ -219,7 +249,10 @@ export class DownlinkQueue {
     return this.#shelves.device(devEui)?.waiting.find(({ isOwned }) => isOwned)
   }
 
-  /** The network server has the item, under an id of its own where it gives ids: it is never offered again. */
+  /**
+   * The network server has the item, under an id of its own where it gives ids: it is never offered
+   * again.
+   */
   taken(item: DownlinkItem, { holdsNext = false, networkServerItemId }: Partial<Taken> = {}): void {
     const isNamed = networkServerItemId !== undefined && item.networkServerItemId === undefined && !item.isForgotten
     if (isNamed) this.#shelves.name(item, networkServerItemId)
@@ -242,7 +275,10 @@ export class DownlinkQueue {
     this.#write([item])
   }
 
-  /** The device has joined: frame counters begin again, and what it has not acknowledged it won't any more. */
+  /**
+   * The device has joined: frame counters begin again, and what it has not acknowledged it won't
+   * any more.
+   */
   joined(devEui: string): void {
     const before = this.left(devEui).filter(({ fCnt, isOfFormerSession }) => fCnt !== undefined && !isOfFormerSession)
     for (const item of before) {
@@ -252,7 +288,10 @@ export class DownlinkQueue {
     this.#write(before)
   }
 
-  /** The network server has forgotten what it had under these ids: that is cancelled, or replaced. Gives the senders' ids of it. */
+  /**
+   * The network server has forgotten what it had under these ids: that is cancelled, or replaced.
+   * Gives the senders' ids of it.
+   */
   recalled(devEui: string, networkServerItemIds: readonly string[], isReplaced: boolean): readonly string[] {
     const ids: string[] = []
     for (const networkServerItemId of networkServerItemIds) {
@@ -328,7 +367,10 @@ export class DownlinkQueue {
     return this.#shelves.find(devEui, id)
   }
 
-  /** The command by an id that an event names: the network server's own, else the one that it was given. */
+  /**
+   * The command by an id that an event names: the network server's own, else the one that it was
+   * given.
+   */
   findNamed(devEui: string, id: string): DownlinkItem | undefined {
     return this.#shelves.findNamed(devEui, id) ?? this.#shelves.find(devEui, id)
   }
@@ -338,7 +380,10 @@ export class DownlinkQueue {
     return this.#shelves.device(devEui)?.left ?? []
   }
 
-  /** A device is gone: what waits for it has failed, and nothing of it is kept for whoever has the DevEUI next. */
+  /**
+   * A device is gone: what waits for it has failed, and nothing of it is kept for whoever has the
+   * DevEUI next.
+   */
   forgetDevice(devEui: string): void {
     const shelf = this.#shelves.device(devEui)
     if (shelf === undefined) return
@@ -355,7 +400,10 @@ export class DownlinkQueue {
     }
   }
 
-  /** To be called every second or so: lets expire what has, forgets what was kept long enough, writes what could not be. */
+  /**
+   * To be called every second or so: lets expire what has, forgets what was kept long enough,
+   * writes what could not be.
+   */
   tick(): void {
     const now = this.#clock.now()
     if (now >= this.#nextExpiryMs) this.#expire(now)
@@ -501,7 +549,10 @@ export class DownlinkQueue {
     if (this.#shelves.left > leftInAll) this.#forgetSome(this.#shelves.largestOrganization())
   }
 
-  /** The earliest hundredth, in one write: where a large Set begins that is always cut off there takes 6 µs to find. */
+  /**
+   * The earliest hundredth, in one write: where a large Set begins that is always cut off there
+   * takes 6 µs to find.
+   */
   #forgetSome(items: ReadonlySet<DownlinkItem> = new Set()): void {
     this.#forget([...items.values().take(Math.ceil(items.size / 100))])
   }

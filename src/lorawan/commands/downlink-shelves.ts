@@ -1,4 +1,7 @@
-/** Where the items of the downlink queue stand, device by device and organization by organization. Pure; all in memory. */
+/**
+ * Where the items of the downlink queue stand, device by device and organization by organization.
+ * Pure; all in memory.
+ */
 import type { DownlinkItem } from './downlink-item.ts'
 
 /** The items of one device; all of one organization. */

@@ -1,4 +1,7 @@
-/** Commands with everything around them in memory, for tests: state, network server, registry, clock and turns. */
+/**
+ * Commands with everything around them in memory, for tests: state, network server, registry, clock
+ * and turns.
+ */
 import type { OwnMessage } from '../../broker/ports/consumer.ts'
 import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
 import { silentLogger } from '../../logger.ts'

@@ -1,4 +1,7 @@
-/** Everything about commands, put together: from the topics of commands to network servers, and back by their events. */
+/**
+ * Everything about commands, put together: from the topics of commands to network servers, and back
+ * by their events.
+ */
 import type { PublishConsumer, Publisher } from '../../broker/ports/consumer.ts'
 import type { Logger } from '../../logger.ts'
 import { AwaitedWords } from './awaited-words.ts'
@@ -27,7 +30,10 @@ export interface DownlinksOptions {
   readonly clock: { now(): number }
   /** Milliseconds since some beginning, which no change of the clock's time moves. */
   readonly monotonicMs: () => number
-  /** When the device was last heard of; undefined when that was long ago, or never. Only looked at for a change. */
+  /**
+   * When the device was last heard of; undefined when that was long ago, or never. Only looked at
+   * for a change.
+   */
   readonly heardAtMs: (devEui: string) => number | undefined
   /** How long a network server may say nothing of a command that it has taken. */
   readonly wordWaitMs: number

@@ -1,12 +1,13 @@
 /**
- * Which command an event is about that names none, but a frame counter alone (family A). Where it may be about more than one, it
- * is about none that is known: a sender rather hears nothing than what became of another's command.
+ * Which command an event is about that names none, but a frame counter alone (family A). Where it
+ * may be about more than one, it is about none that is known: a sender rather hears nothing than
+ * what became of another's command.
  */
 import type { DownlinkItem } from './downlink-item.ts'
 
 /**
- * The item of a `txack`: the one command that has no counter yet, or one that has this counter, told twice. `left` are the device's
- * items in the order of their hand-over.
+ * The item of a `txack`: the one command that has no counter yet, or one that has this counter,
+ * told twice. `left` are the device's items in the order of their hand-over.
  */
 export function itemOfTxack(left: readonly DownlinkItem[], fCnt: number | undefined): DownlinkItem | undefined {
   if (fCnt === undefined) return undefined
@@ -28,16 +29,16 @@ export function itemOfAck(left: readonly DownlinkItem[], fCnt: number | undefine
 }
 
 /**
- * The item of an error by which the network server has discarded a command. It has not been sent, so the counter is not looked at:
- * it may be the one that a frame before it has taken since.
+ * The item of an error by which the network server has discarded a command. It has not been sent,
+ * so the counter is not looked at: it may be the one that a frame before it has taken since.
  */
 export function itemOfError(left: readonly DownlinkItem[]): DownlinkItem | undefined {
   return onlyOne(uncounted(left, undefined))
 }
 
 /**
- * The items that the word with the counter may be about. Counters go up in the order of the hand-over: what is beyond the last
- * known is not about a command before it.
+ * The items that the word with the counter may be about. Counters go up in the order of the
+ * hand-over: what is beyond the last known is not about a command before it.
  */
 function uncounted(left: readonly DownlinkItem[], fCnt: number | undefined): readonly DownlinkItem[] {
   const last = left.findLastIndex(isCounted)

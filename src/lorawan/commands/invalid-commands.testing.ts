@@ -1,4 +1,7 @@
-/** Every invalid command with its answer: what the parser, MQTT 3.1.1, MQTT 5 and HTTP must all say of it. */
+/**
+ * Every invalid command with its answer: what the parser, MQTT 3.1.1, MQTT 5 and HTTP must all say
+ * of it.
+ */
 import { MAXIMUM_COMMAND_BYTES } from './command.ts'
 import type { CommandFaultCode } from './command.ts'
 

@@ -1,6 +1,7 @@
 /**
- * Events about downlinks that no command is known to be, of devices with a command that its network server may have under such an
- * id: when the command turns out to be that downlink, they are told of it.
+ * Events about downlinks that no command is known to be, of devices with a command that its network
+ * server may have under such an id: when the command turns out to be that downlink, they are told
+ * of it.
  */
 import type { CommandEvent } from './command-events.ts'
 
@@ -16,7 +17,10 @@ const MAXIMUM_EVENTS = 6
 const MAXIMUM_EVENT_BYTES = 4_096
 /** Devices with such events; the earliest goes. 10 MB where the events are as ChirpStack's. */
 const MAXIMUM_DEVICES = 2_000
-/** Of one organization, so that one whose network server tells of foreign downlinks without end takes no other's place. */
+/**
+ * Of one organization, so that one whose network server tells of foreign downlinks without end
+ * takes no other's place.
+ */
 const MAXIMUM_DEVICES_OF_ORGANIZATION = 500
 
 export class UnclaimedEvents {

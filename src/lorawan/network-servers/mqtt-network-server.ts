@@ -1,6 +1,6 @@
 /**
- * Network servers that are MQTT clients of this broker: ChirpStack v3 and v4 with this service in the place of their broker,
- * and whatever else subscribes to commands by a service credential.
+ * Network servers that are MQTT clients of this broker: ChirpStack v3 and v4 with this service in
+ * the place of their broker, and whatever else subscribes to commands by a service credential.
  */
 import type { Dispatcher, ReaderFilter, ReaderListener } from '../../broker/ports/consumer.ts'
 import type { CommandNaming } from '../commands/command-naming.ts'
@@ -14,7 +14,10 @@ export interface MqttNetworkServerOptions {
   readonly dispatcher: Dispatcher
   readonly sink: Pick<EventSink, 'ready'>
   readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
-  /** Whether the organization has a network server of its own, connected or away: then none of the deployment gets its downlinks. */
+  /**
+   * Whether the organization has a network server of its own, connected or away: then none of the
+   * deployment gets its downlinks.
+   */
   readonly hasOwn: (organizationId: string) => Promise<boolean>
   /** When network servers of the tenant, or of the deployment, were connected last. */
   readonly presenceOf: (tenant: string) => Presence
@@ -35,10 +38,11 @@ const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting dow
 const ABANDONED: HandOver = { outcome: 'away', reason: 'the network server’s Session ended before it acknowledged' }
 
 /**
- * The adapter. A network server that names commands in its events gets those of a device one shortly after the other; one that does
- * not gets one at a time, so that each word that it says is about the one. A downlink is taken when the network server has acknowledged its PUBLISH (at QoS 0: when it was written to its
- * connection). Of several one gets it: of the organization's own where it has any, for another would not know the device; of the
- * deployment's where it has none.
+ * The adapter. A network server that names commands in its events gets those of a device one
+ * shortly after the other; one that does not gets one at a time, so that each word that it says is
+ * about the one. A downlink is taken when the network server has acknowledged its PUBLISH (at QoS
+ * 0: when it was written to its connection). Of several one gets it: of the organization's own
+ * where it has any, for another would not know the device; of the deployment's where it has none.
  */
 export class MqttNetworkServer implements NetworkServer, ReaderListener {
   readonly name = 'mqtt'

@@ -1,4 +1,7 @@
-/** What every adapter of a network server does, whatever it speaks: one suite for all of them, over the real protocol. */
+/**
+ * What every adapter of a network server does, whatever it speaks: one suite for all of them, over
+ * the real protocol.
+ */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { Downlink, EventSink, NetworkServer } from '../commands/network-server.ts'
@@ -6,14 +9,18 @@ import { EventRefused } from './adapter/event-refused.ts'
 
 type DeviceEvent = Parameters<EventSink['event']>[0]
 
-/** The far side of an adapter: a network server that the test plays, or a program that it starts. */
+/**
+ * The far side of an adapter: a network server that the test plays, or a program that it starts.
+ */
 export interface FarSide {
   readonly adapter: NetworkServer
   /** The application that the adapter serves. */
   readonly applicationId: string
   /** Sends an `up` event of the device with this payload. */
   sendEvent(devEui: string, payload: string): Promise<void>
-  /** Resolves when the network server has been told that everything it sent until now is dealt with. */
+  /**
+   * Resolves when the network server has been told that everything it sent until now is dealt with.
+   */
   allDealtWith(): Promise<void>
   /** Lets what was not owned come again. */
   sendAgain(): Promise<void>

@@ -1,6 +1,6 @@
 /**
- * Whether a tenant's network servers are connected, and since when they are not. It is kept in the durable state, so that it is known after a
- * restart as well.
+ * Whether a tenant's network servers are connected, and since when they are not. It is kept in the
+ * durable state, so that it is known after a restart as well.
  */
 import type { Logger } from '../../logger.ts'
 import type { Presence } from '../commands/command-waits.ts'
@@ -16,7 +16,10 @@ const PREFIX = 'presence/'
 /** The stored value of who was connected when the service stopped. */
 const CONNECTED = 'connected'
 
-/** Bounded by the tenants that have ever had a network server connected; a removed organization is forgotten. */
+/**
+ * Bounded by the tenants that have ever had a network server connected; a removed organization is
+ * forgotten.
+ */
 export class NetworkServerPresence {
   readonly #options: NetworkServerPresenceOptions
   /** By tenant: how many are connected. */

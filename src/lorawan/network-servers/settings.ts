@@ -1,4 +1,7 @@
-/** The file that names the network servers of a deployment: docs/network-servers/README.md describes it member by member. */
+/**
+ * The file that names the network servers of a deployment: docs/network-servers/README.md describes
+ * it member by member.
+ */
 import type { BrokerAddress } from './bridge/broker-socket.ts'
 import type { ChirpStackAddress } from './chirpstack/chirpstack-api.ts'
 import type { HttpTarget } from './http/http-request.ts'
@@ -97,8 +100,9 @@ export function readNetworkServers(text: string, readFile: ReadFile): NetworkSer
 }
 
 /**
- * Reads one ChirpStack v4 that is reached by gRPC, as somebody has described it from afar: `caCertificate` has the PEM that `caFile` would
- * name, and no file is read. Faults begin with the member.
+ * Reads one ChirpStack v4 that is reached by gRPC, as somebody has described it from afar:
+ * `caCertificate` has the PEM that `caFile` would name, and no file is read. Faults begin with the
+ * member.
  */
 export function readChirpStack(
   settings: Readonly<Record<string, unknown>>,

@@ -1,15 +1,22 @@
 /**
- * Uplinks on their way to their codecs, by application. The codecs refuse what is too much for them, so each application has a few of its uplinks
- * there at a time, and the others wait here, where they are counted.
+ * Uplinks on their way to their codecs, by application. The codecs refuse what is too much for
+ * them, so each application has a few of its uplinks there at a time, and the others wait here,
+ * where they are counted.
  */
 
-/** Uplinks of one application that are with the codecs at a time. Its scripts run one after the other anyway; some more keep their threads busy. */
+/**
+ * Uplinks of one application that are with the codecs at a time. Its scripts run one after the
+ * other anyway; some more keep their threads busy.
+ */
 const MAXIMUM_RUNNING = 16
 
 interface Lane<Uplink> {
   readonly waiting: Uplink[]
   running: number
-  /** The codecs, or the registry, could not take its next uplink: until one of its own is done, or the next tick. */
+  /**
+   * The codecs, or the registry, could not take its next uplink: until one of its own is done, or
+   * the next tick.
+   */
   isBlocked: boolean
 }
 
@@ -18,7 +25,10 @@ export class DecodingLanes<Uplink> {
   readonly #decode: (uplink: Uplink) => Promise<boolean> | undefined
   readonly #lanes = new Map<string, Lane<Uplink>>()
 
-  /** `decode` gives undefined for what needs it no more, else whether it was done: false, and it is tried again. It never rejects. */
+  /**
+   * `decode` gives undefined for what needs it no more, else whether it was done: false, and it is
+   * tried again. It never rejects.
+   */
   constructor(decode: (uplink: Uplink) => Promise<boolean> | undefined) {
     this.#decode = decode
   }

@@ -1,6 +1,6 @@
 /**
- * When each device was last heard of, and its battery and margin: gathered from the events that pass, and written in
- * batches, so that an event costs no write of its own.
+ * When each device was last heard of, and its battery and margin: gathered from the events that
+ * pass, and written in batches, so that an event costs no write of its own.
  */
 import type { PublishObserver, RoutedMessage } from '../../broker/ports/consumer.ts'
 import type { Logger } from '../../logger.ts'
@@ -8,13 +8,19 @@ import { deviceStateOf } from '../events.ts'
 import type { DeviceState } from '../events.ts'
 import { parseTopic } from '../topics.ts'
 
-/** The newest that is known of a device; what is left out is not known from the events since the last write. */
+/**
+ * The newest that is known of a device; what is left out is not known from the events since the
+ * last write.
+ */
 export interface DeviceSighting extends DeviceState {
   readonly devEui: string
 }
 
 export interface DeviceSightingsOptions {
-  /** Writes sightings. An older one must not replace a newer one: they may come again after a failure. */
+  /**
+   * Writes sightings. An older one must not replace a newer one: they may come again after a
+   * failure.
+   */
   readonly recordSeen: (sightings: readonly DeviceSighting[]) => Promise<void>
   /** The time of day, and for durations a clock that is never set. */
   readonly clock: { now(): number; elapsedMs(): number }
@@ -22,18 +28,20 @@ export interface DeviceSightingsOptions {
 }
 
 /**
- * A device that keeps sending is written so often: what it sends meanwhile waits, so that a registry of 100,000 busy devices takes
- * 2,000 rows a second and not one for each uplink. The first uplink after a silence, a join, a status and an ack go with the next write.
+ * A device that keeps sending is written so often: what it sends meanwhile waits, so that a
+ * registry of 100,000 busy devices takes 2,000 rows a second and not one for each uplink. The first
+ * uplink after a silence, a join, a status and an ack go with the next write.
  */
 const REST_MS = 60_000
 /**
- * Rows of one write; what is left waits for the next, in order. At a write every 5 s this is some 2 % of a CPU, even while a
- * whole fleet is heard of for the first time after a start.
+ * Rows of one write; what is left waits for the next, in order. At a write every 5 s this is some 2
+ * % of a CPU, even while a whole fleet is heard of for the first time after a start.
  */
 const MAXIMUM_ROWS_OF_A_WRITE = 10_000
 /**
- * Devices that wait or rest, some 250 bytes each. At the bound writes follow one another, those that rest are forgotten early, and what comes
- * of further devices meanwhile is passed over and counted in the log. So a deployment of millions of devices, or a registry that has become slow,
+ * Devices that wait or rest, some 250 bytes each. At the bound writes follow one another, those
+ * that rest are forgotten early, and what comes of further devices meanwhile is passed over and
+ * counted in the log. So a deployment of millions of devices, or a registry that has become slow,
  * can't fill the memory, and a device's next event makes up for it.
  */
 const MAXIMUM_DEVICES = 200_000
@@ -56,7 +64,10 @@ interface Write {
   readonly devices: readonly HeardDevice[]
 }
 
-/** An observer of the broker. Its owner calls `flush` every few seconds, and `close` after the last event. */
+/**
+ * An observer of the broker. Its owner calls `flush` every few seconds, and `close` after the last
+ * event.
+ */
 export class DeviceSightings implements PublishObserver {
   readonly #recordSeen: DeviceSightingsOptions['recordSeen']
   readonly #clock: DeviceSightingsOptions['clock']
@@ -97,7 +108,9 @@ export class DeviceSightings implements PublishObserver {
     this.#due.push(device)
   }
 
-  /** When the device was last heard of; undefined when that is more than a minute ago, or not known. */
+  /**
+   * When the device was last heard of; undefined when that is more than a minute ago, or not known.
+   */
   heardAtMs(devEui: string): number | undefined {
     const device = this.#devices.get(devEui)
     return device && (device.waiting?.lastSeenAtMs ?? device.writtenAtMs)
@@ -115,8 +128,9 @@ export class DeviceSightings implements PublishObserver {
   }
 
   /**
-   * Writes what is due. There is never more than one write under way: a second call waits for the first. Never rejects: a
-   * failure is logged, and what it was about is tried once more with the next call.
+   * Writes what is due. There is never more than one write under way: a second call waits for the
+   * first. Never rejects: a failure is logged, and what it was about is tried once more with the
+   * next call.
    */
   flush(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {
@@ -148,7 +162,10 @@ export class DeviceSightings implements PublishObserver {
     } while (this.#due.length > 0 && this.#isPressed())
   }
 
-  /** What is to be written now; its devices rest from here on, and the silent ones among those that have rested are forgotten. */
+  /**
+   * What is to be written now; its devices rest from here on, and the silent ones among those that
+   * have rested are forgotten.
+   */
   #takeDue(): readonly DeviceSighting[] {
     const elapsedMs = this.#clock.elapsedMs()
     for (let write = this.#rested(elapsedMs); write !== undefined; write = this.#rested(elapsedMs)) {
@@ -163,7 +180,8 @@ export class DeviceSightings implements PublishObserver {
     }
     const due = this.#due.splice(0, MAXIMUM_ROWS_OF_A_WRITE)
     if (due.length === 0) return []
-    // Rows that were registered together lie together: in order they are a third of the pages, and of the CPU time.
+    // Rows that were registered together lie together: in order they are a third of the pages, and
+    // of the CPU time.
     due.sort((one, other) => (one.devEui < other.devEui ? -1 : 1))
     const write = { atMs: elapsedMs, devices: due }
     this.#writes.push(write)

@@ -1,6 +1,7 @@
 /**
- * The events that tell of faults: those of the codecs here, and on `error` a copy of what ChirpStack v4 tells on `log`, so that whoever
- * subscribes to errors hears of them whatever the network server is.
+ * The events that tell of faults: those of the codecs here, and on `error` a copy of what
+ * ChirpStack v4 tells on `log`, so that whoever subscribes to errors hears of them whatever the
+ * network server is.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
 import { withoutObject } from '../codecs/uplink-object.ts'
@@ -8,7 +9,10 @@ import type { UplinkWithObject } from '../codecs/uplink-object.ts'
 import { eventTopic } from '../topics.ts'
 import type { EventKind, ParsedTopic } from '../topics.ts'
 
-/** Events of one application from one tick to the next; the others are counted. An uplink that fails is two or three events to be stored. */
+/**
+ * Events of one application from one tick to the next; the others are counted. An uplink that fails
+ * is two or three events to be stored.
+ */
 const MAXIMUM_PER_TICK = 100
 /** The largest log event that is looked into, in bytes; real ones have some 700. */
 const MAXIMUM_LOG_BYTES = 65_536
@@ -17,7 +21,10 @@ type EventTopic = Extract<ParsedTopic, { kind: 'event' }>
 
 /** Its owner calls `tick` about once a second. */
 export class EventFaults {
-  /** `errorsWithheld`: there were many of the application in that second. `errorsLost`: the broker could not own them. */
+  /**
+   * `errorsWithheld`: there were many of the application in that second. `errorsLost`: the broker
+   * could not own them.
+   */
   readonly numbers = { errorsWithheld: 0, errorsLost: 0 }
   readonly #publisher: Publisher
   /** Of each application since the last tick. */
@@ -31,7 +38,10 @@ export class EventFaults {
     this.#told.clear()
   }
 
-  /** Publishes what an uplink without `object` is to be told by; for family B both as `log`, where its errors are, and as `error`. */
+  /**
+   * Publishes what an uplink without `object` is to be told by; for family B both as `log`, where
+   * its errors are, and as `error`.
+   */
   uplink(topic: EventTopic, payload: Buffer, outcome: UplinkWithObject | string): void {
     if (typeof outcome === 'object' && outcome.error === undefined) return
     if (!this.#mayTell(topic)) return

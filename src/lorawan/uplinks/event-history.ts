@@ -1,4 +1,7 @@
-/** The stored events of an application or a device, page by page. Who may read them is the caller's to know. */
+/**
+ * The stored events of an application or a device, page by page. Who may read them is the caller's
+ * to know.
+ */
 import type { History } from '../../broker/delivery/history.ts'
 import type { QoS } from '../../mqtt/packet.ts'
 import { applicationPrefix, devicePrefix, EVENT_KINDS, parseTopic } from '../topics.ts'
@@ -29,7 +32,10 @@ export interface EventQuery {
   readonly devEui: string | undefined
   /** Undefined: all. */
   readonly kinds: ReadonlySet<PublishedEventKind> | undefined
-  /** ms since 1970, inclusive: never before the application became what it is, for an earlier one may have had the same id. */
+  /**
+   * ms since 1970, inclusive: never before the application became what it is, for an earlier one
+   * may have had the same id.
+   */
   readonly fromMs: number
   /** ms since 1970, exclusive; Infinity: all that is stored at present. */
   readonly toMs: number
@@ -48,7 +54,10 @@ export interface EventPage {
 /** Messages of the first page read, whose sizes nobody knows yet. */
 const FIRST_PAGE_MESSAGES = 16
 const MAXIMUM_PAGE_MESSAGES = 512
-/** Bytes of payloads that a page aims at: a reader holds about this much, and its next turn comes about a millisecond later. */
+/**
+ * Bytes of payloads that a page aims at: a reader holds about this much, and its next turn comes
+ * about a millisecond later.
+ */
 const PAGE_BYTES = 262_144
 
 export class EventHistory {
@@ -64,8 +73,9 @@ export class EventHistory {
   }
 
   /**
-   * The events, in pages of some 256 KiB; a page may be empty, and the last one says so. What is stored after the call is not read, so that
-   * a reader slower than the publishers comes to an end. Throws when the disk fails.
+   * The events, in pages of some 256 KiB; a page may be empty, and the last one says so. What is
+   * stored after the call is not read, so that a reader slower than the publishers comes to an end.
+   * Throws when the disk fails.
    */
   async *pages(query: EventQuery): AsyncGenerator<EventPage, void, void> {
     const { applicationId, devEui, fromMs, toMs, order, after } = query

@@ -1,6 +1,7 @@
 /**
- * Looks at some of the events that a network server publishes, for the settings by which nobody could read them: Protocol Buffers in the place of
- * JSON, ids in base64, payloads of another device. The event goes on as it came.
+ * Looks at some of the events that a network server publishes, for the settings by which nobody
+ * could read them: Protocol Buffers in the place of JSON, ids in base64, payloads of another
+ * device. The event goes on as it came.
  */
 import { isUtf8 } from 'node:buffer'
 import type { PublishedEventKind } from '../topics.ts'
@@ -11,7 +12,9 @@ export interface EventFault {
   readonly code: string
   /** A sentence with the setting to change. */
   readonly reason: string
-  /** False where the same kind of event of the same network server has been told of within a minute. */
+  /**
+   * False where the same kind of event of the same network server has been told of within a minute.
+   */
   readonly isNews: boolean
 }
 
@@ -38,8 +41,8 @@ export class EventInspection {
   readonly #looks = new Map<PublishedEventKind, Looks>()
 
   /**
-   * Looks at the event if it is its turn; undefined where nothing is wrong, and where nobody has looked. `second` counts the seconds from some
-   * beginning, by a clock that is never set.
+   * Looks at the event if it is its turn; undefined where nothing is wrong, and where nobody has
+   * looked. `second` counts the seconds from some beginning, by a clock that is never set.
    */
   inspect(kind: PublishedEventKind, devEui: string, payload: Buffer, second: number): EventFault | undefined {
     const looks = this.#looks.get(kind)

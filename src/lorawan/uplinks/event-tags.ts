@@ -1,13 +1,17 @@
 /**
- * Puts a device's tags of the registry into its events: among `deviceInfo.tags` in family B, among `tags` in family A. Nothing else of the
- * event's bytes changes, and nothing is parsed but the tags that the network server sent.
+ * Puts a device's tags of the registry into its events: among `deviceInfo.tags` in family B, among
+ * `tags` in family A. Nothing else of the event's bytes changes, and nothing is parsed but the tags
+ * that the network server sent.
  */
 
 /** A device's tags of the registry, as they are put in. */
 export class DeviceTags {
   readonly #tags: Readonly<Record<string, string>>
   readonly #json: Buffer
-  /** What the network server sent last, and what it became: a device's events have the same tags, one after the other. */
+  /**
+   * What the network server sent last, and what it became: a device's events have the same tags,
+   * one after the other.
+   */
   #sent: Buffer | undefined = undefined
   #merged: Buffer | undefined = undefined
 
@@ -22,8 +26,9 @@ export class DeviceTags {
   }
 
   /**
-   * The event with these tags. Of a name that the network server has a tag of as well, the registry's value stands. The very payload that was
-   * given where it is no JSON object, or larger than real events are.
+   * The event with these tags. Of a name that the network server has a tag of as well, the
+   * registry's value stands. The very payload that was given where it is no JSON object, or larger
+   * than real events are.
    */
   into(payload: Buffer): Buffer {
     if (payload.length > MAXIMUM_EVENT_BYTES) return payload
@@ -69,7 +74,10 @@ const CLOSE = 0x7d
 const OPEN_LIST = 0x5b
 const CLOSE_LIST = 0x5d
 
-/** Where a value stands. An empty span is where a member is to be put in; `isAlone` where no other follows it. */
+/**
+ * Where a value stands. An empty span is where a member is to be put in; `isAlone` where no other
+ * follows it.
+ */
 interface Place {
   readonly start: number
   readonly end: number
@@ -96,8 +104,9 @@ function merge(sent: Buffer, tags: Readonly<Record<string, string>>): Buffer | u
 }
 
 /**
- * Where real network servers write them, found without reading the event byte by byte: undefined where that is not sure. Quotes within a text are
- * escaped, so what is found is a name; a brace within a text only makes it unsure.
+ * Where real network servers write them, found without reading the event byte by byte: undefined
+ * where that is not sure. Quotes within a text are escaped, so what is found is a name; a brace
+ * within a text only makes it unsure.
  */
 function usualPlace(payload: Buffer): Place | undefined {
   const info = payload.indexOf(DEVICE_INFO_OBJECT)
@@ -139,7 +148,10 @@ function insertion(payload: Buffer, begin: number): Place {
   return { start: begin + 1, end: begin + 1, isAlone: payload[skipSpace(payload, begin + 1)] === CLOSE }
 }
 
-/** The value of the first member of the object at `begin` that has one of the names; undefined for a text that breaks off. */
+/**
+ * The value of the first member of the object at `begin` that has one of the names; undefined for a
+ * text that breaks off.
+ */
 function findMember(
   payload: Buffer,
   begin: number,

@@ -20,19 +20,31 @@ interface Maximum {
   readonly bytes: number
 }
 
-/** Events that wait of one organization, however many applications it makes. Beyond it the connections that bring more wait. */
+/**
+ * Events that wait of one organization, however many applications it makes. Beyond it the
+ * connections that bring more wait.
+ */
 export const MAXIMUM_OF_ORGANIZATION: Maximum = { messages: 4_096, bytes: 16_777_216 }
 /** In all: half of what can be in memory between a PUBLISH and its ownership. */
 const MAXIMUM_IN_ALL: Maximum = { messages: 16_384, bytes: 67_108_864 }
-/** What one organization may have of what the others leave: so there is always room for one more, however many are slow. */
+/**
+ * What one organization may have of what the others leave: so there is always room for one more,
+ * however many are slow.
+ */
 const SHARE_OF_FREE = 0.5
 
 /** Objects and places in maps that an event takes beside its payload, about. */
 const OVERHEAD_BYTES = 1_024
-/** An application whose script was late is not waited for at once, an organization with the third of its applications within a minute. */
+/**
+ * An application whose script was late is not waited for at once, an organization with the third of
+ * its applications within a minute.
+ */
 const STRIKES_OF_APPLICATION = 3
 const STRIKES_OF_ORGANIZATION = 1
-/** An application counts once in this time: alone it does not let its organization's others go undecoded. */
+/**
+ * An application counts once in this time: alone it does not let its organization's others go
+ * undecoded.
+ */
 const COUNTED_ONCE_MS = 60_000
 
 /** Accounts of what is held back. */
@@ -41,7 +53,10 @@ export class HeldBounds {
   readonly #organizations = new Map<string, Account>()
   readonly #lateApplications: Quarantine
   readonly #lateOrganizations: Quarantine
-  /** When each application was last counted against its organization; those of the last minute, first come first. */
+  /**
+   * When each application was last counted against its organization; those of the last minute,
+   * first come first.
+   */
   readonly #counted = new Map<string, number>()
   readonly #now: () => number
 
@@ -56,7 +71,10 @@ export class HeldBounds {
     return this.#all.messages
   }
 
-  /** True when an event may wait, decoded or not. One of an organization of which nothing waits always may. */
+  /**
+   * True when an event may wait, decoded or not. One of an organization of which nothing waits
+   * always may.
+   */
   hasRoom(size: HeldSize): boolean {
     const organization = this.#organizations.get(size.organizationId)
     if (organization === undefined) return true
@@ -79,8 +97,9 @@ export class HeldBounds {
   }
 
   /**
-   * True when uplinks of the application, or of its organization, were late on a connection that others share, and it has more than its part of
-   * this one now: more events wait of it than the connection has room for.
+   * True when uplinks of the application, or of its organization, were late on a connection that
+   * others share, and it has more than its part of this one now: more events wait of it than the
+   * connection has room for.
    */
   isTooSlow(size: HeldSize, room: number): boolean {
     return this.#isOftenLate(size) && (this.#organizations.get(size.organizationId)?.messages ?? 0) >= room
@@ -94,8 +113,9 @@ export class HeldBounds {
   }
 
   /**
-   * Decoding took too long for a connection that several organizations share: for 10 s the application's uplinks take no more than a part of such a
-   * connection, then for 20 s, up to 5 minutes, until its script is changed. True when it was not so before.
+   * Decoding took too long for a connection that several organizations share: for 10 s the
+   * application's uplinks take no more than a part of such a connection, then for 20 s, up to 5
+   * minutes, until its script is changed. True when it was not so before.
    */
   late(size: HeldSize): boolean {
     const { applicationId, organizationId, decoderScript } = size

@@ -59,7 +59,10 @@ const NO_TAGS = 'none'
 
 const NO_CODEC: RegisteredCodec = { organizationId: '', codec: '', decoderScript: '' }
 
-/** Answers that are kept until they are forgotten. What was asked for and has not come yet is asked for once. */
+/**
+ * Answers that are kept until they are forgotten. What was asked for and has not come yet is asked
+ * for once.
+ */
 class Memory<Value> {
   readonly #look: (key: string) => Promise<Value>
   readonly #bounds: MemoryBounds<Value>
@@ -120,7 +123,10 @@ class Memory<Value> {
   }
 }
 
-/** The codecs of applications, and the variables and tags of devices. Its owner tells it what has changed. */
+/**
+ * The codecs of applications, and the variables and tags of devices. Its owner tells it what has
+ * changed.
+ */
 export class UplinkCodecs {
   readonly #codecs: Memory<RegisteredCodec>
   readonly #variables: Memory<Readonly<Record<string, string>>>

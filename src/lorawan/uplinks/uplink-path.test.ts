@@ -147,7 +147,10 @@ const BUSY = errorOf('too many uplinks of the application or its organization wa
 
 const WAITING = MAXIMUM_OF_ORGANIZATION.messages
 
-/** So many uplinks of the application, each of another device, as `0` and so on in `seen`; resolves when all may wait. */
+/**
+ * So many uplinks of the application, each of another device, as `0` and so on in `seen`; resolves
+ * when all may wait.
+ */
 async function flood(count: number, sent: Sent = OWN): Promise<void> {
   await known(sent.applicationId)
   const waits: Promise<void>[] = []

@@ -1,8 +1,10 @@
 /**
- * Uplinks on their way from a network server to their readers: each is held back until its object has been added, and behind
- * it what else comes of its device. So is an event about a command that is just being handed over, until the command's id is known.
- * Each gets its device's tags. Other devices' events pass. Where there is no room to wait, the connection waits that brought it. An uplink is never lost to its codec:
- * where that fails, it goes on without `object`, and an error event behind it tells why.
+ * Uplinks on their way from a network server to their readers: each is held back until its object
+ * has been added, and behind it what else comes of its device. So is an event about a command that
+ * is just being handed over, until the command's id is known. Each gets its device's tags. Other
+ * devices' events pass. Where there is no room to wait, the connection waits that brought it. An
+ * uplink is never lost to its codec: where that fails, it goes on without `object`, and an error
+ * event behind it tells why.
  */
 import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../../broker/ports/consumer.ts'
 import type { Logger } from '../../logger.ts'
@@ -22,9 +24,15 @@ import type { UplinkRegistry } from './uplink-path-registry.ts'
 
 /** A tick is about a second. */
 const TICK_MS = 1_000
-/** On a connection that several organizations share and that has no room for the others' events: after so many ticks an uplink goes on without `object`. */
+/**
+ * On a connection that several organizations share and that has no room for the others' events:
+ * after so many ticks an uplink goes on without `object`.
+ */
 const MAXIMUM_TICKS = 2
-/** The same where the connection has room, as far as can be told: its client may have a bound of its own. */
+/**
+ * The same where the connection has room, as far as can be told: its client may have a bound of its
+ * own.
+ */
 const MAXIMUM_TICKS_WITH_ROOM = 10
 
 const NO_VARIABLES: Readonly<Record<string, string>> = {}
@@ -39,7 +47,10 @@ export interface UplinkPathParts {
   readonly codecs: Pick<Codecs, 'decodeUplink'>
   /** Is told of the events that may be about commands, and has them go on with the command's id. */
   readonly commandEvents: Pick<CommandEvents, 'wants' | 'named' | 'told'>
-  /** Where error events go, and events that network servers bring in by other ways than as clients of the broker. */
+  /**
+   * Where error events go, and events that network servers bring in by other ways than as clients
+   * of the broker.
+   */
   readonly publisher: Publisher
   readonly clock: { now(): number }
   readonly log: Logger
@@ -79,13 +90,18 @@ interface UplinkNumbers {
   late: number
   /** Uplinks that were not decoded, since others share their connection. */
   refused: number
-  /** Error events that were not published, since there were many of the application in that second. */
+  /**
+   * Error events that were not published, since there were many of the application in that second.
+   */
   errorsWithheld: number
   /** Error events that the broker could not own. */
   errorsLost: number
 }
 
-/** The broker's transformer, and the publisher for events that come in by other ways. Its owner calls `tick` about once a second. */
+/**
+ * The broker's transformer, and the publisher for events that come in by other ways. Its owner
+ * calls `tick` about once a second.
+ */
 export class UplinkPath implements PublishTransformer, Publisher {
   readonly #codecs: UplinkCodecs
   readonly #decoder: UplinkPathParts['codecs']
@@ -224,7 +240,10 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#admitLater()
   }
 
-  /** Gives back what comes again, lets the others go on as they came, and holds nothing back from now on: for the time before the broker closes. */
+  /**
+   * Gives back what comes again, lets the others go on as they came, and holds nothing back from
+   * now on: for the time before the broker closes.
+   */
   close(): void {
     this.#isClosed = true
     for (const { held, resolve } of this.#waiters) {
@@ -301,7 +320,10 @@ export class UplinkPath implements PublishTransformer, Publisher {
     }
   }
 
-  /** An event that can't wait goes on, and before it what waits of its device: it must not overtake that. */
+  /**
+   * An event that can't wait goes on, and before it what waits of its device: it must not overtake
+   * that.
+   */
   #passUp(held: Held): void {
     const { devEui } = held.topic
     held.outcome ??= { payload: held.payload, error: undefined }
@@ -386,7 +408,8 @@ export class UplinkPath implements PublishTransformer, Publisher {
     try {
       goOn(completed)
     } catch (error) {
-      // There is no packet being handled to which it could be an answer, and what waits behind it must go on.
+      // There is no packet being handled to which it could be an answer, and what waits behind it
+      // must go on.
       this.#log.error({ err: error, topic }, 'uplink.route_failed')
     }
     if (outcome !== undefined) this.#faults.uplink(topic, payload, outcome)

@@ -1,6 +1,7 @@
 /**
- * `npm run api-fuzz -- [minutes] [seed]`: Schemathesis makes requests out of the OpenAPI document that a running service
- * serves, good ones and bad ones, one by one and in chains, and holds each answer against it. Five minutes unless told otherwise.
+ * `npm run api-fuzz -- [minutes] [seed]`: Schemathesis makes requests out of the OpenAPI document
+ * that a running service serves, good ones and bad ones, one by one and in chains, and holds each
+ * answer against it. Five minutes unless told otherwise.
  */
 import { ranFuzzer } from './turn.ts'
 import type { Turn, TurnResult } from './turn.ts'
@@ -42,7 +43,10 @@ console.log(`seed ${seed}: ${cases} cases in ${turns} turns`)
 console.log(`${cases - failures} passed, ${failures} failed`)
 process.exitCode = failures === 0 ? 0 : 1
 
-/** A turn that can't be had, because a service does not start for instance, is a failure, and not the end. */
+/**
+ * A turn that can't be had, because a service does not start for instance, is a failure, and not
+ * the end.
+ */
 async function turn(one: Turn): Promise<TurnResult> {
   try {
     return await ranFuzzer(one)

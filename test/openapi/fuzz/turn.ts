@@ -9,7 +9,9 @@ import { widened } from './widened.ts'
 
 /** Who asks, for how long. */
 export interface Turn {
-  /** A global admin, a plain member, or a global admin with the very routes that end the own access. */
+  /**
+   * A global admin, a plain member, or a global admin with the very routes that end the own access.
+   */
   readonly person: 'admin' | 'member' | 'leaver'
   readonly seconds: number
   readonly seed: number

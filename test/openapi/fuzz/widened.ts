@@ -2,8 +2,8 @@
 import { ALSO_ACCEPTS } from '../../../src/http/api/schema-keywords.ts'
 
 /**
- * A copy in which what `x-also-accepts` names is a choice of the schema: what a client that was generated needs not know is no
- * fault of the service's either.
+ * A copy in which what `x-also-accepts` names is a choice of the schema: what a client that was
+ * generated needs not know is no fault of the service's either.
  */
 export function widened(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(widened)

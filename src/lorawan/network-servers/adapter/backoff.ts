@@ -8,10 +8,16 @@ export interface BackoffSettings {
   readonly random: () => number
 }
 
-/** For a network server that can't be reached: from a second to a minute, so that its restart is met by few attempts. */
+/**
+ * For a network server that can't be reached: from a second to a minute, so that its restart is met
+ * by few attempts.
+ */
 export const RECONNECTING = { minimumMs: 1_000, maximumMs: 60_000, random: Math.random } as const
 
-/** Waits that double from one failure to the next, each cut by up to a half at random, so that many do not come back at once. */
+/**
+ * Waits that double from one failure to the next, each cut by up to a half at random, so that many
+ * do not come back at once.
+ */
 export class Backoff {
   readonly #settings: BackoffSettings
   #failures = 0

@@ -1,6 +1,9 @@
 import type { HandOver } from '../../commands/network-server.ts'
 
-/** What has become of events and downlinks of the configured network servers, for the metrics. All only grow. */
+/**
+ * What has become of events and downlinks of the configured network servers, for the metrics. All
+ * only grow.
+ */
 export interface NetworkServerCounters {
   eventsOwned: number
   /** Events that were looked at, went on, and that nobody can read. Few are looked at. */

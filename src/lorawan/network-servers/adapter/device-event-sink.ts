@@ -1,4 +1,7 @@
-/** The way of a network server's events to the broker: what it may speak for is checked, then the broker owns the event. */
+/**
+ * The way of a network server's events to the broker: what it may speak for is checked, then the
+ * broker owns the event.
+ */
 import type { Publisher } from '../../../broker/ports/consumer.ts'
 import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
 import { EVENT_KINDS, eventTopic, isDevEui } from '../../topics.ts'
@@ -28,7 +31,9 @@ export interface DeviceEventSinkParts {
   readonly log: Logger
 }
 
-/** The largest event that is taken; those of devices have some KB, however many gateways heard them. */
+/**
+ * The largest event that is taken; those of devices have some KB, however many gateways heard them.
+ */
 const MAXIMUM_EVENT_BYTES = 262_144
 
 const KINDS: ReadonlySet<string> = new Set([...EVENT_KINDS, 'log', 'integration'] satisfies PublishedEventKind[])
@@ -36,13 +41,16 @@ const KINDS: ReadonlySet<string> = new Set([...EVENT_KINDS, 'log', 'integration'
 type DeviceEvent = Parameters<EventSink['event']>[0]
 
 /**
- * The sink of one network server. `organizationId` is the only organization for whose devices it may speak; undefined for the whole
- * deployment. Rejects with `EventRefused` for an event that is never taken.
+ * The sink of one network server. `organizationId` is the only organization for whose devices it
+ * may speak; undefined for the whole deployment. Rejects with `EventRefused` for an event that is
+ * never taken.
  */
 export class DeviceEventSink implements EventSink {
   readonly #parts: DeviceEventSinkParts
   readonly #organizationId: string | undefined
-  /** Looking devices up takes turns, so that events are published in the order in which they came. */
+  /**
+   * Looking devices up takes turns, so that events are published in the order in which they came.
+   */
   #lastTurn: Promise<unknown> = Promise.resolve()
 
   constructor(parts: DeviceEventSinkParts, organizationId: string | undefined) {

@@ -1,4 +1,7 @@
-/** Reads members of a settings file: each fault is a sentence that names the member, and all faults come at once. */
+/**
+ * Reads members of a settings file: each fault is a sentence that names the member, and all faults
+ * come at once.
+ */
 import { objectOf } from '../../../json.ts'
 import type { JsonObject } from '../../../json.ts'
 
@@ -62,7 +65,10 @@ export class MemberReader {
     return fallback
   }
 
-  /** A text, or `{"file": path}`: the text of that file without the line break at its end. Never shown, not even when it is wrong. */
+  /**
+   * A text, or `{"file": path}`: the text of that file without the line break at its end. Never
+   * shown, not even when it is wrong.
+   */
   optionalSecret(member: string): string | undefined {
     const value = this.#value(member)
     if (value === undefined) return undefined

@@ -1,4 +1,7 @@
-/** When downlinks are offered again that a network server could not take: it has no way to say that it can. */
+/**
+ * When downlinks are offered again that a network server could not take: it has no way to say that
+ * it can.
+ */
 import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
 import { Backoff } from './backoff.ts'
 import type { BackoffSettings } from './backoff.ts'
@@ -30,7 +33,10 @@ export class Offering {
     this.#backoff.reset()
   }
 
-  /** A downlink could not be taken: `ready` is told after a while, once for all that failed meanwhile. */
+  /**
+   * A downlink could not be taken: `ready` is told after a while, once for all that failed
+   * meanwhile.
+   */
   failed(isOfDevice = false): void {
     if (!isOfDevice) this.#isPausing = !this.#isClosed
     if (this.#cancel !== undefined || this.#isClosed) return

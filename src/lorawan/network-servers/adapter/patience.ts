@@ -1,9 +1,13 @@
-/** Devices whose downlinks are watched; at the bound all are forgotten, which costs a few more attempts. */
+/**
+ * Devices whose downlinks are watched; at the bound all are forgotten, which costs a few more
+ * attempts.
+ */
 const MAXIMUM_DEVICES = 10_000
 
 /**
- * Tells a passing fault inside a network server from one that this downlink brings about each time: without it, such a downlink would keep
- * all behind it in the device's queue from being sent. It is measured in time, for tries may follow each other fast.
+ * Tells a passing fault inside a network server from one that this downlink brings about each time:
+ * without it, such a downlink would keep all behind it in the device's queue from being sent. It is
+ * measured in time, for tries may follow each other fast.
  */
 export class Patience {
   readonly #patientMs: number
@@ -14,7 +18,10 @@ export class Patience {
     this.#patientMs = patientMs
   }
 
-  /** One more internal fault of the network server, at this time of a monotonic clock; true when the downlink is to be given up. */
+  /**
+   * One more internal fault of the network server, at this time of a monotonic clock; true when the
+   * downlink is to be given up.
+   */
   isOver(devEui: string, id: string, nowMs: number): boolean {
     const known = this.#failures.get(devEui)
     if (known?.id !== id) {
@@ -27,7 +34,10 @@ export class Patience {
     return true
   }
 
-  /** The device's downlink was taken, or could not be asked for: the next failure is the first again. */
+  /**
+   * The device's downlink was taken, or could not be asked for: the next failure is the first
+   * again.
+   */
   reset(devEui: string): void {
     this.#failures.delete(devEui)
   }

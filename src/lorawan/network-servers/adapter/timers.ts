@@ -1,6 +1,8 @@
 /** Waiting, as the adapters see it; a parameter, so that a test moves time itself. */
 export interface Timers {
-  /** Runs once after so many milliseconds, unless it was cancelled by the function that comes back. */
+  /**
+   * Runs once after so many milliseconds, unless it was cancelled by the function that comes back.
+   */
   after(ms: number, run: () => void): () => void
 }
 

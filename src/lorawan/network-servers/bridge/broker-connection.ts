@@ -1,7 +1,8 @@
 /**
- * One connection of this service to somebody else's MQTT broker. The general-purpose client libraries read the next packet only when
- * the last one's PUBACK is written, so that a bridge would own one message per write to the disk; here a window of messages is on
- * its way at a time, each acknowledged when it is owned, in the order in which they came [MQTT-4.6.0-2].
+ * One connection of this service to somebody else's MQTT broker. The general-purpose client
+ * libraries read the next packet only when the last one's PUBACK is written, so that a bridge would
+ * own one message per write to the disk; here a window of messages is on its way at a time, each
+ * acknowledged when it is owned, in the order in which they came [MQTT-4.6.0-2].
  */
 import type { Duplex } from 'node:stream'
 import { encodePacket } from '../../../mqtt/encode-packet.ts'
@@ -29,26 +30,34 @@ export interface BrokerConnectionSettings {
   readonly password: string | undefined
   readonly sessionExpirySeconds: number
   readonly topicFilter: string
-  /** Called for each message, in order; it is acknowledged when the promise resolves. The connection ends when it rejects. */
+  /**
+   * Called for each message, in order; it is acknowledged when the promise resolves. The connection
+   * ends when it rejects.
+   */
   readonly take: (message: PublishPacket) => Promise<void>
   readonly timers: Timers
 }
 
 /**
- * Messages that are on their way to be owned at a time: the Receive Maximum that the broker is told. They are acknowledged in order, so
- * one uplink that waits for its application's script holds up the PUBACKs behind it: the window has a few seconds of events.
+ * Messages that are on their way to be owned at a time: the Receive Maximum that the broker is
+ * told. They are acknowledged in order, so one uplink that waits for its application's script holds
+ * up the PUBACKs behind it: the window has a few seconds of events.
  */
 const RECEIVE_WINDOW = 1_024
 /**
- * A broker of MQTT 3.1.1 has a window of its own. Beyond these bounds the socket is not read, and with it no answer to what was sent:
- * a connection that can't own events for long ends, and what was not acknowledged comes again. The bytes, of payloads and Topic
- * Names, are those of a full window of events as large as real ones get, and stop a broker of huge ones from filling the memory.
+ * A broker of MQTT 3.1.1 has a window of its own. Beyond these bounds the socket is not read, and
+ * with it no answer to what was sent: a connection that can't own events for long ends, and what
+ * was not acknowledged comes again. The bytes, of payloads and Topic Names, are those of a full
+ * window of events as large as real ones get, and stop a broker of huge ones from filling the
+ * memory.
  */
 const MAXIMUM_TAKEN = 2_048
 const MAXIMUM_TAKEN_BYTES = 8_388_608
 /** Messages that are given to the broker at a time. */
 const SEND_WINDOW = 64
-/** The largest packet that is read: an event of a device has some KB. Beyond it the connection ends. */
+/**
+ * The largest packet that is read: an event of a device has some KB. Beyond it the connection ends.
+ */
 const MAXIMUM_PACKET_BYTES = 1_048_576
 /** How long an answer of the broker may take, after which the connection is given up. */
 const ANSWER_MS = 15_000
@@ -122,7 +131,10 @@ export class BrokerConnection {
     return this.#state === 'ready' && this.#sent.size < this.#sendWindow
   }
 
-  /** Publishes at QoS 1; resolves with the Reason Code of the PUBACK. Rejects when the connection ends before it comes. */
+  /**
+   * Publishes at QoS 1; resolves with the Reason Code of the PUBACK. Rejects when the connection
+   * ends before it comes.
+   */
   publish(topicName: string, payload: Buffer): Promise<ReasonCode> {
     if (!this.hasRoom) return Promise.reject(new BrokerConnectionError('closed', 'the connection has no room'))
     const { promise, resolve, reject } = Promise.withResolvers<ReasonCode>()

@@ -20,7 +20,10 @@ export interface TlsSettings {
 /** How long a TCP connection with its TLS handshake may take. */
 const OPEN_MS = 15_000
 
-/** An open socket; rejects with the reason in words. TLS certificates are always verified, with the name. */
+/**
+ * An open socket; rejects with the reason in words. TLS certificates are always verified, with the
+ * name.
+ */
 export function openBrokerSocket({ host, port, tls }: BrokerAddress): Promise<Socket> {
   const socket =
     tls === undefined

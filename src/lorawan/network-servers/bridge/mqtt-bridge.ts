@@ -1,7 +1,7 @@
 /**
- * A network server whose MQTT broker stays where it is: this service is a client of that broker. Its Session there, with a fixed Client
- * Identifier and a long expiry, is the durable cursor: what comes while this service is away waits in their broker, and leaves it
- * when it is owned here.
+ * A network server whose MQTT broker stays where it is: this service is a client of that broker.
+ * Its Session there, with a fixed Client Identifier and a long expiry, is the durable cursor: what
+ * comes while this service is away waits in their broker, and leaves it when it is owned here.
  */
 import type { Duplex } from 'node:stream'
 import type { PublishPacket, ProtocolVersion } from '../../../mqtt/packet.ts'
@@ -30,7 +30,10 @@ export interface MqttBridgeSettings {
   readonly commandTopic: TopicTemplate
   /** False where downlinks take another way, and this is one for events alone. */
   readonly takesCommands: boolean
-  /** Their application ids to ours. Where it is undefined, all applications have the same ids on both sides. */
+  /**
+   * Their application ids to ours. Where it is undefined, all applications have the same ids on
+   * both sides.
+   */
   readonly applications: ReadonlyMap<string, string> | undefined
 }
 
@@ -47,7 +50,10 @@ export interface MqttBridgeParts {
   readonly log: Logger
 }
 
-/** A command that nobody subscribes to is offered again after so long: their broker does not tell when somebody does. */
+/**
+ * A command that nobody subscribes to is offered again after so long: their broker does not tell
+ * when somebody does.
+ */
 const NOBODY_THERE_MS = 10_000
 
 const NOT_CONNECTED = 'there is no connection to the MQTT broker'
@@ -110,7 +116,8 @@ export class MqttBridge implements NetworkServer {
     try {
       const reasonCode = await connection.publish(topicName, downlinkMessage(downlink))
       if (reasonCode === ReasonCodes.noMatchingSubscribers) return this.#nobodyThere()
-      // The broker has it, and may keep it for a network server that is away: whether that has it too is told by its word alone.
+      // The broker has it, and may keep it for a network server that is away: whether that has it
+      // too is told by its word alone.
       if (!isFailure(reasonCode)) return { outcome: 'taken', nextAfterMs: NEXT_AFTER_MS, holdsNext: true }
       const code = `0x${reasonCode.toString(16)}`
       // What the broker is short of passes; what it does not allow, or can't read, doesn't.
@@ -175,7 +182,8 @@ export class MqttBridge implements NetworkServer {
       take: (message) => this.#take(message),
       timers: this.#parts.timers,
     })
-    // A Session with events that can't be owned connects well each time: only an owned event, or silence, is success.
+    // A Session with events that can't be owned connects well each time: only an owned event, or
+    // silence, is success.
     void connection.ready.then(
       () => {
         if (this.#isClosed) return connection.close()
@@ -203,7 +211,8 @@ export class MqttBridge implements NetworkServer {
       return
     }
     try {
-      // The payload is a view into the socket's chunk, which is its own and is not written to again.
+      // The payload is a view into the socket's chunk, which is its own and is not written to
+      // again.
       await this.#parts.sink.event({ applicationId: ours, devEui, kind, payload })
       this.#backoff.reset()
     } catch (error) {

@@ -1,6 +1,7 @@
 /**
- * Topic templates of a network server's broker, in ChirpStack's spelling: `application/{{application_id}}/device/{{dev_eui}}/event/{{event}}`.
- * Each placeholder is a whole level, or a part of one.
+ * Topic templates of a network server's broker, in ChirpStack's spelling:
+ * `application/{{application_id}}/device/{{dev_eui}}/event/{{event}}`. Each placeholder is a whole
+ * level, or a part of one.
  */
 
 /** What stands in the place of the placeholders. */
@@ -50,7 +51,10 @@ export class TopicTemplate {
     this.#shape = new RegExp(`^${pattern.join('')}$`)
   }
 
-  /** The template; a sentence about what is wrong where `text` is none with exactly the wanted placeholders. */
+  /**
+   * The template; a sentence about what is wrong where `text` is none with exactly the wanted
+   * placeholders.
+   */
   static parse(text: string, wanted: readonly (keyof TopicValues)[]): TopicTemplate | string {
     const names = Array.from(text.matchAll(PLACEHOLDER), ([, name = '']) => name)
     const rest = text.replaceAll(PLACEHOLDER, '')

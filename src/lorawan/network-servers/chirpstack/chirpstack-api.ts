@@ -1,4 +1,7 @@
-/** ChirpStack v4's gRPC API, as far as it is needed here: what there is, page by page, and the downlink queue of a device. */
+/**
+ * ChirpStack v4's gRPC API, as far as it is needed here: what there is, page by page, and the
+ * downlink queue of a device.
+ */
 import grpc from '@grpc/grpc-js'
 import type { CallOptions, ChannelCredentials, ClientUnaryCall, Metadata, requestCallback } from '@grpc/grpc-js'
 import applicationService from '@chirpstack/chirpstack-api/api/application_grpc_pb.js'
@@ -43,7 +46,9 @@ export interface ChirpStackDevice {
   readonly tags: Readonly<Record<string, string>>
 }
 
-/** What stands in a device's queue: it has not been sent, or its acknowledgement is still to come. */
+/**
+ * What stands in a device's queue: it has not been sent, or its acknowledgement is still to come.
+ */
 export interface ChirpStackQueueItem {
   /** ChirpStack's own, lower case. */
   readonly id: string
@@ -146,8 +151,8 @@ export class ChirpStackApi {
   }
 
   /**
-   * Puts a downlink into its device's queue; gives the id that ChirpStack has made for it. One that `replaces` empties the queue first,
-   * of all that has not been sent.
+   * Puts a downlink into its device's queue; gives the id that ChirpStack has made for it. One that
+   * `replaces` empties the queue first, of all that has not been sent.
    */
   async enqueue(downlink: Downlink): Promise<string> {
     const { devEui, confirmed, fPort, data, object, expiresAtMs, replaces } = downlink
@@ -171,7 +176,9 @@ export class ChirpStackApi {
     return (await this.#call(this.#devices.enqueue.bind(this.#devices), query)).getId().toLowerCase()
   }
 
-  /** What is in the queue of a device, the earliest first; nothing for a device that is not there. */
+  /**
+   * What is in the queue of a device, the earliest first; nothing for a device that is not there.
+   */
   async queue(devEui: string): Promise<readonly ChirpStackQueueItem[]> {
     const query = new device.GetDeviceQueueItemsRequest()
     query.setDevEui(devEui)
@@ -217,7 +224,10 @@ export class ChirpStackApi {
     await this.#call(this.#devices.flushQueue.bind(this.#devices), query)
   }
 
-  /** Resolves when it can be reached; rejects when that takes longer than so many milliseconds, or after `close`. */
+  /**
+   * Resolves when it can be reached; rejects when that takes longer than so many milliseconds, or
+   * after `close`.
+   */
   whenReachable(withinMs: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#devices.waitForReady(Date.now() + withinMs, (error) => (error === undefined ? resolve() : reject(error)))

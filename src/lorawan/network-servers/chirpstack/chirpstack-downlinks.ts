@@ -1,6 +1,7 @@
 /**
- * Downlinks for ChirpStack v4 by gRPC. Its `Enqueue` makes an id of its own and answers it; the id that comes along is not looked
- * at. So each call makes another downlink: one whose answer got lost is looked for in the device's queue before it is enqueued again.
+ * Downlinks for ChirpStack v4 by gRPC. Its `Enqueue` makes an id of its own and answers it; the id
+ * that comes along is not looked at. So each call makes another downlink: one whose answer got lost
+ * is looked for in the device's queue before it is enqueued again.
  */
 import grpc from '@grpc/grpc-js'
 import type { Downlink, DownlinkDoubt, HandOver } from '../../commands/network-server.ts'
@@ -31,7 +32,10 @@ const PASSING: ReadonlySet<number> = new Set([
 
 const NOT_FOUND: number = status.NOT_FOUND
 
-/** What says something about the API key; ChirpStack says so of devices that the key may not see, too. */
+/**
+ * What says something about the API key; ChirpStack says so of devices that the key may not see,
+ * too.
+ */
 const NOT_ALLOWED: ReadonlySet<number> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED])
 
 /** What may be ChirpStack's fault or the downlink's. */
@@ -40,11 +44,14 @@ const INTERNAL: ReadonlySet<number> = new Set([status.INTERNAL, status.UNKNOWN, 
 /** How long a downlink waits for a connection; less than its sender waits for the answer. */
 const REACHING_MS = 1_000
 /**
- * So long after a lost answer the queue is looked at before a downlink that is not there is enqueued again: a call that ChirpStack had got
- * is through by then, and so is the event of a downlink that has left the queue.
+ * So long after a lost answer the queue is looked at before a downlink that is not there is
+ * enqueued again: a call that ChirpStack had got is through by then, and so is the event of a
+ * downlink that has left the queue.
  */
 export const SETTLED_MS = 10_000
-/** How long internal errors of ChirpStack, while it answers otherwise, are not the downlink's fault. */
+/**
+ * How long internal errors of ChirpStack, while it answers otherwise, are not the downlink's fault.
+ */
 const PATIENT_MS = 60_000
 
 /** ChirpStack's words where the codec of a device profile fails. */
@@ -85,7 +92,10 @@ export class ChirpStackDownlinks {
     }
   }
 
-  /** Empties the queue of a device, where something in it can be recalled; gives the ids of what was not sent. */
+  /**
+   * Empties the queue of a device, where something in it can be recalled; gives the ids of what was
+   * not sent.
+   */
   async flush(devEui: string): Promise<readonly string[]> {
     const unsent = await this.#unsent(devEui)
     if (unsent.length > 0) await this.#api.flushQueue(devEui)
@@ -97,7 +107,10 @@ export class ChirpStackDownlinks {
     return items.filter(({ isPending }) => !isPending).map(({ id }) => id)
   }
 
-  /** The id of a downlink that ChirpStack has, or has sent: it is in the queue, or an event has told of it. */
+  /**
+   * The id of a downlink that ChirpStack has, or has sent: it is in the queue, or an event has told
+   * of it.
+   */
   async #find(downlink: Downlink, { otherIds, unclaimedIds }: DownlinkDoubt): Promise<string | undefined> {
     const items = await this.#api.queue(downlink.devEui)
     const queued = items.find((item) => !otherIds.has(item.id) && isAlike(item, downlink))
@@ -110,7 +123,10 @@ export class ChirpStackDownlinks {
     return this.#api.hasCodec(await this.#api.profileOf(devEui))
   }
 
-  /** What came before `Enqueue` failed: ChirpStack has not got the downlink now, but it may still have it from before. */
+  /**
+   * What came before `Enqueue` failed: ChirpStack has not got the downlink now, but it may still
+   * have it from before.
+   */
   async #unasked(error: unknown, downlink: Downlink): Promise<HandOver> {
     const { code, reason } = faultOf(error)
     const isUnknown = code === NOT_FOUND || (NOT_ALLOWED.has(code) && (await this.#isUnknown(downlink)))
@@ -142,7 +158,10 @@ export class ChirpStackDownlinks {
     return { outcome: 'away', reason, isInDoubt: true, isOfDevice: true }
   }
 
-  /** True for a device that is not there, where the key may see its application; a key of a tenant is told no more than "no". */
+  /**
+   * True for a device that is not there, where the key may see its application; a key of a tenant
+   * is told no more than "no".
+   */
   async #isUnknown({ devEui, applicationId }: Downlink): Promise<boolean> {
     try {
       await this.#api.profileOf(devEui)
@@ -170,7 +189,10 @@ const NO_CODEC: HandOver = {
   reason: 'object: the device’s profile in ChirpStack has no codec, and the application here has none',
 }
 
-/** Whether an item of the queue says what the downlink says. What the bytes of an object are only ChirpStack knows. */
+/**
+ * Whether an item of the queue says what the downlink says. What the bytes of an object are only
+ * ChirpStack knows.
+ */
 function isAlike(item: ChirpStackQueueItem, { confirmed, fPort, data, expiresAtMs }: Downlink): boolean {
   if (item.confirmed !== confirmed || item.expiresAtMs !== expiresAtMs) return false
   return data === undefined || (item.fPort === fPort && item.data.equals(data))

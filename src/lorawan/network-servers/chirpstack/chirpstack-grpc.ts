@@ -1,4 +1,7 @@
-/** ChirpStack v4 by its gRPC API: downlinks with an answer to each, and its tenants, applications and devices in the registry. */
+/**
+ * ChirpStack v4 by its gRPC API: downlinks with an answer to each, and its tenants, applications
+ * and devices in the registry.
+ */
 import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
 import type { BackoffSettings } from '../adapter/backoff.ts'
 import { Backoff } from '../adapter/backoff.ts'
@@ -61,7 +64,8 @@ export class ChirpStackGrpc implements NetworkServer {
   }
 
   async handOver(downlink: Downlink): Promise<HandOver> {
-    // One that is away is asked again after a while, however often it is offered something meanwhile.
+    // One that is away is asked again after a while, however often it is offered something
+    // meanwhile.
     if (this.#isClosed || this.#offering.isPausing) return this.#isClosed ? CLOSED : PAUSING
     const answer = await this.#downlinks.offer(downlink)
     if (answer.outcome === 'away') this.#offering.failed(answer.isOfDevice === true)

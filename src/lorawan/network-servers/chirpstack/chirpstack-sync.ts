@@ -1,9 +1,11 @@
 /**
- * ChirpStack's tenants, applications and devices in the registry: each round reads all of them, page by page, and writes what differs.
+ * ChirpStack's tenants, applications and devices in the registry: each round reads all of them,
+ * page by page, and writes what differs.
  *
- * A device that is gone from two rounds in a row is disabled, with the variable `chirpstackGoneSince`, not removed: a list that is
- * incomplete for want of a right must not cost anything that can't be brought back. When it returns, it is enabled again.
- * Applications and organizations are never taken away.
+ * A device that is gone from two rounds in a row is disabled, with the variable
+ * `chirpstackGoneSince`, not removed: a list that is incomplete for want of a right must not cost
+ * anything that can't be brought back. When it returns, it is enabled again. Applications and
+ * organizations are never taken away.
  */
 import type { ChirpStackApi, ChirpStackApplication, ChirpStackDevice, ChirpStackTenant } from './chirpstack-api.ts'
 import type { Logger } from '../../../logger.ts'
@@ -15,7 +17,10 @@ export interface ChirpStackSyncParts {
   readonly name: string
   readonly api: Pick<ChirpStackApi, 'tenants' | 'applications' | 'devices'>
   readonly registry: SyncedRegistry
-  /** Tenants to organizations that exist; undefined for all tenants, each with an organization that is made for it. */
+  /**
+   * Tenants to organizations that exist; undefined for all tenants, each with an organization that
+   * is made for it.
+   */
   readonly tenants: ReadonlyMap<string, string> | undefined
   readonly nowMs: () => number
   readonly log: Logger
@@ -32,7 +37,10 @@ export interface SyncReport {
   conflicts: number
 }
 
-/** More of one deployment than fits; beyond it a round ends with an error. Bounds its memory and time. */
+/**
+ * More of one deployment than fits; beyond it a round ends with an error. Bounds its memory and
+ * time.
+ */
 const MAXIMUM_APPLICATIONS = 10_000
 const MAXIMUM_DEVICES = 200_000
 /** Devices that are created in one transaction. */
@@ -46,7 +54,10 @@ export class ChirpStackSync {
   #missing: ReadonlySet<string> = new Set()
   #isStopped = false
 
-  /** `applications`: those of earlier rounds, so that their commands go the right way before the first round is through. */
+  /**
+   * `applications`: those of earlier rounds, so that their commands go the right way before the
+   * first round is through.
+   */
   constructor(parts: ChirpStackSyncParts, applications: Iterable<string>) {
     this.#parts = parts
     this.applications = new Set(applications)
@@ -195,7 +206,10 @@ export class ChirpStackSync {
   }
 }
 
-/** What the external ids of organizations begin with that stand for tenants of the network server of this name. */
+/**
+ * What the external ids of organizations begin with that stand for tenants of the network server of
+ * this name.
+ */
 export function externalIdPrefix(name: string): string {
   return `chirpstack/${name}/`
 }

@@ -4,7 +4,10 @@ import grpc from '@grpc/grpc-js'
 export interface GrpcFault {
   /** A `grpc.status`; UNKNOWN for what is no answer of gRPC. */
   readonly code: number
-  /** On one line, and short. May be empty of words: ChirpStack gives none where its database is away, or a right is missing. */
+  /**
+   * On one line, and short. May be empty of words: ChirpStack gives none where its database is
+   * away, or a right is missing.
+   */
   readonly reason: string
 }
 

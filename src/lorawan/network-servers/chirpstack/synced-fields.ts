@@ -1,4 +1,7 @@
-/** Names, descriptions and tags of another system within the rules of the registry: what does not fit is cut, never refused. */
+/**
+ * Names, descriptions and tags of another system within the rules of the registry: what does not
+ * fit is cut, never refused.
+ */
 import type { ChirpStackDevice } from './chirpstack-api.ts'
 import type { SyncedDeviceFields } from './synced-registry.ts'
 

@@ -12,7 +12,10 @@ export interface SyncedDevice extends SyncedDeviceFields {
   readonly variables: Readonly<Record<string, string>>
 }
 
-/** Where false or undefined is answered, the registry would not, because of what it has: that is no failure of the synchronisation. */
+/**
+ * Where false or undefined is answered, the registry would not, because of what it has: that is no
+ * failure of the synchronisation.
+ */
 export interface SyncedRegistry {
   /** The organization with this external id, with this name; it is made where there is none. */
   organizationFor(tenant: { readonly externalId: string; readonly displayName: string }): Promise<string | undefined>

@@ -1,7 +1,8 @@
 /**
- * Requests to the HTTP API of a network server. The address comes from the settings of the deployment alone, never out of a message; a
- * redirect is not followed; time, concurrency and the size of the answer are bounded. So nobody who can send an event or a command
- * can make this service ask somebody else.
+ * Requests to the HTTP API of a network server. The address comes from the settings of the
+ * deployment alone, never out of a message; a redirect is not followed; time, concurrency and the
+ * size of the answer are bounded. So nobody who can send an event or a command can make this
+ * service ask somebody else.
  */
 import { request as requestHttp, Agent as HttpAgent } from 'node:http'
 import type { RequestOptions } from 'node:http'
@@ -41,7 +42,10 @@ export class HttpClient {
     this.#agent = this.#isTls ? new HttpsAgent({ ...bounds, ...trust }) : new HttpAgent(bounds)
   }
 
-  /** Sends JSON to a path below the base URL, whose parts the caller has escaped. Rejects when there is no whole answer in time. */
+  /**
+   * Sends JSON to a path below the base URL, whose parts the caller has escaped. Rejects when there
+   * is no whole answer in time.
+   */
   send(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<HttpAnswer> {
     const { baseUrl, headers } = this.#target
     const url = new URL(baseUrl.href.replace(/\/$/, '') + path)

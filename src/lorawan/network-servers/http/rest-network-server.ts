@@ -17,7 +17,10 @@ export interface RestForm {
   ): { readonly path: string; readonly body: unknown } | Promise<{ path: string; body: unknown }>
   /** The path whose DELETE empties a device's queue; absent where there is none. */
   readonly flushPath?: (devEui: string) => string
-  /** True where its events tell commands apart by frame counters alone: it gets one of a device at a time. */
+  /**
+   * True where its events tell commands apart by frame counters alone: it gets one of a device at a
+   * time.
+   */
   readonly namesNoCommand?: boolean
 }
 
@@ -34,7 +37,10 @@ export interface RestParts {
   readonly log: Logger
 }
 
-/** How long internal errors of the network server are not the downlink's fault; outages of its database last minutes. */
+/**
+ * How long internal errors of the network server are not the downlink's fault; outages of its
+ * database last minutes.
+ */
 const PATIENT_MS = 600_000
 
 /** Statuses that say something about this moment or about the settings, not about the downlink. */
@@ -116,7 +122,10 @@ function handOverOf(answer: HttpAnswer): HandOver {
   return { outcome: isAway ? 'away' : 'refused', reason: sentenceOf(answer) }
 }
 
-/** An earlier try whose answer was lost: ChirpStack keeps queue items by the id that was sent along, and its database complains. */
+/**
+ * An earlier try whose answer was lost: ChirpStack keeps queue items by the id that was sent along,
+ * and its database complains.
+ */
 function isThereAlready({ status, text }: HttpAnswer): boolean {
   return status >= 400 && /duplicate key|already exists/i.test(text)
 }

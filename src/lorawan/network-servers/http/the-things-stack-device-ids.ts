@@ -1,6 +1,9 @@
 /** The Things Stack's ids of devices, which commands need; events bring them. */
 
-/** Devices whose id is remembered, some 150 bytes each; the one that was heard of least recently goes. */
+/**
+ * Devices whose id is remembered, some 150 bytes each; the one that was heard of least recently
+ * goes.
+ */
 const MAXIMUM_REMEMBERED = 100_000
 
 /** What The Things Stack takes as an id of a device; nothing else gets into a path. */
@@ -22,7 +25,10 @@ export class TheThingsStackDeviceIds {
     this.#ids.set(devEui, deviceId)
   }
 
-  /** The id: the one that the registry has for the device, else the one that events brought, else The Things Stack's own default. */
+  /**
+   * The id: the one that the registry has for the device, else the one that events brought, else
+   * The Things Stack's own default.
+   */
   idOf(devEui: string, registered: string | undefined): string {
     if (registered !== undefined && DEVICE_ID.test(registered)) return registered
     return this.#ids.get(devEui) ?? `eui-${devEui}`

@@ -1,6 +1,7 @@
 /**
- * The webhooks of The Things Stack as events of family B. Its JSON leaves zero, false and empty values out; here they are written. What it
- * does not tell (data rate index, ADR, the device profile's id) is left out, or empty where family B always has the member.
+ * The webhooks of The Things Stack as events of family B. Its JSON leaves zero, false and empty
+ * values out; here they are written. What it does not tell (data rate index, ADR, the device
+ * profile's id) is left out, or empty where family B always has the member.
  */
 import { createHash } from 'node:crypto'
 import type { PublishedEventKind } from '../../topics.ts'
@@ -43,7 +44,9 @@ const KINDS: Readonly<
   service_data: { kind: 'integration', write: integrationOf },
 }
 
-/** Kinds that say nothing new: what others have enqueued, and an uplink once more in another form. */
+/**
+ * Kinds that say nothing new: what others have enqueued, and an uplink once more in another form.
+ */
 const SILENT: readonly string[] = ['downlink_queued', 'uplink_normalized']
 
 /** Its names of errors as the codes of family B. */
@@ -52,7 +55,10 @@ const FAILURE_CODES: Readonly<Record<string, string>> = {
   downlink_expired: 'EXPIRED',
 }
 
-/** The event of a webhook's body; `silent` for one that has no event here, undefined for what is no webhook of The Things Stack. */
+/**
+ * The event of a webhook's body; `silent` for one that has no event here, undefined for what is no
+ * webhook of The Things Stack.
+ */
 export function readTheThingsStackEvent(body: JsonObject): TheThingsStackEvent | 'silent' | undefined {
   const ids = objectAt(body, 'end_device_ids')
   const devEui = textAt(ids, 'dev_eui')?.toLowerCase() ?? ''
@@ -226,7 +232,10 @@ function queueItemIdIn(message: JsonObject | undefined, body: JsonObject): strin
   return ids.find((id) => id.startsWith(CORRELATION_PREFIX))?.slice(CORRELATION_PREFIX.length) ?? ''
 }
 
-/** The same for the same message, so that its repetition is known as one: The Things Stack sends a webhook again that was not answered. */
+/**
+ * The same for the same message, so that its repetition is known as one: The Things Stack sends a
+ * webhook again that was not answered.
+ */
 function uuidOf(body: JsonObject): string {
   const hex = createHash('sha256').update(JSON.stringify(body)).digest('hex')
   return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(

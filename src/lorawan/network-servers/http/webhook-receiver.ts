@@ -1,4 +1,7 @@
-/** Events that a network server posts over HTTP, authenticated by a service credential: from their bytes to the sink. */
+/**
+ * Events that a network server posts over HTTP, authenticated by a service credential: from their
+ * bytes to the sink.
+ */
 import type { EventSink } from '../../commands/network-server.ts'
 import type { DevicePlace } from '../adapter/device-event-sink.ts'
 import { EventRefused } from '../adapter/event-refused.ts'
@@ -35,7 +38,10 @@ export interface Webhook {
   readonly body: Buffer
 }
 
-/** Webhooks that are being owned at a time; beyond it they are asked to come again. Bounds the memory that a flood takes. */
+/**
+ * Webhooks that are being owned at a time; beyond it they are asked to come again. Bounds the
+ * memory that a flood takes.
+ */
 const MAXIMUM_UNDER_WAY = 1_000
 
 interface ReadEvent {
@@ -55,8 +61,9 @@ export class WebhookReceiver {
   }
 
   /**
-   * Takes one webhook. Its event goes to the application in which the device is registered here, whatever ids the network
-   * server has for it; the device must be one of the credential's organization.
+   * Takes one webhook. Its event goes to the application in which the device is registered here,
+   * whatever ids the network server has for it; the device must be one of the credential's
+   * organization.
    */
   async receive(webhook: Webhook): Promise<WebhookOutcome> {
     const read = this.#read(webhook)
@@ -88,7 +95,8 @@ export class WebhookReceiver {
     try {
       const place = await this.#parts.placeOf(devEui)
       const isOwn = organizationId === null || place?.organizationId === organizationId
-      // The sink says what is to be said of a device that is not there; it hears of an application that no device is in.
+      // The sink says what is to be said of a device that is not there; it hears of an application
+      // that no device is in.
       const applicationId = isOwn ? (place?.applicationId ?? '') : ''
       if (applicationId !== '') event.learn?.()
       const payload = event.payload(applicationId)
@@ -101,7 +109,10 @@ export class WebhookReceiver {
   }
 }
 
-/** ChirpStack v4 names the device in `deviceInfo`, v3 beside the other members, in hexadecimal or in base64. */
+/**
+ * ChirpStack v4 names the device in `deviceInfo`, v3 beside the other members, in hexadecimal or in
+ * base64.
+ */
 function readChirpStackEvent(kind: string, message: JsonObject, body: Buffer): ReadEvent | undefined {
   const text = textAt(objectAt(message, 'deviceInfo'), 'devEui') ?? textAt(message, 'devEUI')
   const devEui = text === undefined ? undefined : devEuiOf(text)
