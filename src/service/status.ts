@@ -8,7 +8,7 @@ import type { Broker } from '../broker/broker.ts'
 import type { Settings } from '../settings/config.ts'
 import { systemClock } from '../identity/store/clock.ts'
 import type { Registry } from '../identity/registry.ts'
-import { SampledStatus } from './service-status.ts'
+import { SampledStatus } from './sampled-status.ts'
 import { version } from '../version.ts'
 
 /** The interval of the timer that measures the event loop's delay; it is in each value. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCounters } from '../broker/ports/counters.ts'
-import { SampledStatus } from './service-status.ts'
-import type { StatusParts } from './service-status.ts'
+import { SampledStatus } from './sampled-status.ts'
+import type { StatusParts } from './sampled-status.ts'
 
 function partsOf(overrides: Partial<StatusParts> = {}) {
   let nowMs = 1_000_000
