@@ -102,7 +102,7 @@ function buildConsole() {
 
 function buildDocumentation() {
   const linked = filesOf(['examples']).filter((name) => !name.split(sep).includes('target'))
-  const settings = ['src/settings/config.ts', 'src/settings/setting-kinds.ts', 'src/settings/secret-file.ts']
+  const settings = ['src/settings/settings.ts', 'src/settings/kinds.ts', 'src/settings/secret-file.ts']
   const wanted = stampOf([
     ...filesOf(['docs', 'site']),
     ...linked,

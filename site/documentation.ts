@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, posix } from 'node:path'
-import { settingsTable } from '../src/settings/config.ts'
+import { settingsTable } from '../src/settings/settings.ts'
 import type { SearchIndex } from './browser/search.ts'
 import { renderMarkdown } from './markdown.ts'
 import type { RenderedPage, Resolve } from './markdown.ts'

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { DEFAULT_LIMITS } from '../src/broker/ports/limits.ts'
 import type { Limits } from '../src/broker/ports/limits.ts'
-import { definitions } from '../src/settings/config.ts'
+import { definitions } from '../src/settings/settings.ts'
 
 const page = readFileSync(new URL('../docs/mqtt.md', import.meta.url), 'utf8')
 const errors = readFileSync(new URL('../docs/errors.md', import.meta.url), 'utf8')

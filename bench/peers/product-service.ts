@@ -5,10 +5,10 @@
  * `populate-codecs <file>` makes those of the figures of commands and codecs.
  */
 import { writeFileSync } from 'node:fs'
-import { checkSettings, describeFaults, readEnvironment } from '../../src/settings/config.ts'
+import { checkSettings, describeFaults, readEnvironment } from '../../src/settings/settings.ts'
 import type { Registry } from '../../src/identity/registry.ts'
 import type { Result } from '../../src/identity/store/result.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/pino-logger.ts'
 import { startService } from '../../src/service/service.ts'
 import type { Service } from '../../src/service/service.ts'
 import { CODEC_APPLICATIONS } from '../codec-deployment.ts'

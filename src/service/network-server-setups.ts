@@ -6,7 +6,7 @@ import type { NetworkServerSetups, NetworkServerTrial, NetworkServerView } from 
 import type { Registry } from '../identity/registry.ts'
 import { refuse } from '../identity/store/result.ts'
 import type { Result } from '../identity/store/result.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../pino-logger.ts'
 import { readChirpStack } from '../lorawan/network-servers/settings.ts'
 import type { ChirpStackGrpcEntry, NetworkServerEntry } from '../lorawan/network-servers/settings.ts'
 import type { OpenedNetworkServers } from './network-servers.ts'

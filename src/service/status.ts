@@ -5,7 +5,7 @@
 import { statfs } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Broker } from '../broker/broker.ts'
-import type { Settings } from '../settings/config.ts'
+import type { Settings } from '../settings/settings.ts'
 import { systemClock } from '../identity/store/clock.ts'
 import type { Registry } from '../identity/registry.ts'
 import { SampledStatus } from './sampled-status.ts'

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { checkSettings, describeFaults, readEnvironment, settingsTable } from './config.ts'
+import { checkSettings, describeFaults, readEnvironment, settingsTable } from './settings.ts'
 import { readSecret } from './secret-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'fieldgate-secret-'))

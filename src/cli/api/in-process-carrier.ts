@@ -1,8 +1,8 @@
-import type { Settings } from '../../settings/config.ts'
+import type { Settings } from '../../settings/settings.ts'
 import { createHttpServer } from '../../http/server.ts'
 import { systemClock } from '../../identity/store/clock.ts'
 import type { Registry } from '../../identity/registry.ts'
-import { createLog } from '../../log.ts'
+import { createLog } from '../../pino-logger.ts'
 import { createNetworkServerSetups } from '../../service/network-server-setups.ts'
 import type { Carrier } from './api-client.ts'
 

@@ -2,7 +2,7 @@
  * Finds the way to a deployment: through the service that runs on its data directory, or by taking
  * that directory itself.
  */
-import type { Settings } from '../../settings/config.ts'
+import type { Settings } from '../../settings/settings.ts'
 import { registryFileIn } from '../../data/data-directory.ts'
 import { systemClock } from '../../identity/store/clock.ts'
 import { openRegistry } from '../../identity/registry.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Settings } from '../../settings/config.ts'
+import type { Settings } from '../../settings/settings.ts'
 import { openDataDirectory } from '../../data/data-directory.ts'
 import type { DataDirectory } from '../../data/data-directory.ts'
 import { systemClock } from '../../identity/store/clock.ts'

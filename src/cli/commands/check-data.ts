@@ -1,5 +1,5 @@
-import { checkDataDirectory } from '../../data/check-data-directory.ts'
-import type { DataDirectoryReport } from '../../data/check-data-directory.ts'
+import { checkDataDirectory } from '../../data/check.ts'
+import type { DataDirectoryReport } from '../../data/check.ts'
 import type { LogReport } from '../../engine/opening/check-log.ts'
 import { openDataDirectory } from '../../data/data-directory.ts'
 import { systemClock } from '../../identity/store/clock.ts'

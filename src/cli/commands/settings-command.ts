@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { definitions, settingsHelp, settingsTable } from '../../settings/config.ts'
+import { definitions, settingsHelp, settingsTable } from '../../settings/settings.ts'
 import { fileVariable } from '../../settings/secret-file.ts'
 import { showJson } from './administration.ts'
 import { readSettings } from '../serve/read-settings.ts'

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import type { Settings } from '../../settings/config.ts'
-import type { Log } from '../../log.ts'
+import type { Settings } from '../../settings/settings.ts'
+import type { Log } from '../../pino-logger.ts'
 import type { Service } from '../../service/service.ts'
 import { ApiRefusal, pathWith } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import type { TestContext } from 'node:test'
-import { createLog } from '../../log.ts'
+import { createLog } from '../../pino-logger.ts'
 import { keepRunning } from './simulator-process.ts'
 
 /** A log whose messages can be waited for. */

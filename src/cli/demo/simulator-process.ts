@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../pino-logger.ts'
 import { isDoneWithin } from '../serve/stop-signal.ts'
 
 const FIRST_DELAY_MS = 1000

@@ -1,4 +1,4 @@
-import { createLog } from '../../log.ts'
+import { createLog } from '../../pino-logger.ts'
 import { startService } from '../../service/service.ts'
 import { readSettings } from './read-settings.ts'
 import { firstPasswordTo } from './serve.ts'

@@ -1,5 +1,5 @@
-import { checkSettings, describeFaults, readEnvironment } from '../../settings/config.ts'
-import type { Settings } from '../../settings/config.ts'
+import { checkSettings, describeFaults, readEnvironment } from '../../settings/settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 

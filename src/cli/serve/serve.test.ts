@@ -206,7 +206,7 @@ describe('fieldgate serve', () => {
 /** A process that does nothing but listen for its end, and this. */
 function startListening(body: string) {
   const script = `
-    import { createLog } from ${JSON.stringify(new URL('../../log.ts', import.meta.url).href)}
+    import { createLog } from ${JSON.stringify(new URL('../../pino-logger.ts', import.meta.url).href)}
     import { listenForStop } from ${JSON.stringify(new URL('stop-signal.ts', import.meta.url).href)}
     let steadyMs = 0
     const stop = listenForStop(createLog({ level: 'info', format: 'json' }), () => steadyMs)

@@ -2,7 +2,7 @@
  * How a long-running command ends: by a signal in order, by a second one at once, by a broken
  * invariant with a last word.
  */
-import type { Log } from '../../log.ts'
+import type { Log } from '../../pino-logger.ts'
 import { watchLaunchers } from './launchers.ts'
 
 const SIGNALS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const

@@ -5,7 +5,7 @@
  * for the sender is a child of this process.
  */
 import { spawn } from 'node:child_process'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../pino-logger.ts'
 
 const PROGRAM = 'systemd-notify'
 /** More than `systemd-notify` itself waits for systemd. */

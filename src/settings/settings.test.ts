@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { describe, it } from 'node:test'
-import { checkSettings, definitions, describeFaults, readEnvironment, settingsHelp, settingsTable } from './config.ts'
+import { checkSettings, definitions, describeFaults, readEnvironment, settingsHelp, settingsTable } from './settings.ts'
 
 const check = (environment: Record<string, string>, defaults?: Record<string, string>) =>
   checkSettings(readEnvironment(environment), defaults)

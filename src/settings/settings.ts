@@ -5,8 +5,8 @@
  */
 import { hostname } from 'node:os'
 import { fileVariable, readSecret } from './secret-file.ts'
-import { choice, host, integer, optionalPath, origins, path, secret } from './setting-kinds.ts'
-import type { Definition } from './setting-kinds.ts'
+import { choice, host, integer, optionalPath, origins, path, secret } from './kinds.ts'
+import type { Definition } from './kinds.ts'
 
 /**
  * The `FIELDGATE_*` variables that are set, as given. An empty one counts as not set, as in most

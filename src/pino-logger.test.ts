@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLog } from './log.ts'
-import type { Log } from './log.ts'
+import { createLog } from './pino-logger.ts'
+import type { Log } from './pino-logger.ts'
 
 function linesOf(use: (log: Log) => void, format: 'json' | 'text' = 'json'): string[] {
   const lines: string[] = []
