@@ -1,7 +1,7 @@
 /**
  * Two clocks. The machine's clock tells the time of day, and steps when somebody or NTP sets it.
- * The steady clock never steps: every duration is measured by it. They have types of their own, so
- * that a time of day where a duration is measured does not compile.
+ * The steady clock never steps: every duration is measured by it. A moment of the steady clock has
+ * a type of its own, so that code which measures a duration by the time of day does not compile.
  */
 
 declare const STEADY: unique symbol
@@ -15,34 +15,32 @@ export type SteadyMs = number & { readonly [STEADY]: true }
 /** Time as the broker sees it; a parameter, so that a simulation can own it. */
 export interface Clock {
   /**
-   * The time of day, ms since 1970: for what people read, and for what others have dated. It may
-   * step in both directions.
+   * The time of day, ms since 1970: for times that people read, and to compare with dates from
+   * elsewhere. The time of day may step in both directions.
    */
   now(): number
-  /** For durations: it never steps, and goes on while the machine's clock is set. */
+  /** The current moment, to measure durations: no setting of the machine's clock changes them. */
   steady(): SteadyMs
-  /**
-   * Runs once after the current turn of the event loop: what gathered meanwhile goes out together.
-   */
+  /** Runs the function once, after the current turn of the event loop. */
   afterTurn(run: () => void): void
-  /** Runs once after so many ms. The function that comes back cancels it. */
+  /** Runs the function once, after `ms` ms. The returned function cancels that. */
   after(ms: number, run: () => void): () => void
 }
 
-/** So many ms after a moment. */
+/** The moment `ms` ms after `moment`. */
 export function later(moment: SteadyMs, ms: number): SteadyMs {
   return (moment + ms) as SteadyMs
 }
 
 /**
- * The time of day of a moment, as the machine's clock tells it now: to be stored, for the next
- * process.
+ * The time of day of a moment, by the machine's clock as it is set now. A moment is stored in this
+ * form, because the next process has another steady clock.
  */
 export function dayTimeOf(moment: SteadyMs, clock: Clock): number {
   return clock.now() - (clock.steady() - moment)
 }
 
-/** The moment of a time of day that an earlier process has stored. */
+/** The moment that an earlier process stored as a time of day; see `dayTimeOf`. */
 export function momentOf(dayTimeMs: number, clock: Clock): SteadyMs {
   return later(clock.steady(), dayTimeMs - clock.now())
 }

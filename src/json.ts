@@ -1,10 +1,12 @@
 /**
- * Reading members of JSON that somebody else wrote: whatever is missing, of another type or
- * inherited is undefined.
+ * Reads members of JSON that somebody else wrote. A member that is missing, inherited or of another
+ * type reads as undefined.
  */
+
+/** An object of foreign JSON; its members may be anything. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** The object that the bytes are; undefined for anything else. */
+/** The object whose JSON text the bytes are, in UTF-8; undefined for anything else. */
 export function parseObject(bytes: Buffer): JsonObject | undefined {
   try {
     return objectOf(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
@@ -32,8 +34,8 @@ export function textAt(object: JsonObject | undefined, member: string): string |
 }
 
 /**
- * The number of a member, also where it is written as a text, as the JSON of Protocol Buffers does
- * for 64 bits.
+ * The number of a member. The number may also be written as a text, as the JSON of Protocol Buffers
+ * writes 64-bit numbers.
  */
 export function numberAt(object: JsonObject | undefined, member: string): number | undefined {
   const value = memberOf(object, member)
@@ -53,7 +55,7 @@ export function textsAt(object: JsonObject | undefined, member: string): readonl
   return Array.isArray(value) ? value.filter((element) => typeof element === 'string') : []
 }
 
-/** The member's own value: what `__proto__` might bring is never seen. */
+/** The value of the object's own member; inherited members (`__proto__`) are not read. */
 export function memberOf(object: JsonObject | undefined, member: string): unknown {
   return object !== undefined && Object.hasOwn(object, member) ? object[member] : undefined
 }

@@ -1,7 +1,9 @@
 /**
- * What the broker needs of a logger; pino's child loggers fit. Messages are `noun.verb`; never a
- * payload, token or password.
+ * The logger's port, which any room may take; `pino-logger.ts` implements it. A message is
+ * `noun.verb`. Fields never hold a payload, a token or a password.
  */
+
+/** Writes one line for each call; `fields` say what the message is about. */
 export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -9,5 +11,5 @@ export interface Logger {
   error(fields: object, message: string): void
 }
 
-/** Says nothing. */
+/** Writes no lines. */
 export const silentLogger: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }

@@ -2,12 +2,11 @@
 import { run } from './cli/program.ts'
 import { processTerminal } from './cli/terminal/terminal.ts'
 
-/** Time for what is still on its way to standard output and to the log. */
+/** The time left for the last bytes to standard output and to the log. */
 const LINGER_MS = 1_500
 
-// A reader that leaves early (`fieldgate device list | head`) is no fault.
+// A reader that closes the pipe early (`fieldgate device list | head`) is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 process.exitCode = await run(process.argv.slice(2), processTerminal)
-// Who asked it to end waits for that: a handle that something left open does not keep a program
-// that is done.
+// The program is done, and somebody may wait for its end: an open handle must not keep it alive.
 setTimeout(() => process.exit(), LINGER_MS).unref()

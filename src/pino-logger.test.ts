@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLog } from './pino-logger.ts'
-import type { Log } from './pino-logger.ts'
+import { createPinoLogger } from './pino-logger.ts'
+import type { PinoLogger } from './pino-logger.ts'
 
-function linesOf(use: (log: Log) => void, format: 'json' | 'text' = 'json'): string[] {
+function linesOf(use: (log: PinoLogger) => void, format: 'json' | 'text' = 'json'): string[] {
   const lines: string[] = []
-  use(createLog({ level: 'debug', format }, { write: (line) => lines.push(line) }))
+  use(createPinoLogger({ level: 'debug', format }, { write: (line) => lines.push(line) }))
   return lines
 }
 

@@ -1,21 +1,22 @@
 /**
- * The log: JSON lines (or text for people) on standard error; standard output stays for what a
- * person pastes. A message is `noun.verb`; what it is about goes into the fields: `log.warn({
- * clientId }, 'connection.refused')`.
+ * The logger of the running program, by pino: JSON lines or plain text on standard error. Standard
+ * output stays free for results that a person pastes elsewhere. A message is `noun.verb`, and its
+ * subject goes into the fields: `log.warn({ clientId }, 'connection.refused')`. The rooms do not
+ * know pino: they take the port `Logger` of `logger.ts`, which this logger and its children fit.
  */
 import { pino } from 'pino'
-import type { Level, Logger } from 'pino'
+import type { Level, Logger as Pino } from 'pino'
 
-/** The log of the service; a room that takes one may narrow it to the methods that it uses. */
-export type Log = Logger
+/** The program's logger. The composition makes a child of it for each room. */
+export type PinoLogger = Pino
 
-/** Where whole lines go, newline included. */
+/** Takes whole lines, newline included. */
 export interface LogDestination {
   write(line: string): void
 }
 
-/** Keys whose values are secrets wherever they stand: in bodies, headers and CONNECT packets. */
-const secretKeys = new Set([
+/** The values of these keys are secrets everywhere: in bodies, headers and CONNECT packets. */
+const SECRET_KEYS = new Set([
   'password',
   'newPassword',
   'userName',
@@ -32,31 +33,31 @@ const secretKeys = new Set([
   'cookie',
   'payload',
 ])
-const redacted = '[redacted]'
-/** Levels of objects looked through; deeper ones are not of our making and are left out. */
+const REDACTED = '[redacted]'
+/** Secrets are looked for down to this level of nested objects; deeper objects are left out. */
 const MAXIMUM_DEPTH = 4
 
 /**
- * Anything of a JWT's look: a base64url JSON object, a dot, more of it. Whatever field or text
- * brought it in, it does not leave.
+ * Text that looks like a JWT: a base64url JSON object, a dot, more base64url. This text is redacted
+ * in every field and message.
  */
-const jwtLike = /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g
+const JWT_LIKE = /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g
 
 /**
- * A log that writes from `level` up. Lines are written in the background, so that a slow reader of
- * standard error never stalls the service; at exit and at `fatal` they are flushed. A reader that
- * falls 16 MiB behind loses lines, the service loses no memory.
+ * A logger that writes lines of `level` and above. It writes in the background, so that a slow
+ * reader of standard error never stalls the service. It flushes at exit and at `fatal`. A reader
+ * that falls 16 MiB behind loses lines; the memory of the service does not grow further.
  */
-export function createLog(
+export function createPinoLogger(
   options: { readonly level: Level | 'silent'; readonly format: 'json' | 'text' },
   destination: LogDestination = (standardError ??= openStandardError()),
-): Log {
+): PinoLogger {
   const format = options.format === 'text' ? textLine : (line: string) => line
   const stream = {
     ...destination,
     write: (line: string) => {
       const formatted = format(line)
-      destination.write(formatted.includes('eyJ') ? formatted.replaceAll(jwtLike, redacted) : formatted)
+      destination.write(formatted.includes('eyJ') ? formatted.replaceAll(JWT_LIKE, REDACTED) : formatted)
     },
   }
   return pino(
@@ -68,7 +69,7 @@ export function createLog(
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: {
         level: (label) => ({ level: label }),
-        // pino's own redaction by wildcard paths costs 38 µs a line, this less than one.
+        // pino's own redaction by wildcard paths costs 38 µs a line; this costs less than 1 µs.
         log: (fields) => withoutSecrets(fields, 1),
       },
     },
@@ -76,25 +77,30 @@ export function createLog(
   )
 }
 
-/**
- * Lines gather for so long, or until there are so many bytes: each write goes by way of another
- * thread, which costs 50 µs.
- */
+/** Lines gather for this long before they are written: each write by another thread costs 50 µs. */
 const GATHER_MS = 50
+/** Lines are written earlier than after `GATHER_MS` when there are this many bytes. */
 const GATHER_BYTES = 4096
+/** The most bytes that wait for a slow reader of standard error; later lines are lost. */
+const MAXIMUM_WAITING_BYTES = 16 * 1024 * 1024
 
-/** One for the process, whatever number of logs it has: one buffer, one bound. */
+/** All loggers of the process share one destination, so that there is one buffer with one bound. */
 let standardError: (LogDestination & { flushSync(): void }) | undefined
 
 function openStandardError(): LogDestination & { flushSync(): void } {
-  const stream = pino.destination({ dest: 2, sync: false, minLength: GATHER_BYTES, maxLength: 16 * 1024 * 1024 })
-  // Standard error is gone (a closed terminal, a dead pipe): there is nowhere left to say so.
+  const stream = pino.destination({
+    dest: 2,
+    sync: false,
+    minLength: GATHER_BYTES,
+    maxLength: MAXIMUM_WAITING_BYTES,
+  })
+  // Standard error is gone (a closed terminal, a dead pipe): there is no place left to report that.
   stream.on('error', () => {})
   const flushSync = () => {
     try {
       stream.flushSync()
     } catch {
-      // The same.
+      // Standard error is gone, as above.
     }
   }
   process.on('exit', flushSync)
@@ -102,10 +108,10 @@ function openStandardError(): LogDestination & { flushSync(): void } {
   const flush = () => {
     isGathering = false
     try {
-      // With a callback it also writes what came while a write was under way.
+      // With a callback, pino also writes the lines that came during a write.
       stream.flush(() => {})
     } catch {
-      // The same.
+      // Standard error is gone, as above.
     }
   }
   const write = (line: string) => {
@@ -118,6 +124,7 @@ function openStandardError(): LogDestination & { flushSync(): void } {
 }
 
 /**
+ * Turns a JSON line into a line for people:
  * `2026-01-31T12:00:00.000Z WARN  connection.refused clientId=meter-7 reasonCode=135`. Control
  * characters stay escaped.
  */
@@ -136,7 +143,7 @@ function textValue(value: unknown): string {
 function withoutSecrets(fields: Record<string, unknown>, depth: number): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined
   for (const [key, value] of Object.entries(fields)) {
-    const kept = secretKeys.has(key) ? redacted : withoutSecretsWithin(value, depth)
+    const kept = SECRET_KEYS.has(key) ? REDACTED : withoutSecretsWithin(value, depth)
     if (kept === value) continue
     copy ??= { ...fields }
     copy[key] = kept

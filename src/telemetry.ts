@@ -1,18 +1,18 @@
 /**
- * The metrics of the process in Prometheus' text format, `fieldgate_*` and the usual `process_*`
+ * The metrics of the process in Prometheus' text format: `fieldgate_*`, and the usual `process_*`
  * and `nodejs_*`.
  */
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 
 /**
- * Reads current numbers; called at registration for its keys and once per metric and scrape, so it
- * should be cheap.
+ * Reads current numbers. It is called once at registration, for the keys, and then once per metric
+ * and scrape: it should be cheap.
  */
 type ReadNumbers = () => Readonly<Record<string, number>>
 
-/** Where the rooms put their numbers. */
+/** The metrics of one service; each room registers its numbers here. */
 export interface Telemetry {
-  /** All metrics of the process; a room with histograms of its own registers them here. */
+  /** All metrics of the process; a room can register histograms of its own here. */
   readonly registry: Registry
   /**
    * Registers the numbers of a room, one metric a key. A number only grows (`messagesReceived` of
@@ -21,16 +21,16 @@ export interface Telemetry {
    */
   registerNumbers(room: string, read: ReadNumbers, currentKeys?: readonly string[]): void
   /**
-   * Registers counts by kind and code, which come as `kind:code`: `refusals` of `broker` becomes
-   * `fieldgate_broker_refusals_total{kind="publish",code="event_device_unknown"}`. Codes are of a
-   * fixed set.
+   * Registers counts by kind and code. The keys of the map are `kind:code`: `refusals` of `broker`
+   * becomes `fieldgate_broker_refusals_total{kind="publish",code="event_device_unknown"}`. The
+   * codes must be of a fixed set, so that the number of series is bounded.
    */
   registerCounts(room: string, key: string, read: () => ReadonlyMap<string, number>): void
 }
 
 /**
- * A registry of its own (two services of one process share nothing), with the metrics of the
- * process in it.
+ * Makes a registry of its own, with the metrics of the process in it. Two services of one process
+ * share no registry.
  */
 export function createTelemetry(): Telemetry {
   const registry = new Registry()

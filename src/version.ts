@@ -1,13 +1,11 @@
+/** The product's version, read from its package. */
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 
-/** The product's version, `1.2.3`, as its package says. */
+/** The version in `package.json`, such as `1.2.3`; `unknown` when there is none. */
 export const version: string = readVersion()
 
-/**
- * The package is the same, two folders up or one, whether this runs from `dist/` or from the
- * source.
- */
+/** Node finds the package above this file, whether the program runs from `dist/` or `src/`. */
 function readVersion(): string {
   const file = findPackageJSON('.', import.meta.url)
   const manifest = file === undefined ? {} : (JSON.parse(readFileSync(file, 'utf8')) as { readonly version?: unknown })

@@ -8,7 +8,7 @@ import { writeFileSync } from 'node:fs'
 import { checkSettings, describeFaults, readEnvironment } from '../../src/settings/settings.ts'
 import type { Registry } from '../../src/identity/registry.ts'
 import type { Result } from '../../src/identity/store/result.ts'
-import { createLog } from '../../src/pino-logger.ts'
+import { createPinoLogger } from '../../src/pino-logger.ts'
 import { startService } from '../../src/service/service.ts'
 import type { Service } from '../../src/service/service.ts'
 import { CODEC_APPLICATIONS } from '../codec-deployment.ts'
@@ -45,7 +45,7 @@ function start(): Promise<Service> {
   const checked = checkSettings(readEnvironment(process.env))
   if (!checked.ok) throw new Error(describeFaults(checked.faults).join('\n'))
   const { settings } = checked
-  return startService(settings, { log: createLog({ level: settings.logLevel, format: settings.logFormat }) })
+  return startService(settings, { log: createPinoLogger({ level: settings.logLevel, format: settings.logFormat }) })
 }
 
 async function populate(registry: Registry, plan: readonly PlannedApplication[]): Promise<Deployment> {

@@ -12,7 +12,7 @@ import { systemClock } from '../identity/store/clock.ts'
 import { openRegistry } from '../identity/registry.ts'
 import type { Registry } from '../identity/registry.ts'
 import { valueOf } from '../identity/registry.testing.ts'
-import { createLog } from '../pino-logger.ts'
+import { createPinoLogger } from '../pino-logger.ts'
 import { startService } from '../service/service.ts'
 import type { Service } from '../service/service.ts'
 import { version } from '../version.ts'
@@ -313,7 +313,7 @@ describe('the command line where a service runs', () => {
       FIELDGATE_HTTPS_PORT: '0',
       FIELDGATE_MQTTS_PORT: '0',
     })
-    service = await startService(settings, { log: createLog({ level: 'fatal', format: 'text' }) })
+    service = await startService(settings, { log: createPinoLogger({ level: 'fatal', format: 'text' }) })
   })
   after(() => service.close())
 

@@ -2,7 +2,7 @@
 import type { Dispatcher, Publisher, ReaderListener } from '../broker/ports/consumer.ts'
 import { systemClock } from '../identity/store/clock.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { Log } from '../pino-logger.ts'
+import type { Logger } from '../logger.ts'
 import type { CommandRegistry, DownlinkEncoder } from '../lorawan/commands/command-registry.ts'
 import { createDownlinks } from '../lorawan/commands/downlinks.ts'
 import type { Downlinks } from '../lorawan/commands/downlinks.ts'
@@ -27,7 +27,7 @@ export interface DownlinksParts {
   readonly presenceOf: MqttNetworkServerOptions['presenceOf']
   /** How long a network server may say nothing of a command that it has taken. */
   readonly wordWaitMs: number
-  readonly log: Log
+  readonly log: Logger
 }
 
 export interface OpenedDownlinks {

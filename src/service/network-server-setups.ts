@@ -6,7 +6,7 @@ import type { NetworkServerSetups, NetworkServerTrial, NetworkServerView } from 
 import type { Registry } from '../identity/registry.ts'
 import { refuse } from '../identity/store/result.ts'
 import type { Result } from '../identity/store/result.ts'
-import type { Log } from '../pino-logger.ts'
+import type { Logger } from '../logger.ts'
 import { readChirpStack } from '../lorawan/network-servers/settings.ts'
 import type { ChirpStackGrpcEntry, NetworkServerEntry } from '../lorawan/network-servers/settings.ts'
 import type { OpenedNetworkServers } from './network-servers.ts'
@@ -28,7 +28,7 @@ type Settings = Readonly<Record<string, unknown>>
 export async function setUpEntries(
   { networkServers }: Pick<Registry, 'networkServers'>,
   ofFile: readonly NetworkServerEntry[],
-  log: Log,
+  log: Logger,
 ): Promise<readonly NetworkServerEntry[]> {
   const entries: NetworkServerEntry[] = []
   for (const { name, settings } of await networkServers.list()) {

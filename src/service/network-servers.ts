@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { OrganizationApplications } from '../access/organization-applications.ts'
 import type { Publisher } from '../broker/ports/consumer.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { Log } from '../pino-logger.ts'
+import type { Logger } from '../logger.ts'
 import type { CommandNaming } from '../lorawan/commands/command-naming.ts'
 import type { EventSink, NetworkServer } from '../lorawan/commands/network-server.ts'
 import { EventInspection } from '../lorawan/uplinks/event-inspection.ts'
@@ -52,7 +52,7 @@ export interface NetworkServersParts {
   readonly ready: (networkServer: NetworkServer) => void
   /** Which applications' network servers name commands in their events. */
   readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
-  readonly log: Log
+  readonly log: Logger
 }
 
 export interface OpenedNetworkServers {

@@ -32,7 +32,7 @@ import type { Certificates } from '../listeners/certificates.ts'
 import { Newcomers } from '../listeners/newcomers.ts'
 import { listenTls } from '../listeners/tls.ts'
 import { serveWebSocket } from '../listeners/websocket.ts'
-import type { Log } from '../pino-logger.ts'
+import type { PinoLogger } from '../pino-logger.ts'
 import { Codecs } from '../lorawan/codecs/codecs.ts'
 import { systemPoolClock } from '../lorawan/codecs/pool-clock.ts'
 import { DeviceSightings } from '../lorawan/uplinks/device-sightings.ts'
@@ -92,7 +92,7 @@ export interface Service {
 }
 
 export interface ServiceOptions {
-  readonly log: Log
+  readonly log: PinoLogger
   /**
    * Shows the password of the first admin, where it had to be made up, before that admin is made.
    * Without it nobody learns the password.
@@ -319,7 +319,7 @@ function urlOf({ publicHost }: Settings, port: number): string {
 }
 
 /** What is gathered until the broker has closed is written before the registry closes. */
-function gatherSightings(registry: Registry, log: Log, cleanups: Cleanup[]): DeviceSightings {
+function gatherSightings(registry: Registry, log: PinoLogger, cleanups: Cleanup[]): DeviceSightings {
   const sightings = new DeviceSightings({
     recordSeen: (seen) => registry.devices.recordSeen(seen),
     clock: systemClock,
@@ -368,7 +368,7 @@ interface BrokerParts {
 }
 
 /** Threads for tenants' scripts start with the first of them. */
-function openCodecs(registry: Registry, log: Log, cleanups: Cleanup[]): Codecs {
+function openCodecs(registry: Registry, log: PinoLogger, cleanups: Cleanup[]): Codecs {
   const codecs = new Codecs({
     organizationOf: async (applicationId) => registry.directory.organizationOf(applicationId),
     clock: systemPoolClock,
@@ -396,7 +396,7 @@ function healthOf(broker: Broker, engine: Engine, registry: Registry): ReturnTyp
   return { ready: canWrite && fault === '', reason: canWrite ? fault : reason }
 }
 
-function createBroker(settings: Settings, log: Log, parts: BrokerParts): Broker {
+function createBroker(settings: Settings, log: PinoLogger, parts: BrokerParts): Broker {
   const { policy, sightings, engine, opened, uplinkPath } = parts
   const keepsQoS0 = settings.keepQoS0Events === 'true'
   return new Broker({
@@ -421,7 +421,7 @@ function createBroker(settings: Settings, log: Log, parts: BrokerParts): Broker 
   })
 }
 
-function keepPruning(registry: Registry, log: Log, cleanups: Cleanup[]): void {
+function keepPruning(registry: Registry, log: PinoLogger, cleanups: Cleanup[]): void {
   const prune = (): void => {
     registry.pruneExpired().catch((error: unknown) => log.error({ error }, 'registry.prune_failed'))
   }
@@ -433,7 +433,7 @@ type OnCertificate = (pair: { readonly cert: string; readonly key: string }) => 
 
 async function openCertificates(
   settings: Settings,
-  log: Log,
+  log: PinoLogger,
   directory: DataDirectory,
   cleanups: Cleanup[],
 ): Promise<{ readonly certificates: Certificates; readonly onChange: OnCertificate[] }> {
@@ -453,7 +453,7 @@ async function openCertificates(
   return { certificates, onChange }
 }
 
-async function shutDown(broker: Broker, log: Log, cleanups: Cleanup[]): Promise<void> {
+async function shutDown(broker: Broker, log: PinoLogger, cleanups: Cleanup[]): Promise<void> {
   log.info({ connections: broker.counters.connections }, 'service.stopping')
   await runCleanups(cleanups)
   log.info({}, 'service.stopped')

@@ -3,7 +3,7 @@ import type { Publisher } from '../broker/ports/consumer.ts'
 import { systemClock } from '../identity/store/clock.ts'
 import type { Change } from '../identity/store/changes.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { Log } from '../pino-logger.ts'
+import type { Logger } from '../logger.ts'
 import type { Codecs } from '../lorawan/codecs/codecs.ts'
 import type { Downlinks } from '../lorawan/commands/downlinks.ts'
 import type { UplinkRegistry } from '../lorawan/uplinks/uplink-path-registry.ts'
@@ -14,7 +14,7 @@ export interface UplinkPathWiring {
   readonly codecs: Codecs
   readonly commandEvents: Downlinks['events']
   readonly publisher: Publisher
-  readonly log: Log
+  readonly log: Logger
 }
 
 export interface OpenedUplinkPath {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { checkSettings, readEnvironment } from '../../src/settings/settings.ts'
 import type { Disk } from '../../src/engine/ports/disk.ts'
-import { createLog } from '../../src/pino-logger.ts'
+import { createPinoLogger } from '../../src/pino-logger.ts'
 import { startService } from '../../src/service/service.ts'
 import type { Service } from '../../src/service/service.ts'
 import { HttpsClient, textIn } from './https-client.ts'
@@ -75,7 +75,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<Ru
   const result = checkSettings(readEnvironment({ ...serviceEnvironment(dataDirectory), ...options.environment }), {})
   assert.ok(result.ok, JSON.stringify(result))
   const lines: string[] = []
-  const log = createLog({ level: 'trace', format: 'json' }, { write: (line) => void lines.push(line) })
+  const log = createPinoLogger({ level: 'trace', format: 'json' }, { write: (line) => void lines.push(line) })
   const { disk } = options
   const removeOwn = async (): Promise<void> => {
     if (options.dataDirectory === undefined) await rm(dataDirectory, { recursive: true, force: true })

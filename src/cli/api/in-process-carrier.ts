@@ -2,7 +2,7 @@ import type { Settings } from '../../settings/settings.ts'
 import { createHttpServer } from '../../http/server.ts'
 import { systemClock } from '../../identity/store/clock.ts'
 import type { Registry } from '../../identity/registry.ts'
-import { createLog } from '../../pino-logger.ts'
+import { createPinoLogger } from '../../pino-logger.ts'
 import { createNetworkServerSetups } from '../../service/network-server-setups.ts'
 import type { Carrier } from './api-client.ts'
 
@@ -14,7 +14,7 @@ export async function createInProcessCarrier(registry: Registry, settings: Setti
   const server = await createHttpServer({
     registry,
     clock: systemClock,
-    log: createLog({ level: 'error', format: 'text' }),
+    log: createPinoLogger({ level: 'error', format: 'text' }),
     settings: {
       baseUrl: `https://${settings.publicHost}:${settings.httpsPort}`,
       brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,

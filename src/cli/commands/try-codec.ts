@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { testCodec } from '../../http/devices/codec-test.ts'
 import type { CodecTrial, TriedCodec } from '../../http/devices/codec-test.ts'
 import { RequestRefused } from '../../http/api/errors.ts'
-import { createLog } from '../../pino-logger.ts'
+import { createPinoLogger } from '../../pino-logger.ts'
 import { Codecs } from '../../lorawan/codecs/codecs.ts'
 import { systemPoolClock } from '../../lorawan/codecs/pool-clock.ts'
 import { showJson, withClient } from './administration.ts'
@@ -84,7 +84,7 @@ async function savedOf(client: ApiClient, { application, device }: TrialOptions)
 }
 
 async function run(codec: TriedCodec, trial: JsonObject): Promise<CodecTrial> {
-  const log = createLog({ level: 'error', format: 'text' })
+  const log = createPinoLogger({ level: 'error', format: 'text' })
   const codecs = new Codecs({ organizationOf: async () => 'trial', clock: systemPoolClock, log, workers: 1 })
   try {
     return await testCodec(codec, trial, codecs, Date.now())

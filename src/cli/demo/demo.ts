@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { Settings } from '../../settings/settings.ts'
-import type { Log } from '../../pino-logger.ts'
+import type { Logger } from '../../logger.ts'
 import type { Service } from '../../service/service.ts'
 import { ApiRefusal, pathWith } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
@@ -58,7 +58,7 @@ async function demonstrate(
   terminal: Terminal,
   settings: Settings,
   service: Service,
-  log: Log,
+  log: Logger,
 ): Promise<() => Promise<void>> {
   const client = await openApiClient(settings, { purpose: 'demo' })
   let demonstration: Demonstration

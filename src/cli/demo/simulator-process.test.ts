@@ -4,13 +4,13 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import type { TestContext } from 'node:test'
-import { createLog } from '../../pino-logger.ts'
+import { createPinoLogger } from '../../pino-logger.ts'
 import { keepRunning } from './simulator-process.ts'
 
 /** A log whose messages can be waited for. */
 function watchedLog() {
   const waiting = new Map<string, (entry: Record<string, unknown>) => void>()
-  const log = createLog(
+  const log = createPinoLogger(
     { level: 'info', format: 'json' },
     {
       write: (line) => {

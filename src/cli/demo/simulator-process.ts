@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Log } from '../../pino-logger.ts'
+import type { Logger } from '../../logger.ts'
 import { isDoneWithin } from '../serve/stop-signal.ts'
 
 const FIRST_DELAY_MS = 1000
@@ -37,7 +37,7 @@ export interface SimulatorOptions {
   readonly devicesFile: string
   readonly userName: string
   readonly password: string
-  readonly log: Log
+  readonly log: Logger
 }
 
 /** A child process that is kept running. */
@@ -55,7 +55,7 @@ export function startSimulator(options: SimulatorOptions): KeptProcess {
  * Starts a child, and starts it again, later each time, when it dies; not when its exit code says
  * that it would not help.
  */
-export function keepRunning(spawnChild: () => ChildProcess, log: Log): KeptProcess {
+export function keepRunning(spawnChild: () => ChildProcess, log: Logger): KeptProcess {
   let child: ChildProcess | undefined
   let pending: NodeJS.Timeout | undefined
   let isStopped = false

@@ -1,4 +1,4 @@
-import { createLog } from '../../pino-logger.ts'
+import { createPinoLogger } from '../../pino-logger.ts'
 import { startService } from '../../service/service.ts'
 import { readSettings } from './read-settings.ts'
 import { firstPasswordTo } from './serve.ts'
@@ -14,7 +14,7 @@ export async function init(terminal: Terminal): Promise<void> {
   process.umask(0o077)
   const { settings, warnings } = readSettings(terminal)
   for (const warning of warnings) terminal.error(`fieldgate: ${warning}\n`)
-  const log = createLog({ level: 'warn', format: 'text' })
+  const log = createPinoLogger({ level: 'warn', format: 'text' })
   const quiet = { ...settings, host: '127.0.0.1', httpsPort: 0, mqttsPort: 0 }
   const service = await startService(quiet, { log, showFirstAdminPassword: firstPasswordTo(terminal) }).catch(
     (error: unknown) => {

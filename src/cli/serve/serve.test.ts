@@ -206,10 +206,10 @@ describe('fieldgate serve', () => {
 /** A process that does nothing but listen for its end, and this. */
 function startListening(body: string) {
   const script = `
-    import { createLog } from ${JSON.stringify(new URL('../../pino-logger.ts', import.meta.url).href)}
+    import { createPinoLogger } from ${JSON.stringify(new URL('../../pino-logger.ts', import.meta.url).href)}
     import { listenForStop } from ${JSON.stringify(new URL('stop-signal.ts', import.meta.url).href)}
     let steadyMs = 0
-    const stop = listenForStop(createLog({ level: 'info', format: 'json' }), () => steadyMs)
+    const stop = listenForStop(createPinoLogger({ level: 'info', format: 'json' }), () => steadyMs)
     setInterval(() => {}, 1000)
     ${body}`
   return start(['--input-type=module', '--eval', script])

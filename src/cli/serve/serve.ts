@@ -1,6 +1,6 @@
 import type { Settings } from '../../settings/settings.ts'
-import { createLog } from '../../pino-logger.ts'
-import type { Log } from '../../pino-logger.ts'
+import { createPinoLogger } from '../../pino-logger.ts'
+import type { Logger } from '../../logger.ts'
 import { startService } from '../../service/service.ts'
 import type { Service } from '../../service/service.ts'
 import { version } from '../../version.ts'
@@ -33,11 +33,11 @@ export async function runService(
   terminal: Terminal,
   settings: Settings,
   warnings: readonly string[],
-  use: (service: Service, log: Log) => Promise<() => Promise<void>>,
+  use: (service: Service, log: Logger) => Promise<() => Promise<void>>,
 ): Promise<number> {
   // Whatever is made in the data directory is for this user alone.
   process.umask(0o077)
-  const log = createLog({ level: settings.logLevel, format: settings.logFormat })
+  const log = createPinoLogger({ level: settings.logLevel, format: settings.logFormat })
   const stop = listenForStop(log)
   const supervisor = openSupervisor(process.env, log)
   for (const warning of warnings) log.warn({ warning }, 'setting.unknown')

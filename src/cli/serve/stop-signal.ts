@@ -2,7 +2,7 @@
  * How a long-running command ends: by a signal in order, by a second one at once, by a broken
  * invariant with a last word.
  */
-import type { Log } from '../../pino-logger.ts'
+import type { PinoLogger } from '../../pino-logger.ts'
 import { watchLaunchers } from './launchers.ts'
 
 const SIGNALS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
@@ -26,7 +26,7 @@ export interface StopSignal {
  * too, what nobody caught is logged as fatal and ends the process with 1: its state is unknown.
  * `now` is steady, in milliseconds.
  */
-export function listenForStop(log: Log, now: () => number = () => performance.now()): StopSignal {
+export function listenForStop(log: PinoLogger, now: () => number = () => performance.now()): StopSignal {
   const { promise, resolve } = Promise.withResolvers<void>()
   let stoppingSince: number | undefined
   const stop = (reason: string) => {

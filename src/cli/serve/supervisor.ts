@@ -5,7 +5,7 @@
  * for the sender is a child of this process.
  */
 import { spawn } from 'node:child_process'
-import type { Log } from '../../pino-logger.ts'
+import type { Logger } from '../../logger.ts'
 
 const PROGRAM = 'systemd-notify'
 /** More than `systemd-notify` itself waits for systemd. */
@@ -28,7 +28,7 @@ export interface Supervisor {
  * The supervisor that `NOTIFY_SOCKET` and `WATCHDOG_USEC` of the environment name. A message that
  * can't be sent is logged.
  */
-export function openSupervisor(environment: Readonly<Record<string, string | undefined>>, log: Log): Supervisor {
+export function openSupervisor(environment: Readonly<Record<string, string | undefined>>, log: Logger): Supervisor {
   if ((environment['NOTIFY_SOCKET'] ?? '') === '') {
     return { ready: () => {}, stopping: () => {}, close: () => Promise.resolve() }
   }
