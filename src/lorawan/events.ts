@@ -4,6 +4,8 @@
  * Zero, false and empty values are written, but for what is optional here. Payloads pass through
  * the service as they are; only a device's state is read from them.
  */
+import { objectOf } from '../json.ts'
+import type { JsonObject } from '../json.ts'
 import type { PublishedEventKind } from './topics.ts'
 
 /**
@@ -152,13 +154,13 @@ export function deviceStateOf(
 ): DeviceState | undefined {
   if (kind === 'up' || kind === 'join') return { lastSeenAtMs: receivedAtMs }
   if (kind === 'status') return { lastSeenAtMs: receivedAtMs, ...statusOf(payload) }
-  if (kind === 'ack' && membersOf(payload)['acknowledged'] === true) return { lastSeenAtMs: receivedAtMs }
+  if (kind === 'ack' && boundedMembersOf(payload)['acknowledged'] === true) return { lastSeenAtMs: receivedAtMs }
   return undefined
 }
 
 /** The members are spelled alike in both families. */
 function statusOf(payload: Buffer): Omit<DeviceState, 'lastSeenAtMs'> {
-  const { margin, batteryLevel, batteryLevelUnavailable, externalPowerSource } = membersOf(payload)
+  const { margin, batteryLevel, batteryLevelUnavailable, externalPowerSource } = boundedMembersOf(payload)
   const knowsBattery = batteryLevelUnavailable !== true && externalPowerSource !== true
   return {
     ...(isWithin(margin, -32, 31) ? { margin } : {}),
@@ -167,14 +169,21 @@ function statusOf(payload: Buffer): Omit<DeviceState, 'lastSeenAtMs'> {
   }
 }
 
-/** The members of a JSON object; none where the payload is something else or too large. */
-function membersOf(payload: Buffer): Record<string, unknown> {
-  if (payload.length > MAXIMUM_PARSED_BYTES) return {}
+/** The members of an event; none where the payload is too large or is not a JSON object. */
+function boundedMembersOf(payload: Buffer): JsonObject {
+  return payload.length > MAXIMUM_PARSED_BYTES ? {} : (membersOf(payload) ?? {})
+}
+
+/**
+ * The members of an event's payload; undefined where the payload is not a JSON object. Bytes that
+ * are not UTF-8 become U+FFFD: the members that this service reads are ASCII, and a device whose
+ * name is badly encoded at its network server must not lose its events.
+ */
+export function membersOf(payload: Buffer): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(payload.toString('utf8'))
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+    return objectOf(JSON.parse(payload.toString()))
   } catch {
-    return {}
+    return undefined
   }
 }
 

@@ -3,19 +3,17 @@
  * the commands that they are about, which come to their fates by them, and get the command's id as
  * a further member on their way through.
  */
+import { objectOf } from '../../json.ts'
+import type { JsonObject } from '../../json.ts'
+import { membersOf } from '../events.ts'
 import type { AwaitedWords } from './awaited-words.ts'
+import { downlinkIdIn, withCommandId } from './command-event.ts'
+import type { CommandEvent } from './command-event.ts'
 import type { CommandNaming } from './command-naming.ts'
 import type { DownlinkItem } from './downlink-item.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
 import { itemOfAck, itemOfError, itemOfTxack } from './frame-counters.ts'
 import { UnclaimedEvents } from './unclaimed-events.ts'
-
-/** An event of a device, as far as this file looks at it. */
-export interface CommandEvent {
-  readonly devEui: string
-  readonly kind: string
-  readonly payload: Buffer
-}
 
 export interface CommandEventsOptions {
   readonly queue: DownlinkQueue
@@ -37,8 +35,6 @@ export interface CommandEventsOptions {
  * The largest event that is read, in bytes; real ones have some 500. A larger one passes as it is.
  */
 const MAXIMUM_EVENT_BYTES = 65_536
-/** Of an id that a network server gives; ChirpStack's are UUIDs. */
-const MAXIMUM_ID_LENGTH = 64
 /** Of a network server's sentence, in characters. */
 const MAXIMUM_REASON_LENGTH = 200
 /**
@@ -57,9 +53,6 @@ const KEPT_CODE = 'DOWNLINK_GATEWAY'
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 const TAILS = ['/event/txack', '/event/ack', '/event/error', '/event/log', '/event/join']
-const OBJECT_START = /^\s*\{\s*/
-
-type Members = Readonly<Record<string, unknown>>
 
 /** Looks at each event that may be about a command, as it passes. */
 export class CommandEvents {
@@ -100,7 +93,7 @@ export class CommandEvents {
     if (payload.length > MAXIMUM_EVENT_BYTES) return undefined
     const coming = this.#idComes(devEui)
     if (coming === undefined) return undefined
-    const id = idIn(membersOf(payload) ?? {})
+    const id = downlinkIdIn(membersOf(payload) ?? {})
     return id === undefined || this.#queue.findNamed(devEui, id) !== undefined ? undefined : coming
   }
 
@@ -136,7 +129,7 @@ export class CommandEvents {
     if (members === undefined) return payload
     const item = this.#tell(devEui, kind, members)
     this.#note(devEui, kind, members, item)
-    if (item === undefined) this.#keep({ devEui, kind, payload }, idIn(members))
+    if (item === undefined) this.#keep({ devEui, kind, payload }, downlinkIdIn(members))
     if (item === undefined || Object.hasOwn(members, 'commandId')) return payload
     return withCommandId(payload, item.content.id)
   }
@@ -148,7 +141,7 @@ export class CommandEvents {
     this.#unclaimed.keep(organizationId, id, event)
   }
 
-  #tell(devEui: string, kind: string, members: Members): DownlinkItem | undefined {
+  #tell(devEui: string, kind: string, members: JsonObject): DownlinkItem | undefined {
     switch (kind) {
       case 'txack':
         return this.#transmitted(devEui, members)
@@ -166,7 +159,7 @@ export class CommandEvents {
     }
   }
 
-  #transmitted(devEui: string, members: Members): DownlinkItem | undefined {
+  #transmitted(devEui: string, members: JsonObject): DownlinkItem | undefined {
     const { queueItemId } = members
     const fCnt = frameCounter(queueItemId === undefined ? members['fCnt'] : members['fCntDown'])
     const item =
@@ -177,7 +170,7 @@ export class CommandEvents {
     return item
   }
 
-  #answered(devEui: string, members: Members): DownlinkItem | undefined {
+  #answered(devEui: string, members: JsonObject): DownlinkItem | undefined {
     const { queueItemId, acknowledged } = members
     const fCnt = frameCounter(queueItemId === undefined ? members['fCnt'] : members['fCntDown'])
     const item =
@@ -187,8 +180,8 @@ export class CommandEvents {
     return item
   }
 
-  #logged(devEui: string, { context, level, code, description }: Members): DownlinkItem | undefined {
-    const item = this.#named(devEui, isMembers(context) ? context['queue_item_id'] : undefined)
+  #logged(devEui: string, { context, level, code, description }: JsonObject): DownlinkItem | undefined {
+    const item = this.#named(devEui, objectOf(context)?.['queue_item_id'])
     if (item === undefined) return undefined
     if (level === 'ERROR' || EXPIRED_CODES.has(code) || FAILED_CODES.has(code)) this.#fail(item, code, description)
     // What it has a word on it has, even where its answer to the offer was lost.
@@ -211,8 +204,8 @@ export class CommandEvents {
    * What the event tells beside the fate of a command: that there is a word, and whether commands
    * are named in it.
    */
-  #note(devEui: string, kind: string, members: Members, item: DownlinkItem | undefined): void {
-    const isNamed = typeof members['queueItemId'] === 'string' || isMembers(members['deviceInfo'])
+  #note(devEui: string, kind: string, members: JsonObject, item: DownlinkItem | undefined): void {
+    const isNamed = typeof members['queueItemId'] === 'string' || objectOf(members['deviceInfo']) !== undefined
     if (kind === 'join') {
       if (!isNamed) this.#queue.joined(devEui)
       return
@@ -224,12 +217,6 @@ export class CommandEvents {
   }
 }
 
-/** The id by which an event of family B names a downlink, in lower case. */
-function idIn({ queueItemId, context }: Members): string | undefined {
-  const id = queueItemId ?? (isMembers(context) ? context['queue_item_id'] : undefined)
-  return typeof id === 'string' && id.length <= MAXIMUM_ID_LENGTH ? id.toLowerCase() : undefined
-}
-
 function frameCounter(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined
 }
@@ -237,29 +224,4 @@ function frameCounter(value: unknown): number | undefined {
 function sentence(said: unknown): string {
   const text = typeof said === 'string' ? said.replace(CONTROL_CHARACTERS, ' ').slice(0, MAXIMUM_REASON_LENGTH) : ''
   return text === '' ? 'the network server has discarded it' : `the network server has discarded it: ${text}`
-}
-
-/**
- * Written into the text, so that nothing else of the event changes: no number is rounded, no member
- * moves.
- */
-function withCommandId(payload: Buffer, commandId: string): Buffer {
-  const text = payload.toString()
-  const start = OBJECT_START.exec(text)?.[0].length ?? 0
-  const comma = text[start] === '}' ? '' : ','
-  return Buffer.from(`{"commandId":${JSON.stringify(commandId)}${comma}${text.slice(start)}`)
-}
-
-/** The members of a JSON object in UTF-8; undefined where the payload is something else. */
-function membersOf(payload: Buffer): Members | undefined {
-  try {
-    const value: unknown = JSON.parse(payload.toString())
-    return isMembers(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

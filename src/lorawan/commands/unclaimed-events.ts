@@ -3,7 +3,7 @@
  * server may have under such an id: when the command turns out to be that downlink, they are told
  * of it.
  */
-import type { CommandEvent } from './command-events.ts'
+import type { CommandEvent } from './command-event.ts'
 
 interface Unclaimed {
   /** Lower case. */
