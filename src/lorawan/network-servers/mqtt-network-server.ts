@@ -7,7 +7,7 @@ import type { CommandNaming } from '../commands/command-naming.ts'
 import { nobodyReads } from '../commands/command-waits.ts'
 import type { Presence } from '../commands/command-waits.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from '../commands/network-server.ts'
-import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './bridge/downlink-message.ts'
+import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './adapter/downlink-message.ts'
 import { commandTopic, parseTopicFilter } from '../topics.ts'
 
 export interface MqttNetworkServerOptions {

@@ -2,8 +2,8 @@
  * Reads members of a settings file: each fault is a sentence that names the member, and all faults
  * come at once.
  */
-import { objectOf } from '../../../json.ts'
-import type { JsonObject } from '../../../json.ts'
+import { objectOf } from '../../json.ts'
+import type { JsonObject } from '../../json.ts'
 
 /** Gives the text of a file that the settings name; throws when it can't be read. */
 export type ReadFile = (path: string) => string
