@@ -3,6 +3,7 @@
  * devices, which every client that may see the device's events can have.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
+import { given } from '../../given.ts'
 import type { Logger } from '../../logger.ts'
 import type { QoS } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
@@ -138,7 +139,7 @@ export class CommandAnswers {
     const properties = {
       payloadFormatIndicator: 1,
       contentType: 'application/json',
-      ...(correlationData === undefined ? {} : { correlationData }),
+      ...given({ correlationData }),
     } as const
     void this.#publish(topicName, Buffer.from(JSON.stringify(body)), qos, properties)
   }
@@ -171,7 +172,7 @@ export class CommandAnswers {
     properties: Parameters<Publisher['publish']>[0]['properties'],
   ): Promise<void> {
     try {
-      const message = { topicName, payload, qos, ...(properties === undefined ? {} : { properties }) }
+      const message = { topicName, payload, qos, ...given({ properties }) }
       await this.#options.publisher.publish(message)
     } catch (error) {
       this.#options.log.error({ topicName, error }, 'command.answer_failed')

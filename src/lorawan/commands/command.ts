@@ -3,7 +3,8 @@
  * types are faults, not things to be converted: `"confirmed": "true"` is not true, and an fPort of
  * 300 is not 44.
  */
-
+import { memberOf, objectOf } from '../../json.ts'
+import type { JsonObject } from '../../json.ts'
 import { decodeBase64, MAXIMUM_DATA_BYTES } from '../base64.ts'
 
 /** A command that can be put into a device's downlink queue. */
@@ -132,32 +133,31 @@ export function parseCommand(payload: Buffer): CommandResult {
       `the payload is not JSON${place === undefined ? '' : ` at position ${place}`}`,
     )
   }
-  if (!isObject(message)) {
-    return fault(undefined, 'not_an_object', `the payload is ${typeName(message)}, not a JSON object`)
-  }
-  return readCommand(message)
+  const object = objectOf(message)
+  if (object !== undefined) return readCommand(object)
+  return fault(undefined, 'not_an_object', `the payload is ${typeName(message)}, not a JSON object`)
 }
 
 /**
  * Reads a command that is a JSON object already: of the HTTP interface, in the same words. Never
  * throws.
  */
-export function readCommand(message: Readonly<Record<string, unknown>>): CommandResult {
-  const confirmed = own(message, 'confirmed')
-  const fPort = own(message, 'fPort')
-  const base64 = own(message, 'data')
+export function readCommand(message: JsonObject): CommandResult {
+  const confirmed = memberOf(message, 'confirmed')
+  const fPort = memberOf(message, 'fPort')
+  const base64 = memberOf(message, 'data')
   const data = typeof base64 === 'string' ? decodeBase64(base64) : undefined
-  const object = own(message, 'object')
-  const id = own(message, 'id')
-  const expiresAt = own(message, 'expiresAt')
-  const devEui = own(message, 'devEui')
-  const priority = own(message, 'priority')
-  const replace = own(message, 'replace')
+  const object = memberOf(message, 'object')
+  const id = memberOf(message, 'id')
+  const expiresAt = memberOf(message, 'expiresAt')
+  const devEui = memberOf(message, 'devEui')
+  const priority = memberOf(message, 'priority')
+  const replace = memberOf(message, 'replace')
   const found =
     confirmedFault(confirmed) ??
     fPortFault(fPort) ??
     dataFault(base64, data) ??
-    (object === undefined || isObject(object) ? undefined : wrongType('object', 'an object', object)) ??
+    (object === undefined || objectOf(object) !== undefined ? undefined : wrongType('object', 'an object', object)) ??
     contentFault(base64, object) ??
     textFault('id', id, ID, 'invalid_id', 'is not 1 to 64 visible ASCII characters') ??
     timeFault(expiresAt) ??
@@ -199,8 +199,9 @@ export function objectFault(object: CommandObject, codec: PayloadCodec): Command
   if (codec === 'CUSTOM_JS') return undefined
   for (const [name, channels] of Object.entries(object)) {
     const path = SHOWABLE.test(name) ? `object.${name}` : 'object'
-    if (!isObject(channels)) return wrongType(path, 'a map of channel indexes', channels)
-    const found = channelsFault(path, channels, codec)
+    const map = objectOf(channels)
+    if (map === undefined) return wrongType(path, 'a map of channel indexes', channels)
+    const found = channelsFault(path, map, codec)
     if (found !== undefined) return found
   }
   return undefined
@@ -211,8 +212,9 @@ function channelsFault(path: string, channels: CommandObject, codec: PayloadCode
     if (!CHANNEL.test(channel) || Number(channel) > MAXIMUM_CHANNEL) {
       return fault(path, 'invalid_channel', `a channel index is a whole number from 0 to ${MAXIMUM_CHANNEL}`)
     }
-    const hasAxes = codec === 'CAYENNE_LPP' && isObject(value)
-    const found = hasAxes ? axesFault(`${path}.${channel}`, value) : numberFault(`${path}.${channel}`, value)
+    const axes = codec === 'CAYENNE_LPP' ? objectOf(value) : undefined
+    const at = `${path}.${channel}`
+    const found = axes === undefined ? numberFault(at, value) : axesFault(at, axes)
     if (found !== undefined) return found
   }
   return undefined
@@ -303,13 +305,4 @@ function typeName(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
-}
-
-/** An own member alone: what `__proto__` in a payload might bring is never seen. */
-function own(message: Readonly<Record<string, unknown>>, member: string): unknown {
-  return Object.hasOwn(message, member) ? message[member] : undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

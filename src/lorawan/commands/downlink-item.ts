@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type { StateChange } from '../../broker/ports/engine.ts'
+import { given } from '../../given.ts'
 import type { CommandObject } from './command.ts'
 
 /**
@@ -210,7 +211,7 @@ export class DownlinkItem {
       confirmed,
       fPort,
       data,
-      ...(form.object === undefined ? {} : { object: form.object }),
+      ...given({ object: form.object }),
       priority,
       expiresAtMs,
       replaces,

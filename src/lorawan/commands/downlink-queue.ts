@@ -3,6 +3,7 @@
  * their fate and for some time after it. Who hands them over is another file's subject; here each
  * change of their state is made and owned.
  */
+import { given } from '../../given.ts'
 import type { Logger } from '../../logger.ts'
 import type { DurableState } from './durable-state.ts'
 import { DownlinkItem, QUEUE_PREFIX, queueItemIdOf } from './downlink-item.ts'
@@ -535,7 +536,7 @@ export class DownlinkQueue {
     if (state === 'queued') return
     this.counts[state] += 1
     const { devEui, organizationId, id: commandId } = item.content
-    const fields = { devEui, organizationId, commandId, ...(failure === undefined ? {} : { code: failure.code }) }
+    const fields = { devEui, organizationId, commandId, ...given({ code: failure?.code }) }
     this.#log.info(fields, `command.${state}`)
     this.#onFate(item)
   }

@@ -3,6 +3,7 @@
  * by their events.
  */
 import type { PublishConsumer, Publisher } from '../../broker/ports/consumer.ts'
+import { given } from '../../given.ts'
 import type { Logger } from '../../logger.ts'
 import { AwaitedWords } from './awaited-words.ts'
 import { CommandAnswers } from './command-answers.ts'
@@ -93,7 +94,7 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
     clock,
     monotonicMs: options.monotonicMs,
     log,
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...given({ limits: options.limits }),
     onWaiting: (item) => handOver.offer(item),
     onFate: (item) => answers.fate(item),
     onTaken: (item) => words.took(item),

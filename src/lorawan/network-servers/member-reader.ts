@@ -2,7 +2,7 @@
  * Reads members of a settings file: each fault is a sentence that names the member, and all faults
  * come at once.
  */
-import { objectOf } from '../../json.ts'
+import { memberOf, objectOf } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 
 /** Gives the text of a file that the settings name; throws when it can't be read. */
@@ -143,7 +143,7 @@ export class MemberReader {
 
   #value(member: string): unknown {
     this.#asked.add(member)
-    return Object.hasOwn(this.#object, member) ? this.#object[member] : undefined
+    return memberOf(this.#object, member)
   }
 
   #missing(member: string): '' {

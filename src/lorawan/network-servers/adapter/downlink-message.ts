@@ -1,4 +1,5 @@
 /** A downlink in the JSON that network servers take as the payload of a command message. */
+import { given } from '../../../given.ts'
 import type { CommandNaming } from '../../commands/command-naming.ts'
 import type { Downlink, HandOver } from '../../commands/network-server.ts'
 
@@ -30,7 +31,7 @@ export function downlinkMessage({ id, devEui, confirmed, fPort, data, object, ex
     confirmed,
     fPort,
     ...(data === undefined ? { object } : { data: data.toString('base64') }),
-    ...(expiresAtMs === undefined ? {} : { expiresAt: new Date(expiresAtMs).toISOString() }),
+    ...given({ expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString() }),
   }
   return Buffer.from(JSON.stringify(message))
 }

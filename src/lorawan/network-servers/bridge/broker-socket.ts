@@ -2,6 +2,7 @@
 import { connect as connectTcp } from 'node:net'
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { given } from '../../../given.ts'
 
 export interface BrokerAddress {
   readonly host: string
@@ -32,9 +33,7 @@ export function openBrokerSocket({ host, port, tls }: BrokerAddress): Promise<So
           host,
           port,
           ...(isIpAddress(host) ? {} : { servername: host }),
-          ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-          ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-          ...(tls.key === undefined ? {} : { key: tls.key }),
+          ...given({ ca: tls.ca, cert: tls.cert, key: tls.key }),
         })
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   socket.setNoDelay(true)

@@ -2,6 +2,7 @@
 import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import grpc from '@grpc/grpc-js'
+import { given } from '../../../given.ts'
 import { ChirpStackApi } from './chirpstack-api.ts'
 import type { ChirpStackAddress } from './chirpstack-api.ts'
 import { faultOf } from './grpc-fault.ts'
@@ -124,7 +125,7 @@ function tryConnection({ target, tls }: ChirpStackAddress): Promise<ChirpStackTr
     const socket =
       tls === undefined
         ? connectTcp(options)
-        : connectTls({ ...options, ...named, ALPNProtocols: ['h2'], ...(tls.ca === undefined ? {} : { ca: tls.ca }) })
+        : connectTls({ ...options, ...named, ALPNProtocols: ['h2'], ...given({ ca: tls.ca }) })
     const end = (trial: ChirpStackTrial | undefined): void => {
       clearTimeout(timer)
       socket.destroy()

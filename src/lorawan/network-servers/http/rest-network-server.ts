@@ -1,4 +1,5 @@
 /** Downlinks by the HTTP API of a network server whose events come as webhooks. */
+import { objectOf, textAt } from '../../../json.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
 import type { BackoffSettings } from '../adapter/backoff.ts'
 import { counted } from '../adapter/counters.ts'
@@ -132,11 +133,14 @@ function isThereAlready({ status, text }: HttpAnswer): boolean {
 
 /** The status, and the network server's own words where it has some: on one line, and short. */
 function sentenceOf({ status, text }: HttpAnswer): string {
-  let message: unknown
+  const message = messageIn(text)
+  return message === undefined ? String(status) : `${status} ${message.replaceAll(/[^ -~]/g, ' ').slice(0, 300)}`
+}
+
+function messageIn(text: string): string | undefined {
   try {
-    message = (JSON.parse(text) as { message?: unknown } | null)?.message
+    return textAt(objectOf(JSON.parse(text)), 'message')
   } catch {
-    message = undefined
+    return undefined
   }
-  return typeof message === 'string' ? `${status} ${message.replaceAll(/[^ -~]/g, ' ').slice(0, 300)}` : String(status)
 }

@@ -5,7 +5,8 @@
  */
 import { createHash } from 'node:crypto'
 import type { PublishedEventKind } from '../../topics.ts'
-import { memberOf, numberAt, objectAt, objectOf, objectsAt, textAt, textsAt } from '../../../json.ts'
+import { given } from '../../../given.ts'
+import { memberOf, numberAt, objectAt, objectsAt, textAt, textsAt } from '../../../json.ts'
 import type { JsonObject } from '../../../json.ts'
 import { CORRELATION_PREFIX } from './rest-forms.ts'
 
@@ -110,7 +111,6 @@ function commonOf(
 }
 
 function upOf(common: Common, message: JsonObject, body: JsonObject): JsonObject {
-  const decoded = memberOf(message, 'decoded_payload')
   const settings = objectAt(message, 'settings')
   const lora = objectAt(settings, 'data_rate', 'lora')
   return {
@@ -120,11 +120,11 @@ function upOf(common: Common, message: JsonObject, body: JsonObject): JsonObject
     fPort: numberAt(message, 'f_port') ?? 0,
     confirmed: memberOf(message, 'confirmed') === true,
     data: textAt(message, 'frm_payload') ?? '',
-    ...(objectOf(decoded) === undefined ? {} : { object: decoded }),
+    ...given({ object: objectAt(message, 'decoded_payload') }),
     rxInfo: objectsAt(message, 'rx_metadata').map(receptionOf),
     txInfo: {
       frequency: numberAt(settings, 'frequency') ?? 0,
-      ...(lora === undefined ? {} : { modulation: { lora: loraOf(lora) } }),
+      ...given({ modulation: lora && { lora: loraOf(lora) } }),
     },
   }
 }
@@ -146,10 +146,10 @@ function receptionOf(reception: JsonObject): JsonObject {
   const gatewayName = textAt(gateway, 'gateway_id') ?? ''
   return {
     gatewayId: textAt(gateway, 'eui')?.toLowerCase() ?? gatewayName,
-    ...(time === undefined ? {} : { gwTime: time }),
+    ...given({ gwTime: time }),
     rssi: numberAt(reception, 'rssi') ?? 0,
     snr: numberAt(reception, 'snr') ?? 0,
-    ...(location === undefined ? {} : { location: locationOf(location) }),
+    ...given({ location: location && locationOf(location) }),
     context: textAt(reception, 'uplink_token') ?? '',
     metadata: { gateway_id: gatewayName },
   }
