@@ -47,7 +47,7 @@ export interface EmbeddedEngineOptions {
   readonly directory: string
   readonly partitions?: number
   readonly clock?: Clock
-  readonly log?: Logger
+  readonly logger?: Logger
   /**
    * How long messages are kept, ms; a segment goes when its last message is older. Default: 7 days.
    */
@@ -103,7 +103,7 @@ export class EmbeddedEngine implements Engine {
   readonly isDurable = true
   readonly #options: EmbeddedEngineOptions
   readonly #clock: Clock
-  readonly #log: Logger
+  readonly #logger: Logger
   #opened: Opened | undefined
   /** Indexes on their way to the disk. */
   readonly #saving = new Set<Promise<void>>()
@@ -112,7 +112,7 @@ export class EmbeddedEngine implements Engine {
     this.partitions = options.partitions ?? 64
     this.#options = options
     this.#clock = options.clock ?? systemClock
-    this.#log = options.log ?? silentLogger
+    this.#logger = options.logger ?? silentLogger
   }
 
   /**
@@ -124,12 +124,12 @@ export class EmbeddedEngine implements Engine {
     const { disk, directory } = this.#options
     const startedAt = this.#clock.steady()
     const format = await prepareLogDirectory(disk, directory, this.partitions)
-    const recovered = await recoverLog({ disk, directory, format, log: this.#log, purpose: 'open' })
+    const recovered = await recoverLog({ disk, directory, format, logger: this.#logger, purpose: 'open' })
     this.#opened = this.#assemble(recovered, format)
     const { segments, cutBytes, damages, state } = recovered
     const durationMs = this.#clock.steady() - startedAt
     const fields = { segments: segments.length, stateKeys: state.size, cutBytes, damages: damages.length, durationMs }
-    this.#log.info(fields, 'log.opened')
+    this.#logger.info(fields, 'log.opened')
     const isSnapshotDamaged = damages.some(({ kind }) => kind === 'snapshot' || kind === 'snapshot_missing')
     if (isSnapshotDamaged) this.#track(this.#opened.upkeep.renewSnapshot())
     this.#opened.upkeep.start()
@@ -202,17 +202,23 @@ export class EmbeddedEngine implements Engine {
 
   #assemble(recovered: RecoveredLog, { seal }: LogFormat): Opened {
     const { disk, directory } = this.#options
-    const log = this.#log
+    const logger = this.#logger
     const { segments, tails, state } = recovered
     const logDirectory = logDirectoryOf(directory)
     const files = new SegmentFiles(disk, logDirectory)
     const maximumIndexBytes = this.#options.indexBytes ?? 64 * MIB
-    const indexes = new SegmentIndexes({ disk, directory: logDirectory, files, log, maximumBytes: maximumIndexBytes })
+    const indexes = new SegmentIndexes({
+      disk,
+      directory: logDirectory,
+      files,
+      logger,
+      maximumBytes: maximumIndexBytes,
+    })
     const cache = new BlockCache(this.#options.cacheBytes ?? 32 * MIB)
     const tailMemory = new TailMemory(this.#options.tailBytes ?? 16 * MIB)
     const decoded = new DecodedMessages(this.partitions, this.#options.decodedBytes ?? 16 * MIB)
     const source = new RecordSource(tailMemory, cache)
-    const readable: ReadableLog = { segments, tails, indexes, files, cache, source, decoded, log }
+    const readable: ReadableLog = { segments, tails, indexes, files, cache, source, decoded, logger }
     const retentionBytes = this.#options.retentionBytes ?? 16_384 * MIB
     // Retention takes whole segments: where little is kept, they are small.
     const segmentBytes = this.#options.segmentBytes ?? Math.min(64 * MIB, Math.max(MIB, retentionBytes / 16))
@@ -221,7 +227,7 @@ export class EmbeddedEngine implements Engine {
       logDirectory,
       stateDirectory: stateDirectoryOf(directory),
       clock: this.#clock,
-      log,
+      logger,
       segments,
       tails,
       state,
@@ -248,7 +254,7 @@ export class EmbeddedEngine implements Engine {
     })
     const writer = new LogWriter({
       clock: this.#clock,
-      log,
+      logger,
       tailMemory,
       state,
       newSegments,

@@ -72,9 +72,9 @@ class Life {
     }
   }
 
-  #engine(log: Logger = silentLogger): EmbeddedEngine {
+  #engine(logger: Logger = silentLogger): EmbeddedEngine {
     return new EmbeddedEngine({
-      log,
+      logger,
       disk: this.#disk,
       directory: '/data',
       partitions: PARTITIONS,

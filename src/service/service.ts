@@ -385,7 +385,7 @@ function createEngine(settings: Settings, { log, disk }: ServiceOptions, directo
     directory: messagesIn(directory.path),
     retentionMs: settings.retentionDays * DAY_MS,
     retentionBytes: settings.retentionBytes,
-    log: log.child({ room: 'engine' }),
+    logger: log.child({ room: 'engine' }),
   })
 }
 

@@ -120,7 +120,7 @@ export class LogRestore {
     const format = this.#format
     if (format === undefined) throw new LogDirectoryError('not_a_log', 'The backup holds no log.')
     await disk.syncDirectory(stateDirectoryOf(this.#directory))
-    const options = { disk, directory: this.#directory, format, log: silentLogger, purpose: 'open' } as const
+    const options = { disk, directory: this.#directory, format, logger: silentLogger, purpose: 'open' } as const
     const recovered = await recoverLog(options)
     const { segments, tails, lastNumber } = recovered
     const gap = GAP_UNIT * (1 + Math.floor(this.#random() * MAXIMUM_GAP_UNITS))

@@ -46,7 +46,7 @@ export async function checkLog(disk: Disk, directory: string): Promise<LogReport
   const stored = await readFormat(disk, directory)
   if (stored === undefined) return undefined
   const format = { partitions: stored.partitions, seal: stored.seal ?? newSeal() }
-  const recovered = await recoverLog({ disk, directory, format, log: silentLogger, purpose: 'check' })
+  const recovered = await recoverLog({ disk, directory, format, logger: silentLogger, purpose: 'check' })
   const ofFormat = stored.isWhole ? [] : [damageOf('format', 'format')]
   const ofIndexes = await checkIndexes(disk, directory, stored.partitions)
   const damages = [...ofFormat, ...recovered.damages, ...ofIndexes]

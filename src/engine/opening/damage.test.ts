@@ -187,14 +187,14 @@ class Case {
   }
 }
 
-async function openOn(disk: SimulatedDisk, log: Logger = silentLogger): Promise<EmbeddedEngine> {
+async function openOn(disk: SimulatedDisk, logger: Logger = silentLogger): Promise<EmbeddedEngine> {
   const sizes = { segmentBytes: 6_000, tailBytes: 0, gatherMs: 0 }
   const engine = new EmbeddedEngine({
     disk,
     directory: '/data',
     partitions: PARTITIONS,
     clock: new TestClock(),
-    log,
+    logger,
     ...sizes,
   })
   await engine.open()

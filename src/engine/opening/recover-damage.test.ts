@@ -5,7 +5,7 @@ import { EmbeddedEngine } from '../embedded.ts'
 import { append, changesOf, loadAll, messageOf, readAll, texts, write } from '../engine-client.testing.ts'
 import { writeChangesRecord } from '../segments/record.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
-import { FIRST, filled, openOn, recordingLog } from '../segments/small-log.testing.ts'
+import { FIRST, filled, openOn, recordingLogger } from '../segments/small-log.testing.ts'
 import { TestClock } from '../ports/test-clock.testing.ts'
 
 /** With some bytes of it wrong. */
@@ -46,8 +46,8 @@ test('a damaged snapshot loses nothing while the one before it and the log have 
     report?.problems.join() ?? '',
     /^state\/.*snapshot: \d+ bytes \(.*\) are damaged\. Nothing of the state is lost/,
   )
-  const { log, messages } = recordingLog()
-  const engine = await openOn(broken, log)
+  const { logger, messages } = recordingLogger()
+  const engine = await openOn(broken, logger)
   assert.ok(messages.includes('error log.damaged'))
   assert.deepEqual(await loadAll(engine), [['last', '399']])
   await engine.close()
@@ -73,8 +73,8 @@ test('without any whole snapshot, what has changed since the log begins is there
   for (const { spoil, told } of cases) {
     const disk = await withoutSnapshots(spoil)
     assert.match((await checkLog(disk, '/data'))?.problems.join('\n') ?? '', told)
-    const { log, messages } = recordingLog()
-    const engine = await openOn(disk, log)
+    const { logger, messages } = recordingLogger()
+    const engine = await openOn(disk, logger)
     assert.ok(messages.includes('error log.damaged'))
     const state = new Map(await loadAll(engine))
     assert.equal(state.get('young'), 'in the log')
@@ -103,8 +103,8 @@ test('damage in the newest segment is passed over: what is behind it is served, 
     report?.problems.join() ?? '',
     /^log\/0{19}1\.log: 1\d\d bytes .* 1 message is lost.* partition 0 offset 1 \(id 0-1\)\. Changes/,
   )
-  const { log, messages } = recordingLog()
-  const again = await openOn(killed, log)
+  const { logger, messages } = recordingLogger()
+  const again = await openOn(killed, logger)
   assert.ok(messages.includes('error log.damaged') && !messages.includes('warn log.tail_cut'))
   const read = [await readAll(again, 0), await readAll(again, 1)]
   assert.deepEqual(
@@ -186,8 +186,8 @@ test('a newest segment that is shorter than its index or a snapshot says gives n
     const newest = disk.paths().findLast((path) => path.endsWith('.log')) ?? assert.fail()
     disk.replace(newest, disk.content(newest).subarray(0, 400))
     const report = await checkLog(disk, '/data')
-    const { log } = recordingLog()
-    const engine = await openOn(disk, log)
+    const { logger } = recordingLogger()
+    const engine = await openOn(disk, logger)
     if (withIndex) {
       assert.deepEqual([engine.tail(0), engine.tail(1)], [100, 100])
       const read = [await readAll(engine, 0), await readAll(engine, 1)]

@@ -5,7 +5,7 @@ import { checkLog } from './check-log.ts'
 import { EmbeddedEngine } from '../embedded.ts'
 import { append, loadAll, messageOf, readAll, texts, write } from '../engine-client.testing.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
-import { FIRST, filled, openOn, recordingLog } from '../segments/small-log.testing.ts'
+import { FIRST, filled, openOn, recordingLogger } from '../segments/small-log.testing.ts'
 import { TestClock } from '../ports/test-clock.testing.ts'
 import { VERSION_1_EXPECTED, writeVersion1 } from './version-1.testing.ts'
 
@@ -88,8 +88,8 @@ test('a torn end is cut, and what comes next follows what is left', async () => 
   const whole = disk.content(FIRST)
   const killed = disk.kill()
   killed.replace(FIRST, whole.subarray(0, whole.length - 5))
-  const { log, messages } = recordingLog()
-  const again = await openOn(killed, log)
+  const { logger, messages } = recordingLogger()
+  const again = await openOn(killed, logger)
   assert.ok(messages.includes('warn log.tail_cut'))
   assert.deepEqual(texts((await readAll(again, 0)).messages), ['0', '1'])
   assert.equal(await append(again, 0, messageOf('a', '2 again')), 2)
@@ -109,8 +109,8 @@ test('damage in a complete segment is told, skipped and counted as lost; all els
     report?.problems.join('\n') ?? '',
     /^log\/0{19}1\.log: 157 bytes \(873 to 1029\) are damaged\. 1 message is lost, taken between .*: partition 1 offset 2 \(id 1-2\)\.$/,
   )
-  const { log, messages } = recordingLog()
-  const engine = await openOn(disk, log)
+  const { logger, messages } = recordingLogger()
+  const engine = await openOn(disk, logger)
   const all = [await readAll(engine, 0), await readAll(engine, 1)]
   assert.equal(
     all.reduce((sum, { lost }) => sum + lost, 0),
@@ -130,8 +130,8 @@ test('damage that an index does not know of is told, skipped and counted when it
   const bytes = Buffer.from(disk.content(FIRST))
   bytes[900] = (bytes[900] as number) ^ 0x40
   disk.replace(FIRST, bytes)
-  const { log, messages } = recordingLog()
-  const engine = await openOn(disk, log)
+  const { logger, messages } = recordingLogger()
+  const engine = await openOn(disk, logger)
   const all = [await readAll(engine, 0, 0, 3), await readAll(engine, 1, 0, 3)]
   assert.equal(
     all.reduce((sum, { lost }) => sum + lost, 0),
@@ -164,8 +164,8 @@ test('a missing segment is told, and what was in it counts as lost', async () =>
     (await checkLog(disk, '/data'))?.problems.join('\n') ?? '',
     /^log\/0{19}2\.log: the file is missing\. 13 messages are lost: partition 0 offsets 7 to 12 \(id 0-7 to 0-12\)/,
   )
-  const { log, messages } = recordingLog()
-  const engine = await openOn(disk, log)
+  const { logger, messages } = recordingLogger()
+  const engine = await openOn(disk, logger)
   assert.ok(messages.includes('error log.damaged'))
   const { lost, messages: read } = await readAll(engine, 0)
   assert.ok(lost > 0)

@@ -73,7 +73,7 @@ export interface RecoverOptions {
   readonly disk: Disk
   readonly directory: string
   readonly format: LogFormat
-  readonly log: Logger
+  readonly logger: Logger
   readonly purpose: 'open' | 'check'
 }
 
@@ -100,7 +100,7 @@ class Recovery {
   readonly #root: string
   readonly #partitions: number
   readonly #seal: number
-  readonly #log: Logger
+  readonly #logger: Logger
   readonly #isCheck: boolean
   readonly #aside: KeptAside
   readonly #damages: LogDamage[] = []
@@ -111,15 +111,15 @@ class Recovery {
   #records = 0
   #messages = 0
 
-  constructor({ disk, directory, format, log, purpose }: RecoverOptions) {
+  constructor({ disk, directory, format, logger, purpose }: RecoverOptions) {
     this.#disk = disk
     this.#root = directory
     this.#directory = logDirectoryOf(directory)
     this.#partitions = format.partitions
     this.#seal = format.seal
-    this.#log = log
+    this.#logger = logger
     this.#isCheck = purpose === 'check'
-    this.#aside = new KeptAside(disk, directory, log)
+    this.#aside = new KeptAside(disk, directory, logger)
   }
 
   async run(): Promise<RecoveredLog> {
@@ -155,7 +155,7 @@ class Recovery {
     const { chain, leftovers } = chainOf(await readHeads(this.#disk, this.#directory, numbers, this.#partitions))
     if (this.#isCheck) return chain
     for (const { number, header } of leftovers) {
-      this.#log.info({ segment: number }, 'log.leftover_removed')
+      this.#logger.info({ segment: number }, 'log.leftover_removed')
       const path = `${this.#directory}/${segmentName(number)}`
       if (header === undefined) await this.#aside.move(path)
       else await this.#remove(path)
@@ -209,7 +209,7 @@ class Recovery {
     // Begun in a power cut: nothing in it was acknowledged. It is kept to be sure.
     this.#cutBytes += size
     if (this.#isCheck) return undefined
-    this.#log.warn({ segment: number, bytes: size }, 'log.segment_headless')
+    this.#logger.warn({ segment: number, bytes: size }, 'log.segment_headless')
     const path = `${this.#directory}/${segmentName(number)}`
     if (size <= headBytes) await this.#remove(path)
     else await this.#aside.move(path)
@@ -286,7 +286,7 @@ class Recovery {
     try {
       if (length < size) {
         if (told <= length) {
-          this.#log.warn({ segment: number, position: length, bytes: size - length }, 'log.tail_cut')
+          this.#logger.warn({ segment: number, position: length, bytes: size - length }, 'log.tail_cut')
           await this.#aside.keep(file, segmentName(number), { from: length, to: size })
         }
         await file.truncate(length)
@@ -298,7 +298,7 @@ class Recovery {
       // The next segment says how far this one is valid. A disk that is full, or takes nothing, can
       // be read all the same.
       if (codeOf(error) === 'unknown') throw error
-      this.#log.warn({ segment: number, code: codeOf(error) }, 'log.tail_uncut')
+      this.#logger.warn({ segment: number, code: codeOf(error) }, 'log.tail_uncut')
     }
   }
 
@@ -386,13 +386,13 @@ class Recovery {
 
   #note(damage: LogDamage): void {
     this.#damages.push(damage)
-    if (!this.#isCheck) this.#log.error(damageFields(damage), 'log.damaged')
+    if (!this.#isCheck) this.#logger.error(damageFields(damage), 'log.damaged')
   }
 
   async #remove(path: string): Promise<void> {
     await this.#disk.remove(path).catch((error: unknown) => {
       if (codeOf(error) === 'unknown') throw error
-      this.#log.warn({ path, code: codeOf(error) }, 'log.file_unremoved')
+      this.#logger.warn({ path, code: codeOf(error) }, 'log.file_unremoved')
     })
   }
 

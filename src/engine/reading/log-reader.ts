@@ -32,7 +32,7 @@ export interface ReadableLog {
   readonly cache: BlockCache
   readonly source: RecordSource
   readonly decoded: DecodedMessages
-  readonly log: Logger
+  readonly logger: Logger
 }
 
 /** What has to be read first. */
@@ -71,7 +71,7 @@ export class LogReader {
   noteDamage(segment: Segment, position: number): void {
     if (this.#damaged.has(segment.number)) return
     this.#damaged.add(segment.number)
-    this.#log.log.error({ segment: segment.number, position }, 'log.record_damaged')
+    this.#log.logger.error({ segment: segment.number, position }, 'log.record_damaged')
   }
 
   async #readFromDisk(partition: number, from: number, maximumMessages: number, first: Missing): Promise<ReadResult> {

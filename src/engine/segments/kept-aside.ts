@@ -19,13 +19,13 @@ const PIECE_BYTES = 1_048_576
 export class KeptAside {
   readonly #disk: Disk
   readonly #directory: string
-  readonly #log: Logger
+  readonly #logger: Logger
   #known: { names: Set<string>; bytes: number } | undefined
 
-  constructor(disk: Disk, directory: string, log: Logger) {
+  constructor(disk: Disk, directory: string, logger: Logger) {
     this.#disk = disk
     this.#directory = damagedDirectoryOf(directory)
-    this.#log = log
+    this.#logger = logger
   }
 
   /**
@@ -65,7 +65,7 @@ export class KeptAside {
       const known = (this.#known ??= await this.#look())
       if (known.names.has(name)) return false
       if (known.bytes + bytes > MAXIMUM_BYTES || known.names.size >= MAXIMUM_FILES) {
-        this.#log.warn({ file: name, bytes }, 'log.damage_not_kept')
+        this.#logger.warn({ file: name, bytes }, 'log.damage_not_kept')
         return false
       }
       await this.#disk.makeDirectory(this.#directory)
@@ -76,7 +76,7 @@ export class KeptAside {
       return true
     } catch (error) {
       if (codeOf(error) === 'unknown') throw error
-      this.#log.warn({ file: name, bytes, code: codeOf(error) }, 'log.damage_not_kept')
+      this.#logger.warn({ file: name, bytes, code: codeOf(error) }, 'log.damage_not_kept')
       return false
     }
   }

@@ -24,7 +24,7 @@ export interface SegmentIndexesOptions {
   readonly disk: Disk
   readonly directory: string
   readonly files: SegmentFiles
-  readonly log: Logger
+  readonly logger: Logger
   /** Memory of the indexes of sealed segments; the least lately used go first. */
   readonly maximumBytes: number
 }
@@ -63,7 +63,7 @@ export class SegmentIndexes {
    * costs time later, nothing else.
    */
   async save(segment: Segment): Promise<void> {
-    const { disk, directory, log } = this.#options
+    const { disk, directory, logger } = this.#options
     const { index } = segment
     if (index === undefined) return
     this.#keep(segment, index)
@@ -77,7 +77,7 @@ export class SegmentIndexes {
         await file.close()
       }
     } catch (error) {
-      log.warn({ segment: segment.number, code: codeOf(error) }, 'log.index_unwritten')
+      logger.warn({ segment: segment.number, code: codeOf(error) }, 'log.index_unwritten')
     }
   }
 
@@ -88,7 +88,7 @@ export class SegmentIndexes {
   }
 
   async #load(segment: Segment): Promise<SegmentIndex> {
-    const { disk, directory, files, log } = this.#options
+    const { disk, directory, files, logger } = this.#options
     const partitions = segment.bases.length
     const stored = await readStoredIndex(disk, directory, segment.number, partitions)
     if (stored?.length === segment.length) {
@@ -98,7 +98,7 @@ export class SegmentIndexes {
     const index = new SegmentIndex(partitions, segment.createdAtMs)
     const { end, damages, damagedBytes } = await files.use(segment.number, (file) => buildIndex(file, segment, index))
     const bytes = damagedBytes + segment.length - end
-    if (bytes > 0) log.error({ kind: 'records', file: segmentName(segment.number), damages, bytes }, 'log.damaged')
+    if (bytes > 0) logger.error({ kind: 'records', file: segmentName(segment.number), damages, bytes }, 'log.damaged')
     segment.index = index
     await this.save(segment)
     return index

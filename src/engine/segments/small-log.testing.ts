@@ -1,4 +1,5 @@
 /** A small log on a simulated disk, to be damaged. */
+import { given } from '../../given.ts'
 import type { Logger } from '../../logger.ts'
 import { EmbeddedEngine } from '../embedded.ts'
 import { append, changesOf, messageOf } from '../engine-client.testing.ts'
@@ -9,14 +10,14 @@ import { TestClock } from '../ports/test-clock.testing.ts'
 export const FIRST = '/data/log/00000000000000000001.log'
 
 /** A log that keeps what it is told: `error log.damaged`. */
-export function recordingLog(): { readonly log: Logger; readonly messages: string[] } {
+export function recordingLogger(): { readonly logger: Logger; readonly messages: string[] } {
   const messages: string[] = []
   const note = (level: string) => (_: object, message: string) => void messages.push(`${level} ${message}`)
-  return { log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }, messages }
+  return { logger: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }, messages }
 }
 
 /** With segments of some 2,000 bytes. */
-export async function openOn(disk: SimulatedDisk, log?: Logger, partitions = 2): Promise<EmbeddedEngine> {
+export async function openOn(disk: SimulatedDisk, logger?: Logger, partitions = 2): Promise<EmbeddedEngine> {
   const options = {
     directory: '/data',
     partitions,
@@ -25,7 +26,7 @@ export async function openOn(disk: SimulatedDisk, log?: Logger, partitions = 2):
     segmentBytes: 2_000,
     tailBytes: 0,
   }
-  const engine = new EmbeddedEngine({ disk, ...options, ...(log === undefined ? {} : { log }) })
+  const engine = new EmbeddedEngine({ disk, ...options, ...given({ logger }) })
   await engine.open()
   return engine
 }

@@ -18,7 +18,7 @@ export interface LogUpkeepOptions {
   readonly logDirectory: string
   readonly stateDirectory: string
   readonly clock: Clock
-  readonly log: Logger
+  readonly logger: Logger
   /** Those of the log, ascending; the oldest are removed. */
   readonly segments: Segment[]
   /** By partition: behind the last committed message. */
@@ -123,7 +123,7 @@ export class LogUpkeep {
       await run()
     } catch (error) {
       if (codeOf(error) === 'unknown') throw error
-      this.#options.log.error({ code: codeOf(error) }, 'log.upkeep_failed')
+      this.#options.logger.error({ code: codeOf(error) }, 'log.upkeep_failed')
     }
   }
 
@@ -140,13 +140,13 @@ export class LogUpkeep {
   }
 
   async #writeSnapshot(): Promise<void> {
-    const { disk, stateDirectory, segments, state, seal, tails, clock, log } = this.#options
+    const { disk, stateDirectory, segments, state, seal, tails, clock, logger } = this.#options
     const last = segments.at(-1)
     if (last === undefined) return
     const startedAt = clock.steady()
     const at = { segment: last.number, position: last.length }
     this.#snapshot = await state.writeSnapshot(disk, stateDirectory, at, { seal, tails })
-    log.debug(
+    logger.debug(
       { entries: state.size, bytes: state.bytes, durationMs: clock.steady() - startedAt },
       'state.snapshot_written',
     )
@@ -180,14 +180,14 @@ export class LogUpkeep {
 
   /** Takes the oldest segments out of the log. */
   async #drop(count: number): Promise<void> {
-    const { segments, forget, log } = this.#options
+    const { segments, forget, logger } = this.#options
     const dropped = segments.splice(0, count)
     for (const segment of dropped) {
       this.#droppedNumber = segment.number
       await forget(segment)
     }
     const bytes = dropped.reduce((sum, { length }) => sum + length, 0)
-    if (count > 0) log.info({ segments: count, bytes, first: segments[0]?.number }, 'log.retained')
+    if (count > 0) logger.info({ segments: count, bytes, first: segments[0]?.number }, 'log.retained')
   }
 
   /**

@@ -38,7 +38,7 @@ const STALLED_MS = 10_000
 
 export interface LogWriterOptions {
   readonly clock: Clock
-  readonly log: Logger
+  readonly logger: Logger
   readonly tailMemory: TailMemory
   readonly state: StateStore
   readonly newSegments: NewSegments
@@ -313,11 +313,11 @@ export class LogWriter {
   }
 
   async #seal(active: ActiveSegment): Promise<void> {
-    const { log, sealed } = this.#options
+    const { logger, sealed } = this.#options
     const { segment } = active
     segment.isSealed = true
     await active.close().catch((error: unknown) => {
-      log.warn({ segment: segment.number, code: codeOf(error) }, 'log.segment_unclosed')
+      logger.warn({ segment: segment.number, code: codeOf(error) }, 'log.segment_unclosed')
     })
     sealed(segment)
   }
@@ -327,11 +327,11 @@ export class LogWriter {
    * who wait are told.
    */
   #fail(batch: Batch, error: unknown): void {
-    const { log, newSegments, tails } = this.#options
+    const { logger, newSegments, tails } = this.#options
     const code = codeOf(error)
     if (code === 'unknown') throw error
     const reason = reasonOf(code)
-    log.error({ code, reason }, 'log.unwritable')
+    logger.error({ code, reason }, 'log.unwritable')
     const failure = { reasonCode: ReasonCodes.quotaExceeded, reason }
     this.#failure = failure
     this.#next = tails.slice()
@@ -358,11 +358,11 @@ export class LogWriter {
   }
 
   async #probe(): Promise<void> {
-    const { newSegments, clock, log } = this.#options
+    const { newSegments, clock, logger } = this.#options
     try {
       this.#active = await newSegments.probe(this.#next, Math.floor(clock.now()))
       this.#failure = undefined
-      log.info({}, 'log.writable')
+      logger.info({}, 'log.writable')
     } catch (error) {
       if (codeOf(error) === 'unknown') throw error
       this.#failure = { reasonCode: ReasonCodes.quotaExceeded, reason: reasonOf(codeOf(error)) }
