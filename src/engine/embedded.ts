@@ -1,7 +1,7 @@
 /**
  * The embedded engine: messages and changes of state in one log of its own, in one directory of one
- * process. What it says it owns survives a kill and a power cut: it is on disk, synced, before
- * `committed` is called. docs/decisions/0005 says why it is not a database.
+ * process. A message or change that the engine says it owns survives a kill and a power cut: it is
+ * on disk, synced, before `committed` is called. docs/decisions/0005 says why it is not a database.
  */
 import assert from 'node:assert'
 import type {
@@ -43,34 +43,39 @@ import { TailMemory } from './reading/tail-memory.ts'
 
 export interface EmbeddedEngineOptions {
   readonly disk: Disk
-  /** The directory of the log, its own alone; made when it is missing. */
+  /** The directory of the log. It holds nothing else, and is made when it is missing. */
   readonly directory: string
   readonly partitions?: number
   readonly clock?: Clock
   readonly logger?: Logger
   /**
-   * How long messages are kept, ms; a segment goes when its last message is older. Default: 7 days.
+   * How long messages are kept, ms; a segment is removed when its last message is older. Default: 7
+   * days.
    */
   readonly retentionMs?: number
-  /** Bytes of the log; beyond, its oldest segments go. Default: 16 GiB. */
+  /** Bytes of the log; beyond them, its oldest segments are removed. Default: 16 GiB. */
   readonly retentionBytes?: number
   /**
-   * A segment is complete with so many bytes (default: 64 MiB, or a sixteenth of `retentionBytes`),
+   * Bytes at which a segment is complete. Default: 64 MiB, or a sixteenth of `retentionBytes` if
+   * that is less.
    */
   readonly segmentBytes?: number
-  /** or at this age (default: 1 h). */
+  /** Age at which a segment is complete, ms. Default: 1 h. */
   readonly segmentMs?: number
-  /** Memory for what was written last, as it is on disk. Default: 16 MiB. */
+  /** Memory for the bytes written last, in the form that they have on disk. Default: 16 MiB. */
   readonly tailBytes?: number
-  /** Memory for what was read of the disk. Default: 32 MiB. */
+  /** Memory for blocks that were read from disk. Default: 32 MiB. */
   readonly cacheBytes?: number
-  /** Memory for messages as their readers share them. Default: 16 MiB. */
+  /** Memory for decoded messages, which their readers share. Default: 16 MiB. */
   readonly decodedBytes?: number
   /** Memory for the indexes of complete segments. Default: 64 MiB. */
   readonly indexBytes?: number
-  /** Memory for what waits for its commit; beyond, requests fail with 0x97. Default: 64 MiB. */
+  /**
+   * Memory for requests that wait for their commit; beyond it, requests fail with 0x97. Default: 64
+   * MiB.
+   */
   readonly waitingBytes?: number
-  /** ms from one batch to the next while several publishers are at work. Default: 2. */
+  /** Time from one batch to the next while several publishers are at work, ms. Default: 2. */
   readonly gatherMs?: number
 }
 
@@ -86,15 +91,15 @@ interface Opened {
   readonly seal: number
 }
 
-/** What a copy of the log needs to know of it. */
+/** The parts of a log that a copy needs. */
 export interface LogFiles {
   readonly disk: Disk
   readonly directory: string
   readonly partitions: number
-  /** Segments with the bytes of them that are committed. */
+  /** The segments, each with the number of its committed bytes. */
   readonly segments: readonly { readonly number: number; readonly length: number }[]
   readonly seal: number
-  /** The file of the snapshot in the directory's `state/`. */
+  /** The snapshot's file in the directory `state/`. */
   readonly snapshot: string | undefined
 }
 
@@ -105,7 +110,7 @@ export class EmbeddedEngine implements Engine {
   readonly #clock: Clock
   readonly #logger: Logger
   #opened: Opened | undefined
-  /** Indexes on their way to the disk. */
+  /** Indexes that are being written to disk. */
   readonly #saving = new Set<Promise<void>>()
 
   constructor(options: EmbeddedEngineOptions) {
@@ -116,8 +121,8 @@ export class EmbeddedEngine implements Engine {
   }
 
   /**
-   * Readers are not asked what they need: retention is by age and size. What is damaged is logged
-   * and left out. Throws `LogDirectoryError` and what the disk throws.
+   * Opens the log. Ignores the readers, because retention goes by age and size alone. Damaged
+   * records are logged and left out. Throws `LogDirectoryError` and the disk's errors.
    */
   async open(_readers?: LogReaders): Promise<void> {
     assert(this.#opened === undefined, 'an engine is opened once')
@@ -172,12 +177,14 @@ export class EmbeddedEngine implements Engine {
     return usageOf(this.#open.readable.segments)
   }
 
-  /** Does at once what is due now and then: retention, a snapshot of the state. */
+  /**
+   * Does the periodic work at once, as far as it is due: retention, and a snapshot of the state.
+   */
   async maintain(): Promise<void> {
     await this.#open.upkeep.maintain()
   }
 
-  /** The files of the log as they are now, none of which goes before `release` is called. */
+  /** The files of the log as they are now. None of them is removed before `release` is called. */
   async pinFiles(): Promise<{ readonly files: LogFiles; readonly release: () => void }> {
     const { readable, upkeep, seal } = this.#open
     const { disk, directory } = this.#options
@@ -220,7 +227,7 @@ export class EmbeddedEngine implements Engine {
     const source = new RecordSource(tailMemory, cache)
     const readable: ReadableLog = { segments, tails, indexes, files, cache, source, decoded, logger }
     const retentionBytes = this.#options.retentionBytes ?? 16_384 * MIB
-    // Retention takes whole segments: where little is kept, they are small.
+    // Retention removes whole segments. Where little is kept, segments must be small.
     const segmentBytes = this.#options.segmentBytes ?? Math.min(64 * MIB, Math.max(MIB, retentionBytes / 16))
     const upkeep = new LogUpkeep({
       disk,

@@ -1,12 +1,12 @@
 /**
- * What tests of engines say to them: messages by what matters of them, and promises in the place of
- * callbacks.
+ * Speaks to engines in tests: messages are made from the few members that a test cares about, and
+ * promises stand in for callbacks.
  */
 import type { Engine, EngineFailure, ScanQuery, StateChange } from '../broker/ports/engine.ts'
 import { Message } from '../broker/ports/message.ts'
 import type { MessageFields } from '../broker/ports/message.ts'
 
-/** What was refused. */
+/** A request that the engine refused. */
 export class RefusedError extends Error {
   readonly failure: EngineFailure
 
@@ -37,7 +37,7 @@ export function messageOf(
   )
 }
 
-/** Resolved with the offset, or rejected with a `RefusedError`. */
+/** Resolves with the offset, or rejects with a `RefusedError`. */
 export function append(
   engine: Engine,
   partition: number,
@@ -71,14 +71,14 @@ export function changesOf(changes: Readonly<Record<string, string | undefined>>)
   }))
 }
 
-/** The state as text, in the order in which it is given. */
+/** The entries of the state as text, in the order in which the engine gives them. */
 export async function loadAll(engine: Engine, prefix = ''): Promise<[key: string, value: string][]> {
   const entries: [string, string][] = []
   for await (const { key, value } of engine.load(prefix)) entries.push([key, value.toString()])
   return entries
 }
 
-/** Everything from an offset on, read in turns. */
+/** All messages of a partition from an offset on, read page by page. */
 export async function readAll(
   engine: Engine,
   partition: number,
@@ -96,7 +96,7 @@ export async function readAll(
   return all
 }
 
-/** All pages of a scan. */
+/** All messages of a scan, page by page. */
 export async function scanAll(
   engine: Engine,
   query: Omit<ScanQuery, 'maximumMessages'>,

@@ -1,17 +1,17 @@
-/** The behaviour that every engine has: one suite, which each of them passes. */
+/** The behaviour that every engine has: one suite, which each engine passes. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Engine } from '../broker/ports/engine.ts'
 import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
 import type { TestClock } from './ports/test-clock.testing.ts'
 
-/** An engine, open, that keeps messages though nobody has to read them, for about so many bytes. */
+/** An open engine that keeps about `maximumBytes` of messages, even though no reader needs them. */
 export interface EngineFixture {
   readonly engine: Engine
   readonly clock: TestClock
-  /** Lets retention do what is due. */
+  /** Runs the retention that is due. */
   readonly retain: () => Promise<void>
-  /** Opens what the engine left when it was closed; undefined: it leaves nothing. */
+  /** Opens the data that the engine left when it was closed; undefined: it leaves none. */
   readonly reopen: (() => Promise<Engine>) | undefined
 }
 
@@ -19,7 +19,7 @@ export type MakeEngine = (options: { readonly retainedBytes: number }) => Promis
 
 const AMPLE = 64 * 1_048_576
 
-/** Everything that is ready has run. */
+/** Resolves when all callbacks that are ready have run. */
 function eventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)
@@ -120,7 +120,8 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     },
   },
   {
-    title: 'a read gives so many messages at most, tells where the next one goes on, and nothing at the tail',
+    title:
+      'a read gives at most the asked number of messages, tells where the next read goes on, and is empty at the tail',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })
       await Promise.all(Array.from({ length: 10 }, (_, number) => append(engine, 0, messageOf('a', `${number}`))))
@@ -183,7 +184,7 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     },
   },
   {
-    title: 'the state is what was written last, by key and prefix, without what was forgotten',
+    title: 'the state has the last value of each key, by key and prefix, without forgotten keys',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })
       await write(engine, { 'b/2': 'two', 'b/1': 'one', a: '', c: 'see' })
@@ -238,7 +239,7 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     },
   },
   {
-    title: 'a scan finds a branch of topics, oldest or newest first, in pages that leave out and double nothing',
+    title: 'a scan finds a branch of topics, oldest or newest first, in pages that neither skip nor repeat a message',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })
       for (let number = 0; number < 300; number += 1) {
@@ -269,7 +270,7 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     },
   },
   {
-    title: 'a scan knows a page that is not the last from one that is, and where to go on',
+    title: 'a scan tells whether a page is the last, and where to go on',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })
       for (let number = 0; number < 5; number += 1) await append(engine, 0, messageOf('a/b', `${number}`))
@@ -305,7 +306,7 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     },
   },
   {
-    title: 'an engine that is well says so',
+    title: 'a healthy engine says so',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })
       assert.deepEqual(engine.health(), { canWrite: true, reason: '' })
@@ -313,7 +314,7 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     },
   },
   {
-    title: 'what is stored is counted, and its beginning known',
+    title: 'the stored messages are counted, and the time of the first is known',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })
       assert.equal(engine.usage().messages, 0)
@@ -330,7 +331,7 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     },
   },
   {
-    title: 'closing owns what was asked before',
+    title: 'closing commits earlier requests',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })
       const owned: string[] = []
@@ -344,7 +345,7 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     },
   },
   {
-    title: 'what was owned is there again when it is opened again, and goes on where it ended',
+    title: 'owned messages and state are there again after reopening, and the offsets go on',
     run: async (make) => {
       const { engine, reopen } = await make({ retainedBytes: AMPLE })
       for (let number = 0; number < 5; number += 1) {

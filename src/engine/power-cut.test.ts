@@ -10,28 +10,28 @@ import type { Random } from './ports/simulated-disk.testing.ts'
 import { TestClock } from './ports/test-clock.testing.ts'
 
 /**
- * Simulated lives of a disk, each with so many ends; `FIELDGATE_POWER_CUTS=2000` for a long night.
- * A seed of a failure comes first with `FIELDGATE_POWER_CUT_SEED`.
+ * The number of simulated lives of a disk, each with several ends. `FIELDGATE_POWER_CUTS=2000` is
+ * for a long night. `FIELDGATE_POWER_CUT_SEED` repeats the seed of a failure first.
  */
 const LIVES = Number(process.env['FIELDGATE_POWER_CUTS'] ?? 60)
 const FIRST_SEED = Number(process.env['FIELDGATE_POWER_CUT_SEED'] ?? 1)
 const ENDS = 8
 const PARTITIONS = 3
 
-/** A message with its changes, or changes alone: owned together or not at all. */
+/** A message with its changes, or changes alone: the engine owns all of them or none. */
 interface Group {
   readonly number: number
   readonly partition: number | undefined
   readonly text: string
   readonly changes: readonly StateChange[]
-  /** How often the engine had gone on after a failure when the group was given to it. */
+  /** How often the engine had recovered from a failure before it got the group. */
   readonly episode: number
   fate: 'waiting' | 'owned' | 'refused'
 }
 
 const counts = { ends: 0, kills: 0, cuts: 0, owned: 0, refused: 0, survived: 0, holes: 0, checked: 0, retained: 0 }
 
-test(`what was owned is there after ${LIVES * ENDS} power cuts and kills, in order, once and whole; what was not is there wholly or not at all`, async () => {
+test(`after ${LIVES * ENDS} power cuts and kills, owned messages are there in order, once and whole; others are there wholly or not at all`, async () => {
   for (let life = 0; life < LIVES; life += 1) await new Life(FIRST_SEED + life).run()
   assert.ok(counts.owned > LIVES * ENDS && counts.cuts > LIVES && counts.kills > 0 && counts.refused > 0)
   console.log(
@@ -46,13 +46,14 @@ class Life {
   readonly #clock = new TestClock()
   #disk = new SimulatedDisk()
   /**
-   * All that is owned, and behind it what the present process was given; in the order of the calls.
+   * All owned groups, and behind them the groups that the present process got, in the order of the
+   * calls.
    */
   #groups: Group[] = []
   #number = 0
   /**
-   * A torn batch has left whole records behind torn ones: they are served, and offsets are left
-   * out.
+   * A torn batch has left whole records behind torn ones: these records are served, and offsets are
+   * left out.
    */
   #hasHoles = false
 
@@ -161,8 +162,8 @@ class Life {
     const isThere = ({ number }: Group): boolean => state.has(`there ${number}`)
     const lastGroup = this.#groups.findLast(isThere)
     for (const group of this.#groups.filter(({ fate }) => fate === 'refused')) {
-      // What was refused may be found again only where the disk died before the engine went on
-      // elsewhere.
+      // A refused group may be found again only if the disk died before the engine went on in
+      // another segment.
       if (isThere(group)) assert.equal(lastGroup?.episode, group.episode, `${what}: ${group.number} was refused`)
     }
     const lost = this.#groups.filter((group) => group.fate === 'owned' && !isThere(group))
@@ -213,7 +214,7 @@ function stateAfter(groups: readonly Group[]): Map<string, string> {
   return state
 }
 
-/** Everything that is ready has run. */
+/** Resolves when all callbacks that are ready have run. */
 function eventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)

@@ -1,8 +1,9 @@
 /**
- * Several files in one stream, with checksums: what `fieldgate backup` writes. Little-endian:
+ * Several files in one stream, with checksums: the format of `fieldgate backup`. Little-endian:
  *
  *     8 bytes  "FGATEARC"; uint32 version
- *     for each file: uint32 bytes of its name, float64 bytes of its content, name, content, uint32 CRC-32 of all of these
+ *     for each file: uint32 bytes of its name, float64 bytes of its content, name, content,
+ *         uint32 CRC-32 of all of these
  *     at the end: uint32 0, float64 number of files, uint32 CRC-32 of these two
  */
 import { crc32 } from 'node:zlib'
@@ -11,12 +12,12 @@ const MAGIC = 'FGATEARC'
 const VERSION = 1
 const HEAD_BYTES = 12
 const ENTRY_HEAD_BYTES = 12
-/** Names are paths that the writer chose; a longer one is damage. */
+/** The writer chose the names, which are paths; a longer name is damage. */
 const MAXIMUM_NAME_BYTES = 1_024
-/** Relative, and no way out of the directory that they are put in. */
+/** The names are relative, and can't lead out of the target directory. */
 const NAME = /^[a-z0-9_-][a-z0-9._-]*(\/[a-z0-9_-][a-z0-9._-]*)*$/
 
-/** A file of an archive: exactly `size` bytes come. */
+/** A file of an archive; `content` gives exactly `size` bytes. */
 export interface ArchiveEntry {
   /** Lower-case letters, digits, `-`, `_`, and not first `.`, in parts between `/`. */
   readonly name: string
@@ -24,7 +25,7 @@ export interface ArchiveEntry {
   readonly content: AsyncIterable<Buffer>
 }
 
-/** An archive that is not whole, or none. The message is a sentence for people. */
+/** The archive is incomplete, or the bytes are no archive. `message` is a sentence for people. */
 export class ArchiveError extends Error {
   readonly code: 'archive_damaged' | 'newer_format'
 
@@ -34,7 +35,7 @@ export class ArchiveError extends Error {
   }
 }
 
-/** The bytes of an archive of these files. Throws what the files throw. */
+/** The bytes of an archive of these files. Throws the errors of the files. */
 export async function* archiveOf(entries: AsyncIterable<ArchiveEntry>): AsyncGenerator<Buffer> {
   const head = Buffer.alloc(HEAD_BYTES)
   head.write(MAGIC, 0, 'latin1')
@@ -61,9 +62,9 @@ export async function* archiveOf(entries: AsyncIterable<ArchiveEntry>): AsyncGen
 }
 
 /**
- * Reads an archive: `take` is called for each file, and reads its content to the end. That all of
- * it was as it was written is certain only when this resolves. Throws `ArchiveError`, and what the
- * source and `take` throw.
+ * Reads an archive: calls `take` for each file, and `take` reads the file's content to the end.
+ * Only when this resolves is it certain that all content is as it was written. Throws
+ * `ArchiveError` and the errors of the source and of `take`.
  */
 export async function readArchive(
   source: AsyncIterable<Buffer>,
@@ -106,7 +107,7 @@ export async function readArchive(
   }
 }
 
-/** Bytes of a stream, asked for by number. */
+/** Bytes of a stream, read in pieces of a given size. */
 class ByteSource {
   readonly #source: AsyncIterator<Buffer>
   #rest: Buffer = Buffer.alloc(0)
@@ -115,7 +116,7 @@ class ByteSource {
     this.#source = source[Symbol.asyncIterator]()
   }
 
-  /** One byte at least, and so many at most. */
+  /** At least one byte, at most `maximum` bytes. */
   async some(maximum: number): Promise<Buffer> {
     while (this.#rest.length === 0) {
       const { value, done } = await this.#source.next()

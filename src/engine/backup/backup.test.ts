@@ -35,13 +35,13 @@ async function backupOf(engine: EmbeddedEngine, whileWriting: () => Promise<void
   const pieces: Buffer[] = []
   for await (const bytes of archiveOf(backupEntries(engine))) {
     pieces.push(Buffer.from(bytes))
-    // The first ones are the archive's own head.
+    // The first pieces are the archive's own head.
     if (pieces.length > 1) await whileWriting()
   }
   return Buffer.concat(pieces)
 }
 
-test('a backup made while messages come and retention is at work holds all that was owned when it was begun', async () => {
+test('a backup made while messages come and retention is at work holds everything that was owned when it was begun', async () => {
   const disk = new SimulatedDisk()
   const engine = await openOn(disk, 10_000)
   await write(engine, { early: 'kept' })
@@ -90,7 +90,7 @@ test('after a restore no place names two messages, nothing counts as lost, and a
   assert.deepEqual([texts(all.messages).length, all.lost, all.next], [21, 0, tail + 1])
   const fromTheEnd = await again.read(0, 20, 10)
   assert.deepEqual([texts(fromTheEnd.messages), fromTheEnd.lost], [['20'], 0])
-  // A place that the lost log gave away after the backup.
+  // The lost log gave this place to another message after the backup.
   assert.deepEqual(texts((await again.read(0, 25, 10)).messages), ['20'])
   const scanned = await scanAll(again, { partition: 0, topicPrefix: 'a/', direction: 'newest first' }, 4)
   assert.deepEqual(
@@ -102,7 +102,7 @@ test('after a restore no place names two messages, nothing counts as lost, and a
   assert.equal((await readAll(second, 0)).lost, 0)
 })
 
-test('a backup that is cut, spoiled, no backup or of a newer version is refused, and what it left is no log', async () => {
+test('a backup that is cut, spoiled, no backup or of a newer version is refused, and its directory is no log', async () => {
   const disk = new SimulatedDisk()
   const engine = await openOn(disk)
   await appendMany(engine, 0, 20)

@@ -1,7 +1,7 @@
 /**
- * A copy of a log while it is in use, and a log out of such a copy. The copy holds all that was
- * committed when it was begun: the snapshot of the state and the segments, each up to its last
- * committed record. In the restored log offsets go on far behind the last one, so that a place
+ * Copies a log while it is in use, and makes a log from such a copy. The copy holds everything that
+ * was committed when it was begun: the snapshot of the state, and the segments up to their last
+ * committed records. In the restored log, offsets go on far behind the last one. So a place
  * (partition, offset) that the lost log gave away after the backup never names another message.
  */
 import { silentLogger } from '../../logger.ts'
@@ -28,14 +28,17 @@ import { segmentName } from '../segments/segment-header.ts'
 import { GAP_UNIT } from '../segments/segment.ts'
 
 const PIECE_BYTES = 1_048_576
-/** Restored copies of one backup go on at different offsets, all but certainly. */
+/**
+ * Bounds the random gap of offsets. Two copies restored from one backup almost certainly go on at
+ * different offsets.
+ */
 const MAXIMUM_GAP_UNITS = 256
 const LOG_FILE = /^log\/\d{20}\.log$/
 const STATE_FILE = /^state\/\d{20}-\d{12}\.snapshot$/
 
 /**
- * The files of a log that is in use, for an archive. Retention waits until they have been read, or
- * the generator was ended.
+ * The files of a log that is in use, for an archive. Retention waits until the files have been read
+ * or the generator was ended.
  */
 export async function* backupEntries(engine: EmbeddedEngine): AsyncGenerator<ArchiveEntry> {
   const { files, release } = await engine.pinFiles()
@@ -50,14 +53,14 @@ export async function* backupEntries(engine: EmbeddedEngine): AsyncGenerator<Arc
   }
 }
 
-/** True for what `backupEntries` calls its files. */
+/** True for the names that `backupEntries` gives to its files. */
 export function isLogEntry(name: string): boolean {
   return name === 'format' || LOG_FILE.test(name) || STATE_FILE.test(name)
 }
 
 /**
- * A log in a new directory, out of the entries of a backup. It can be opened once `finish` has
- * resolved, and not before.
+ * Makes a log in a new directory from the entries of a backup. The log can be opened only after
+ * `finish` has resolved.
  */
 export class LogRestore {
   readonly #disk: Disk
@@ -72,20 +75,23 @@ export class LogRestore {
     this.#random = random
   }
 
-  /** Makes the directory. Throws `LogDirectoryError` when there is a log in it. */
+  /** Makes the directory. Throws `LogDirectoryError` if there is a log in it. */
   async begin(): Promise<void> {
     if ((await readFormat(this.#disk, this.#directory)) !== undefined) {
       const message = `There is a log in ${this.#directory} already. A backup is restored into a new directory.`
       throw new LogDirectoryError('not_a_log', message)
     }
     await this.#disk.makeDirectory(this.#directory)
-    // Before anything else: a directory that was not restored to its end is never taken for a log.
+    // This comes first: a directory whose restore did not end is never taken for a log.
     await beginRestore(this.#disk, this.#directory)
     await this.#disk.makeDirectory(logDirectoryOf(this.#directory))
     await this.#disk.makeDirectory(stateDirectoryOf(this.#directory))
   }
 
-  /** Writes a file of the log; answers false, having read nothing, for what is none. */
+  /**
+   * Writes a file of the log. Returns false, without reading it, for a file that is no part of a
+   * log.
+   */
   async take({ name, content }: ArchiveEntry): Promise<boolean> {
     if (name === 'format') {
       const pieces: Buffer[] = []
@@ -111,8 +117,8 @@ export class LogRestore {
   }
 
   /**
-   * Makes the directory a log; durable when resolved. Call it when the whole backup was read and
-   * was valid.
+   * Makes the directory a log; durable when it resolves. Call it after the whole backup was read
+   * and was valid.
    */
   async finish(nowMs: number): Promise<void> {
     const disk = this.#disk
@@ -146,8 +152,8 @@ export class LogRestore {
 }
 
 /**
- * Restores a backup of the log alone. Throws `ArchiveError`, `LogDirectoryError` and what the disk
- * and the source throw.
+ * Restores a backup that holds only a log. Throws `ArchiveError`, `LogDirectoryError` and the
+ * errors of the disk and the source.
  */
 export async function restoreLog(
   disk: Disk,
@@ -164,7 +170,7 @@ export async function restoreLog(
   await restore.finish(world.nowMs)
 }
 
-/** One file, its first `length` bytes. */
+/** The first `length` bytes of one file. */
 async function* fileEntry(
   disk: Disk,
   directory: string,

@@ -1,11 +1,11 @@
 /**
- * Messages as they are, for as long as a reader needs them: what everybody has read is gone at
- * once, and costs nothing.
+ * Keeps messages as objects while a reader needs them. A message that all readers have read is
+ * dropped at once, and costs nothing.
  */
 import type { Message } from '../../broker/ports/message.ts'
 import type { MemoryStore } from './memory-store.ts'
 
-/** Messages that are let go of at once, where there are others left. */
+/** The most messages that are dropped in one step while others remain. */
 const TRIMMED_AT_ONCE = 1024
 
 export class HeldMessages implements MemoryStore {
@@ -35,7 +35,7 @@ export class HeldMessages implements MemoryStore {
   }
 
   trim(needed: number): void {
-    // What stays outlives the chunk that it was parsed from.
+    // A kept message must not keep alive the chunk from which it was parsed.
     for (let index = this.#messages.length - 1; index >= 0 && index >= needed - this.first; index -= 1) {
       const message = this.#messages[index] as Message
       if (message.kept) break

@@ -1,32 +1,32 @@
 /**
- * What the memory engine has of one partition: the messages of a span of offsets, in memory, in one
- * form or another.
+ * The messages of one partition in the memory engine: those of a span of offsets, as objects or as
+ * records.
  */
 import type { Message } from '../../broker/ports/message.ts'
 
 export interface MemoryStore {
-  /** The offset of the oldest message; the next one's when there is none. */
+  /** The offset of the oldest message; the next offset if there is no message. */
   readonly first: number
   /** The offset of the next message. */
   readonly tail: number
-  /** Bytes of the messages, about. */
+  /** Bytes of the messages, approximately. */
   readonly bytes: number
   /**
-   * Takes the message, whose place is set. Throws RangeError for what it can't hold; then the
-   * message is not there.
+   * Stores the message, whose place is set. Throws RangeError for a message that can't be stored;
+   * then nothing has changed.
    */
   append(message: Message): void
-  /** The message at an offset that is there; it outlives the turn. */
+  /** The message at an offset within the span. It stays valid after the turn. */
   message(offset: number): Message
-  /** Its Topic Name. */
+  /** The message's Topic Name. */
   topicName(offset: number): string
-  /** When it was taken, ms since 1970. */
+  /** The time at which the message was taken, ms since 1970. */
   ownedAtMs(offset: number): number
   /**
-   * Lets go of what no reader needs: none does below `needed`. Call it when those who wait for the
-   * last messages have been told.
+   * Drops the messages that no reader needs: no reader needs an offset below `needed`. Call it
+   * after the readers that wait for the last messages were told.
    */
   trim(needed: number): void
-  /** Lets go of a good part of the oldest, whoever needs it. */
+  /** Drops a good part of the oldest messages, even if readers need them. */
   shed(): void
 }

@@ -19,7 +19,7 @@ describeEngine('The memory engine without one, while a reader is behind', async 
   return { engine, clock, retain: async () => {}, reopen: undefined }
 })
 
-test('a history holds what was asked for, not much more, and what a reader that is behind still needs', async () => {
+test('a history holds the asked number of messages, few more, and those that a reader still needs', async () => {
   let needed = Infinity
   const engine = new MemoryEngine({ partitions: 1, retainedMessages: 100 })
   await engine.open({ lowestNeeded: () => needed })

@@ -1,7 +1,7 @@
 /**
- * The memory engine: a log that lives as long as the process, for tests, for the core alone and for
- * deployments that accept to lose what was in flight when the process ends. It keeps a message
- * while a reader still has to read it, and, told so, a span of what was last.
+ * The memory engine: a log that lives as long as the process. It serves tests, the core alone, and
+ * deployments that accept the loss of messages in flight when the process ends. It keeps a message
+ * while a reader still has to read it and, with `retainedMessages`, the last messages as history.
  */
 import type {
   AppendRequest,
@@ -27,13 +27,13 @@ import { ChunkMemory, RecordedMessages } from './recorded-messages.ts'
 export interface MemoryEngineOptions {
   readonly partitions?: number
   /**
-   * Bytes of messages kept for readers that are behind; the partition that holds most loses its
-   * oldest beyond.
+   * Bytes of messages kept for readers that are behind; beyond, the partition with the most bytes
+   * loses its oldest messages.
    */
   readonly maximumBytes?: number
   /**
-   * Messages of each partition that are kept, at least, though all readers have read them, for
-   * history; within `maximumBytes`. Default: none.
+   * The number of messages that each partition keeps at least for history, even after all readers
+   * have read them; within `maximumBytes`. Default: none.
    */
   readonly retainedMessages?: number
   readonly clock?: { now(): number }
@@ -46,7 +46,7 @@ interface WaitingMessage {
 
 const GREATEST_CHUNK_BYTES = 65_536
 const SMALLEST_CHUNK_BYTES = 4_096
-/** For readers that are behind on what is stored as records. */
+/** Memory for decoded messages, for readers that are behind on messages stored as records. */
 const DECODED_BYTES = 16 * 1_048_576
 
 export class MemoryEngine implements Engine {
@@ -155,8 +155,8 @@ export class MemoryEngine implements Engine {
   }
 
   /**
-   * What was asked of it before is committed by then: that takes one microtask, which is before
-   * this one's.
+   * Earlier requests are committed when this resolves: a commit takes one microtask, and theirs
+   * come first.
    */
   async close(): Promise<void> {
     await Promise.resolve()
@@ -228,7 +228,7 @@ export class MemoryEngine implements Engine {
     this.#bytes += store.bytes - before
   }
 
-  /** Lets the fullest partition lose the older half of what it holds. */
+  /** Makes the fullest partition drop the older half of its messages. */
   #shed(): void {
     let fullest = this.#store(0)
     for (const store of this.#stores) if (store.bytes > fullest.bytes) fullest = store

@@ -1,7 +1,7 @@
 /**
- * The last messages of a partition as records, in chunks of memory that are used again and again: a
- * history of objects would be copied and looked through by the garbage collector, which took a
- * quarter of a message's CPU time.
+ * Keeps the last messages of a partition as records, in chunks of memory that are reused. A history
+ * of objects would be copied and traversed by the garbage collector, which took a quarter of a
+ * message's CPU time.
  */
 import type { Message } from '../../broker/ports/message.ts'
 import type { DecodedMessages } from '../reading/decoded-messages.ts'
@@ -14,10 +14,10 @@ import {
   writeMessageRecord,
 } from '../segments/record.ts'
 
-/** Chunks that wait for their next use, for all partitions together. */
+/** The most free chunks that all partitions together keep for reuse. */
 const MAXIMUM_SPARE_CHUNKS = 64
 
-/** Memory of one size; a longer record gets memory of its own. */
+/** Chunks of memory of one size; a longer record gets memory of its own. */
 export class ChunkMemory {
   readonly chunkBytes: number
   readonly #spare: Buffer[] = []
@@ -40,7 +40,7 @@ interface Chunk {
   readonly bytes: Buffer
   /** The offset of its first message. */
   readonly first: number
-  /** Where its records begin, in the order of their offsets. */
+  /** The positions of its records, in the order of their offsets. */
   readonly starts: number[]
   used: number
 }
@@ -50,12 +50,12 @@ export class RecordedMessages implements MemoryStore {
   readonly #maximumMessages: number
   readonly #memory: ChunkMemory
   readonly #decoded: DecodedMessages
-  /** The oldest first. */
+  /** The chunks, the oldest first. */
   readonly #chunks: Chunk[] = []
   tail = 0
   bytes = 0
 
-  /** Keeps `maximumMessages`, more where readers need them, and up to a chunk beyond. */
+  /** Keeps at least `maximumMessages`, more if readers need them, and up to a chunk beyond. */
   constructor(partition: number, maximumMessages: number, memory: ChunkMemory, decoded: DecodedMessages) {
     this.#partition = partition
     this.#maximumMessages = maximumMessages

@@ -1,7 +1,7 @@
 /**
- * Verifies a log's directory and changes nothing in it: every byte of every segment, index and
- * snapshot is read. It is the recovery of a start, told to read all, so what it says is what a
- * start serves and misses.
+ * Verifies a log's directory without changing it: reads every byte of every segment, index and
+ * snapshot. The check runs the same recovery as a start, but reads everything. So it reports
+ * exactly the data that a start would serve, and the data that a start would miss.
  */
 import { silentLogger } from '../../logger.ts'
 import type { Disk } from '../ports/disk.ts'
@@ -18,29 +18,29 @@ export interface LogReport {
   readonly bytes: number
   readonly records: number
   readonly messages: number
-  /** Keys of the state as a start recovers it. */
+  /** Keys of the state that a start recovers. */
   readonly stateKeys: number
   /**
-   * What a power cut left behind the last record: cut off when the log is opened, and nothing that
-   * was acknowledged.
+   * Bytes that a power cut left behind the last record. They are cut off when the log is opened;
+   * none of them was acknowledged.
    */
   readonly tornBytes: number
   readonly damages: readonly LogDamage[]
-  /** Messages that are lost for sure, */
+  /** Messages that are certainly lost. */
   readonly lostMessages: number
-  /** and so many more at most. */
+  /** The largest number of messages that may be lost besides `lostMessages`. */
   readonly furtherAtMost: number
-  /** Bytes of the segments and snapshots that are damaged. */
+  /** Damaged bytes of segments and snapshots. */
   readonly damagedBytes: number
-  /** Files with damaged bytes that a start before this one kept aside. */
+  /** Files with damaged bytes that an earlier start kept aside. */
   readonly keptAside: number
-  /** Sentences for people; none: all is well. */
+  /** Sentences for people; empty: all is well. */
   readonly problems: readonly string[]
 }
 
 /**
- * Reads all of a log that no process has open. Throws `LogDirectoryError` when there is none that
- * this program can read.
+ * Reads the whole of a log that no process has open. Undefined: there is no log. Throws
+ * `LogDirectoryError` for a log that this program can't read.
  */
 export async function checkLog(disk: Disk, directory: string): Promise<LogReport | undefined> {
   const stored = await readFormat(disk, directory)
@@ -68,7 +68,7 @@ export async function checkLog(disk: Disk, directory: string): Promise<LogReport
   }
 }
 
-/** One that is missing is no damage: a crash leaves none beside the newest segment. */
+/** A missing index is no damage: a crash leaves none beside the newest segment. */
 async function checkIndexes(disk: Disk, directory: string, partitions: number): Promise<LogDamage[]> {
   const damages: LogDamage[] = []
   const names = await disk.list(logDirectoryOf(directory))

@@ -1,6 +1,6 @@
 /**
- * Damage at random places of a log: what is whole is served, what is not is counted and told, and
- * `check` says the same as the start does.
+ * Damages random places of a log. Whole records are served, lost ones are counted and reported, and
+ * `check` reports the same as the start.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,13 +20,13 @@ import { spoil } from './spoil.testing.ts'
 import { TestClock } from '../ports/test-clock.testing.ts'
 
 /**
- * `FIELDGATE_DAMAGES=1000` for more. A seed of a failure comes first with `FIELDGATE_DAMAGE_SEED`.
+ * `FIELDGATE_DAMAGES=1000` runs more. `FIELDGATE_DAMAGE_SEED` repeats the seed of a failure first.
  */
 const DAMAGES = Number(process.env['FIELDGATE_DAMAGES'] ?? 120)
 const FIRST_SEED = Number(process.env['FIELDGATE_DAMAGE_SEED'] ?? 1)
 const PARTITIONS = 3
 
-/** A message where it stands. */
+/** A message and its place. */
 interface Stored {
   readonly partition: number
   readonly offset: number
@@ -36,7 +36,7 @@ interface Stored {
   readonly to: number
 }
 
-/** A log to be damaged, and all that is in it. */
+/** A log that will be damaged, and everything in it. */
 interface Whole {
   readonly name: string
   readonly files: ReadonlyMap<string, Buffer>
@@ -47,7 +47,7 @@ interface Whole {
 
 const counts = { damages: 0, served: 0, lost: 0, further: 0, torn: 0, stateTold: 0 }
 
-test(`after damage at ${DAMAGES} random places all that is whole is served, and check says what is lost`, async () => {
+test(`after damage at ${DAMAGES} random places all whole records are served, and check reports the lost ones`, async () => {
   const logs = [await makeLog('closed'), await makeLog('killed')]
   for (let seed = FIRST_SEED; seed < FIRST_SEED + DAMAGES; seed += 1) {
     const whole = logs[seed % logs.length] ?? assert.fail()
@@ -109,7 +109,7 @@ class Case {
     else this.#disk.replace(path, content)
   }
 
-  /** The messages whose bytes are as they were. */
+  /** The messages whose bytes are unchanged. */
   #expected(): readonly Stored[] {
     const paths = this.#disk.paths()
     return this.#whole.messages.filter(({ file, from, to }) => {
@@ -147,7 +147,7 @@ class Case {
     const untold = this.#whole.messages.filter(({ partition, offset }) => {
       return !served.has(`${partition}-${offset}`) && !told.has(`${partition}-${offset}`)
     })
-    // Nothing tells where a log that was killed ended, but for whole records behind.
+    // If a log was killed, only a whole record behind the damage shows that the log went further.
     const torn = untold.filter(({ file, from }) => {
       return (
         this.#whole.name === 'killed' &&
@@ -202,8 +202,8 @@ async function openOn(disk: SimulatedDisk, logger: Logger = silentLogger): Promi
 }
 
 /**
- * Some segments with messages of many sizes, each with a change of state or two, snapshots, and
- * changes alone in between.
+ * Makes a log of several segments: messages of many sizes, each with one or two changes of state,
+ * snapshots, and records that hold only changes in between.
  */
 async function makeLog(name: 'closed' | 'killed'): Promise<Whole> {
   const random = seededRandom(7)

@@ -1,11 +1,11 @@
 /**
- * What is found damaged in a log's directory, and what is lost by it: in one form for the start,
- * which logs it, and for `fieldgate check`.
+ * A damage in a log's directory and the loss that it causes, in one form for two readers: the
+ * start, which logs it, and `fieldgate check`.
  */
 import { messageId } from '../../broker/ports/message.ts'
 import type { Stretch } from '../segments/scan-records.ts'
 
-/** Messages of a partition that are lost: their offsets, from one up to another. */
+/** Lost messages of one partition: the offsets from `from` (included) to `to` (excluded). */
 export interface LostMessages {
   readonly partition: number
   readonly from: number
@@ -14,42 +14,50 @@ export interface LostMessages {
 
 export interface LogDamage {
   /**
-   * `records`: bytes of a segment are no records, or the file ends too early. `head`: the head of a
-   * segment. `segment`: the file of a segment is missing. `index`: made again from its segment.
-   * `snapshot`, `snapshot_missing`: a part of the state. `format`: its content stands in the
-   * segments as well.
+   * The damaged part. `records`: bytes of a segment are no records, or the file ends too early.
+   * `head`: the head of a segment. `segment`: the file of a segment is missing. `index`: an index,
+   * which is made again from its segment. `snapshot`, `snapshot_missing`: a part of the state.
+   * `format`: the file `format`, whose content the segments hold as well.
    */
   readonly kind: 'records' | 'head' | 'segment' | 'index' | 'snapshot' | 'snapshot_missing' | 'format'
   /** The damaged file, relative to the log's directory. */
   readonly file: string
   /**
-   * The damaged bytes of the file, ascending; the first 1,000 stretches. Empty where all of it is
+   * The damaged bytes of the file, ascending; the first 1,000 stretches. Empty if the whole file is
    * missing.
    */
   readonly stretches: readonly Stretch[]
   /** The messages that are known to be lost, by place; the first 1,000 runs. */
   readonly lost: readonly LostMessages[]
-  /** All of these. */
+  /** The number of all known lost messages, including the runs that `lost` leaves out. */
   readonly lostMessages: number
-  /** So many messages at most are lost besides: nobody knows what stood in the damaged bytes. */
+  /**
+   * The largest number of messages that may be lost besides: nobody knows which records the damaged
+   * bytes held.
+   */
   readonly furtherAtMost: number
   /**
-   * Between which times the lost messages were taken, ms since 1970; undefined where nothing tells.
+   * The earliest and the latest time at which the lost messages may have been taken, ms since 1970;
+   * undefined: unknown.
    */
   readonly betweenMs: readonly [from: number, to: number] | undefined
-  /** What is lost of the state, in words; empty: nothing. */
+  /** The lost part of the state, as a sentence; empty: nothing is lost. */
   readonly state: string
 }
 
-/** How the words on a loss of the state begin where there is none. */
+/** The beginning of the sentence about the state if nothing of it is lost. */
 export const NOTHING_OF_THE_STATE = 'Nothing of the state is lost'
+/** The loss of the state if a segment is missing. */
+export const STATE_OF_MISSING = 'Changes of the state that stood there are lost.'
+/** The loss of the state if records that it needs are damaged. */
+export const STATE_OF_RECORDS = 'Changes of the state that stood there, if any, are lost.'
 
-/** Runs that are listed. */
+/** The most runs of lost messages that are listed. */
 const MAXIMUM_RUNS = 1_000
-/** Runs and stretches that a sentence names. */
+/** The most runs and stretches that a sentence names. */
 const MAXIMUM_TOLD = 20
 
-/** A damage by which nothing is lost, to be completed. */
+/** A damage with the given members; the others say that nothing is lost. */
 export function damageOf(kind: LogDamage['kind'], file: string, found: Partial<LogDamage> = {}): LogDamage {
   const nothing = { stretches: [], lost: [], lostMessages: 0, furtherAtMost: 0, betweenMs: undefined, state: '' }
   const lostMessages = found.lost?.reduce((sum, { from, to }) => sum + to - from, 0) ?? 0
@@ -57,17 +65,17 @@ export function damageOf(kind: LogDamage['kind'], file: string, found: Partial<L
   return { kind, file, ...nothing, lostMessages, ...found, lost }
 }
 
-/** True where messages or a part of the state are lost. */
+/** True if messages or a part of the state are lost. */
 export function losesSomething({ lostMessages, furtherAtMost, state }: LogDamage): boolean {
   return lostMessages > 0 || furtherAtMost > 0 || (state !== '' && !state.startsWith(NOTHING_OF_THE_STATE))
 }
 
-/** Damaged bytes that are listed. */
+/** The sum of the bytes of the listed stretches. */
 export function bytesOf({ stretches }: LogDamage): number {
   return stretches.reduce((sum, { from, to }) => sum + to - from, 0)
 }
 
-/** A sentence or two for people: what is damaged, and what is lost. */
+/** One or two sentences for people: the damaged file, and the loss. */
 export function describeDamage(damage: LogDamage): string {
   const { kind, file, stretches, state } = damage
   const what = {
@@ -82,7 +90,7 @@ export function describeDamage(damage: LogDamage): string {
   return `${file}: ${what}. ${[lostText(damage), state].filter((text) => text !== '').join(' ')}`
 }
 
-/** As the fields of a log line. */
+/** The damage as fields of a log line. */
 export function damageFields(damage: LogDamage): Readonly<Record<string, unknown>> {
   const { kind, file, stretches, lost, lostMessages, furtherAtMost, betweenMs, state } = damage
   return {
@@ -115,7 +123,7 @@ function lostText({ kind, lost, lostMessages, furtherAtMost, betweenMs, state }:
   return `${subject}${taken}${runs.length === 0 ? '' : `: ${runs.join(', ')}${rest}`}.`
 }
 
-/** The ids are those of the events: a reader that has one knows that it has the event. */
+/** The ids are the ids of the events, so a reader can compare them with the events that it has. */
 function runText({ partition, from, to }: LostMessages): string {
   const offsets = to - from === 1 ? `offset ${from}` : `offsets ${from} to ${to - 1}`
   const ids = [messageId(partition, from), ...(to - from === 1 ? [] : [messageId(partition, to - 1)])]

@@ -1,6 +1,6 @@
 /**
- * Which messages stood in bytes that are damaged: what the index, the neighbours and the bytes
- * themselves tell.
+ * Finds the messages that stood in damaged bytes, from the index, the neighbouring records and the
+ * bytes themselves.
  */
 import type { DiskFile } from '../ports/disk.ts'
 import { readDespiteErrors } from '../ports/disk.ts'
@@ -16,12 +16,12 @@ import {
 import type { Stretch } from '../segments/scan-records.ts'
 import type { SegmentIndex } from '../segments/segment-index.ts'
 
-/** The shortest record of a message. */
+/** Bytes of the shortest record of a message. */
 const SMALLEST_MESSAGE_BYTES = 36
-/** Of a stretch, so much is looked at for what the records in it say of themselves. */
+/** The most bytes of a stretch that are searched for readable heads of records. */
 const MAXIMUM_LOOKED_AT = 1_048_576
 
-/** The messages of each partition between `bases` and `ends` that the index does not have. */
+/** The messages of each partition between `bases` and `ends` that are missing from the index. */
 export function lostMessages(index: SegmentIndex, bases: Float64Array, ends: Float64Array): LostMessages[] {
   const lost: LostMessages[] = []
   for (const [partition, base] of bases.entries()) {
@@ -40,6 +40,19 @@ export function lostMessages(index: SegmentIndex, bases: Float64Array, ends: Flo
   return lost
 }
 
+/** By partition: the messages from where one segment ends to where the next begins. */
+export function lostBetween(ends: Float64Array, bases: Float64Array): LostMessages[] {
+  return [...bases.entries()].flatMap(([partition, to]) => {
+    const from = ends[partition] ?? 0
+    return to > from ? [{ partition, from, to }] : []
+  })
+}
+
+/** Moves the end of a partition up to `end`, unless it is further already. */
+export function raise(ends: Float64Array, partition: number, end: number): void {
+  ends[partition] = Math.max(ends[partition] ?? 0, end)
+}
+
 /** All messages of an index. */
 export function messagesOf(index: SegmentIndex, partitions: number): LostMessages[] {
   return Array.from({ length: partitions }, (_, partition) => ({
@@ -51,9 +64,9 @@ export function messagesOf(index: SegmentIndex, partitions: number): LostMessage
 }
 
 /**
- * Damaged bytes often say what stood there: a record whose payload is damaged still has its length
- * and its place. Moves `ends` behind the messages that are told in this way, and answers how many
- * more there may have been at most.
+ * Damaged bytes often still tell which message they held: a record whose payload is damaged has its
+ * length and its place. Raises `ends` behind the messages that are found in this way. Returns the
+ * largest number of further messages that the bytes may have held.
  */
 export async function endsBehind(file: DiskFile, stretches: readonly Stretch[], ends: Float64Array): Promise<number> {
   let furtherAtMost = 0
@@ -67,8 +80,7 @@ export async function endsBehind(file: DiskFile, stretches: readonly Stretch[], 
 }
 
 /**
- * Goes through the heads of the damaged records as long as they make sense; answers the bytes of
- * these records.
+ * Reads the heads of the damaged records while they make sense. Returns the bytes of these records.
  */
 function bytesToldBy(bytes: Buffer, ends: Float64Array): number {
   let at = 0
@@ -79,7 +91,7 @@ function bytesToldBy(bytes: Buffer, ends: Float64Array): number {
     if (kind === KIND_MESSAGE && next - at >= SMALLEST_MESSAGE_BYTES) {
       const { partition, offset } = placeOfRecord(bytes, at)
       const end = ends[partition]
-      // One that is known by now, or the very next: nothing else can be its place.
+      // The offset must be a known one or the very next. No other offset can stand here.
       if (end === undefined || !Number.isSafeInteger(offset) || offset < 0 || offset > end) return at
       ends[partition] = Math.max(end, offset + 1)
     } else if (kind !== KIND_CHANGES) return at

@@ -8,7 +8,7 @@ import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
 import { FIRST, filled, openOn, recordingLogger } from '../segments/small-log.testing.ts'
 import { TestClock } from '../ports/test-clock.testing.ts'
 
-/** With some bytes of it wrong. */
+/** The content with a few wrong bytes. */
 function spoiled(content: Buffer, at: number): Buffer {
   const bytes = Buffer.from(content)
   for (let index = at; index < Math.min(at + 4, bytes.length); index += 1)
@@ -16,7 +16,7 @@ function spoiled(content: Buffer, at: number): Buffer {
   return bytes
 }
 
-/** A log whose beginning retention has taken, with the snapshots spoiled. */
+/** A log whose beginning was removed by retention and whose snapshots were spoiled. */
 async function withoutSnapshots(spoil: (disk: SimulatedDisk, path: string) => unknown): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk()
   const clock = new TestClock()
@@ -34,7 +34,7 @@ async function withoutSnapshots(spoil: (disk: SimulatedDisk, path: string) => un
   return disk
 }
 
-test('a damaged snapshot loses nothing while the one before it and the log have what it had', async () => {
+test('a damaged snapshot loses nothing if the snapshot before it and the log hold the same state', async () => {
   const disk = await filled(400)
   const snapshots = disk.paths().filter((path) => path.endsWith('.snapshot'))
   assert.equal(snapshots.length, 2)
@@ -58,7 +58,7 @@ test('a damaged snapshot loses nothing while the one before it and the log have 
   )
 })
 
-test('without any whole snapshot, what has changed since the log begins is there, and the rest is told', async () => {
+test('without any whole snapshot, the changes in the log are there, and the loss of the rest is reported', async () => {
   const cases = [
     {
       spoil: (disk: SimulatedDisk, path: string) => disk.remove(path),
@@ -84,7 +84,7 @@ test('without any whole snapshot, what has changed since the log begins is there
   }
 })
 
-test('damage in the newest segment is passed over: what is behind it is served, and counted and kept is what is not', async () => {
+test('damage in the newest segment is passed over: records behind it are served, damaged bytes are counted and kept', async () => {
   const disk = new SimulatedDisk()
   const engine = await openOn(disk)
   for (let number = 0; number < 10; number += 1) {
@@ -93,7 +93,7 @@ test('damage in the newest segment is passed over: what is behind it is served, 
   const whole = Buffer.from(disk.content(FIRST))
   const killed = disk.kill()
   const bytes = Buffer.from(whole)
-  // All of the third message: its head as well.
+  // The whole third message, with its head.
   const at = whole.indexOf(Buffer.from('2'.padEnd(100))) - 55
   bytes.fill(0xa5, at, at + 64)
   killed.replace(FIRST, bytes)
@@ -128,7 +128,7 @@ test('damage in the newest segment is passed over: what is behind it is served, 
   await third.close()
 })
 
-test('no payload is taken for a record: what looks like one behind damage has no seal', async () => {
+test('no payload is taken for a record: bytes behind damage that look like a record have no seal', async () => {
   const disk = new SimulatedDisk()
   const engine = await openOn(disk)
   const forged = Buffer.alloc(200)
@@ -173,13 +173,13 @@ test('a segment whose head is damaged is read without it, wherever it stands', a
   }
 })
 
-test('a newest segment that is shorter than its index or a snapshot says gives none of its offsets away again', async () => {
+test('a newest segment that is shorter than its index or a snapshot says never gives away one of its offsets again', async () => {
   for (const withIndex of [true, false]) {
     const disk = await filled(200)
     const last = disk.paths().findLast((path) => path.endsWith('.log')) ?? assert.fail()
     if (!withIndex) {
       await disk.remove(last.replace('.log', '.index'))
-      // A snapshot as of its end.
+      // Makes a snapshot that stands for the whole log.
       const engine = await openOn(disk)
       await engine.close()
     }

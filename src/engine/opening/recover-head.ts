@@ -1,5 +1,5 @@
 /**
- * What the damaged head of a segment said, out of the segments around it and of its own records.
+ * Reconstructs the damaged head of a segment from the segments around it and from its own records.
  */
 import type { DiskFile } from '../ports/disk.ts'
 import { KIND_MESSAGE, kindOf, placeOfRecord } from '../segments/record.ts'
@@ -12,25 +12,29 @@ import type { SegmentHeader } from '../segments/segment-header.ts'
 export interface Surroundings {
   readonly number: number
   readonly partitions: number
-  /** Of the log. */
+  /** The seal of the log. */
   readonly seal: number
-  /** By partition: where the messages of the segment before end; undefined: there is none. */
+  /**
+   * By partition: where the messages of the segment before end; undefined: there is no segment
+   * before.
+   */
   readonly before: Float64Array | undefined
-  /** Its own, where there is one. */
+  /** The segment's own index; undefined: there is none. */
   readonly index: SegmentIndex | undefined
-  /** The head of the segment behind; undefined: there is none, or it follows another one. */
+  /** The head of the next segment; undefined: there is none, or it follows another segment. */
   readonly following: SegmentHeader | undefined
 }
 
 /**
- * Undefined: there is no whole record in the segment, and nothing tells that there was one. Throws
- * as `scanRecords`.
+ * Undefined: the segment has no whole record, and nothing shows that there was one. Throws as
+ * `scanRecords`.
  */
 export async function headerWithoutHead(file: DiskFile, around: Surroundings): Promise<SegmentHeader | undefined> {
   const { number, partitions, before, index, following } = around
   const from = segmentHeaderBytes(partitions)
   const to = following?.previous?.length ?? (await file.size())
-  // Of version 1, where its first record has no seal: it stands where no tenant can put one.
+  // In a log of version 1 the first record has no seal. It stands at a place where no tenant can
+  // write.
   const seal = (await isRecordAt(file, { from, to }, 0)) ? 0 : around.seal
   const firstSeen = new Map<number, number>()
   let createdAtMs: number | undefined
@@ -49,7 +53,7 @@ export async function headerWithoutHead(file: DiskFile, around: Surroundings): P
     // The very first segment begins with the first message.
     const known = index?.partition(partition)?.base ?? (number === 1 ? 0 : undefined)
     const base = before?.[partition] ?? known ?? seen ?? end ?? 0
-    // The offsets of a restored log go on far behind.
+    // In a restored log, the offsets go on far behind the last one.
     if (seen !== undefined && (seen < base || seen > base + GREATEST_JUMP)) return seen
     return end === undefined ? base : Math.min(base, end)
   })

@@ -35,7 +35,7 @@ test('a log of version 1 is read, message by message and key by key', async () =
   await engine.close()
 })
 
-test('what a newer version wrote is refused with a sentence, wherever it shows', async () => {
+test('a log of a newer version is refused with a sentence, wherever the version shows', async () => {
   const format = new SimulatedDisk()
   const line = 'fieldgate-log 3 partitions 2 and more'
   format.replace('/data/format', Buffer.from(`${line} check ${crc32(line).toString(16).padStart(8, '0')}\n`))
@@ -52,7 +52,7 @@ test('a directory with other partitions is refused', async () => {
   await assert.rejects(openOn(await filled(10), undefined, 3), { code: 'partitions_differ' })
 })
 
-test('a log whose format is missing or damaged is read by what its segments say, and has its format again', async () => {
+test('a log whose format is missing or damaged is read with the format in its segments, and the format is written again', async () => {
   for (const content of [
     undefined,
     'something else',
@@ -72,7 +72,7 @@ test('a log whose format is missing or damaged is read by what its segments say,
   }
 })
 
-test('a directory that neither its format nor a segment tells of is refused', async () => {
+test('a directory whose format neither a file nor a segment tells is refused', async () => {
   const disk = new SimulatedDisk()
   disk.replace('/data/format', Buffer.from('something else'))
   await assert.rejects(openOn(disk), { code: 'not_a_log' })
@@ -81,7 +81,7 @@ test('a directory that neither its format nor a segment tells of is refused', as
   await assert.rejects(openOn(disk), { code: 'not_a_log', message: /"format" in \/data is missing/ })
 })
 
-test('a torn end is cut, and what comes next follows what is left', async () => {
+test('a torn end is cut, and the next message follows the last whole one', async () => {
   const disk = new SimulatedDisk()
   const engine = await openOn(disk)
   for (const text of ['0', '1', '2']) await append(engine, 0, messageOf('a', text))
@@ -97,7 +97,7 @@ test('a torn end is cut, and what comes next follows what is left', async () => 
   assert.equal((await readAll(again, 0)).lost, 0)
 })
 
-test('damage in a complete segment is told, skipped and counted as lost; all else is there', async () => {
+test('damage in a complete segment is reported, skipped and counted as lost; all other messages are there', async () => {
   const disk = await filled(60)
   const bytes = Buffer.from(disk.content(FIRST))
   bytes[900] = (bytes[900] as number) ^ 0x40
@@ -125,7 +125,7 @@ test('damage in a complete segment is told, skipped and counted as lost; all els
   await engine.close()
 })
 
-test('damage that an index does not know of is told, skipped and counted when it is read', async () => {
+test('damage that an index does not know is reported, skipped and counted when it is read', async () => {
   const disk = await filled(60)
   const bytes = Buffer.from(disk.content(FIRST))
   bytes[900] = (bytes[900] as number) ^ 0x40
@@ -157,7 +157,7 @@ test('an index that is rotten or missing is made again', async () => {
   assert.ok(disk.content('/data/log/00000000000000000001.index').length > 100)
 })
 
-test('a missing segment is told, and what was in it counts as lost', async () => {
+test('a missing segment is reported, and its messages count as lost', async () => {
   const disk = await filled(60)
   await disk.remove('/data/log/00000000000000000002.log')
   assert.match(
@@ -211,7 +211,7 @@ test('a large state is written to snapshots while it changes, and is whole after
   for (let round = 0; round < 4; round += 1) {
     for (let number = 0; number < 60; number += 1) {
       const value = `${round}:${number}`.padEnd(number % 7 === 0 ? 150_000 : 40_000)
-      // Gone in one round, back at another place in the next.
+      // The key is forgotten in one round, and comes back at another place in the next.
       if ((number + round) % 5 === 0) expected.delete(`k${number}`)
       else expected.set(`k${number}`, value)
       await write(engine, { [`k${number}`]: expected.get(`k${number}`) })

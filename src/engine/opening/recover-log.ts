@@ -1,26 +1,28 @@
 /**
- * Opening a log: heads of all segments, the records of the last one, the state out of its snapshot
- * and of what the log says behind it.
+ * Opens a log: reads the heads of all segments, the records of the last one, and the state from its
+ * snapshot and from the log behind the snapshot.
  *
- * Whatever is whole is served. A record is whole when its checksum says so, wherever it stands:
- * what is damaged before it is passed over, listed and copied aside, and never cut. Only what
- * stands behind the last whole record of the newest segment is cut, for a crash may have torn it,
- * and a batch is acknowledged only when all of it and all before it is on disk; it is copied aside
- * as well. Where something tells that there was more (a snapshot, an index, the segment behind),
- * that is damage, too.
+ * Every whole record is served. A record is whole if its checksum is valid, wherever it stands:
+ * damaged bytes before it are passed over, listed and copied aside, and never cut. Only the bytes
+ * behind the last whole record of the newest segment are cut, for a crash may have torn them, and a
+ * batch is acknowledged only when all of it and everything before it is on disk; these bytes are
+ * copied aside as well. If a snapshot, an index or the next segment shows that there was more, the
+ * missing part counts as damage, too.
  *
- * `fieldgate check` is the same with the purpose `check`: it reads all segments, and changes
+ * `fieldgate check` runs the same code with the purpose `check`: it reads all segments, and changes
  * nothing.
  */
 import type { Logger } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { KeptAside } from '../segments/kept-aside.ts'
-import { damageFields, damageOf } from './log-damage.ts'
+import { DamageLedger } from './damage-ledger.ts'
+import type { DamagedRecords } from './damage-ledger.ts'
+import { STATE_OF_MISSING, STATE_OF_RECORDS, damageOf } from './log-damage.ts'
 import type { LogDamage } from './log-damage.ts'
 import { LogDirectoryError, logDirectoryOf, stateDirectoryOf } from '../segments/log-directory.ts'
 import type { LogFormat } from '../segments/log-directory.ts'
-import { endsBehind, lostMessages, messagesOf } from './lost-messages.ts'
+import { endsBehind, lostBetween, lostMessages, messagesOf, raise } from './lost-messages.ts'
 import { endsOf, readSegment } from '../segments/read-segment.ts'
 import { NewerRecordError, changesOfRecord } from '../segments/record.ts'
 import { headerWithoutHead } from './recover-head.ts'
@@ -44,27 +46,27 @@ import type { StateStore, Snapshot } from '../writing/state-store.ts'
 const ALL = Infinity
 
 export interface RecoveredLog {
-  /** Ascending, all sealed. */
+  /** The segments, ascending, all sealed. */
   readonly segments: Segment[]
-  /** By partition: where the log goes on. */
+  /** By partition: the offset of the next message. */
   readonly tails: Float64Array
   /**
-   * Offsets that are left out in each partition before the next segment: of messages that may have
-   * stood in damaged bytes, and nobody knows where.
+   * Offsets that each partition leaves out before the next segment: they may belong to messages in
+   * damaged bytes whose place nobody knows.
    */
   readonly gap: number
   readonly state: StateStore
-  /** The snapshot that the state was recovered from. */
+  /** The snapshot from which the state was recovered. */
   readonly snapshot: Snapshot | undefined
-  /** The number of the newest segment's file, valid or not; 0 when there is none. */
+  /** The number of the newest segment's file, valid or not; 0 if there is none. */
   readonly lastNumber: number
   /**
-   * Bytes cut from the end of the last segment; of a log that is checked, those that a start would
-   * cut.
+   * Bytes cut from the end of the last segment; with the purpose `check`, the bytes that a start
+   * would cut.
    */
   readonly cutBytes: number
   readonly damages: readonly LogDamage[]
-  /** Of the segments that were read. */
+  /** Records in the segments that were read. */
   readonly records: number
   readonly messages: number
 }
@@ -78,8 +80,8 @@ export interface RecoverOptions {
 }
 
 /**
- * Reads what is stored. Throws `LogDirectoryError` for what a newer version wrote, and what the
- * disk throws.
+ * Reads a stored log. Throws `LogDirectoryError` for a log that a newer version wrote, and the
+ * disk's errors.
  */
 export async function recoverLog(options: RecoverOptions): Promise<RecoveredLog> {
   try {
@@ -103,7 +105,7 @@ class Recovery {
   readonly #logger: Logger
   readonly #isCheck: boolean
   readonly #aside: KeptAside
-  readonly #damages: LogDamage[] = []
+  readonly #ledger: DamageLedger
   readonly #segments: Segment[] = []
   #state: RecoveredState | undefined
   #cutBytes = 0
@@ -120,6 +122,7 @@ class Recovery {
     this.#logger = logger
     this.#isCheck = purpose === 'check'
     this.#aside = new KeptAside(disk, directory, logger)
+    this.#ledger = new DamageLedger({ logger, aside: this.#aside, isCheck: this.#isCheck })
   }
 
   async run(): Promise<RecoveredLog> {
@@ -127,7 +130,7 @@ class Recovery {
     const heads = await this.#chain(names)
     const stateDirectory = stateDirectoryOf(this.#root)
     this.#state = await recoverState(this.#disk, stateDirectory, heads, this.#seal)
-    for (const damage of this.#state.damages) this.#note(damage)
+    for (const damage of this.#state.damages) this.#ledger.note(damage)
     for (const [place, head] of heads.entries()) await this.#recover(head, heads[place + 1])
     const tails = await this.#tails(names)
     if (!this.#isCheck) {
@@ -143,13 +146,13 @@ class Recovery {
       snapshot: this.#state.snapshot,
       lastNumber: Math.max(0, this.#state.newest?.at.segment ?? 0, ...numbers),
       cutBytes: this.#cutBytes,
-      damages: this.#damages,
+      damages: this.#ledger.damages,
       records: this.#records,
       messages: this.#messages,
     }
   }
 
-  /** Leftovers of writes that had failed are removed. */
+  /** The chain of the log's segments. Removes the leftovers of failed writes. */
   async #chain(names: readonly string[]): Promise<readonly Head[]> {
     const numbers = names.flatMap((name) => segmentNumberOf(name) ?? []).toSorted((one, other) => one - other)
     const { chain, leftovers } = chainOf(await readHeads(this.#disk, this.#directory, numbers, this.#partitions))
@@ -182,8 +185,8 @@ class Recovery {
   }
 
   /**
-   * A segment whose head is damaged: everything that the head said stands elsewhere, too.
-   * Undefined: it has no record either.
+   * The header of a segment whose head is damaged: other places hold everything that the head said.
+   * Undefined: the segment has no record either.
    */
   async #headless(
     { number, size }: Head,
@@ -202,11 +205,12 @@ class Recovery {
     const headBytes = segmentHeaderBytes(this.#partitions)
     if (header !== undefined || !isLast) {
       const stretches = [{ from: 0, to: Math.min(headBytes, size) }]
-      this.#note(damageOf('head', `log/${segmentName(number)}`, { stretches }))
+      this.#ledger.note(damageOf('head', `log/${segmentName(number)}`, { stretches }))
       if (header === undefined && !this.#isCheck) await this.#aside.move(`${this.#directory}/${segmentName(number)}`)
       return header
     }
-    // Begun in a power cut: nothing in it was acknowledged. It is kept to be sure.
+    // A power cut interrupted the beginning of the segment: nothing in it was acknowledged. Its
+    // bytes are kept to be sure.
     this.#cutBytes += size
     if (this.#isCheck) return undefined
     this.#logger.warn({ segment: number, bytes: size }, 'log.segment_headless')
@@ -216,7 +220,10 @@ class Recovery {
     return undefined
   }
 
-  /** Its successor says how far it is valid, and where its messages end. */
+  /**
+   * Recovers a segment that has a successor: the successor's head says how far the segment is
+   * valid, and where its messages end.
+   */
   async #recoverSealed(file: DiskFile, segment: Segment, following: SegmentHeader, head: Head): Promise<void> {
     const { previous, bases, gap } = following
     if (previous === undefined) return
@@ -232,7 +239,7 @@ class Recovery {
       const outcome = await scanRecords(file, range, segment.seal, ({ bytes, start }) => this.#apply(bytes, start))
       if (outcome.damages === 0 && outcome.end === segment.length) return
     }
-    // A second time, where something is damaged: now for all that is lost.
+    // Something is damaged. The second reading finds everything that is lost.
     const applied = !this.#isCheck && !isShort && head.header !== undefined ? ALL : (replayFrom ?? ALL)
     const reading = await this.#read(file, segment, applied)
     const { end } = reading
@@ -244,8 +251,8 @@ class Recovery {
   }
 
   /**
-   * The newest segment, or one before a gap: its records say how far it goes, and its index or a
-   * snapshot that there was more.
+   * Recovers the newest segment, or one before a gap. Its records say how far it goes; its index or
+   * a snapshot may show that there was more.
    */
   async #recoverOpenEnded(file: DiskFile, segment: Segment, isLast: boolean): Promise<void> {
     const size = await file.size()
@@ -274,7 +281,7 @@ class Recovery {
     if (isLast) await this.#cut(file, segment, { size, told })
   }
 
-  /** What stands behind the last whole record was never acknowledged. */
+  /** Cuts the bytes behind the last whole record, which were never acknowledged. */
   async #cut(
     file: DiskFile,
     segment: Segment,
@@ -291,12 +298,12 @@ class Recovery {
         }
         await file.truncate(length)
       }
-      // After a kill the records may be in the system's memory alone: they are served from now on,
-      // so they must not vanish in a power cut.
+      // After a kill, the records may be in the system's memory alone. From now on they are served,
+      // so a power cut must not lose them.
       await file.datasync()
     } catch (error) {
-      // The next segment says how far this one is valid. A disk that is full, or takes nothing, can
-      // be read all the same.
+      // The head of the next segment says how far this one is valid. A full or read-only disk can
+      // still be read.
       if (codeOf(error) === 'unknown') throw error
       this.#logger.warn({ segment: number, code: codeOf(error) }, 'log.tail_uncut')
     }
@@ -315,7 +322,10 @@ class Recovery {
     this.#state?.state.apply(changesOfRecord(bytes, start))
   }
 
-  /** Where the state goes on in this segment; undefined: all of it is in the snapshot. */
+  /**
+   * The position in this segment from which records change the state; undefined: the snapshot holds
+   * all of them.
+   */
   #replayFrom(segment: Segment): number | undefined {
     const head = segmentHeaderBytes(this.#partitions)
     const at = this.#state?.at
@@ -323,7 +333,7 @@ class Recovery {
     return segment.number === at.segment ? at.position : undefined
   }
 
-  /** Where the log goes on: behind everything that anything tells of. */
+  /** By partition: the offset of the next message, behind every message that any file tells of. */
   async #tails(names: readonly string[]): Promise<Float64Array> {
     const last = this.#segments.at(-1)
     const ends = last?.ends ?? new Float64Array(this.#partitions)
@@ -338,10 +348,10 @@ class Recovery {
         if (stored !== undefined) tails.set(endsOf(stored.index, tails))
         continue
       }
-      // Retention removes the index first. What is missing in between is told by the segment
-      // behind.
+      // Retention removes the index before its segment. The head of the next segment reports a
+      // segment missing in the middle.
       if (stored !== undefined && number < (this.#segments[0]?.number ?? 0)) {
-        this.#note(
+        this.#ledger.note(
           damageOf('segment', `log/${segmentName(number)}`, { lost: messagesOf(stored.index, this.#partitions) }),
         )
       }
@@ -351,7 +361,7 @@ class Recovery {
     const isMissing = newest !== undefined && newest.at.segment > (last?.number ?? 0)
     if (lost.length > 0 || isMissing) {
       const file = `log/${segmentName(isMissing ? newest.at.segment : (last?.number ?? 0) + 1)}`
-      this.#note(damageOf('segment', file, { lost, state: STATE_OF_MISSING }))
+      this.#ledger.note(damageOf('segment', file, { lost, state: STATE_OF_MISSING }))
     }
     return tails.map((tail) => tail + this.#gap)
   }
@@ -363,30 +373,13 @@ class Recovery {
     )
     const at = this.#state?.at
     const state = at === undefined || number >= at.segment ? STATE_OF_MISSING : ''
-    this.#note(damageOf('segment', `log/${segmentName(number)}`, { lost, state }))
+    this.#ledger.note(damageOf('segment', `log/${segmentName(number)}`, { lost, state }))
   }
 
-  async #noteRecords(
-    file: DiskFile,
-    segment: Segment,
-    found: Pick<LogDamage, 'stretches' | 'lost' | 'betweenMs'> & { readonly furtherAtMost?: number },
-  ): Promise<void> {
-    const { stretches, lost } = found
-    if (stretches.length === 0 && lost.length === 0) return
+  async #noteRecords(file: DiskFile, segment: Segment, found: DamagedRecords): Promise<void> {
     const replayFrom = this.#replayFrom(segment)
-    const isOfState = replayFrom !== undefined && stretches.some(({ to }) => to > replayFrom)
-    const name = segmentName(segment.number)
-    this.#note(damageOf('records', `log/${name}`, { ...found, state: isOfState ? STATE_OF_RECORDS : '' }))
-    if (this.#isCheck) return
-    const size = await file.size()
-    for (const { from, to } of stretches) {
-      if (from < size) await this.#aside.keep(file, name, { from, to: Math.min(to, size) })
-    }
-  }
-
-  #note(damage: LogDamage): void {
-    this.#damages.push(damage)
-    if (!this.#isCheck) this.#logger.error(damageFields(damage), 'log.damaged')
+    const isOfState = replayFrom !== undefined && found.stretches.some(({ to }) => to > replayFrom)
+    await this.#ledger.noteRecords(file, segment.number, found, isOfState ? STATE_OF_RECORDS : '')
   }
 
   async #remove(path: string): Promise<void> {
@@ -404,18 +397,4 @@ class Recovery {
       await file.close()
     }
   }
-}
-
-const STATE_OF_MISSING = 'Changes of the state that stood there are lost.'
-const STATE_OF_RECORDS = 'Changes of the state that stood there, if any, are lost.'
-
-function raise(ends: Float64Array, partition: number, end: number): void {
-  ends[partition] = Math.max(ends[partition] ?? 0, end)
-}
-
-function lostBetween(ends: Float64Array, bases: Float64Array): LogDamage['lost'] {
-  return [...bases.entries()].flatMap(([partition, to]) => {
-    const from = ends[partition] ?? 0
-    return to > from ? [{ partition, from, to }] : []
-  })
 }

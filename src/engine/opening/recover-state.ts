@@ -1,6 +1,6 @@
 /**
- * The state that a start begins with: out of the newest snapshot, or, where that is damaged or
- * missing, out of what there is besides.
+ * Recovers the state with which a start begins: from the newest snapshot or, if that is damaged or
+ * missing, from the older snapshot and the log.
  */
 import type { Disk } from '../ports/disk.ts'
 import { NOTHING_OF_THE_STATE, damageOf } from './log-damage.ts'
@@ -11,25 +11,27 @@ import type { LogPosition, Snapshot, SnapshotReading } from '../writing/state-st
 
 export interface RecoveredState {
   readonly state: StateStore
-  /** Where the log is applied to it from; undefined: all of the log. */
+  /**
+   * The place in the log from which its changes are applied to the state; undefined: the beginning.
+   */
   readonly at: LogPosition | undefined
-  /** The one that was read; undefined: none that is whole. */
+  /** The snapshot that was read; undefined: none is whole. */
   readonly snapshot: Snapshot | undefined
-  /** The newest one, whole or not. */
+  /** The newest snapshot, whole or not. */
   readonly newest: Snapshot | undefined
   /**
-   * By partition: the tail of the log when the newest whole snapshot was begun; empty where none
-   * tells.
+   * By partition: the tail of the log when the newest whole snapshot was begun; empty if no
+   * snapshot is whole.
    */
   readonly tails: Float64Array
   readonly damages: readonly LogDamage[]
-  /** The files that are damaged. */
+  /** The damaged snapshots. */
   readonly damaged: readonly Snapshot[]
 }
 
 /**
- * Reads the snapshots of a log with these segments, ascending. Throws `NewerRecordError` and what
- * the disk throws.
+ * Reads the snapshots of a log whose segments have these heads, ascending. Throws
+ * `NewerRecordError` and the disk's errors.
  */
 export async function recoverState(
   disk: Disk,
@@ -47,7 +49,7 @@ export async function recoverState(
   }
   const damaged: { snapshot: Snapshot; reading: SnapshotReading }[] = []
   for (const snapshot of snapshots) {
-    // An older one is as good as the newest where the log goes on from it without a gap.
+    // An older snapshot is as good as the newest if the log goes on from it without a gap.
     if (damaged.length > 0 && !isWholeFrom(heads, snapshot.at)) continue
     const reading = await state.readSnapshot(disk, directory, snapshot, seal)
     if (reading.isWhole) {
@@ -63,8 +65,8 @@ export async function recoverState(
   if (isWholeFrom(heads, undefined)) {
     return { ...nothing, damages: damaged.map((one) => damageOfSnapshot(one, HEALED_BY_LOG)), damaged: files }
   }
-  // What the log says of a key is younger than what any snapshot says of it, so all of the log is
-  // applied to what is left of the newest.
+  // The log's change of a key is younger than the value in any snapshot. So the whole log is
+  // applied to the rest of the newest snapshot.
   const { end } = await state.readSnapshot(disk, directory, newest, seal)
   const damages = damaged.map((one, index) => damageOfSnapshot(one, index === 0 ? lostText(one.reading, heads) : ''))
   return { ...nothing, tails: end?.tails ?? nothing.tails, damages, damaged: files }
@@ -74,8 +76,7 @@ const HEALED_BY_OLDER = `${NOTHING_OF_THE_STATE}: the snapshot before it and the
 const HEALED_BY_LOG = `${NOTHING_OF_THE_STATE}: the log has all of it.`
 
 /**
- * True where the log has everything that was written from a place on; undefined: from its
- * beginning.
+ * True if the log holds everything that was written from a place on; undefined: from its beginning.
  */
 function isWholeFrom(heads: readonly Head[], at: LogPosition | undefined): boolean {
   const first = at === undefined ? 0 : heads.findIndex(({ number }) => number === at.segment)
@@ -83,7 +84,7 @@ function isWholeFrom(heads: readonly Head[], at: LogPosition | undefined): boole
   if (from === undefined) return false
   if (at === undefined && (from.header === undefined || from.header.previous !== undefined)) return false
   return heads.slice(first + 1).every(({ header }, index) => {
-    // The head after a damaged one says which it follows.
+    // The head behind a damaged one says which segment it follows.
     return header === undefined || header.previous?.number === heads[first + index]?.number
   })
 }

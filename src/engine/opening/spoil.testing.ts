@@ -1,8 +1,8 @@
 /** Damages files as disks do. */
 
-/** What a damage leaves of a file; `content` undefined: the file is gone. */
+/** A file after damage; `content` undefined: the file is gone. */
 export interface Spoiled {
-  /** For people: `zeroes 512 bytes at 1024`. */
+  /** The damage in words: `zeroes 512 bytes at 1024`. */
   readonly what: string
   readonly content: Buffer | undefined
 }
@@ -11,8 +11,8 @@ const SECTOR_BYTES = 512
 const SMEAR_BYTES = 64
 
 /**
- * A copy of the bytes with one damage at a random place: a bit, 64 bytes, a sector, or the end; or
- * no file at all.
+ * Damages a copy of the bytes at a random place: a bit, 64 bytes, a sector or the end. Or it
+ * removes the file.
  */
 export function spoil(bytes: Buffer, random: () => number): Spoiled {
   const content = Buffer.from(bytes)

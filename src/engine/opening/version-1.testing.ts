@@ -1,12 +1,13 @@
 /**
- * A log of version 1, written byte by byte as it was laid out then and not by the code that writes
- * logs now: what is stored today must be read by every version to come.
+ * A log of version 1, written byte by byte in the layout of that version, without the code that
+ * writes logs now: every later version must read a log that is stored today.
  */
 import { crc32 } from 'node:zlib'
 import type { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
 
 /**
- * What is in it: two partitions, of which the second has two messages; retention took three before.
+ * The content of the log: two partitions. The second has two messages; retention removed three
+ * before them.
  */
 export const VERSION_1_EXPECTED = {
   state: [
@@ -40,14 +41,14 @@ export const VERSION_1_EXPECTED = {
   ],
 } as const
 
-/** Writes it, durably, with other versions in its places when told so. */
+/** Writes the log durably; options put other version numbers into it. */
 export function writeVersion1(
   disk: SimulatedDisk,
   directory: string,
   { headVersion = 1, recordVersion = 1 }: { readonly headVersion?: number; readonly recordVersion?: number } = {},
 ): void {
   const beginning = Buffer.concat([Buffer.from('FGATELOG'), uint16(headVersion), uint16(2)])
-  // From version 2 on the checksum is of the beginning, too.
+  // From version 2 on, the checksum covers the beginning, too.
   const checksum = crc32(headFields(), headVersion === 1 ? 0 : crc32(beginning))
   const head = Buffer.concat([beginning, uint32(checksum), headFields()])
   const first = Buffer.concat([

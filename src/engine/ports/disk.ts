@@ -1,26 +1,26 @@
 /**
- * The disk port: the few operations of a file system that the embedded engine rests on, and what it
- * may rely on. A simulated disk stands behind it in the tests, which forgets, tears and reorders
- * whatever was not synced.
+ * The disk port: the few operations of a file system that the embedded engine needs, and the
+ * guarantees that it may rely on. In tests, a simulated disk forgets, tears and reorders everything
+ * that was not synced.
  */
 
 /** An open file. Every operation fails with the operating system's code (`ENOSPC`, `EIO`, ...). */
 export interface DiskFile {
-  /** Bytes. */
+  /** The file's size in bytes. */
   size(): Promise<number>
   /**
-   * Writes all of the pieces in one go, one behind the other. After a failure any part of them may
-   * have been written.
+   * Writes all pieces in one call, one behind the other. After a failure, any part of them may have
+   * been written.
    */
   write(pieces: readonly Buffer[], position: number): Promise<void>
   /**
-   * Resolved: what was written, and the length, survive a power cut. After a failure none of it can
-   * be relied on, and asking again proves nothing.
+   * Resolves when the written bytes and the length survive a power cut. After a failure, none of
+   * them can be relied on, and a second call proves nothing.
    */
   datasync(): Promise<void>
   /**
-   * Fills the pieces one behind the other; answers the bytes read, fewer than asked for at the end
-   * of the file.
+   * Fills the pieces one behind the other. Returns the number of bytes read: fewer than asked for
+   * at the end of the file.
    */
   read(pieces: readonly Buffer[], position: number): Promise<number>
   truncate(length: number): Promise<void>
@@ -28,25 +28,27 @@ export interface DiskFile {
 }
 
 /**
- * Paths are what the caller was given, with `/` between names. A new, renamed or removed name
- * survives a power cut after `syncDirectory`.
+ * Paths are the caller's, with `/` between names. A new, renamed or removed name survives a power
+ * cut after `syncDirectory`.
  */
 export interface Disk {
-  /** A new file, for reading and writing; fails with `EEXIST` when there is one. */
+  /** Creates a file for reading and writing; fails with `EEXIST` if there is one. */
   create(path: string): Promise<DiskFile>
-  /** For reading and writing; fails with `ENOENT` when there is none. */
+  /** Opens a file for reading and writing; fails with `ENOENT` if there is none. */
   open(path: string): Promise<DiskFile>
-  /** The names in a directory, in any order; none when there is no directory. */
+  /** The names in a directory, in any order; empty if there is no directory. */
   list(directory: string): Promise<readonly string[]>
-  /** Makes the directory and those above it, durably; only makes it durable when it is there. */
+  /**
+   * Makes the directory and its parents durably. If the directory exists, only makes it durable.
+   */
   makeDirectory(path: string): Promise<void>
   syncDirectory(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
-  /** Does nothing when there is no such file. */
+  /** Removes a file. Does nothing if there is none. */
   remove(path: string): Promise<void>
 }
 
-/** Reads a whole file, into memory of its own. */
+/** Reads a whole file into new memory. */
 export async function readWhole(disk: Disk, path: string): Promise<Buffer> {
   const file = await disk.open(path)
   try {
@@ -57,13 +59,13 @@ export async function readWhole(disk: Disk, path: string): Promise<Buffer> {
   }
 }
 
-/** What a disk that has bad sectors can still read around them. */
+/** The unit that a disk with bad sectors can still read around them. */
 const PAGE_BYTES = 4_096
 
 /**
- * As `DiskFile.read`, but for what the disk can't read (`EIO`): zeros stand in its place, page by
- * page, so that what is around a bad sector is not lost with it. The checksums of records tell what
- * is none.
+ * Reads as `DiskFile.read`, but puts zeros, page by page, in the place of bytes that the disk can't
+ * read (`EIO`): a bad sector must not cost the bytes around it. The checksums of the records show
+ * that the zeros are no record.
  */
 export async function readDespiteErrors(file: DiskFile, pieces: readonly Buffer[], position: number): Promise<number> {
   try {
@@ -90,8 +92,8 @@ export async function readDespiteErrors(file: DiskFile, pieces: readonly Buffer[
 }
 
 /**
- * Puts a whole file in the place of what was there, if anything: after a power cut it is the old
- * one or the new one. Resolved = durable.
+ * Replaces a whole file: after a power cut, the old or the new content is there. Resolves when the
+ * new content is durable.
  */
 export async function replaceWhole(disk: Disk, directory: string, name: string, bytes: Buffer): Promise<void> {
   const temporary = `${directory}/${name}.new`

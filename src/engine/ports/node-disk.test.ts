@@ -33,7 +33,7 @@ test('more pieces than a system call takes are written and read whole', async (t
   await file.close()
 })
 
-test('what there is not fails with the system’s code; removing it does nothing; a directory that is not there is empty', async (t) => {
+test('opening a missing file fails with the system’s code; removing one does nothing; a missing directory is empty', async (t) => {
   const directory = await temporaryDirectory(t)
   await assert.rejects(nodeDisk.open(`${directory}/a`), { code: 'ENOENT' })
   await nodeDisk.remove(`${directory}/a`)

@@ -20,7 +20,7 @@ import { dirname } from 'node:path'
 import { codeOf } from './disk.ts'
 import type { Disk, DiskFile } from './disk.ts'
 
-/** Files and directories that only this user can read: the log holds what tenants send. */
+/** Only this user can read the files and directories: the log holds tenants' messages. */
 const FILE_MODE = 0o600
 const DIRECTORY_MODE = 0o700
 /** The most pieces that a system call takes (IOV_MAX of Linux). */
@@ -44,8 +44,8 @@ export const nodeDisk: Disk = {
         error === null ? resolve(made) : reject(error),
       )
     })
-    // Each new name stands in the directory above it. One that is there may be new as well, made by
-    // a process that was killed.
+    // Each new name stands in the directory above it. An existing directory may be new as well: a
+    // process that was killed may have made it.
     for (let made = path; ; made = dirname(made)) {
       await syncDirectory(dirname(made))
       if (first === undefined || made === first || dirname(made) === made) return
@@ -74,7 +74,7 @@ class NodeFile implements DiskFile {
     let at = position
     while (rest.length > 0) {
       const some = rest.length > MAXIMUM_PIECES ? rest.slice(0, MAXIMUM_PIECES) : rest
-      // A call may write less than it was given, near a full disk for one.
+      // A call may write fewer bytes than it was given, for example on a nearly full disk.
       const written = await writeSome(this.#descriptor, some, at)
       at += written
       rest = behind(rest, written)
@@ -145,7 +145,7 @@ function readSome(descriptor: number, pieces: readonly Buffer[], position: numbe
   })
 }
 
-/** What is left of the pieces behind so many bytes. */
+/** The rest of the pieces behind the first `bytes` bytes. */
 function behind(pieces: readonly Buffer[], bytes: number): readonly Buffer[] {
   let left = bytes
   const rest: Buffer[] = []

@@ -1,8 +1,10 @@
 /**
- * A disk in memory that behaves as badly as a real one may: what was not synced is lost, torn by
- * sectors, filled with rubbish or kept after a power cut, file by file and sector by sector; names
- * that were not synced come and go; it fills up in the middle of a write; it fails; and a sync that
- * failed does not come back, though what was written still reads as if it were there.
+ * A disk in memory that behaves as badly as a real one may.
+ *
+ * - In a power cut, bytes that were not synced are lost, torn by sectors, filled with rubbish or
+ *   kept, file by file and sector by sector. Names that were not synced come and go.
+ * - The disk gets full in the middle of a write, and operations fail.
+ * - After a failed sync the bytes are lost, though reads still return them as if they were there.
  */
 import type { Disk, DiskFile } from './disk.ts'
 
@@ -31,7 +33,7 @@ interface PendingChange {
   readonly bytes: Buffer | undefined
 }
 
-/** What has content; names refer to it. */
+/** A file's content; names refer to it. */
 class Inode {
   now = Buffer.alloc(0)
   durable = Buffer.alloc(0)
@@ -48,7 +50,7 @@ class Inode {
     this.pending = []
   }
 
-  /** The sync failed: what was to be written is not, though it reads as if it were. */
+  /** The sync failed: the pending bytes are not on disk, though reads still return them. */
   failSync(): void {
     this.pending = []
     this.#hasFailed = true
@@ -61,7 +63,7 @@ class Inode {
     for (const change of this.pending) this.now = changed(this.now, change)
   }
 
-  /** What a power cut leaves. */
+  /** The content after a power cut. */
   survivor(random: Random): Inode {
     let content = this.durable
     for (const change of this.pending) {
@@ -96,9 +98,11 @@ interface PendingName {
 }
 
 export class SimulatedDisk implements Disk {
-  /** Answers the code that an operation fails with, or nothing; a read comes with its position. */
+  /**
+   * Returns the code with which an operation fails, or undefined. A read comes with its position.
+   */
   fault: ((operation: Operation, path: string, position?: number) => string | undefined) | undefined = undefined
-  /** Bytes of all files together. */
+  /** The most bytes that all files may have together. */
   capacityBytes = Infinity
   /** Bytes written since the beginning. */
   bytesWritten = 0
@@ -117,8 +121,8 @@ export class SimulatedDisk implements Disk {
   }
 
   /**
-   * Resolved when the power goes: in so many operations from now, none of which, then, is ever
-   * answered.
+   * Cuts the power after this number of operations, and resolves then. No operation from then on is
+   * ever answered.
    */
   dieAfter(operations: number): Promise<void> {
     this.#operationsLeft = operations
@@ -127,11 +131,11 @@ export class SimulatedDisk implements Disk {
     })
   }
 
-  /** The disk as it is found when the power is back. This one answers nobody any more. */
+  /** The disk after the power is back. The old object answers nobody any more. */
   powerCut(random: Random): SimulatedDisk {
     this.#isDead = true
     const names = new Map(this.#durableNames)
-    // In order up to some point, or each by itself: file systems differ.
+    // Changes survive in order up to some point, or each by itself: file systems differ.
     const isPrefix = random() < 0.5
     const kept = random()
     for (const [index, change] of this.#pendingNames.entries()) {
@@ -141,12 +145,12 @@ export class SimulatedDisk implements Disk {
   }
 
   /**
-   * The disk as the next process finds it after this one was killed: with all that was written,
-   * durable or not.
+   * The disk as the next process finds it after a kill: all written bytes are there, durable or
+   * not.
    */
   kill(): SimulatedDisk {
     this.#isDead = true
-    // The system may read again what it believes to be on disk.
+    // The system may read again the bytes that it believes to be on disk.
     for (const inode of this.#names.values()) inode.forgetFailed()
     const next = new SimulatedDisk()
     for (const [path, inode] of this.#names) next.#names.set(path, inode)
@@ -155,12 +159,12 @@ export class SimulatedDisk implements Disk {
     return next
   }
 
-  /** The content of a file, to be looked at or spoiled. */
+  /** The content of a file, to look at or to spoil. */
   content(path: string): Buffer {
     return this.#inode(path).now
   }
 
-  /** Puts content in the place of a file's, durably. */
+  /** Replaces the content of a file durably. */
   replace(path: string, bytes: Buffer): void {
     const inode = new Inode()
     inode.now = Buffer.from(bytes)
@@ -223,7 +227,7 @@ export class SimulatedDisk implements Disk {
         return inode.now.length
       },
       write: async (pieces, position) => {
-        // The memory may be used again once the write is answered, not before.
+        // The caller may use its memory again only after the answer.
         await this.#begin('write', path)
         const bytes = Buffer.concat(pieces)
         const room = this.capacityBytes - this.#bytes() + Math.max(0, inode.now.length - position)
@@ -236,8 +240,8 @@ export class SimulatedDisk implements Disk {
         try {
           await this.#begin('datasync', path)
         } catch (error) {
-          // As on Linux: what could not be written is forgotten, and the next sync knows nothing of
-          // it.
+          // As on Linux: the bytes that could not be written are forgotten, and the next sync does
+          // not know of them.
           inode.failSync()
           throw error
         }

@@ -1,5 +1,5 @@
 /**
- * Time for tests: it stands still until it is told to go on; what runs after a turn does so by
+ * A clock for tests: time stands still until a test advances it. Work for after the turn runs by
  * itself.
  */
 import type { SteadyMs } from '../../clock.ts'
@@ -29,7 +29,7 @@ export class TestClock implements Clock {
     }
   }
 
-  /** Lets time pass; what was due runs, in order. */
+  /** Advances the time and runs, in order, the timers that are due. */
   advance(ms: number): void {
     this.#now += ms
     for (;;) {

@@ -1,30 +1,30 @@
 /**
- * What was read of the segments lately, in blocks: readers that catch up on the same partitions
+ * Caches blocks of segments that were read lately: readers that catch up on the same partitions
  * share them.
  */
 import { readDespiteErrors } from '../ports/disk.ts'
 import type { DiskFile } from '../ports/disk.ts'
 
-/** Some 200 small messages. */
+/** Holds some 200 small messages. */
 export const BLOCK_BYTES = 65_536
-/** The most that one read of the disk asks for, in blocks. */
+/** The most blocks that one read of the disk asks for. */
 const MAXIMUM_BLOCKS_PER_READ = 16
 const BLOCKS_PER_SEGMENT = 2 ** 24
 
-/** A block's place: segment and block number in one. */
+/** A key for a block: segment and block number in one. */
 export function blockKey(segment: number, block: number): number {
   return segment * BLOCKS_PER_SEGMENT + block
 }
 
 /**
- * Blocks at hand, by their places. A block is shorter than `BLOCK_BYTES` where the file ended when
- * it was read.
+ * Blocks in memory, by their keys. A block is shorter than `BLOCK_BYTES` if the file ended there
+ * when it was read.
  */
 export type Blocks = ReadonlyMap<number, Buffer>
 
 export class BlockCache {
   readonly #maximumBlocks: number
-  /** The least lately used first. */
+  /** The blocks; the first is the one used longest ago. */
   readonly #blocks = new Map<number, Buffer>()
   readonly #loading = new Map<number, Promise<Buffer>>()
 
@@ -42,10 +42,10 @@ export class BlockCache {
   }
 
   /**
-   * Reads blocks of one segment, ascending, adjacent ones with one read, and those that are on
-   * their way not again. `completeBytes`: how far the segment's file will not change any more; a
-   * block beyond may be on its way without what is wanted of it, and is read anew. Rejects with
-   * what the disk says.
+   * Reads blocks of one segment; the numbers ascend. One read covers adjacent blocks, and a block
+   * that is already being read is not read again. Up to `completeBytes` the segment's file no
+   * longer changes; a block beyond may lack the wanted bytes, so it is read anew. Rejects with the
+   * disk's error.
    */
   async load(
     segment: number,
@@ -80,7 +80,7 @@ export class BlockCache {
     return loaded
   }
 
-  /** Forgets the blocks of a segment that is no more. */
+  /** Forgets the blocks of a removed segment. */
   forget(segment: number): void {
     for (const key of this.#blocks.keys()) {
       if (Math.floor(key / BLOCKS_PER_SEGMENT) === segment) this.#blocks.delete(key)
@@ -101,7 +101,7 @@ export class BlockCache {
     })
   }
 
-  /** Lets others wait for a block that is on its way. */
+  /** Lets other callers wait for the same read of a block. */
   #share(key: number, bytes: Promise<Buffer>): void {
     this.#loading.set(key, bytes)
     const end = (): void => void this.#loading.delete(key)

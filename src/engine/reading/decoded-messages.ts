@@ -1,6 +1,6 @@
 /**
- * Messages decoded lately, in runs of 64 offsets: many Sessions that are a little behind on the
- * same partition share the messages, and with them the PUBLISH that each encodes but once.
+ * Caches decoded messages in runs of 64 offsets. Many Sessions that are a little behind on the same
+ * partition share the messages, and with them the PUBLISH, which is encoded only once.
  */
 import type { Message } from '../../broker/ports/message.ts'
 
@@ -14,13 +14,16 @@ interface Run {
 export class DecodedMessages {
   readonly #partitions: number
   readonly #maximumBytes: number
-  /** The least lately used first. */
+  /** The runs; the first is the one used longest ago. */
   readonly #runs = new Map<number, Run>()
   #bytes = 0
   #lastKey = -1
   #last: Run | undefined = undefined
 
-  /** `maximumBytes`: of messages, about; the least lately used runs go first. */
+  /**
+   * `maximumBytes`: the approximate bound on the messages; beyond it, the runs used longest ago are
+   * dropped.
+   */
   constructor(partitions: number, maximumBytes: number) {
     this.#partitions = partitions
     this.#maximumBytes = maximumBytes

@@ -8,7 +8,7 @@ import { TestClock } from '../ports/test-clock.testing.ts'
 
 const TOTAL = 3_000
 
-/** An engine whose messages, some 200 KB, are on disk; all but the last 100 KB not in memory. */
+/** An engine with some 200 KB of messages on disk; only the last 100 KB are in memory as well. */
 async function filled(
   options: Partial<EmbeddedEngineOptions> = {},
 ): Promise<{ readonly engine: EmbeddedEngine; readonly disk: SimulatedDisk }> {
@@ -33,7 +33,7 @@ function countReads(disk: SimulatedDisk): () => number {
   return () => reads
 }
 
-test('many who catch up at the same time share what is read of the disk', async () => {
+test('readers that catch up at the same time share the blocks read from disk', async () => {
   const alone = await filled()
   const readsOfOne = countReads(alone.disk)
   await readAll(alone.engine, 0)
@@ -48,21 +48,21 @@ test('many who catch up at the same time share what is read of the disk', async 
   await Promise.all([alone.engine.close(), together.engine.close()])
 })
 
-test('many who read the same messages get the same ones, so that each is encoded once for all', async () => {
+test('readers of the same messages get the same objects, so each is encoded once for all of them', async () => {
   const { engine } = await filled()
   const [one, other] = [await engine.read(0, 0, 10), await engine.read(0, 0, 10)]
   assert.ok(one.messages[3] !== undefined && one.messages[3] === other.messages[3])
   await engine.close()
 })
 
-test('what is at the tail is read without waiting', async () => {
+test('messages at the tail are read without waiting', async () => {
   const { engine } = await filled()
   assert.ok(!(engine.read(0, TOTAL - 5, 10) instanceof Promise))
   assert.ok(engine.read(0, 0, 10) instanceof Promise)
   await engine.close()
 })
 
-test('a segment that retention takes while it is read is lost to the reader and no error', async () => {
+test('a segment that retention removes while it is read counts as lost for the reader, without an error', async () => {
   const { engine, disk } = await filled({ retentionBytes: 60_000, segmentBytes: 20_000, indexBytes: 0, cacheBytes: 0 })
   disk.fault = (operation, path) => (operation === 'open' && !disk.paths().includes(path) ? 'ENOENT' : undefined)
   const query = { partition: 0, topicPrefix: 'a/', direction: 'oldest first', maximumMessages: 10_000 } as const
@@ -89,7 +89,7 @@ test('a disk that can not be read fails the read, and the next one succeeds', as
   await engine.close()
 })
 
-test('a scan that finds nothing does a bounded share of the work at a time, and ends', async () => {
+test('a scan without matches does a bounded share of the work per call, and ends', async () => {
   const { engine } = await filled()
   const query = { partition: 0, topicPrefix: 'a/', direction: 'newest first', accepts: () => false } as const
   let calls = 0

@@ -1,6 +1,6 @@
 /**
- * Reads of the log: by those who follow a partition. What is in memory is answered at once, the
- * rest is read from disk first.
+ * Reads the log for the followers of a partition. Messages in memory are returned at once; others
+ * are read from disk first.
  */
 import type { ReadResult } from '../../broker/ports/engine.ts'
 import type { Logger } from '../../logger.ts'
@@ -16,16 +16,16 @@ import { messagesBetween, segmentFrom } from '../segments/segment.ts'
 import type { Segment } from '../segments/segment.ts'
 
 /**
- * Blocks read for one call of `read`: 4 MiB. Where partitions are interleaved, few of a block's
- * records are of the one that is read.
+ * Blocks read for one call of `read`: 4 MiB. If partitions are interleaved, few records of a block
+ * belong to the wanted one.
  */
 const MAXIMUM_BLOCKS = 64
 
 /** The log as its readers see it. */
 export interface ReadableLog {
-  /** Ascending; the last one may be written to. */
+  /** The segments, ascending; the last one may be written to. */
   readonly segments: readonly Segment[]
-  /** By partition: behind the last committed message. */
+  /** By partition: the offset behind the last committed message. */
   readonly tails: Float64Array
   readonly indexes: SegmentIndexes
   readonly files: SegmentFiles
@@ -35,10 +35,10 @@ export interface ReadableLog {
   readonly logger: Logger
 }
 
-/** What has to be read first. */
+/** The blocks or the index that must be read first. */
 interface Missing {
   readonly segment: Segment
-  /** Undefined: its index. */
+  /** The missing blocks; undefined: the index is missing. */
   readonly blocks: readonly number[] | undefined
 }
 
@@ -52,14 +52,14 @@ export class LogReader {
     this.#log = log
   }
 
-  /** As `Engine.read`. Rejects with what the disk says. */
+  /** Reads as `Engine.read`. Rejects with the disk's error. */
   read(partition: number, from: number, maximumMessages: number): ReadResult | Promise<ReadResult> {
     const tail = this.#log.tails[partition] as number
     const result = this.#attempt(partition, from, tail, maximumMessages, NOTHING_HELD)
     return 'segment' in result ? this.#readFromDisk(partition, from, maximumMessages, result) : result
   }
 
-  /** Reads the blocks of a segment, in addition to those that are held. */
+  /** Reads blocks of a segment into `held`. */
   async fetch(segment: Segment, blocks: readonly number[], held: Map<number, Buffer>): Promise<void> {
     const { cache, files } = this.#log
     const completeBytes = segment.isSealed ? Infinity : segment.length
@@ -67,7 +67,7 @@ export class LogReader {
     for (const [key, bytes] of loaded) held.set(key, bytes)
   }
 
-  /** Logs, once for each segment, that records of it can't be read. */
+  /** Logs damaged records, once for each segment. */
   noteDamage(segment: Segment, position: number): void {
     if (this.#damaged.has(segment.number)) return
     this.#damaged.add(segment.number)
@@ -75,7 +75,7 @@ export class LogReader {
   }
 
   async #readFromDisk(partition: number, from: number, maximumMessages: number, first: Missing): Promise<ReadResult> {
-    // Fixed, so that all that is looked for is in the files by now.
+    // The tail is fixed here, so that all wanted records are already in the files.
     const tail = this.#log.tails[partition] as number
     const held = new Map<number, Buffer>()
     let missing = first
@@ -85,7 +85,7 @@ export class LogReader {
         if (blocks === undefined) await this.#log.indexes.load(segment)
         else await this.fetch(segment, blocks, held)
       } catch (error) {
-        // Retention may have taken it meanwhile.
+        // Retention may have removed the segment meanwhile.
         if (this.#log.segments.includes(segment)) throw error
       }
       const result = this.#attempt(partition, from, tail, maximumMessages, held)
@@ -109,7 +109,7 @@ export class LogReader {
       if ('segment' in run) return run
       const [first] = run.messages
       if (first !== undefined) return { ...run, lost: messagesBetween(from, first.offset) }
-      // Nothing in it can be read any more.
+      // Nothing in the segment can be read any more.
       offset = stop
     }
     return { messages: [], offsets: [], next: tail, lost: messagesBetween(from, tail) }
@@ -138,7 +138,7 @@ export class LogReader {
         const located = position === -1 ? undefined : source.locate(segment, position, held)
         if (located === undefined) {
           if (position !== -1) this.noteDamage(segment, position)
-          // The next read begins here, and tells how many are lost.
+          // The next read begins here, and reports how many messages are lost.
           if (messages.length > 0) break
           continue
         }

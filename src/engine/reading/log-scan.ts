@@ -1,6 +1,6 @@
 /**
- * Reads of the log apart from all who follow it: history, by branch of topics and time. The index
- * says what is worth reading.
+ * Reads the history by branch of topics and time, independent of the followers of the log. The
+ * index shows which records are worth reading.
  */
 import type { ScanQuery, ScanResult } from '../../broker/ports/engine.ts'
 import type { Message } from '../../broker/ports/message.ts'
@@ -11,20 +11,22 @@ import type { Segment } from '../segments/segment.ts'
 import { branchesWithPrefix } from '../segments/topic-branch.ts'
 
 /**
- * Bounds on the work of one call, so that a question about little in much neither holds up the
- * event loop nor reads the whole disk.
+ * The most entries of indexes that one call examines. Bounds the work of a call: a query with few
+ * matches in a large log must neither hold up the event loop nor read the whole disk.
  */
 const MAXIMUM_EXAMINED = 200_000
+/** The most indexes that one call reads from disk. */
 const MAXIMUM_INDEX_LOADS = 8
+/** The most blocks that one call reads from disk. */
 const MAXIMUM_BLOCKS = 1_024
 /**
- * Records read for a call beside those that it returns: what `accepts` refuses, and equal bits of
- * unequal names.
+ * The most records that a call reads without returning them: records that `accepts` refuses, and
+ * different Topic Names with equal bits.
  */
 const MAXIMUM_REFUSED = 4_096
-/** Records looked up together. */
+/** Records that are looked up together. */
 const BATCH = 512
-/** Blocks read together: 4 MiB. */
+/** Blocks that are read together: 4 MiB. */
 const BLOCKS_TOGETHER = 64
 
 interface Candidate {
@@ -32,7 +34,7 @@ interface Candidate {
   readonly position: number
 }
 
-/** As `Engine.scan`. Rejects with what the disk says. */
+/** Scans as `Engine.scan`. Rejects with the disk's error. */
 export async function scanLog(log: ReadableLog, reader: LogReader, query: ScanQuery): Promise<ScanResult> {
   return await new Scan(log, reader, query).run()
 }
@@ -66,7 +68,7 @@ class Scan {
 
   async run(): Promise<ScanResult> {
     const { partition, afterOffset } = this.#query
-    // The log may change while blocks are read: what is asked for is what it is now.
+    // The log may change while blocks are read. The scan covers the log as it is now.
     const segments = this.#isForward ? [...this.#log.segments] : this.#log.segments.toReversed()
     const tail = this.#log.tails[partition] as number
     for (const segment of segments) {
@@ -79,14 +81,14 @@ class Scan {
         const page = await this.#pageUpTo(segment, low, high)
         if (page !== undefined) return page
       } catch (error) {
-        // Retention may have taken it meanwhile.
+        // Retention may have removed the segment meanwhile.
         if (this.#log.segments.includes(segment)) throw error
       }
     }
     return { messages: this.#found, more: false, nextAfterOffset: undefined }
   }
 
-  /** Goes through a segment; answers the page when it is full or the work is done. */
+  /** Scans a segment. Returns the page if it is full or if the call has done its share of work. */
   async #pageUpTo(segment: Segment, low: number, high: number): Promise<ScanResult | undefined> {
     let index = this.#log.indexes.find(segment)
     if (index === undefined) {
@@ -99,7 +101,10 @@ class Scan {
     return stoppedAt === undefined ? undefined : this.#page(stoppedAt)
   }
 
-  /** Answers where the scan goes on when its share of work is done. */
+  /**
+   * Scans the entries of an index. Returns the offset from which the next call goes on, if this
+   * call has done its share of work.
+   */
   async #scanSegment(segment: Segment, index: SegmentIndex, low: number, high: number): Promise<number | undefined> {
     const { partition, maximumMessages } = this.#query
     const entries = index.partition(partition)
@@ -169,8 +174,8 @@ class Scan {
 }
 
 /**
- * As `Engine.offsetAt`: from the newest segment back to the first message that is older than the
- * time.
+ * As `Engine.offsetAt`. Searches from the newest segment back to the last message that is older
+ * than the time.
  */
 export async function offsetAtTime(log: ReadableLog, partition: number, timeMs: number): Promise<number> {
   let offset = log.tails[partition] as number

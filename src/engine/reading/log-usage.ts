@@ -1,8 +1,9 @@
+/** The messages, bytes and age of the whole log, from its segments. */
 import type { EngineUsage } from '../../broker/ports/engine.ts'
 import { messagesBetween } from '../segments/segment.ts'
 import type { Segment } from '../segments/segment.ts'
 
-/** What the segments hold together, oldest first. */
+/** The sums over all segments; the segments come oldest first. */
 export function usageOf(segments: readonly Segment[]): EngineUsage {
   let messages = 0
   let bytes = 0

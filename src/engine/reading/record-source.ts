@@ -1,6 +1,6 @@
 /**
- * Finds the bytes of a record: in the memory of the log's tail, or in the blocks that were read of
- * its segment.
+ * Finds the bytes of a record: in the memory of the log's tail, or in the blocks that were read
+ * from its segment.
  */
 import { BLOCK_BYTES, blockKey } from './block-cache.ts'
 import type { BlockCache, Blocks } from './block-cache.ts'
@@ -9,8 +9,8 @@ import type { Segment } from '../segments/segment.ts'
 import type { TailMemory } from './tail-memory.ts'
 
 /**
- * A whole, valid record in memory; blocks of its segment that must be read first; or nothing, for
- * it is damaged.
+ * Three cases: a whole, valid record in memory; the blocks that must be read first; undefined for
+ * a damaged record.
  */
 export type Located =
   | { readonly bytes: Buffer; readonly start: number }
@@ -27,8 +27,8 @@ export class RecordSource {
   }
 
   /**
-   * `held` are blocks that the caller had read for it: the cache may have let go of them since.
-   * What is found is to be used in the same turn.
+   * `held` are blocks that the caller has read for this record, because the cache may have dropped
+   * them since. The result is valid in the same turn only.
    */
   locate(segment: Segment, position: number, held: Blocks): Located {
     const chunk = this.#tail.find(segment.number, position)
@@ -61,8 +61,8 @@ export class RecordSource {
   }
 
   /**
-   * The blocks from this one on, of those that the positions begin in, that are not at hand; so
-   * many at most.
+   * The missing blocks among the ones in which the positions begin, from the block `missing` on, at
+   * most `maximum`.
    */
   missingFrom(segment: Segment, positions: Iterable<number>, held: Blocks, maximum: number): number[] {
     const missing: number[] = []
@@ -77,17 +77,17 @@ export class RecordSource {
     return missing
   }
 
-  /** A block with at least so many bytes. */
+  /** A block with at least `bytes` bytes. */
   #block(segment: Segment, block: number, bytes: number, held: Blocks): Buffer | { missing: number[] } | undefined {
     const key = blockKey(segment.number, block)
     const own = held.get(key)
-    // Read for this very record, and yet too short: the file has lost its end.
+    // The block was read for this very record, and is still too short: the file has lost its end.
     if (own !== undefined) return own.length >= bytes ? own : undefined
     const cached = this.#cache.get(key)
     return cached !== undefined && cached.length >= bytes ? cached : { missing: [block] }
   }
 
-  /** Bytes that span blocks, put together. */
+  /** The bytes of a record that spans several blocks, as one piece. */
   #across(
     segment: Segment,
     position: number,

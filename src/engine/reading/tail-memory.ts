@@ -1,16 +1,13 @@
 /**
- * The last bytes of the log, kept in memory as they were written: batches are encoded straight into
- * it, written to disk from it, and readers a little behind the tail decode from it without touching
- * the disk. A record never spans two of its chunks.
+ * Keeps the last bytes of the log in memory, in the form in which they were written. Batches are
+ * encoded into this memory and written to disk from it; readers that are a little behind decode
+ * from it without touching the disk. A record never spans two chunks.
  */
 
-/** A record that is larger than a chunk gets one of its own. */
+/** A record that is larger than a chunk gets its own chunk. */
 const GREATEST_CHUNK_BYTES = 1_048_576
 const SMALLEST_CHUNK_BYTES = 4_096
-/**
- * Chunks kept for their next use; more than two are never needed at once but after one very large
- * batch.
- */
+/** Chunks that are kept for reuse. Only a very large batch needs more than two at once. */
 const MAXIMUM_SPARE_CHUNKS = 2
 
 /** A stretch of one segment in memory. */
@@ -18,7 +15,7 @@ export interface Chunk {
   readonly bytes: Buffer
   /** The number of the segment. */
   readonly segment: number
-  /** The position in the segment of its first byte. */
+  /** The position of its first byte in the segment. */
   readonly start: number
   /** Bytes in use, from the beginning. */
   used: number
@@ -32,15 +29,15 @@ export class TailMemory {
   #bytes = 0
 
   /**
-   * `maximumBytes`: beyond, the oldest chunk goes, so that what was written last stays. At least
-   * two chunks are kept.
+   * `maximumBytes`: beyond it, the oldest chunk is dropped, so that the last written bytes stay. At
+   * least two chunks are kept.
    */
   constructor(maximumBytes: number) {
     this.#maximumBytes = maximumBytes
     this.#chunkBytes = Math.max(SMALLEST_CHUNK_BYTES, Math.min(GREATEST_CHUNK_BYTES, maximumBytes / 16))
   }
 
-  /** A chunk with room for so many bytes at its end, which is at `position` of the segment. */
+  /** A chunk with room for `bytes` bytes at its end; this end is at `position` of the segment. */
   room(segment: number, position: number, bytes: number): Chunk {
     const last = this.#chunks.at(-1)
     if (
@@ -63,7 +60,7 @@ export class TailMemory {
 
   /** The chunk that holds this position of the segment. */
   find(segment: number, position: number): Chunk | undefined {
-    // From the end: readers near the tail are the ones that come here.
+    // Backwards, because most readers that come here are near the tail.
     for (let index = this.#chunks.length - 1; index >= 0; index -= 1) {
       const chunk = this.#chunks[index] as Chunk
       if (chunk.segment === segment && position >= chunk.start && position < chunk.start + chunk.used) return chunk
@@ -71,7 +68,7 @@ export class TailMemory {
     return undefined
   }
 
-  /** Lets go of what is beyond the bound. Not while a chunk is being written to disk. */
+  /** Drops chunks beyond the bound. Must not run while a chunk is being written to disk. */
   trim(): void {
     while (this.#bytes > this.#maximumBytes && this.#chunks.length > 2) {
       const { bytes } = this.#chunks.shift() as Chunk

@@ -1,21 +1,21 @@
-/** The segment that is written to, and how a new one begins. */
+/** The segment that is written to, and the steps that begin a new one. */
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { segmentHeaderBytes, segmentName, writeSegmentHeader } from './segment-header.ts'
 import { SegmentIndex } from './segment-index.ts'
 import { Segment } from './segment.ts'
 
 /**
- * A disk that has room for a segment's head may have none for anything else: before it is trusted
- * again, it must take so much.
+ * A disk that has room for a segment's head may have none for anything else. Before the engine
+ * trusts it again, the disk must take this many bytes.
  */
 const PROBE_BYTES = 1_048_576
 
 export class ActiveSegment {
   readonly segment: Segment
   readonly #file: DiskFile
-  /** Bytes written, committed or on their way. */
+  /** Bytes written: committed, or being written. */
   written: number
-  /** To be written before anything else. */
+  /** The head, which must be written before anything else; undefined: it is written. */
   head: Buffer | undefined
 
   constructor(segment: Segment, file: DiskFile, written: number) {
@@ -25,7 +25,10 @@ export class ActiveSegment {
     this.head = undefined
   }
 
-  /** Writes at the end. Resolved: on disk. After a failure nothing more may be written here. */
+  /**
+   * Writes at the end. Resolves when the bytes are on disk. After a failure, nothing more may be
+   * written to this segment.
+   */
   async append(pieces: readonly Buffer[]): Promise<void> {
     const position = this.written
     for (const { length } of pieces) this.written += length
@@ -34,7 +37,7 @@ export class ActiveSegment {
     await this.#file.datasync()
   }
 
-  /** Takes off what is behind the committed records. */
+  /** Cuts off the bytes behind the committed records. */
   async cut(): Promise<void> {
     await this.#file.truncate(this.segment.length)
     await this.#file.datasync()
@@ -48,17 +51,17 @@ export class ActiveSegment {
 export interface NewSegmentsOptions {
   readonly disk: Disk
   readonly directory: string
-  /** Those of the log, ascending; new ones are added. */
+  /** The segments of the log, ascending; new ones are added. */
   readonly segments: Segment[]
   /** The number of the newest file. */
   readonly lastNumber: number
-  /** Of the records of new segments. */
+  /** The seal of the records of new segments. */
   readonly seal: number
   /** Offsets to skip before the next segment. */
   readonly gap: number
-  /** A segment is full with so many bytes, */
+  /** Bytes at which a segment is full. */
   readonly segmentBytes: number
-  /** or at this age. */
+  /** Age at which a segment is full, ms. */
   readonly segmentMs: number
 }
 
@@ -78,10 +81,12 @@ export class NewSegments {
     return written >= segmentBytes || (nowMs - segment.createdAtMs >= segmentMs && !segment.isEmpty)
   }
 
-  /** Makes the file of the next segment. It is no part of the log before `link` and `made`. */
+  /**
+   * Makes the file of the next segment. The file is no part of the log before `link` and `made`.
+   */
   async begin(bases: Float64Array, nowMs: number): Promise<ActiveSegment> {
     const { disk, directory, seal } = this.#options
-    // A number is never used again, not even that of a file that could not be written.
+    // A number is never used again, not even the number of a file that could not be written.
     this.#lastNumber += 1
     const segment = new Segment({ number: this.#lastNumber, seal, createdAtMs: nowMs, bases: bases.slice() })
     segment.index = new SegmentIndex(bases.length, nowMs)
@@ -90,7 +95,7 @@ export class NewSegments {
     return new ActiveSegment(segment, file, 0)
   }
 
-  /** Makes the head, now that the segment before is complete. */
+  /** Makes the head of the segment. Call it when the segment before is complete. */
   link(active: ActiveSegment): void {
     const { segments } = this.#options
     const gap = this.#gap
@@ -102,7 +107,8 @@ export class NewSegments {
   }
 
   /**
-   * The segment is on disk, its head at least: makes its name durable, and makes it the log's last.
+   * The segment's head, at least, is on disk: makes the file's name durable, and adds the segment
+   * to the log as its last.
    */
   async made(active: ActiveSegment): Promise<void> {
     const { disk, directory, segments } = this.#options
@@ -111,17 +117,17 @@ export class NewSegments {
     this.#gap = 0
   }
 
-  /** A segment that was not made. */
+  /** Removes a segment for which `made` was not called. */
   async drop(active: ActiveSegment): Promise<void> {
     const { disk, directory } = this.#options
     await active.close().catch(() => {})
-    // What can't be removed is found and set aside when the log is opened.
+    // The next opening of the log finds a file that can't be removed here, and sets it aside.
     await disk.remove(`${directory}/${segmentName(active.segment.number)}`).catch(() => {})
   }
 
   /**
-   * Cuts off what a segment that a write failed in holds behind its committed records. Its
-   * successor, and its index, say how far it is valid where even this fails.
+   * Cuts off the bytes behind the committed records after a write to the segment failed. If this
+   * fails, too, the next segment and the index still say how far the segment is valid.
    */
   async abandon(active: ActiveSegment): Promise<void> {
     await active.cut().catch(() => {})
@@ -129,8 +135,8 @@ export class NewSegments {
   }
 
   /**
-   * Tries whether the disk takes anything again: a new segment, and more than a little in it.
-   * Rejects when it does not.
+   * Tries whether the disk accepts writes again: makes a new segment, and writes more than a little
+   * into it. Rejects if the disk does not accept them.
    */
   async probe(bases: Float64Array, nowMs: number): Promise<ActiveSegment> {
     const active = await this.begin(bases, nowMs)

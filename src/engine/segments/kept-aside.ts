@@ -1,6 +1,6 @@
 /**
- * Damaged bytes are kept in files of their own, `damaged/` of the log's directory, so that somebody
- * can still look at them.
+ * Keeps damaged bytes in files of their own, in `damaged/` of the log's directory, so that people
+ * can examine them later.
  */
 import type { Logger } from '../../logger.ts'
 import { codeOf, readDespiteErrors } from '../ports/disk.ts'
@@ -9,8 +9,8 @@ import { damagedDirectoryOf } from './log-directory.ts'
 import type { Stretch } from './scan-records.ts'
 
 /**
- * Of all files together; what does not fit is not kept. A disk that fails over and over must not
- * fill itself with what it spoiled.
+ * The bound on all files together; more damaged bytes are not kept. Without it, a disk that fails
+ * over and over would fill itself with damaged bytes.
  */
 const MAXIMUM_BYTES = 268_435_456
 const MAXIMUM_FILES = 1_000
@@ -29,8 +29,8 @@ export class KeptAside {
   }
 
   /**
-   * Copies bytes of a file, if there is room; what is there from an earlier start is not copied
-   * again. Failures of the disk are logged alone.
+   * Copies bytes of a file, if there is room. Bytes that an earlier start copied are not copied
+   * again. The disk's failures are only logged.
    */
   async keep(file: DiskFile, name: string, { from, to }: Stretch): Promise<void> {
     await this.#try(`${name}-${String(from).padStart(12, '0')}.bytes`, to - from, async (path) => {
@@ -53,7 +53,7 @@ export class KeptAside {
     })
   }
 
-  /** Puts a whole file there. False where it could not be moved. */
+  /** Moves a whole file into the directory. False: it could not be moved. */
   async move(path: string): Promise<boolean> {
     const name = path.slice(path.lastIndexOf('/') + 1)
     const bytes = await sizeOf(this.#disk, path).catch(() => 0)

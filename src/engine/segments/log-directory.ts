@@ -1,10 +1,13 @@
 /**
- * The directory of an embedded log: `format`, a line that says what wrote it; `log/`, the segments
- * and their indexes; `state/`, the newest two snapshots of the state; `damaged/`, bytes that were
- * found damaged.
+ * The directory of an embedded log:
  *
- * What `format` says stands in the head of each segment as well, so a log whose `format` is damaged
- * or missing is read all the same.
+ * - `format`: a line that says which version of the program wrote the log;
+ * - `log/`: the segments and their indexes;
+ * - `state/`: the newest two snapshots of the state;
+ * - `damaged/`: damaged bytes.
+ *
+ * The head of each segment repeats the content of `format`, so a log whose `format` is damaged or
+ * missing can still be read.
  */
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -12,11 +15,14 @@ import { codeOf, readWhole, replaceWhole } from '../ports/disk.ts'
 import type { Disk } from '../ports/disk.ts'
 import { readAnySegmentHeader, segmentName, segmentNumberOf } from './segment-header.ts'
 
-/** The version of the directory that this program writes; it reads this one and all before. */
+/**
+ * The version of the directory that this program writes; it reads this version and all earlier
+ * ones.
+ */
 const FORMAT_VERSION = 2
-/** Stands in the directory from the first to the last write of a restore. */
+/** A file that exists from the first to the last write of a restore. */
 const UNFINISHED = 'restore-unfinished'
-/** Heads that are looked at for what `format` does not say, newest first. */
+/** The most heads that are read, newest first, if `format` does not give the answer. */
 const MAXIMUM_HEADS = 64
 
 /** A data directory that this program can't use. `message` is a sentence for people. */
@@ -41,32 +47,32 @@ export function damagedDirectoryOf(directory: string): string {
   return `${directory}/damaged`
 }
 
-/** What a log is, once for all of its files. */
+/** The properties that all files of a log share. */
 export interface LogFormat {
   readonly partitions: number
-  /** Of the records that are written from now on, and of the snapshots (record.ts). */
+  /** The seal of records that are written from now on, and of snapshots (record.ts). */
   readonly seal: number
 }
 
-/** What the directory says of its log. */
+/** The log's properties as its directory tells them. */
 export interface StoredFormat {
   readonly partitions: number
-  /** Undefined: all of it was written by version 1. */
+  /** Undefined: version 1 wrote all of it. */
   readonly seal: number | undefined
-  /** False: the file `format` is missing or damaged, and the head of a segment says it. */
+  /** False: the file `format` is missing or damaged, and the head of a segment gave the answer. */
   readonly isWhole: boolean
 }
 
 /**
- * Makes what is missing of the directory; durable when resolved. On a disk that takes nothing, a
- * log that can be read is left as it is. Throws `LogDirectoryError` when it is not this program's
- * to use.
+ * Makes the missing parts of the directory; they are durable when it resolves. If the disk accepts
+ * no writes, a log that can be read is left as it is. Throws `LogDirectoryError` for a directory
+ * that this program must not use.
  */
 export async function prepareLogDirectory(disk: Disk, directory: string, partitions: number): Promise<LogFormat> {
   for (const path of [directory, logDirectoryOf(directory), stateDirectoryOf(directory)]) await disk.makeDirectory(path)
   const stored = await readFormat(disk, directory)
-  // What an earlier process made may stand in the system's memory alone, if it was killed at the
-  // wrong moment; all that follows rests on it.
+  // If an earlier process was killed at the wrong moment, its files may be in the system's memory
+  // alone. Everything that follows depends on them.
   await disk.syncDirectory(stateDirectoryOf(directory))
   await disk.syncDirectory(directory)
   if (stored !== undefined && stored.partitions !== partitions) {
@@ -80,15 +86,15 @@ export async function prepareLogDirectory(disk: Disk, directory: string, partiti
   try {
     await writeFormat(disk, directory, format)
   } catch (error) {
-    // Heads of new segments have the seal as well; the next start writes it.
+    // The heads of new segments repeat the seal; the next start writes the file.
     if (stored === undefined || codeOf(error) === 'unknown') throw error
   }
   return format
 }
 
 /**
- * What wrote the directory; undefined: nothing did, it is new. Throws `LogDirectoryError` for what
- * this program can't read.
+ * The format that the directory was written with; undefined: the directory is new. Throws
+ * `LogDirectoryError` for a log that this program can't read.
  */
 export async function readFormat(disk: Disk, directory: string): Promise<StoredFormat | undefined> {
   const names = await disk.list(directory)
@@ -99,7 +105,7 @@ export async function readFormat(disk: Disk, directory: string): Promise<StoredF
     ? parseFormat(await readWhole(disk, `${directory}/format`), directory)
     : undefined
   if (format?.seal !== undefined) return { ...format, isWhole: true }
-  // The line of version 1 has no checksum: the heads have the last word.
+  // The line of version 1 has no checksum, so the heads decide.
   const fromHead = await formatOfHeads(disk, directory)
   if (format !== undefined && (fromHead === undefined || fromHead.partitions === format.partitions)) {
     return { partitions: format.partitions, seal: fromHead?.seal, isWhole: true }
@@ -115,8 +121,8 @@ export async function readFormat(disk: Disk, directory: string): Promise<StoredF
 }
 
 /**
- * What the content of a file `format` says; undefined for one that is damaged. Throws
- * `LogDirectoryError` for one that a newer version wrote.
+ * Reads the content of a file `format`; undefined: it is damaged. Throws `LogDirectoryError` if a
+ * newer version wrote it.
  */
 export function parseFormat(
   format: Buffer,
@@ -144,31 +150,31 @@ export function formatText({ partitions, seal }: LogFormat): Buffer {
   return Buffer.from(`${line} check ${hexadecimal(crc32(line))}\n`)
 }
 
-/** Says what writes the directory; durable when resolved. */
+/** Writes the file `format`; it is durable when this resolves. */
 export async function writeFormat(disk: Disk, directory: string, format: LogFormat): Promise<void> {
   await replaceWhole(disk, directory, 'format', formatText(format))
 }
 
 /** A seal that nobody can guess. */
 export function newSeal(): number {
-  // 0 is that of version 1.
+  // 0 is the seal of version 1.
   return randomBytes(4).readUInt32LE() || 1
 }
 
-/** Marks the directory as one that a log is being restored into; durable when resolved. */
+/** Marks the directory: a log is being restored into it. Durable when this resolves. */
 export async function beginRestore(disk: Disk, directory: string): Promise<void> {
   await replaceWhole(disk, directory, UNFINISHED, Buffer.alloc(0))
 }
 
-/** The restore is finished; durable when resolved. */
+/** Removes the mark of `beginRestore`. Durable when this resolves. */
 export async function endRestore(disk: Disk, directory: string): Promise<void> {
   await disk.remove(`${directory}/${UNFINISHED}`)
   await disk.syncDirectory(directory)
 }
 
 /**
- * What the heads of the segments say: the newest whole one that has a seal, or the newest whole
- * one.
+ * The format from the heads of the segments: from the newest whole head with a seal, else from the
+ * newest whole head.
  */
 async function formatOfHeads(
   disk: Disk,

@@ -1,24 +1,24 @@
-/** The heads of a log's segments, and the row that they make. */
+/** Reads the heads of a log's segments, and orders the segments to a chain. */
 import { readDespiteErrors } from '../ports/disk.ts'
 import type { Disk } from '../ports/disk.ts'
 import { readSegmentHeader, segmentHeaderBytes, segmentName } from './segment-header.ts'
 import type { SegmentHeader } from './segment-header.ts'
 
-/** Heads read at a time. */
+/** Heads that are read at a time. */
 const HEADS_TOGETHER = 16
 
-/** A segment by its head. */
+/** A segment, known by its head. */
 export interface Head {
   readonly number: number
   /** Bytes of its file. */
   readonly size: number
-  /** Undefined: damaged. */
+  /** Undefined: the head is damaged. */
   readonly header: SegmentHeader | undefined
 }
 
 /**
- * Reads the heads of the segments with these numbers, in their order. Throws `NewerRecordError` and
- * what the disk throws.
+ * Reads the heads of the segments with these numbers, in this order. Throws `NewerRecordError` and
+ * the disk's errors.
  */
 export async function readHeads(
   disk: Disk,
@@ -35,8 +35,8 @@ export async function readHeads(
 }
 
 /**
- * The log, and leftovers: segments that a write had failed in before they were made, so that their
- * successor follows an older one. Heads ascend.
+ * Divides the segments into the log and leftovers. A leftover is a segment in which a write failed
+ * before it was made part of the log, so its successor follows an older segment. The heads ascend.
  */
 export function chainOf(heads: readonly Head[]): {
   readonly chain: readonly Head[]

@@ -1,4 +1,4 @@
-/** Reads all records of a segment: what is whole, and what is lost of it. */
+/** Reads all records of a segment, and finds the damaged bytes between them. */
 import type { DiskFile } from '../ports/disk.ts'
 import { KIND_MESSAGE, kindOf, placeOfRecord } from './record.ts'
 import type { ScanOutcome } from './scan-records.ts'
@@ -12,16 +12,16 @@ export interface SegmentReading extends ScanOutcome {
   readonly records: number
   readonly messages: number
   /**
-   * Between which times the messages in damaged bytes were taken, ms since 1970, as far as their
-   * neighbours tell; undefined: nothing is damaged in between.
+   * The earliest and the latest time at which the messages in damaged bytes were taken, ms since
+   * 1970, as their neighbours tell; undefined: nothing between two records is damaged.
    */
   readonly betweenMs: readonly [from: number, to: number] | undefined
-  /** When the last of its messages was taken. */
+  /** The time at which the last message was taken. */
   readonly lastMs: number
 }
 
 /**
- * Reads the first `segment.length` bytes; notes the times of messages in the segment. Throws as
+ * Reads the first `segment.length` bytes; notes the times of the messages in the segment. Throws as
  * `scanRecords`.
  */
 export async function readSegment(
@@ -57,8 +57,8 @@ export async function readSegment(
 }
 
 /**
- * Where the messages of each partition end that the index has, and behind them, where it begins
- * where it has none.
+ * By partition: the offset behind the last message of the index; for a partition without messages,
+ * its base.
  */
 export function endsOf(index: SegmentIndex, bases: Float64Array): Float64Array {
   return bases.map((base, partition) => {

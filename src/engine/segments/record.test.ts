@@ -62,7 +62,7 @@ const place = fc.record(
   { noNullPrototype: true },
 )
 
-test('a message is read from its record as it was written, with its place and its changes, within the room that was asked for', () => {
+test('a message is read from its record as it was written, with its place and its changes, and fits the bound', () => {
   fc.assert(
     fc.property(message, place, changes, fc.integer({ min: 0, max: 50 }), (original, where, with_, start) => {
       const bound = messageRecordBound(original, with_)
@@ -97,7 +97,7 @@ test('changes are read from their record as they were written', () => {
   )
 })
 
-test('a record of which a bit is wrong, or the end is missing, is none', () => {
+test('a record with a wrong bit or a missing end is no record', () => {
   fc.assert(
     fc.property(message, place, fc.nat(), fc.integer({ min: 0, max: 7 }), (original, where, at, bit) => {
       const memory = Buffer.alloc(messageRecordBound(original, undefined))

@@ -1,5 +1,5 @@
 /**
- * The records of the log: what lies in its segments and in the snapshots of the state. Integers and
+ * The records of the log, which fill its segments and the snapshots of the state. Integers and
  * floating point numbers are little-endian.
  *
  *     0   uint32   length: bytes behind the CRC
@@ -15,12 +15,12 @@
  *     21  float64  when the log took it, ms since 1970
  *     29  uint16   bytes of the Topic Name
  *     31  uint32   bytes of the publisher's key
- *     35           Topic Name; publisher's key; [float64 expiry]; [uint32 length, properties as in PUBLISH]; [uint32 length, changes];
- *                  payload
+ *     35           Topic Name; publisher's key; [float64 expiry];
+ *                  [uint32 length, properties as in PUBLISH]; [uint32 length, changes]; payload
  *
  * The seal is a random number that no tenant knows. Without it, a payload could hold bytes that
  * look like a whole record, and a reader that looks for the next record behind damage would take
- * them for one. A log of version 1 has the seal 0.
+ * these bytes for a record. A log of version 1 has the seal 0.
  *
  * Changes, one behind the other: uint8 1 with a new value or 0 forgotten, uint32 bytes of the key,
  * key, [uint32 bytes of the value, value].
@@ -36,11 +36,11 @@ import { decodeProperties, propertiesSize, writeProperties } from '../../mqtt/pr
 import { TopicNameCache } from '../../mqtt/topic-name-cache.ts'
 import { hasWildcard } from '../../mqtt/topic-name.ts'
 
-/** The version that this program writes; it reads this one and all before. */
+/** The version that this program writes; it reads this version and all earlier ones. */
 const RECORD_VERSION = 1
 /** Bytes of the length and the CRC. */
 export const PREFIX_BYTES = 8
-/** The shortest record: its version and kind alone. */
+/** Bytes of the shortest record: a version and a kind. */
 export const SMALLEST_RECORD_BYTES = PREFIX_BYTES + 2
 
 export const KIND_MESSAGE = 1
@@ -54,19 +54,19 @@ const HAS_CHANGES = 32
 const MESSAGE_HEAD_BYTES = 35
 
 /**
- * One for all logs of the process: the same devices publish to the same topics, and their
- * publishers have the same keys.
+ * A cache of texts, shared by all logs of the process: the same devices publish to the same topics,
+ * and their publishers have the same keys.
  */
 const knownTexts = new TopicNameCache()
 
-/** Where a message comes to stand. */
+/** The place of a message in the log. */
 export interface Place {
   readonly partition: number
   readonly offset: number
   readonly ownedAtMs: number
 }
 
-/** A record of a newer version than this program's. */
+/** A newer version of the program wrote the record. */
 export class NewerRecordError extends Error {
   readonly code = 'newer_format'
 
@@ -78,8 +78,8 @@ export class NewerRecordError extends Error {
 }
 
 /**
- * Bytes that the message's record takes at most, so that room can be made before it is written.
- * Throws RangeError for properties that could not be read again.
+ * The most bytes that the message's record takes, so that the writer can make room first. Throws
+ * RangeError for properties that could not be read again.
  */
 export function messageRecordBound(message: Message, changes: readonly StateChange[] | undefined): number {
   const texts = 3 * (message.topicName.length + message.publisherKey.length)
@@ -87,14 +87,14 @@ export function messageRecordBound(message: Message, changes: readonly StateChan
   return MESSAGE_HEAD_BYTES + 16 + texts + properties + changesBound(changes) + message.payload.length
 }
 
-/** Bytes that a record of changes takes at most. */
+/** The most bytes that a record of changes takes. */
 export function changesRecordBound(changes: readonly StateChange[]): number {
   return SMALLEST_RECORD_BYTES + changesBound(changes)
 }
 
 /**
- * Writes the message's record at the place in the buffer, which has room for `messageRecordBound`;
- * answers where it ends. The payload is copied.
+ * Writes the message's record at `start`, where the buffer has room for `messageRecordBound`.
+ * Returns the position behind it. The payload is copied.
  */
 export function writeMessageRecord(
   bytes: Buffer,
@@ -137,9 +137,7 @@ export function writeMessageRecord(
   return finishRecord(bytes, start, at, KIND_MESSAGE, seal)
 }
 
-/**
- * Writes a record of changes, all of one group, at the place in the buffer; answers where it ends.
- */
+/** Writes a record of changes, all of one group, at `start`. Returns the position behind it. */
 export function writeChangesRecord(
   bytes: Buffer,
   start: number,
@@ -149,30 +147,30 @@ export function writeChangesRecord(
   return finishRecord(bytes, start, writeChanges(bytes, start + SMALLEST_RECORD_BYTES, changes), KIND_CHANGES, seal)
 }
 
-/** The end of a snapshot: behind it the file holds no more. */
+/** The end of a snapshot: no record follows it in the file. */
 export interface SnapshotEnd {
   /** Entries of the whole snapshot. */
   readonly entries: number
   /**
-   * By partition: behind the last message when the snapshot was begun. Empty in a snapshot of
-   * version 1.
+   * By partition: the offset behind the last message when the snapshot was begun. Empty in a
+   * snapshot of version 1.
    */
   readonly tails: Float64Array
 }
 
-/** Bytes of the record of an end. */
+/** Bytes of an end record. */
 export function endRecordBytes(partitions: number): number {
   return SMALLEST_RECORD_BYTES + 8 + 8 * partitions
 }
 
-/** Writes the end of a snapshot at the place in the buffer; answers where the record ends. */
+/** Writes the end of a snapshot at `start`. Returns the position behind it. */
 export function writeEndRecord(bytes: Buffer, start: number, { entries, tails }: SnapshotEnd, seal: number): number {
   let at = bytes.writeDoubleLE(entries, start + SMALLEST_RECORD_BYTES)
   for (const tail of tails) at = bytes.writeDoubleLE(tail, at)
   return finishRecord(bytes, start, at, KIND_END, seal)
 }
 
-/** The end of a snapshot whose record begins there. */
+/** Reads the end of a snapshot; its record begins at `start`. */
 export function readEndRecord(bytes: Buffer, start: number): SnapshotEnd {
   const from = start + SMALLEST_RECORD_BYTES
   const end = start + PREFIX_BYTES + bytes.readUInt32LE(start)
@@ -182,9 +180,9 @@ export function readEndRecord(bytes: Buffer, start: number): SnapshotEnd {
 }
 
 /**
- * Looks for a whole, valid record at the place. Answers its bytes; 0 when there is none; or, as a
- * negative number, the bytes that must be there to tell. Throws `NewerRecordError` for a valid one
- * of a newer version.
+ * Looks for a whole, valid record at `start`. Returns its bytes; 0 if there is none; a negative
+ * number of bytes if the buffer must hold that many to tell. Throws `NewerRecordError` for a valid
+ * record of a newer version.
  */
 export function checkRecord(bytes: Buffer, start: number, end: number, maximumBytes: number, seal: number): number {
   if (end - start < SMALLEST_RECORD_BYTES) return -SMALLEST_RECORD_BYTES
@@ -204,7 +202,7 @@ export function kindOf(bytes: Buffer, start: number): number {
   return bytes[start + 9] as number
 }
 
-/** The place of the message whose record begins there. */
+/** The place of the message whose record begins at `start`. */
 export function placeOfRecord(bytes: Buffer, start: number): Place {
   return {
     partition: bytes.readUInt16LE(start + 11),
@@ -213,15 +211,15 @@ export function placeOfRecord(bytes: Buffer, start: number): Place {
   }
 }
 
-/** The Topic Name of the message whose record begins there. */
+/** The Topic Name of the message whose record begins at `start`. */
 export function topicNameOfRecord(bytes: Buffer, start: number): string {
   const at = start + MESSAGE_HEAD_BYTES
   return readText(bytes, at, at + bytes.readUInt16LE(start + 29))
 }
 
 /**
- * The message whose record begins there. Its memory is its own: nothing is left of the buffer in
- * it.
+ * Reads the message whose record begins at `start`. The message holds copies, and does not keep the
+ * buffer alive.
  */
 export function readMessageRecord(bytes: Buffer, start: number): Message {
   const end = start + PREFIX_BYTES + bytes.readUInt32LE(start)
@@ -253,7 +251,7 @@ export function readMessageRecord(bytes: Buffer, start: number): Message {
   return message
 }
 
-/** The changes of state in the record that begins there, if any; the values are copies. */
+/** The changes of state in the record that begins at `start`, if any; the values are copies. */
 export function changesOfRecord(bytes: Buffer, start: number): StateChange[] {
   const end = start + PREFIX_BYTES + bytes.readUInt32LE(start)
   const kind = kindOf(bytes, start)
@@ -276,7 +274,7 @@ function finishRecord(bytes: Buffer, start: number, end: number, kind: number, s
 
 function writeMessageProperties(bytes: Buffer, start: number, properties: MessageProperties): number {
   const size = propertiesSize('publish', properties)
-  // The writer makes a packet; only what stands behind its fixed header is wanted.
+  // The writer makes a packet; only the bytes behind its fixed header are needed.
   const writer = new PacketWriter(0, 4 + size)
   const from = writer.position
   writeProperties(writer, 'publish', properties, size)
@@ -299,7 +297,7 @@ function readMessageProperties(bytes: Buffer, start: number, end: number): Messa
 
 function propertiesBound(properties: MessageProperties): number {
   const { responseTopic } = properties
-  // Only of a message that the service made itself; stored, it would stop all readers of its
+  // Only the service itself can make such a message. Once stored, it would stop all readers of its
   // partition.
   if (responseTopic !== undefined && (responseTopic === '' || hasWildcard(responseTopic))) {
     throw new RangeError('the Response Topic is no Topic Name')

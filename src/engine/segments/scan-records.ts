@@ -1,57 +1,57 @@
 /**
- * Goes through the records of a file from one end to the other, and looks for the next whole one
- * behind what is damaged.
+ * Goes through the records of a file from one end to the other. Behind damaged bytes, it looks for
+ * the next whole record.
  */
 import { readDespiteErrors } from '../ports/disk.ts'
 import type { DiskFile } from '../ports/disk.ts'
 import { PREFIX_BYTES, SMALLEST_RECORD_BYTES, checkRecord } from './record.ts'
 
-/** Read at a time; a longer record is read with as much as it needs. */
+/** Bytes read at a time; a longer record is read with all its bytes. */
 const WINDOW_BYTES = 4_194_304
-/** Stretches that are listed; what is damaged in more places is counted alone. */
+/** The most stretches that are listed; further ones are only counted. */
 const MAXIMUM_STRETCHES = 1_000
 /**
  * Bytes whose checksum is computed in search of the next record. Damaged bytes, or a payload made
- * for it, can look like the heads of a million long records: beyond the budget only short ones are
- * tried, so that a start ends.
+ * for this attack, can look like the heads of a million long records. Beyond this budget only short
+ * records are tried, so that a start ends.
  */
 const SEARCH_BUDGET_BYTES = 4_294_967_296
 const SHORT_RECORD_BYTES = 4_096
 
-/** A record where it lies in memory; gone when the visit is over. */
+/** A record in memory; only valid during the visit. */
 export interface VisitedRecord {
   readonly bytes: Buffer
-  /** Where it begins in `bytes`. */
+  /** Where the record begins in `bytes`. */
   readonly start: number
-  /** Where it begins in the file. */
+  /** Where the record begins in the file. */
   readonly position: number
-  /** All its bytes. */
+  /** The record's bytes, with its prefix. */
   readonly length: number
 }
 
-/** Bytes of a file that are no record, from one position up to another. */
+/** Bytes of a file that are no record, from one position (included) to another (excluded). */
 export interface Stretch {
   readonly from: number
   readonly to: number
 }
 
 export interface ScanOutcome {
-  /**
-   * Where the last whole record ends; what is behind it, up to the end of the range, is no record.
-   */
+  /** Where the last whole record ends; the rest of the range is no record. */
   readonly end: number
-  /** What is no record though a whole one stands behind it, ascending; the first 1,000. */
+  /**
+   * The bytes that are no record though a whole record stands behind them, ascending; the first
+   * 1,000 stretches.
+   */
   readonly stretches: readonly Stretch[]
-  /** All of these. */
+  /** The number of all stretches, listed or not. */
   readonly damages: number
-  /** Their bytes. */
+  /** The bytes of all stretches, listed or not. */
   readonly damagedBytes: number
 }
 
 /**
- * Visits the whole records between two positions, in order; what is none is passed over. Throws
- * `NewerRecordError`, and what the disk throws but for bytes that it can't read, which count as
- * damaged.
+ * Visits the whole records between two positions, in order, and passes over all other bytes. Bytes
+ * that the disk can't read count as damaged. Throws `NewerRecordError` and the disk's other errors.
  */
 export async function scanRecords(
   file: DiskFile,
@@ -90,7 +90,7 @@ export async function scanRecords(
       end = position
       continue
     }
-    // Where the length is as it was, the next record stands right behind.
+    // If the length is undamaged, the next record stands right behind.
     const next = isInDamage ? undefined : await nextByLength(file, window, { position, to }, seal)
     isInDamage = true
     position = next ?? position + 1
@@ -98,7 +98,7 @@ export async function scanRecords(
   return { end, stretches, damages, damagedBytes }
 }
 
-/** True where a whole record begins at the first byte of the range. */
+/** True if a whole record begins at the first byte of the range. */
 export async function isRecordAt(file: DiskFile, { from, to }: Stretch, seal: number): Promise<boolean> {
   const window = new Window(file, from, to)
   for (let found = -SMALLEST_RECORD_BYTES; found < 0; found = window.check(from, seal)) {
@@ -122,7 +122,7 @@ async function nextByLength(
 /** The part of a file that is in memory. */
 class Window {
   bytes: Buffer
-  /** Where it begins in the file. */
+  /** The window's position in the file. */
   at: number
   readonly #file: DiskFile
   readonly #to: number
@@ -135,22 +135,21 @@ class Window {
     this.bytes = Buffer.allocUnsafeSlow(0)
   }
 
-  /** As `checkRecord`; 0 where the range ends before a record could. */
+  /** As `checkRecord`; 0 if the range ends before a record could. */
   check(position: number, seal: number): number {
     const left = this.#to - position
     if (left < SMALLEST_RECORD_BYTES) return 0
     return checkRecord(this.bytes, position - this.at, this.#filled, left, seal)
   }
 
-  /** The bytes that a record at the position would have; 0 where its length is not at hand. */
+  /** The bytes that a record at this position would have; 0 if its length is not in memory. */
   candidateBytes(position: number): number {
     const start = position - this.at
     return start + PREFIX_BYTES > this.#filled ? 0 : PREFIX_BYTES + this.bytes.readUInt32LE(start)
   }
 
   /**
-   * Reads on, so that so many bytes from the position on are at hand; false when there are no more
-   * to be had.
+   * Reads on until `wanted` bytes from the position on are in memory; false: the range has no more.
    */
   async reach(position: number, wanted: number): Promise<boolean> {
     const start = position - this.at

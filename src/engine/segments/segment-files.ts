@@ -1,11 +1,11 @@
 /**
- * The open files of the segments that are read: opened when needed, shared by their readers,
+ * The open files of the segments that are being read: opened when needed, shared by their readers,
  * bounded in number.
  */
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { segmentName } from './segment-header.ts'
 
-/** Files open at a time for reading, those in use beyond it not counted. Bounds descriptors. */
+/** Files that are kept open for reading; files in use are not counted. Bounds the descriptors. */
 const MAXIMUM_OPEN = 32
 
 interface OpenFile {
@@ -16,7 +16,7 @@ interface OpenFile {
 export class SegmentFiles {
   readonly #disk: Disk
   readonly #directory: string
-  /** The least lately used first. */
+  /** The open files; the first is the one used longest ago. */
   readonly #files = new Map<number, OpenFile>()
 
   constructor(disk: Disk, directory: string) {
@@ -24,7 +24,7 @@ export class SegmentFiles {
     this.#directory = directory
   }
 
-  /** Runs with the segment's file open. */
+  /** Opens the segment's file for the duration of `run`. */
   async use<Result>(segment: number, run: (file: DiskFile) => Promise<Result>): Promise<Result> {
     const open: OpenFile = this.#files.get(segment) ?? {
       opening: this.#disk.open(`${this.#directory}/${segmentName(segment)}`),
@@ -67,9 +67,7 @@ export class SegmentFiles {
   }
 }
 
-/**
- * A file that was only read has nothing left to lose, and one that never opened nothing to close.
- */
+/** A file that was only read has no data to lose, and a file that never opened needs no closing. */
 async function closeQuietly({ opening }: OpenFile): Promise<void> {
   await opening.then((file) => file.close()).catch(() => {})
 }

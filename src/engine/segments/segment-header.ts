@@ -1,7 +1,8 @@
 /**
- * The head of a segment, the file that the log is made of. It says where each partition goes on, so
- * that tails outlive the segments that retention takes, and how far its predecessor is valid, so
- * that what a failing disk left behind there is never read. Little-endian:
+ * The head of a segment; the log is a row of segments, each a file. The head says at which offset
+ * each partition goes on, so that tails outlive the segments that retention removes. The head also
+ * says how far the segment before it is valid, so that bytes that a failing disk left behind that
+ * place are never read. Little-endian:
  *
  *     0   8 bytes  "FGATELOG"
  *     8   uint16   version
@@ -10,15 +11,15 @@
  *     16  uint32   number of the segment
  *     20  uint32   seal of the segment's records (record.ts)
  *     24  float64  when it was begun, ms since 1970
- *     32  float64  offsets that were skipped in each partition before it (after a restore), not lost
+ *     32  float64  offsets skipped in each partition before it (after a restore), not lost
  *     40  float64  number of the segment before it; -1: there was none
- *     48  float64  bytes of that one that are valid
+ *     48  float64  valid bytes of the segment before it
  *     56  float64  when the first of its messages was taken, ms since 1970; Infinity: it has none
  *     64  float64  when the last one was; -Infinity: it has none
  *     72  float64  for each partition: the offset at which it goes on here
  *
- * Version 1 has the number as a float64 at 16 and the seal 0, and its CRC is of what stands behind
- * alone.
+ * Version 1 has the number as a float64 at 16 and the seal 0, and its CRC covers only the bytes
+ * behind the CRC.
  */
 import { crc32 } from 'node:zlib'
 import { readDespiteErrors } from '../ports/disk.ts'
@@ -30,10 +31,10 @@ const VERSION = 2
 const FIXED_BYTES = 72
 const CRC_FROM = 16
 
-/** What the segment before this one turned out to be. */
+/** The segment before this one, as it was when it was completed. */
 export interface PreviousSegment {
   readonly number: number
-  /** Valid bytes. */
+  /** Its valid bytes. */
   readonly length: number
   readonly firstMs: number
   readonly lastMs: number
@@ -45,11 +46,11 @@ export interface SegmentHeader {
   readonly createdAtMs: number
   readonly gap: number
   readonly previous: PreviousSegment | undefined
-  /** By partition. */
+  /** By partition: the offset at which it goes on in this segment. */
   readonly bases: Float64Array
 }
 
-/** Bytes of a head for so many partitions. */
+/** Bytes of a head with this number of partitions. */
 export function segmentHeaderBytes(partitions: number): number {
   return FIXED_BYTES + 8 * partitions
 }
@@ -59,22 +60,22 @@ export function segmentName(number: number): string {
   return `${String(number).padStart(20, '0')}.log`
 }
 
-/** The index beside a segment. */
+/** The name of the index beside a segment. */
 export function indexName(number: number): string {
   return `${String(number).padStart(20, '0')}.index`
 }
 
-/** The number of the segment that a file of this name is; undefined: it is none. */
+/** The number of the segment with this file name; undefined: the file is no segment. */
 export function segmentNumberOf(name: string): number | undefined {
   return /^\d{20}\.log$/.test(name) ? Number(name.slice(0, 20)) : undefined
 }
 
-/** The number of the segment whose index a file of this name is; undefined: it is none. */
+/** The number of the segment whose index has this file name; undefined: the file is no index. */
 export function indexNumberOf(name: string): number | undefined {
   return /^\d{20}\.index$/.test(name) ? Number(name.slice(0, 20)) : undefined
 }
 
-/** Writes the head at the place in the buffer; answers where it ends. */
+/** Writes the head at `start`. Returns the position behind it. */
 export function writeSegmentHeader(bytes: Buffer, start: number, header: SegmentHeader): number {
   const { number, seal, createdAtMs, gap, previous, bases } = header
   bytes.write(MAGIC, start, 'latin1')
@@ -98,8 +99,8 @@ export function writeSegmentHeader(bytes: Buffer, start: number, header: Segment
 }
 
 /**
- * The head of a segment's file, whatever its number of partitions; undefined when it is not whole
- * and valid. Throws as `readSegmentHeader`.
+ * Reads the head of a segment's file, whatever its number of partitions; undefined: it is not whole
+ * or not valid. Throws as `readSegmentHeader`.
  */
 export async function readAnySegmentHeader(file: DiskFile): Promise<SegmentHeader | undefined> {
   const beginning = Buffer.alloc(CRC_FROM)
@@ -111,8 +112,8 @@ export async function readAnySegmentHeader(file: DiskFile): Promise<SegmentHeade
 }
 
 /**
- * Reads the head at the beginning of a segment; undefined when it is not whole and valid. Throws
- * `NewerRecordError` for a newer version's.
+ * Reads the head at the beginning of a segment; undefined: it is not whole or not valid. Throws
+ * `NewerRecordError` for the head of a newer version.
  */
 export function readSegmentHeader(bytes: Buffer, partitions: number): SegmentHeader | undefined {
   if (bytes.length < CRC_FROM || bytes.toString('latin1', 0, 8) !== MAGIC) return undefined

@@ -1,7 +1,7 @@
 /**
- * Where the messages of one segment stand, by partition: position in the file, time, and bits of
- * the Topic Name, 12 bytes a message. Written beside the segment when that is complete; it can be
- * made again from the segment at any time. The file, little-endian:
+ * The index of one segment: by partition, the position of each message in the file, its time, and
+ * bits of its Topic Name, 12 bytes a message. The index is written beside the segment when the
+ * segment is complete, and can be made again from the segment at any time. The file, little-endian:
  *
  *     0   8 bytes  "FGATEIDX"
  *     8   uint32   version
@@ -10,7 +10,7 @@
  *     24  float64  bytes of the segment
  *     32  float64  time that the times count from, ms since 1970
  *     40  uint32   partitions that have messages, and 4 bytes of nothing
- *     48           for each of these: uint32 partition, uint32 messages, float64 offset of the first
+ *     48           for each of these: uint32 partition, uint32 messages, float64 first offset
  *                  for each of these: uint32 positions; int32 times; uint32 bits
  */
 import { crc32 } from 'node:zlib'
@@ -33,7 +33,7 @@ export interface PartitionIndex {
   branches: Uint32Array
 }
 
-/** What an index belongs to. */
+/** The segment of an index. */
 export interface IndexOf {
   readonly number: number
   readonly length: number
@@ -59,7 +59,7 @@ export class SegmentIndex {
     return this.#partitions[partition]
   }
 
-  /** Adds a message. Offsets ascend within a partition; those left out can't be read. */
+  /** Adds a message. Offsets ascend within a partition; skipped offsets can't be read. */
   add(partition: number, offset: number, position: number, ownedAtMs: number, branch: number): void {
     let index = this.#partitions[partition]
     if (index === undefined) {
@@ -77,7 +77,7 @@ export class SegmentIndex {
     this.#push(index, position, ownedAtMs, branch)
   }
 
-  /** The position of the message in the file; -1 when the segment does not hold it. */
+  /** The position of the message in the file; -1: the segment does not hold it. */
   position(partition: number, offset: number): number {
     const index = this.#partitions[partition]
     if (index === undefined || offset < index.base || offset >= index.base + index.length) return -1
@@ -86,14 +86,14 @@ export class SegmentIndex {
   }
 
   /**
-   * When the log took a message, ms since 1970; exact within 24 days of the segment's beginning,
-   * bounded by that else.
+   * The time at which the log took a message, ms since 1970. Exact within 24 days of the segment's
+   * beginning; beyond, the bound.
    */
   ownedAtMs(index: PartitionIndex, at: number): number {
     return this.#createdAtMs + (index.times[at] as number)
   }
 
-  /** The file's bytes. */
+  /** The bytes of the index's file. */
   encode({ number, length }: IndexOf): Buffer {
     const present = [...this.#partitions.entries()].flatMap(([partition, index]) =>
       index === undefined ? [] : [{ partition, index }],
@@ -124,8 +124,9 @@ export class SegmentIndex {
   }
 
   /**
-   * The index out of its file's bytes, which must begin their memory, and the bytes of the segment
-   * that it stands for; undefined when it is not whole, not valid or not that segment's.
+   * Decodes the bytes of an index's file; they must begin their memory. Also returns the number of
+   * the segment's bytes that the index covers. Undefined: the index is not whole, not valid or that
+   * of another segment.
    */
   static decode(
     bytes: Buffer,

@@ -1,6 +1,6 @@
 /**
- * The indexes of sealed segments: read from their files when they are needed, made again from the
- * segment where that fails, bounded in memory.
+ * The indexes of sealed segments. An index is read from its file when needed; if that fails, it is
+ * made again from the segment. Their memory is bounded.
  */
 import type { Logger } from '../../logger.ts'
 import { codeOf, readWhole } from '../ports/disk.ts'
@@ -15,8 +15,8 @@ import type { Segment } from './segment.ts'
 import { branchOf } from './topic-branch.ts'
 
 /**
- * A jump of offsets within a segment that no damage explains: a forged or rotten record. Bounds
- * what an index can grow to.
+ * The largest jump of offsets within a segment. Only a forged or rotten record has a larger one.
+ * Bounds the growth of an index.
  */
 export const GREATEST_JUMP = 1_048_576
 
@@ -25,13 +25,15 @@ export interface SegmentIndexesOptions {
   readonly directory: string
   readonly files: SegmentFiles
   readonly logger: Logger
-  /** Memory of the indexes of sealed segments; the least lately used go first. */
+  /**
+   * Memory of the indexes of sealed segments; beyond it, the indexes used longest ago are dropped.
+   */
   readonly maximumBytes: number
 }
 
 export class SegmentIndexes {
   readonly #options: SegmentIndexesOptions
-  /** Segments whose index is at hand, the least lately used first. */
+  /** Segments whose index is in memory; the first is the one used longest ago. */
   readonly #loaded = new Set<Segment>()
   readonly #loading = new Map<Segment, Promise<SegmentIndex>>()
   #bytes = 0
@@ -40,13 +42,13 @@ export class SegmentIndexes {
     this.#options = options
   }
 
-  /** The segment's index, if it is at hand. */
+  /** The segment's index, if it is in memory. */
   find(segment: Segment): SegmentIndex | undefined {
     if (segment.index !== undefined && this.#loaded.delete(segment)) this.#loaded.add(segment)
     return segment.index
   }
 
-  /** The segment's index. Rejects with what the disk says when the segment itself can't be read. */
+  /** The segment's index. Rejects with the disk's error if the segment itself can't be read. */
   async load(segment: Segment): Promise<SegmentIndex> {
     const index = this.find(segment)
     if (index !== undefined) return index
@@ -59,8 +61,8 @@ export class SegmentIndexes {
   }
 
   /**
-   * Writes the index of a segment that is complete, and counts its memory from then on. A failure
-   * costs time later, nothing else.
+   * Writes the index of a complete segment, and counts its memory from then on. A failure costs
+   * time later, but no data.
    */
   async save(segment: Segment): Promise<void> {
     const { disk, directory, logger } = this.#options
@@ -81,7 +83,7 @@ export class SegmentIndexes {
     }
   }
 
-  /** Forgets the index of a segment that is no more. */
+  /** Forgets the index of a removed segment. */
   forget(segment: Segment): void {
     if (this.#loaded.delete(segment)) this.#bytes -= segment.index?.bytes ?? 0
     segment.index = undefined
@@ -116,9 +118,9 @@ export class SegmentIndexes {
 }
 
 /**
- * The index in the file beside a segment, and how many bytes of the segment it stands for;
- * undefined when there is none that is valid. It is written when no more goes to the segment, so
- * all of these are on disk, and nothing behind them was ever acknowledged.
+ * Reads the index in the file beside a segment, and the number of the segment's bytes that it
+ * covers; undefined: there is no valid index. An index is written when its segment is complete. So
+ * all the covered bytes are on disk, and no byte behind them was ever acknowledged.
  */
 export async function readStoredIndex(
   disk: Disk,
@@ -133,8 +135,8 @@ export async function readStoredIndex(
 }
 
 /**
- * Adds the messages of the segment's file to an index. What is no record, and what stands out of
- * order, is left out.
+ * Adds the messages of the segment's file to an index. Bytes that are no record, and records that
+ * stand out of order, are left out.
  */
 export function buildIndex(
   file: DiskFile,

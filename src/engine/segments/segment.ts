@@ -5,24 +5,24 @@ import type { SegmentIndex } from './segment-index.ts'
 
 export class Segment {
   readonly number: number
-  /** Of its records. */
+  /** The seal of its records. */
   readonly seal: number
   readonly createdAtMs: number
-  /** By partition: the offset at which it goes on here. */
+  /** By partition: the offset at which it goes on in this segment. */
   readonly bases: Float64Array
-  /** By partition: the offset behind its last committed message here. */
+  /** By partition: the offset behind its last committed message in this segment. */
   readonly ends: Float64Array
   /** Valid bytes. */
   length: number
-  /**
-   * When the first and the last of its messages were taken, ms since 1970; Infinity and -Infinity
-   * when it has none.
-   */
+  /** The time of its first message, ms since 1970; Infinity if it has none. */
   firstMs = Infinity
+  /** The time of its last message, ms since 1970; -Infinity if it has none. */
   lastMs = -Infinity
-  /** True when no more is written to it. */
+  /** True if no more is written to it. */
   isSealed = true
-  /** At hand while it is written to and while it is used; undefined: in its file. */
+  /**
+   * In memory while the segment is written to and while the index is used; undefined: in its file.
+   */
   index: SegmentIndex | undefined = undefined
 
   constructor({ number, seal, createdAtMs, bases }: Pick<SegmentHeader, 'number' | 'seal' | 'createdAtMs' | 'bases'>) {
@@ -57,8 +57,8 @@ export class Segment {
 }
 
 /**
- * The segment in which a read of the partition from this offset goes on: the first that ends behind
- * it; -1 when none does. Segments ascend.
+ * The index of the segment in which a read of the partition from this offset goes on: the first
+ * segment that ends behind the offset; -1: there is none. The segments ascend.
  */
 export function segmentFrom(segments: readonly Segment[], partition: number, offset: number): number {
   let low = 0
@@ -68,22 +68,22 @@ export function segmentFrom(segments: readonly Segment[], partition: number, off
     if ((segments[middle] as Segment).end(partition) > offset) high = middle
     else low = middle + 1
   }
-  // One that has no message of the partition ends where it begins, perhaps behind the gap that a
+  // A segment without messages of the partition ends where it begins, perhaps behind the gap that a
   // restore left.
   while (low < segments.length && !(segments[low] as Segment).has(partition)) low += 1
   return low < segments.length ? low : -1
 }
 
 /**
- * After a restore the offsets of each partition go on a multiple of this further on, so that no
- * place names two messages. A power of two, so that the difference of two offsets says how many
- * messages lie between them, gaps left out.
+ * After a restore, the offsets of each partition go on a multiple of this number further on, so
+ * that no place names two messages. It is a power of two, so the difference of two offsets still
+ * gives the number of messages between them, without the gaps.
  */
 export const GAP_UNIT = 2 ** 36
 
 /**
- * Messages between two offsets of a partition, gaps left out; 0 when the second is not behind the
- * first.
+ * The number of messages between two offsets of a partition, without gaps; 0 if the second offset
+ * is not behind the first.
  */
 export function messagesBetween(from: number, to: number): number {
   return to <= from ? 0 : ((to % GAP_UNIT) - (from % GAP_UNIT) + GAP_UNIT) % GAP_UNIT

@@ -1,4 +1,4 @@
-/** A small log on a simulated disk, to be damaged. */
+/** A small log on a simulated disk, for tests that damage it. */
 import { given } from '../../given.ts'
 import type { Logger } from '../../logger.ts'
 import { EmbeddedEngine } from '../embedded.ts'
@@ -6,17 +6,17 @@ import { append, changesOf, messageOf } from '../engine-client.testing.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
 import { TestClock } from '../ports/test-clock.testing.ts'
 
-/** Its first segment. */
+/** The log's first segment. */
 export const FIRST = '/data/log/00000000000000000001.log'
 
-/** A log that keeps what it is told: `error log.damaged`. */
+/** A logger that keeps the messages that it gets: `error log.damaged`. */
 export function recordingLogger(): { readonly logger: Logger; readonly messages: string[] } {
   const messages: string[] = []
   const note = (level: string) => (_: object, message: string) => void messages.push(`${level} ${message}`)
   return { logger: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }, messages }
 }
 
-/** With segments of some 2,000 bytes. */
+/** Opens an engine with segments of some 2,000 bytes. */
 export async function openOn(disk: SimulatedDisk, logger?: Logger, partitions = 2): Promise<EmbeddedEngine> {
   const options = {
     directory: '/data',
@@ -31,7 +31,10 @@ export async function openOn(disk: SimulatedDisk, logger?: Logger, partitions = 
   return engine
 }
 
-/** A closed log with so many messages, the even ones in partition 0; with each the state `last`. */
+/**
+ * The disk of a closed log with `count` messages, the even ones in partition 0. Each message also
+ * sets the key `last` of the state.
+ */
 export async function filled(count: number): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk()
   const engine = await openOn(disk)

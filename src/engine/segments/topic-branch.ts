@@ -1,12 +1,16 @@
 /**
- * Thirty-two bits for a Topic Name by which a branch of topics is found without reading the
- * messages: the upper half for its first two levels (`application/<id>`), the lower half for the
- * first four (`application/<id>/device/<DevEUI>`). Equal bits can mean unequal names.
+ * Thirty-two bits of a Topic Name, by which a scan finds a branch of topics without reading the
+ * messages. The upper half stands for the first two levels (`application/<id>`), the lower half for
+ * the first four (`application/<id>/device/<DevEUI>`). Different names can have equal bits.
  */
 
 const SLASH = 0x2f
-/** Topic Names whose bits are kept, and the longest of them: some 15 MB, whoever fills it. */
+/**
+ * The most Topic Names whose bits are cached, and the longest cached name: at most some 15 MB,
+ * whoever fills the cache.
+ */
 const MAXIMUM_KNOWN = 65_536
+/** A longer Topic Name is not cached. */
 const MAXIMUM_KNOWN_UNITS = 128
 
 /** The bits of a Topic Name. */
@@ -28,9 +32,7 @@ export function branchOf(topicName: string): number {
   return ((two << 16) | fold(hash)) >>> 0
 }
 
-/**
- * The bits of Topic Names that come again and again: finding them costs a fifth of computing them.
- */
+/** Caches the bits of frequent Topic Names: finding them costs a fifth of computing them. */
 export class BranchCache {
   readonly #branches = new Map<string, number>()
 
@@ -38,8 +40,8 @@ export class BranchCache {
     const known = this.#branches.get(topicName)
     if (known !== undefined) return known
     if (topicName.length > MAXIMUM_KNOWN_UNITS) return branchOf(topicName)
-    // All at once: what comes again is soon there again, and a flood of new names only makes the
-    // cache useless.
+    // Drops everything at once: frequent names soon come back, and a flood of new names only makes
+    // the cache useless.
     if (this.#branches.size >= MAXIMUM_KNOWN) this.#branches.clear()
     const branch = branchOf(topicName)
     this.#branches.set(topicName, branch)
@@ -48,8 +50,7 @@ export class BranchCache {
 }
 
 /**
- * What the bits of all Topic Names with this prefix have in common: `(branchOf(name) & mask) >>> 0
- * === bits`.
+ * The bits that all Topic Names with this prefix share: `(branchOf(name) & mask) >>> 0 === bits`.
  */
 export function branchesWithPrefix(topicPrefix: string): { readonly mask: number; readonly bits: number } {
   let slashes = 0

@@ -36,7 +36,7 @@ async function refusal(request: Promise<unknown>): Promise<{ readonly reasonCode
   return assert.fail('it is refused')
 }
 
-/** Lets the engine try the disk again, and tells how it is then. */
+/** Lets the engine try the disk again. Returns the engine's health after that. */
 async function afterProbe({ engine, clock }: Setup): Promise<EngineHealth> {
   clock.advance(1_000)
   await new Promise((resolve) => {
@@ -66,7 +66,7 @@ test('a full disk refuses with 0x97 and a reason, says so, and takes messages ag
   assert.deepEqual(await loadAll(again), [['k', 'before']])
 })
 
-test('a sync that failed is never asked for again: the batch is refused, and what comes later goes to a new segment', async () => {
+test('a failed sync is never tried again: the batch is refused, and later records go to a new segment', async () => {
   const setup = await setUp()
   const { disk, engine, open } = setup
   await append(engine, 0, messageOf('a', 'first'))
@@ -85,7 +85,7 @@ test('a sync that failed is never asked for again: the batch is refused, and wha
   assert.deepEqual(texts((await readAll(again, 0)).messages), ['first', 'second'])
 })
 
-test('what was refused is not found after a restart, even where the disk let nothing be cut off', async () => {
+test('a refused message is not found after a restart, even if the disk let nothing be cut off', async () => {
   const setup = await setUp()
   const { disk, engine, open } = setup
   await append(engine, 0, messageOf('a', 'first'))
@@ -98,7 +98,7 @@ test('what was refused is not found after a restart, even where the disk let not
   assert.deepEqual(texts((await readAll(again, 0)).messages), ['first', 'second'])
 })
 
-test('what waits for a disk that does not answer is bounded; beyond, messages are refused, and health tells', async () => {
+test('requests that wait for a disk without an answer are bounded; beyond, messages are refused, and health tells it', async () => {
   const { disk, clock, engine } = await setUp({ waitingBytes: 10_000 })
   await append(engine, 0, messageOf('a', 'first'))
   const died = disk.dieAfter(0)
@@ -131,7 +131,7 @@ test('a small message does not overtake a large one of the same turn for which t
   assert.equal(await append(engine, 0, messageOf('a', 'y')), 1)
 })
 
-test('a message whose properties could not be read again is refused alone', async () => {
+test('a message whose properties could not be read again is refused, and no other message with it', async () => {
   const { engine } = await setUp()
   const unfit = [{ correlationData: Buffer.alloc(65_536) }, { responseTopic: 'a/+' }, { responseTopic: '' }]
   const outcomes = await Promise.all([
@@ -152,7 +152,7 @@ test('a closed engine refuses', async () => {
   assert.equal((await refusal(append(engine, 0, messageOf('a', 'x')))).reason, 'The log is closed.')
 })
 
-test('under load a batch waits for company, alone it does not', async () => {
+test('under load a batch waits for more requests; a single request does not wait', async () => {
   const { disk, clock, engine } = await setUp({ gatherMs: 2 })
   for (let number = 0; number < 5; number += 1) await append(engine, 0, messageOf('a', 'alone'))
   assert.equal(disk.datasyncs, 1 + 5, 'one for the format, and one for each')

@@ -4,12 +4,15 @@ import type { AppendRequest, EngineFailure, StateChange, StateRequest } from '..
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import { changesRecordBound, messageRecordBound } from '../segments/record.ts'
 
-/** Bytes that a waiting request takes beside its content, about. */
+/** Bytes that a waiting request takes beside its content, approximately. */
 const REQUEST_BYTES = 256
-/** The longest key of the state, UTF-8 bytes at most: as the port says. */
+/**
+ * UTF-16 units of the longest key of the state. The port bounds the key's UTF-8 bytes, which are at
+ * least as many.
+ */
 const MAXIMUM_KEY_UNITS = 131_072
 
-/** A request on its way, and where it came to stand. */
+/** A request that waits for its commit, and the place that it got in the log. */
 export interface Waiting {
   /** Undefined: a request to write state. */
   readonly append: AppendRequest | undefined
@@ -21,7 +24,7 @@ export interface Waiting {
   failure: EngineFailure | undefined
 }
 
-/** A message that is to be appended to a partition. */
+/** A request to append a message to a partition. */
 export function waitingAppend(partition: number, append: AppendRequest): Waiting {
   const { topicName, payload } = append.message
   const changes = append.changes === undefined ? 0 : changesBytes(append.changes)
@@ -29,15 +32,15 @@ export function waitingAppend(partition: number, append: AppendRequest): Waiting
   return { append, write: undefined, partition, bytes, offset: -1, position: -1, failure: undefined }
 }
 
-/** State that is to be written. */
+/** A request to write state. */
 export function waitingWrite(write: StateRequest): Waiting {
   const bytes = REQUEST_BYTES + changesBytes(write.changes)
   return { append: undefined, write, partition: -1, bytes, offset: -1, position: -1, failure: undefined }
 }
 
 /**
- * Bytes that the record of the request takes at most; undefined: it has no form in bytes, and has
- * its failure now.
+ * The most bytes that the request's record takes. Undefined: the request can't be stored, and its
+ * failure was reported.
  */
 export function recordBound(waiting: Waiting): number | undefined {
   const { append, write } = waiting
@@ -51,8 +54,8 @@ export function recordBound(waiting: Waiting): number | undefined {
 }
 
 /**
- * What is told of a message that has no form in bytes: properties that no packet can carry, which
- * only the service itself can have made. Throws any other error on.
+ * The failure of a message that can't be stored: its properties fit no packet, so only the service
+ * itself can have made it. Rethrows any other error.
  */
 export function unstorable(error: unknown): EngineFailure {
   if (!(error instanceof RangeError)) throw error
@@ -60,7 +63,7 @@ export function unstorable(error: unknown): EngineFailure {
   return { reasonCode: ReasonCodes.implementationSpecificError, reason }
 }
 
-/** Bytes that the changes take while they wait, about. */
+/** Bytes that the changes take while they wait, approximately. */
 function changesBytes(changes: readonly StateChange[]): number {
   let bytes = 0
   for (const { key, value } of changes) {
@@ -70,7 +73,7 @@ function changesBytes(changes: readonly StateChange[]): number {
   return bytes
 }
 
-/** Tells whose request it is that none of it is owned. */
+/** Reports to the caller that nothing of its request is owned. */
 export function tellFailed({ append, write }: Waiting, failure: EngineFailure): void {
   if (append === undefined) write?.failed(failure)
   else append.failed(failure)

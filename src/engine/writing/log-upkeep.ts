@@ -1,6 +1,6 @@
 /**
- * What is done beside writing and reading: snapshots of the state, so that the log need not be kept
- * for it, and retention.
+ * The periodic work on the log: retention, and snapshots of the state, without which the log would
+ * have to be kept for the state.
  */
 import type { Logger } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
@@ -10,7 +10,7 @@ import { indexName, segmentName, segmentNumberOf } from '../segments/segment-hea
 import type { Segment } from '../segments/segment.ts'
 import type { Snapshot, StateStore } from './state-store.ts'
 
-/** How often retention looks, beside each time that a segment is complete. */
+/** The interval of retention; it also runs whenever a segment is complete. */
 const MAINTAIN_MS = 60_000
 
 export interface LogUpkeepOptions {
@@ -19,36 +19,38 @@ export interface LogUpkeepOptions {
   readonly stateDirectory: string
   readonly clock: Clock
   readonly logger: Logger
-  /** Those of the log, ascending; the oldest are removed. */
+  /** The segments of the log, ascending; the oldest are removed. */
   readonly segments: Segment[]
-  /** By partition: behind the last committed message. */
+  /** By partition: the offset behind the last committed message. */
   readonly tails: Float64Array
   readonly state: StateStore
-  /** Of the records of snapshots. */
+  /** The seal of the records of snapshots. */
   readonly seal: number
   readonly snapshot: Snapshot | undefined
-  /** Retention: a segment whose last message is older goes, */
+  /** Retention removes a segment whose last message is older, ms. */
   readonly maximumAgeMs: number
-  /** and the oldest beyond so many bytes of all. */
+  /** Retention removes the oldest segments while all segments together have more bytes. */
   readonly maximumBytes: number
   /**
-   * A snapshot is made once so much has been written since the last, or as much as that one had.
+   * A snapshot is made after this many bytes were written since the last one, or as many bytes as
+   * the state has if that is more.
    */
   readonly snapshotBytes: number
-  /** A segment is no longer part of the log: its memory and open file can go. */
+  /** Called when a segment is no longer part of the log: drops its memory and its open file. */
   readonly forget: (segment: Segment) => Promise<void>
 }
 
 export class LogUpkeep {
   readonly #options: LogUpkeepOptions
   #snapshot: Snapshot | undefined
-  /** Serves one request at a time, in order. */
+  /** Orders the work: one request at a time. */
   #work: Promise<void> = Promise.resolve()
   #cancel: (() => void) | undefined
   #isClosed = false
   #pins = 0
-  /** The newest segment that is no longer part of the log, and the newest whose file is gone. */
+  /** The number of the newest segment that was taken out of the log. */
   #droppedNumber = 0
+  /** The number of the newest segment whose file is gone. */
   #removedNumber = 0
 
   constructor(options: LogUpkeepOptions) {
@@ -56,21 +58,21 @@ export class LogUpkeep {
     this.#snapshot = options.snapshot
   }
 
-  /** The snapshot that the state would be recovered from. */
+  /** The snapshot from which a start would recover the state. */
   get snapshot(): Snapshot | undefined {
     return this.#snapshot
   }
 
   /**
-   * Writes a snapshot now, in the place of one that is damaged. Failures of the disk are logged;
-   * the next that is due takes its place.
+   * Writes a snapshot now, to replace a damaged one. The disk's failures are logged; the next
+   * snapshot that is due replaces it.
    */
   renewSnapshot(): Promise<void> {
     this.#work = this.#work.then(() => this.#tryOnDisk(() => this.#writeSnapshot()))
     return this.#work
   }
 
-  /** Begins to look at what is due every minute. */
+  /** Begins to do the work that is due, every minute. */
   start(): void {
     this.#cancel = this.#options.clock.after(MAINTAIN_MS, () => {
       void this.maintain().then(() => {
@@ -80,8 +82,8 @@ export class LogUpkeep {
   }
 
   /**
-   * Does what is due: a snapshot, retention. Failures of the disk are logged; the next time tries
-   * again.
+   * Does the work that is due: a snapshot, retention. The disk's failures are logged; the next run
+   * tries again.
    */
   maintain(): Promise<void> {
     this.#work = this.#work.then(() => this.#maintain())
@@ -89,8 +91,8 @@ export class LogUpkeep {
   }
 
   /**
-   * Keeps retention and snapshots from removing files while they are read by somebody else; until
-   * the returned function is called.
+   * Keeps retention and snapshots from removing files while somebody else reads them, until the
+   * returned function is called.
    */
   async pin(): Promise<() => void> {
     this.#pins += 1
@@ -100,7 +102,7 @@ export class LogUpkeep {
     }
   }
 
-  /** Ends when what is under way has ended. */
+  /** Resolves when the work under way has ended. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancel?.()
@@ -111,7 +113,7 @@ export class LogUpkeep {
     if (this.#pins > 0 || this.#isClosed) return
     await this.#tryOnDisk(async () => {
       if (this.#isSnapshotDue()) await this.#writeSnapshot()
-      // Nothing goes that the state would be recovered from.
+      // Never drop a segment that recovery still needs.
       if (this.#removable() < this.#expired()) await this.#writeSnapshot()
       await this.#drop(Math.min(this.#expired(), this.#removable()))
       await this.#removeFiles()
@@ -135,7 +137,7 @@ export class LogUpkeep {
       if (at === undefined || number > at.segment) bytes += length
       else if (number === at.segment) bytes += length - at.position
     }
-    // So that snapshots of a large state cost no more than what is written of the log itself.
+    // So the snapshots of a large state cost no more than the writing of the log itself.
     return bytes >= Math.max(snapshotBytes, state.bytes)
   }
 
@@ -153,8 +155,8 @@ export class LogUpkeep {
   }
 
   /**
-   * How many of the oldest segments retention lets go: sealed ones, and never the last, which knows
-   * the tails.
+   * The number of oldest segments that retention may remove. Only sealed segments count, and never
+   * the last one, which holds the tails.
    */
   #expired(): number {
     const { segments, maximumAgeMs, maximumBytes, clock } = this.#options
@@ -169,7 +171,7 @@ export class LogUpkeep {
     return count
   }
 
-  /** How many of the oldest segments the state does not need any more. */
+  /** The number of oldest segments that the recovery of the state no longer needs. */
   #removable(): number {
     const at = this.#snapshot?.at
     if (at === undefined) return 0
@@ -191,8 +193,8 @@ export class LogUpkeep {
   }
 
   /**
-   * Removes the files of those that were taken out, and of those among them that a write had failed
-   * in before they were made: one by one, the oldest first, so that neither a failure nor a power
+   * Removes the files of the segments that were taken out of the log, and the leftovers of failed
+   * writes among them. Removes one by one, the oldest first, so that neither a failure nor a power
    * cut leaves a gap in the log.
    */
   async #removeFiles(): Promise<void> {
@@ -201,7 +203,8 @@ export class LogUpkeep {
     const numbers = (await disk.list(logDirectory)).flatMap((name) => segmentNumberOf(name) ?? [])
     const leaving = numbers.filter((number) => number <= this.#droppedNumber)
     for (const number of leaving.toSorted((one, other) => one - other)) {
-      // The index durably first: one whose segment is gone tells of a segment that is missing.
+      // The index is removed first, durably: an index without its segment shows that a segment is
+      // missing.
       await disk.remove(`${logDirectory}/${indexName(number)}`)
       await disk.syncDirectory(logDirectory)
       await disk.remove(`${logDirectory}/${segmentName(number)}`)

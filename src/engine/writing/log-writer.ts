@@ -1,7 +1,8 @@
 /**
- * Group commit: while one batch is on its way to the disk, everything that arrives gathers for the
- * next one; one write and one sync own them all. Idle, a single append goes at once. Under load the
- * next batch waits a little for company, for a sync costs as much for one record as for a hundred.
+ * Group commit: while one batch is being written to disk, all new requests gather for the next
+ * batch; one write and one sync own them all. If the log is idle, a single append is written at
+ * once. Under load the next batch waits a little for more requests, for a sync costs as much for
+ * one record as for a hundred.
  */
 import assert from 'node:assert'
 import type { AppendRequest, EngineFailure, EngineHealth, StateRequest } from '../../broker/ports/engine.ts'
@@ -19,21 +20,22 @@ import type { Chunk, TailMemory } from '../reading/tail-memory.ts'
 import { BranchCache } from '../segments/topic-branch.ts'
 
 /**
- * Bytes of one batch, about: bounds the time that one write and sync take, and what is encoded in
- * one turn of the event loop.
+ * The approximate bytes of one batch. Bounds the time that one write and sync take, and the
+ * encoding in one turn of the event loop.
  */
 const MAXIMUM_BATCH_BYTES = 4_194_304
-/** A batch does not wait for company any longer once so much has gathered. */
+/** A batch stops waiting for more requests once it has this many. */
 const ENOUGH_RECORDS = 256
+/** A batch stops waiting for more requests once it has this many bytes. */
 const ENOUGH_BYTES = 131_072
 /**
- * Records of a batch, on average, from which on company is to be expected: a lone publisher that
- * waits for each answer does not wait longer.
+ * The average number of records per batch from which more requests are to be expected. Below it a
+ * batch does not wait, so a lone publisher that waits for each answer is not slowed down.
  */
 const COMPANY = 1.5
-/** While the disk does not take anything, it is asked again so often. */
+/** While the disk accepts no writes, it is tried again at this interval. */
 const PROBE_MS = 1_000
-/** A batch that is on its way for so long is a disk that does not answer. */
+/** If a batch takes this long, the disk counts as not answering. */
 const STALLED_MS = 10_000
 
 export interface LogWriterOptions {
@@ -42,22 +44,25 @@ export interface LogWriterOptions {
   readonly tailMemory: TailMemory
   readonly state: StateStore
   readonly newSegments: NewSegments
-  /** By partition: behind the last committed message; moved by the writer. */
+  /** By partition: the offset behind the last committed message. The writer moves it. */
   readonly tails: Float64Array
   /**
-   * Bytes that may wait for their commit; beyond, requests fail with 0x97. Bounds memory when the
+   * Bytes that may wait for their commit; beyond, requests fail with 0x97. Bounds memory if the
    * disk is slower than the publishers.
    */
   readonly maximumWaitingBytes: number
-  /** ms from one batch to the next while there is company; 0: never waits. */
+  /**
+   * Time from one batch to the next while more requests are to be expected, ms; 0: a batch never
+   * waits.
+   */
   readonly gatherMs: number
-  /** A segment was completed; its index is at hand. */
+  /** Called when a segment is complete; its index is in memory. */
   readonly sealed: (segment: Segment) => void
 }
 
 interface Batch {
   readonly requests: readonly Waiting[]
-  /** Where it went, known when it is on disk. */
+  /** The segment of the batch; known when the batch is on disk. */
   segment: Segment | undefined
   end: number
   ownedAtMs: number
@@ -67,7 +72,7 @@ export class LogWriter {
   readonly #options: LogWriterOptions
   readonly #branches = new BranchCache()
   #active: ActiveSegment | undefined
-  /** By partition: the next offset to give; ahead of `tails` while a batch is on its way. */
+  /** By partition: the next offset to give; ahead of `tails` while a batch is being written. */
   #next: Float64Array
   #queue: Waiting[] = []
   #queueBytes = 0
@@ -106,7 +111,7 @@ export class LogWriter {
     return { canWrite: true, reason: '' }
   }
 
-  /** Owns what was asked before, then lets go of the active segment. */
+  /** Commits earlier requests, then closes the active segment. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#endWait?.()
@@ -128,7 +133,7 @@ export class LogWriter {
     this.#queueBytes += waiting.bytes
     if (!this.#isRunning) {
       this.#isRunning = true
-      // Not yet: what else arrives in this turn goes with it.
+      // Deferred to the end of the turn: further requests of this turn join the batch.
       this.#options.clock.afterTurn(() => void this.#run())
     } else if (this.#endWait !== undefined && this.#hasEnough()) this.#endWait()
   }
@@ -138,8 +143,8 @@ export class LogWriter {
     if (this.#failure !== undefined) return this.#failure
     const fits = this.#queueBytes + bytes <= this.#options.maximumWaitingBytes || this.#queue.length === 0
     if (fits && !this.#isOverfull) return undefined
-    // For this turn: a smaller message must not overtake one of its sender that was refused before
-    // it.
+    // The refusal holds for this turn: a smaller message must not overtake a refused message of the
+    // same sender.
     if (!this.#isOverfull) this.#options.clock.afterTurn(() => (this.#isOverfull = false))
     this.#isOverfull = true
     return { reasonCode: ReasonCodes.quotaExceeded, reason: 'The disk is slower than what is published.' }
@@ -157,7 +162,7 @@ export class LogWriter {
       }
       const batch = this.#take()
       const writing = this.#persist(batch)
-      // While the disk works on the next batch.
+      // This runs while the disk works on the next batch.
       if (durable !== undefined) this.#publish(durable)
       durable = undefined
       try {
@@ -199,7 +204,7 @@ export class LogWriter {
     if (this.#queueBytes > MAXIMUM_BATCH_BYTES) {
       let bytes = 0
       const count = requests.findIndex((waiting) => (bytes += waiting.bytes) > MAXIMUM_BATCH_BYTES)
-      // One request may be larger than a batch by itself.
+      // A single request may be larger than a batch.
       this.#queue = count === -1 ? [] : requests.splice(Math.max(1, count))
     }
     for (const { bytes } of requests) this.#queueBytes -= bytes
@@ -221,8 +226,7 @@ export class LogWriter {
     const before = this.#active
     this.#active = undefined
     const beginning = newSegments.begin(this.#next, nowMs)
-    // When that is done the batch before this one is published, and the segment that it went to
-    // complete.
+    // After this, the batch before is published, and the segment to which it went is complete.
     await beginning.catch(() => {})
     if (before !== undefined) await this.#seal(before)
     const active = await beginning
@@ -237,9 +241,7 @@ export class LogWriter {
     this.#active = active
   }
 
-  /**
-   * Encodes the batch behind what the segment holds; answers the pieces of memory that it fills.
-   */
+  /** Encodes the batch behind the segment's bytes. Returns the pieces of memory that hold it. */
   #encode(batch: Batch, active: ActiveSegment): Buffer[] {
     const { tailMemory } = this.#options
     tailMemory.trim()
@@ -284,7 +286,7 @@ export class LogWriter {
     return writeMessageRecord(bytes, used, append.message, { partition, offset, ownedAtMs }, append.changes, seal)
   }
 
-  /** The batch is on disk: makes it part of the log, and tells whose it is. */
+  /** The batch is on disk: makes it part of the log, and tells the callers. */
   #publish({ requests, segment, end, ownedAtMs }: Batch): void {
     const { tails, state } = this.#options
     assert(segment?.index !== undefined)
@@ -323,8 +325,8 @@ export class LogWriter {
   }
 
   /**
-   * The batch is not on disk, whatever of it may be there: nothing more goes to that file, and all
-   * who wait are told.
+   * The batch is not, or not wholly, on disk: nothing more is written to that file, and all callers
+   * that wait are told.
    */
   #fail(batch: Batch, error: unknown): void {
     const { logger, newSegments, tails } = this.#options

@@ -1,14 +1,16 @@
 /**
- * The state: every key with its value in memory (as much as its writers' own limits allow), changed
- * when the log has committed the change, and written to a snapshot from time to time so that the
- * log need not be kept for it. A snapshot is a file of records: changes, and an end with the number
- * of entries and the tails of the log; its name says where in the log to go on from. It is written
- * while the state changes, so some of its entries are younger than that place: what the log says
- * from there on, applied to it in order, gives the same in the end, for each change replaces the
- * whole value.
+ * The state: every key with its value in memory; the writers' own limits bound it. A key changes
+ * when the log has committed the change. From time to time the state is written to a snapshot, so
+ * that the log need not be kept for it.
  *
- * The snapshot before the newest is kept as well: with the log from its place on, it gives the same
- * state, should the newest be damaged.
+ * A snapshot is a file of records: changes, and an end with the number of entries and the tails of
+ * the log. Its name says from which place in the log to go on. The state changes while the snapshot
+ * is written, so some entries are younger than that place. This does no harm: the changes in the
+ * log from that place on, applied in order, give the same state in the end, for each change
+ * replaces the whole value.
+ *
+ * The snapshot before the newest is kept as well: if the newest is damaged, the older one and the
+ * log from its place on give the same state.
  */
 import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
@@ -28,32 +30,32 @@ import type { SnapshotEnd } from '../segments/record.ts'
 import { isRecordAt, scanRecords } from '../segments/scan-records.ts'
 import type { Stretch } from '../segments/scan-records.ts'
 
-/** Where in the log: all that was committed before is in the snapshot. */
+/** A place in the log. The snapshot holds everything that was committed before it. */
 export interface LogPosition {
   readonly segment: number
   readonly position: number
 }
 
-/** A snapshot's file. */
+/** The file of a snapshot. */
 export interface Snapshot {
   readonly name: string
   readonly at: LogPosition
 }
 
-/** Written at a time. */
+/** Bytes written at a time. */
 const PIECE_BYTES = 1_048_576
-/** Entries of one record, by bytes. */
+/** Bytes of entries in one record. */
 const RECORD_BYTES = 65_536
 const NAME = /^(\d{20})-(\d{12})\.snapshot$/
 
-/** What was read of a snapshot. */
+/** The result of reading a snapshot. */
 export interface SnapshotReading {
-  /** True: all of it. */
+  /** True: all of it was read. */
   readonly isWhole: boolean
   readonly entries: number
   /** Undefined: the end is damaged, so nobody knows how many entries there were. */
   readonly end: SnapshotEnd | undefined
-  /** What is damaged of the file. */
+  /** The damaged bytes of the file. */
   readonly stretches: readonly Stretch[]
 }
 
@@ -65,7 +67,7 @@ export class StateStore {
     return this.#state.size
   }
 
-  /** Bytes of keys and values, about. */
+  /** Bytes of keys and values, approximately. */
   get bytes(): number {
     return this.#bytes
   }
@@ -76,14 +78,14 @@ export class StateStore {
       if (before !== undefined) this.#bytes -= key.length + before.length
       if (value === undefined) this.#state.delete(key)
       else {
-        // A copy: the caller's memory may be a small piece of a large one, and may be used again.
+        // A copy: the caller's memory may be a small piece of a large buffer, and may be reused.
         this.#state.set(key, Buffer.from(value))
         this.#bytes += key.length + value.length
       }
     }
   }
 
-  /** What is there when it is asked for, by key. */
+  /** The entries that exist when this is called, by key. */
   *load(prefix: string): Generator<StateEntry> {
     const keys = [...this.#state.keys()].filter((key) => key.startsWith(prefix)).toSorted()
     for (const key of keys) {
@@ -99,9 +101,9 @@ export class StateStore {
   }
 
   /**
-   * Writes a snapshot that stands for all of the log before a place; the state may change
-   * meanwhile. `tails` are those of the log. Resolved: it is durable, and the one before it is the
-   * only other one.
+   * Writes a snapshot that stands for the log before a place; the state may change meanwhile.
+   * `tails` are the tails of the log. Resolves when the snapshot is durable, and only the one
+   * before it is left beside it.
    */
   async writeSnapshot(
     disk: Disk,
@@ -129,8 +131,8 @@ export class StateStore {
   }
 
   /**
-   * Reads a snapshot into the state, all of it that is whole. Throws `NewerRecordError` and what
-   * the disk throws.
+   * Reads the whole entries of a snapshot into the state. Throws `NewerRecordError` and the disk's
+   * errors.
    */
   async readSnapshot(disk: Disk, directory: string, { name }: Snapshot, seal: number): Promise<SnapshotReading> {
     const file = await disk.open(`${directory}/${name}`)
@@ -138,8 +140,8 @@ export class StateStore {
       let entries = 0
       const found: { end?: SnapshotEnd } = {}
       const to = await file.size()
-      // Of version 1, which has no seal: nothing of a tenant stands at the first byte, so none can
-      // make it look so.
+      // A snapshot of version 1 has no seal. No tenant's bytes stand at its first byte, so none can
+      // imitate it.
       const ownSeal = (await isRecordAt(file, { from: 0, to }, 0)) ? 0 : seal
       const scanned = await scanRecords(file, { from: 0, to }, ownSeal, ({ bytes, start }) => {
         const kind = kindOf(bytes, start)
@@ -181,7 +183,7 @@ export class StateStore {
       position += used
       used = 0
     }
-    // A Map may change while it is gone through: each entry that stays as it is is met once.
+    // A Map may change while it is iterated: the iteration meets each unchanged entry once.
     for (const [key, value] of this.#state) {
       group.push({ key, value })
       groupBytes += key.length + value.length
