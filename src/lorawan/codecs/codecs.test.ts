@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, describe, it } from 'node:test'
+import { silentLogger } from '../../logger.ts'
 import { openTestCodecs } from './codecs.testing.ts'
 import type { DecodeRequest, EncodeRequest } from './codecs.ts'
+import { HARD_TIME_MS } from './script-limits.ts'
 
 const codecs = openTestCodecs()
 after(() => codecs.close())
@@ -161,27 +163,40 @@ describe('codecs', () => {
     assert.equal(used.reason, 'time_exceeded')
   })
 
-  it('ask for the organization of an application once', async () => {
-    const asked: string[] = []
+  it('count a script against the organization that the application belongs to now', async () => {
+    const killed: unknown[] = []
+    let organizationId: string | undefined = 'first'
+    let isOverdue = false
     const ours = openTestCodecs({
-      organizationOf: async (applicationId) => {
-        asked.push(applicationId)
-        return applicationId === 'gone' ? undefined : 'o'
+      organizationOf: async () => organizationId,
+      clock: {
+        now: () => 0,
+        after: (ms, run) => {
+          if (isOverdue && ms === HARD_TIME_MS) queueMicrotask(run)
+          return () => {}
+        },
       },
+      log: { ...silentLogger, warn: (fields) => killed.push(fields) },
+      workers: 1,
     })
-    for (const applicationId of ['1', '1', 'gone']) {
-      const script = 'function Decode() { return 1 }'
-      const decoded = await ours.decodeUplink({
-        ...request,
-        applicationId,
-        script,
-        bytes: Buffer.alloc(1),
-        recvTimeMs: 0,
-      })
-      assert.ok(decoded.ok)
-    }
+    const script = 'function Decode() { return 1 }'
+    const run = () => ours.decodeUplink({ ...request, script, bytes: Buffer.alloc(1), recvTimeMs: 0 })
+    assert.ok((await run()).ok)
+    // The application is removed, and made anew under the same id by another organization.
+    organizationId = 'second'
+    isOverdue = true
+    const late = await run()
+    assert.ok(!late.ok)
+    assert.equal(late.reason, 'time_exceeded')
     await ours.close()
-    assert.deepEqual(asked, ['1', 'gone'])
+    assert.deepEqual(killed, [{ organizationId: 'second', codec: '5 decoder', durationMs: HARD_TIME_MS }])
+  })
+
+  it('decode for an application that is gone', async () => {
+    const ours = openTestCodecs({ organizationOf: async () => undefined })
+    const script = 'function Decode() { return 1 }'
+    assert.ok((await ours.decodeUplink({ ...request, script, bytes: Buffer.alloc(1), recvTimeMs: 0 })).ok)
+    await ours.close()
   })
 })
 

@@ -84,10 +84,11 @@ export interface Encoded extends CodecRun {
 
 export interface CodecsOptions {
   /**
-   * The organization of an application, between which time is shared fairly; undefined for an
-   * unknown application.
+   * The organization of an application, or undefined for an unknown application. Time is shared
+   * fairly between organizations. Asked before each run: an application's id can be made anew in
+   * another organization, whose share its scripts then use.
    */
-  readonly organizationOf: (applicationId: string) => Promise<string | undefined>
+  readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
   readonly clock: PoolClock
   readonly log: Logger
   /** Threads for scripts; by default one for each processor, and two at most. */
@@ -99,17 +100,10 @@ const MAXIMUM_DATA_BYTES = 242
 
 const NO_CODEC = 'the application has no codec'
 
-/**
- * Applications whose organization is remembered; it never changes. Beyond it all are looked up
- * again.
- */
-const MAXIMUM_REMEMBERED = 10_000
-
 /** The codecs of all applications. Threads start with the first script, and end with `close`. */
 export class Codecs {
   readonly #pool: ScriptPool
   readonly #organizationOf: CodecsOptions['organizationOf']
-  readonly #organizations = new Map<string, string>()
 
   constructor({ organizationOf, clock, log, workers = Math.min(2, availableParallelism()) }: CodecsOptions) {
     this.#organizationOf = organizationOf
@@ -194,21 +188,11 @@ export class Codecs {
       const text = `what the script is to be given has ${input.length} characters, more than ${MAXIMUM_INPUT_LENGTH}`
       return unrun('input_too_large', text)
     }
-    const organizationId = await this.#organizationFor(applicationId)
+    // An application that is gone shares its time with no organization.
+    const organizationId = (await this.#organizationOf(applicationId)) ?? `of application ${applicationId}`
     const kind = operation === 'decodeUplink' ? 'decoder' : 'encoder'
     const key = `${applicationId} ${kind}${isTrial ? ' trial' : ''}`
     return this.#pool.run({ organizationId, key, script, call: { operation, input } })
-  }
-
-  async #organizationFor(applicationId: string): Promise<string> {
-    const known = this.#organizations.get(applicationId)
-    if (known !== undefined) return known
-    const organizationId = await this.#organizationOf(applicationId)
-    // One that is gone shares with nobody.
-    if (organizationId === undefined) return `of application ${applicationId}`
-    if (this.#organizations.size >= MAXIMUM_REMEMBERED) this.#organizations.clear()
-    this.#organizations.set(applicationId, organizationId)
-    return organizationId
   }
 }
 
