@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { InferResult } from 'kysely'
 import { applicationIdOf, hasApplicationId } from '../store/application-ids.ts'
-import { BoundedCache } from '../store/bounded-cache.ts'
+import { BoundedCache } from '../../bounded-cache.ts'
 import type { Change, Changes } from '../store/changes.ts'
 import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'

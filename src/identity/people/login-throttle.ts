@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import { BoundedCache } from '../store/bounded-cache.ts'
+import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock } from '../store/clock.ts'
 
 /** An attempt to log in that may go on. It counts as failed until told otherwise. */

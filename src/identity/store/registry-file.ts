@@ -5,7 +5,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { SqliteDatabase, SqliteStatement } from 'kysely'
-import { BoundedCache } from './bounded-cache.ts'
+import { BoundedCache } from '../../bounded-cache.ts'
 import { isReadOnly, isWithoutRoom, RegistryDamagedError } from './registry-health.ts'
 import type { RegistryHealth } from './registry-health.ts'
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { BoundedCache } from '../store/bounded-cache.ts'
+import { BoundedCache } from '../../bounded-cache.ts'
 import type { Changes } from '../store/changes.ts'
 import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'

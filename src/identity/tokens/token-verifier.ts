@@ -1,5 +1,5 @@
 import { KeyObject, verify as verifySignature } from 'node:crypto'
-import { BoundedCache } from '../store/bounded-cache.ts'
+import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock } from '../store/clock.ts'
 import { granted, refuse } from '../store/result.ts'
 import type { Refusal, Result } from '../store/result.ts'
