@@ -22,3 +22,20 @@ test('what was deleted is gone wherever it was', () => {
   for (const key of ['a', 'b', 'c']) cache.delete(key)
   for (const key of ['a', 'b', 'c']) assert.equal(cache.get(key), undefined)
 })
+
+test('values of all sizes stay within the bound on their sum, and a replaced or deleted value counts no more', () => {
+  const cache = new BoundedCache<string>(1_000, { maximum: 100, sizeOf: (text) => text.length })
+  const keys = Array.from({ length: 50 }, (_, number) => `k${number}`)
+  const kept = () => keys.map((key) => cache.get(key)?.length ?? 0).reduce((sum, size) => sum + size)
+  for (const key of keys) {
+    cache.set(key, 'x'.repeat(10))
+    cache.set(key, 'x'.repeat(10))
+    cache.set('other', 'x'.repeat(9))
+    cache.delete('other')
+  }
+  assert.ok(kept() >= 50 && kept() <= 100, String(kept()))
+  cache.clear()
+  assert.equal(kept(), 0)
+  cache.set('k1', 'x'.repeat(1_000))
+  assert.equal(kept(), 1_000, 'a single value is kept however large it is')
+})
