@@ -411,7 +411,7 @@ export class Broker implements Publisher, Dispatcher {
 
   /** A Will Message is judged again when it is due: rights may have changed since CONNECT. */
   async #publishWill(session: Session, { will, permit: held, ground, permitExpiresAtMs }: DueWill): Promise<void> {
-    const { topicName, payload, qos, retain } = will
+    const { topicName, payload, qos, retain, properties } = will
     const permit = held ?? (await this.policy.permitOn?.(ground).catch(() => undefined))
     if (permit === undefined || (permitExpiresAtMs !== undefined && permitExpiresAtMs <= this.clock.now())) {
       this.#willRefused(session, topicName, ground, 'token_expired', 'the token has expired')
@@ -421,31 +421,41 @@ export class Broker implements Publisher, Dispatcher {
       let decision = await permit.mayPublish(topicName)
       const consumer = this.consumers.find((candidate) => candidate.wants(topicName))
       if (decision.allowed && consumer !== undefined)
-        decision = await consumer.consume({
-          topicName,
-          payload,
-          qos,
-          retain,
-          properties: will.properties,
-          sender: undefined,
-        })
-      if (decision.allowed && decision.taken === true) return
-      const { properties } = will
-      const hasRoom = !retain || payload.length === 0 || this.retained.hasRoom({ topicName, payload, properties })
+        decision = await consumer.consume({ topicName, payload, qos, retain, properties, sender: undefined })
       if (!decision.allowed) {
         this.#willRefused(session, topicName, ground, decision.code, decision.reason)
         return
       }
-      if (!hasRoom) {
-        this.#willRefused(session, topicName, ground, 'retained_quota', 'no room for another retained message')
-        return
-      }
+      if (decision.taken === true) return
+      const fields = { topicName, payload, qos, retain, properties, publisherKey: session.key }
+      this.#completeWill(session, ground, new Message(fields, expiryOf(properties, this.clock)))
     } catch (error) {
       this.log.error({ err: error, clientId: session.clientId, topicName }, 'will.failed')
+    }
+  }
+
+  /** A Will Message goes through the transformer like a PUBLISH; nothing waits for it meanwhile. */
+  #completeWill(session: Session, ground: string, message: Message): void {
+    const { transformer } = this
+    const { topicName, payload } = message
+    if (transformer?.holds(topicName) !== true) {
+      this.#routeWill(session, ground, message)
       return
     }
-    const fields = { topicName, payload, qos, retain, properties: will.properties, publisherKey: session.key }
-    const message = new Message(fields, expiryOf(fields.properties, this.clock))
+    // Nobody sends it again, and there is no connection with room for more.
+    const held = { topicName, payload, room: 0, isShared: true, isGone: false, giveBack: () => false }
+    void transformer.transform(held, (completed) => {
+      message.payload = completed
+      this.#routeWill(session, ground, message)
+    })
+  }
+
+  #routeWill(session: Session, ground: string, message: Message): void {
+    const { topicName, payload, qos, retain } = message
+    if (retain && payload.length > 0 && !this.retained.hasRoom(message)) {
+      this.#willRefused(session, topicName, ground, 'retained_quota', 'no room for another retained message')
+      return
+    }
     if (qos === 0) this.router.pass(message)
     else {
       const failed = ({ reason }: EngineFailure): void => {

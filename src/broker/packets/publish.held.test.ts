@@ -7,6 +7,7 @@ import { SurvivingEngine } from '../../../test/support/surviving-engine.ts'
 import { encodePacket } from '../../mqtt/encode-packet.ts'
 import type { BrokerOptions } from '../broker.ts'
 import type { HeldMessage, PublishTransformer } from '../ports/consumer.ts'
+import type { ConnectPacket, QoS } from '../../mqtt/packet.ts'
 
 /** Holds back what is published below `held/`, until a test lets it go on. */
 class Holder implements PublishTransformer {
@@ -263,5 +264,49 @@ describe('a QoS 2 message that is held back', () => {
     again.publish('other', 'two', { qos: 2, packetId })
     await again.next('pubrec')
     assert.deepEqual(await next.receive(1), ['two'])
+  })
+})
+
+/** A CONNECT whose Will Message the transformer holds back. */
+function withWill(qos: QoS, retain = false): Pick<ConnectPacket, 'will'> {
+  return { will: { topicName: 'held/1', payload: Buffer.from('gone'), qos, retain, delayIntervalSeconds: 0 } }
+}
+
+describe('a Will Message that its transformer holds back', () => {
+  for (const qos of [0, 1, 2] as const) {
+    it(`goes out as its transformer has it, at QoS ${qos}`, async () => {
+      const { connect, holder, receive } = await setUp()
+      const client = await connect(withWill(qos))
+      client.drop()
+      assert.deepEqual(await receive(0), [])
+      holder.release()
+      assert.deepEqual(await receive(1), ['gone completed'])
+    })
+  }
+
+  it('must go on: nobody sends it again, and no connection waits for it', async () => {
+    const { connect, holder } = await setUp()
+    const client = await connect(withWill(1))
+    client.drop()
+    const other = await connect()
+    await other.sync()
+    const message = holder.held[0]?.message
+    assert.ok(message)
+    const { topicName, payload, room, isShared, isGone } = message
+    assert.deepEqual([topicName, payload.toString()], ['held/1', 'gone'])
+    assert.deepEqual({ room, isShared, isGone }, { room: 0, isShared: true, isGone: false })
+    assert.equal(message.giveBack(), false)
+  })
+
+  it('is refused when others took the room for retained messages meanwhile', async () => {
+    const { broker, connect, holder, receive } = await setUp({ limits: { maximumRetainedMessages: 1 } })
+    const client = await connect(withWill(1, true))
+    client.drop()
+    const other = await connect()
+    other.publish('other', 'two', { retain: true })
+    assert.deepEqual(await other.sync(), [])
+    holder.release()
+    assert.deepEqual(await receive(1), ['two'])
+    assert.deepEqual([...broker.refusals], [['will:retained_quota', 1]])
   })
 })
