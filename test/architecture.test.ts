@@ -48,12 +48,14 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 const SUB_ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   broker: {
     ports: [],
-    '.': ['connections', 'delivery', 'durable', 'packets', 'ports', 'sessions'],
-    connections: ['.', 'delivery', 'packets', 'ports', 'sessions'],
-    delivery: ['connections', 'durable', 'ports', 'sessions'],
+    refusals: ['ports'],
+    publishing: ['.', 'connections', 'delivery', 'ports', 'sessions'],
+    connections: ['.', 'packets', 'ports', 'publishing', 'sessions'],
+    delivery: ['connections', 'durable', 'ports', 'publishing', 'sessions'],
     durable: ['delivery', 'ports', 'sessions'],
     sessions: ['connections', 'delivery', 'durable', 'ports'],
-    packets: ['.', 'connections', 'delivery', 'ports', 'sessions'],
+    packets: ['.', 'connections', 'ports', 'publishing', 'sessions'],
+    '.': ['connections', 'delivery', 'durable', 'ports', 'publishing', 'refusals', 'sessions'],
   },
   engine: {
     ports: [],

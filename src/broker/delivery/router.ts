@@ -2,8 +2,8 @@
  * From a judged message to its owners: the retained store, the log and the subscribers, in this
  * order.
  */
-import { passes } from '../connections/back-pressure.ts'
-import type { BackPressure } from '../connections/back-pressure.ts'
+import { passes } from '../publishing/back-pressure.ts'
+import type { BackPressure } from '../publishing/back-pressure.ts'
 import type { Clock } from '../../clock.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'

@@ -10,10 +10,10 @@ import type { Connection } from '../connections/connection.ts'
 import { Message, expiryOf } from '../ports/message.ts'
 import type { MessageFields } from '../ports/message.ts'
 import type { Sender } from '../ports/consumer.ts'
-import { Custody } from './custody.ts'
+import { Custody } from '../publishing/custody.ts'
 import type { Decision, Permit, Refusal } from '../ports/policy.ts'
-import { holdBack } from './hold-back.ts'
-import { refusal, refusePublish, retainedFaultOf, unretainable } from './refuse-publish.ts'
+import { holdBack } from '../publishing/hold-back.ts'
+import { refusal, refusePublish, retainedFaultOf, unretainable } from '../publishing/refuse-publish.ts'
 import type { ReceivedPublish } from '../sessions/session.ts'
 
 export function handlePublish(

@@ -3,31 +3,31 @@
  * state. All connections of the earlier process are over; their Sessions rest, and go on reading
  * where they were saved.
  */
-import { later, momentOf } from '../../clock.ts'
-import type { Clock, SteadyMs } from '../../clock.ts'
-import type { Counters } from '../ports/counters.ts'
-import type { Delivery } from '../delivery/delivery.ts'
-import type { Engine, StateChange } from '../ports/engine.ts'
-import type { Logger } from '../../logger.ts'
-import type { RetainedMessages } from '../delivery/retained-messages.ts'
-import { hasExpired } from '../ports/message.ts'
-import { retainedMessage } from './retained-store.ts'
-import { decodeCheckpoint, decodeGroup, decodeInflight, decodeSession } from './session-record.ts'
+import { later, momentOf } from '../clock.ts'
+import type { Clock, SteadyMs } from '../clock.ts'
+import type { Counters } from './ports/counters.ts'
+import type { Delivery } from './delivery/delivery.ts'
+import type { Engine, StateChange } from './ports/engine.ts'
+import type { Logger } from '../logger.ts'
+import type { RetainedMessages } from './delivery/retained-messages.ts'
+import { hasExpired } from './ports/message.ts'
+import { retainedMessage } from './durable/retained-store.ts'
+import { decodeCheckpoint, decodeGroup, decodeInflight, decodeSession } from './durable/session-record.ts'
 import type {
   CheckpointRecord,
   GroupRecord,
   InflightRecord,
   SessionRecord,
   SubscriptionRecord,
-} from './session-record.ts'
-import { placeKey } from '../sessions/session.ts'
-import type { Inflight, Session, Subscription } from '../sessions/session.ts'
-import type { Completed } from './session-store.ts'
-import type { Sessions } from '../sessions/sessions.ts'
-import type { SharedGroup } from '../sessions/shared-group.ts'
-import { STATE_KEYS, splitKey } from './state-keys.ts'
-import { parseSharedSubscription } from '../../mqtt/topic-filter.ts'
-import type { WillMessages } from '../sessions/will-messages.ts'
+} from './durable/session-record.ts'
+import { placeKey } from './sessions/session.ts'
+import type { Inflight, Session, Subscription } from './sessions/session.ts'
+import type { Completed } from './durable/session-store.ts'
+import type { Sessions } from './sessions/sessions.ts'
+import type { SharedGroup } from './sessions/shared-group.ts'
+import { STATE_KEYS, splitKey } from './durable/state-keys.ts'
+import { parseSharedSubscription } from '../mqtt/topic-filter.ts'
+import type { WillMessages } from './sessions/will-messages.ts'
 
 /** Where the recovered state goes. */
 export interface Recovered {

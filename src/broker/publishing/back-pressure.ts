@@ -5,7 +5,7 @@
  */
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Broker } from '../broker.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from '../connections/connection.ts'
 import type { EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
 import type { MessageOwnerCallbacks } from '../delivery/router.ts'

@@ -1,8 +1,8 @@
 /** A QoS 1 or 2 PUBLISH from its acceptance until its publisher has been told. */
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
-import { passes } from '../connections/back-pressure.ts'
-import type { WaitingPublisher } from '../connections/back-pressure.ts'
+import { passes } from './back-pressure.ts'
+import type { WaitingPublisher } from './back-pressure.ts'
 import type { Broker } from '../broker.ts'
 import type { Connection } from '../connections/connection.ts'
 import type { EngineFailure, StateChange } from '../ports/engine.ts'
