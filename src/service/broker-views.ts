@@ -1,15 +1,19 @@
 /**
- * The running broker behind the HTTP interface's port: organizations, users and tokens in the place
- * of tenants, identities and grounds.
+ * The running broker behind the HTTP interface's port. It shows organizations, users and tokens
+ * where the broker has tenants, identities and grounds.
  */
 import { identityOf, readHolder, tenantOf } from '../access/holders.ts'
 import type { Holder } from '../access/holders.ts'
 import type { AccessPolicy } from '../access/policy.ts'
 import type { Broker } from '../broker/broker.ts'
 import type { ConnectionView } from '../broker/connections/connection-view.ts'
+import { given } from '../given.ts'
 import type { BrokerViews, LiveConnection } from '../http/operation/broker-views.ts'
 
-/** Holders are read when somebody asks: a list of many thousands shows a page. */
+/**
+ * A connection whose holder is read only when it is asked for: of a list of many thousands, one
+ * page is shown.
+ */
 class Live implements LiveConnection {
   readonly id: string
   readonly facts: ConnectionView
@@ -31,11 +35,18 @@ const NOBODY: Holder = {
   tokenId: undefined,
 }
 
-/**
- * `processId` is in the ids of connections, so that one of an earlier process names none of this
- * one. Letters and digits.
- */
-export function openBrokerViews(broker: Broker, policy: AccessPolicy, processId: string): BrokerViews {
+export interface BrokerViewsOptions {
+  readonly broker: Broker
+  readonly policy: AccessPolicy
+  /**
+   * Letters and digits. The id of each connection begins with it, so that an id from an earlier
+   * process names no connection of this process.
+   */
+  readonly processId: string
+}
+
+/** Makes the views of the running broker's connections and refusals. */
+export function createBrokerViews({ broker, policy, processId }: BrokerViewsOptions): BrokerViews {
   const prefix = `${processId}-`
   const numberOf = (id: string): number => (id.startsWith(prefix) ? Number(id.slice(prefix.length)) : 0)
   return {
@@ -54,10 +65,12 @@ export function openBrokerViews(broker: Broker, policy: AccessPolicy, processId:
     connectionsWith: (tokenId) => policy.connectionsWith(tokenId),
 
     refusals({ organizationId, userId }) {
-      const kept = broker.recentRefusals.list({
-        ...(organizationId === undefined ? {} : { tenant: tenantOf(organizationId) }),
-        ...(userId === undefined ? {} : { identity: identityOf(userId) }),
-      })
+      const kept = broker.recentRefusals.list(
+        given({
+          tenant: organizationId === undefined ? undefined : tenantOf(organizationId),
+          identity: userId === undefined ? undefined : identityOf(userId),
+        }),
+      )
       return kept.map(({ holder, ...refusal }) =>
         Object.assign(refusal, { holder: holder === undefined ? NOBODY : readHolder(holder) }),
       )

@@ -1,85 +1,69 @@
-/** The commands of a service, wired to its registry, its broker and its network servers. */
-import type { Dispatcher, Publisher, ReaderListener } from '../broker/ports/consumer.ts'
-import { systemClock } from '../identity/store/clock.ts'
+/** The commands of the service, wired to its registry, its broker and its network servers. */
+import { systemClock } from '../clock.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { Logger } from '../logger.ts'
-import type { CommandRegistry, DownlinkEncoder } from '../lorawan/commands/command-registry.ts'
+import type { CommandRegistry } from '../lorawan/commands/command-registry.ts'
 import { createDownlinks } from '../lorawan/commands/downlinks.ts'
 import type { Downlinks } from '../lorawan/commands/downlinks.ts'
-import type { DurableState } from '../lorawan/commands/durable-state.ts'
 import { MqttNetworkServer } from '../lorawan/network-servers/mqtt-network-server.ts'
-import type { MqttNetworkServerOptions } from '../lorawan/network-servers/mqtt-network-server.ts'
-import type { NetworkServer } from '../lorawan/commands/network-server.ts'
+import type { Parts, StartContext } from './parts.ts'
 
-export interface DownlinksParts {
-  readonly registry: Registry
-  readonly state: DurableState
-  readonly broker: Publisher & Dispatcher
-  readonly encoder: DownlinkEncoder
-  /**
-   * Those of the settings; all other applications are served by clients of the broker. May still
-   * grow.
-   */
-  readonly networkServers: readonly NetworkServer[]
-  /** When the device was last heard of; undefined when that was long ago, or never. */
-  readonly heardAtMs: (devEui: string) => number | undefined
-  /** When network servers of a tenant were connected last. */
-  readonly presenceOf: MqttNetworkServerOptions['presenceOf']
-  /** How long a network server may say nothing of a command that it has taken. */
-  readonly wordWaitMs: number
-  readonly log: Logger
-}
+type Needed = Pick<Parts, 'registry' | 'state' | 'brokerLink' | 'codecs' | 'networkServers' | 'presence' | 'sightings'>
 
-export interface OpenedDownlinks {
-  readonly downlinks: Downlinks
-  /** To be told by the broker of Sessions that read commands. */
-  readonly readerListener: ReaderListener
-  /** Stops following the registry and offering commands. */
-  close(): void
-}
-
-/** Puts them together; `downlinks.load` is for when the broker has started. */
-export function openDownlinks(parts: DownlinksParts): OpenedDownlinks {
-  const { registry, state, broker, encoder, networkServers, log } = parts
-  const isServedElsewhere = (applicationId: string): boolean => networkServers.some((one) => one.serves(applicationId))
-  const sink = { ready: () => downlinks.ready() }
-  const organizationOf = (applicationId: string) => registry.directory.organizationOf(applicationId)
-  const hasOwn = ownNetworkServers(registry)
-  const naming: MqttNetworkServerOptions['naming'] = {
-    names: (applicationId) => downlinks.naming.names(applicationId),
-    countsFrames: (applicationId) => downlinks.naming.countsFrames(applicationId),
-  }
-  const options = { sink, organizationOf, hasOwn, presenceOf: parts.presenceOf, isServedElsewhere, naming }
-  const mqtt = new MqttNetworkServer({ dispatcher: broker, ...options })
+/**
+ * Puts the commands together; they follow the registry from here on. `downlinks.load` is for after
+ * the broker's start.
+ */
+export function openDownlinks(
+  { settings, log, shutdown }: StartContext,
+  parts: Needed,
+): Pick<Parts, 'downlinks' | 'readerListener'> {
+  const { registry, brokerLink, networkServers, sightings } = parts
+  // The commands and the network servers over MQTT need each other: these functions are called when
+  // both are there.
+  const mqtt = createMqttNetworkServer(parts, () => downlinks)
   const downlinks: Downlinks = createDownlinks({
-    state,
-    publisher: broker,
-    serverOf: (applicationId) => networkServers.find((one) => one.serves(applicationId)) ?? mqtt,
+    state: parts.state,
+    publisher: brokerLink,
+    serverOf: (applicationId) => networkServers.serverOf(applicationId) ?? mqtt,
     places: registry.directory,
     registry: commandRegistryOf(registry),
-    encoder,
+    encoder: parts.codecs,
     clock: systemClock,
     monotonicMs: () => performance.now(),
-    heardAtMs: parts.heardAtMs,
-    wordWaitMs: parts.wordWaitMs,
-    log,
-    defer: (run) => void setImmediate(run),
-    after: (ms, run) => {
-      const timer = setTimeout(run, ms)
-      return () => clearTimeout(timer)
-    },
+    heardAtMs: (devEui) => sightings.heardAtMs(devEui),
+    wordWaitMs: settings.commandWordSeconds * 1_000,
+    log: log.child({ room: 'lorawan' }),
+    defer: systemClock.afterTurn,
+    after: systemClock.after,
   })
   const unsubscribe = followChanges(registry, downlinks)
-  const close = (): void => {
+  shutdown.add('downlinks', () => {
     unsubscribe()
     downlinks.close()
-  }
-  return { downlinks, readerListener: mqtt, close }
+  })
+  return { downlinks, readerListener: mqtt }
+}
+
+/** Makes the network server that stands for all network servers that are clients of the broker. */
+function createMqttNetworkServer(parts: Needed, downlinks: () => Downlinks): MqttNetworkServer {
+  const { registry, brokerLink, networkServers, presence } = parts
+  return new MqttNetworkServer({
+    dispatcher: brokerLink,
+    sink: { ready: () => downlinks().ready() },
+    organizationOf: (applicationId) => registry.directory.organizationOf(applicationId),
+    hasOwn: ownNetworkServers(registry),
+    presenceOf: (tenant) => presence.of(tenant),
+    isServedElsewhere: (applicationId) => networkServers.serverOf(applicationId) !== undefined,
+    naming: {
+      names: (applicationId) => downlinks().naming.names(applicationId),
+      countsFrames: (applicationId) => downlinks().naming.countsFrames(applicationId),
+    },
+  })
 }
 
 /**
- * Whether an organization has a service credential. Asked of the registry each time, for it tells
- * of none that is made; those who ask while it is being looked up share the answer.
+ * Tells whether an organization has a service credential. The registry is asked each time, because
+ * it does not announce a new credential. Questions during a look-up share its answer.
  */
 function ownNetworkServers({ serviceCredentials }: Registry): (organizationId: string) => Promise<boolean> {
   const asked = new Map<string, Promise<boolean>>()
@@ -115,9 +99,10 @@ function commandRegistryOf({ applications, devices }: Registry): CommandRegistry
 }
 
 /**
- * What is removed takes its commands with it; a device that moves to another application is told as
- * removed and created. A revoked credential may have been its organization's last: what waited for
- * its network server may go elsewhere.
+ * Follows the registry. A removed device or application takes its commands with it. A device that
+ * moves to another application of its organization keeps them; the registry announces the move as a
+ * removal and a creation. A revoked credential may have been the last of its organization: the
+ * commands that waited for its network server may go elsewhere.
  */
 function followChanges({ changes, devices }: Registry, downlinks: Downlinks): () => void {
   return changes.subscribe((change) => {

@@ -1,50 +1,34 @@
 /**
- * Network servers that are set up while the service runs: tried, kept in the registry, and opened
- * or closed at once.
+ * The set-up of network servers while the service runs. A network server is tried, its settings are
+ * kept in the registry, and it is opened or closed at once.
  */
 import type { NetworkServerSetups, NetworkServerTrial, NetworkServerView } from '../http/tenants/network-servers.ts'
 import type { Registry } from '../identity/registry.ts'
 import { refuse } from '../identity/store/result.ts'
 import type { Result } from '../identity/store/result.ts'
-import type { Logger } from '../logger.ts'
 import { readChirpStack } from '../lorawan/network-servers/settings.ts'
 import type { ChirpStackGrpcEntry, NetworkServerEntry } from '../lorawan/network-servers/settings.ts'
 import type { OpenedNetworkServers } from './network-servers.ts'
 
-export interface NetworkServerSetupParts {
+export interface NetworkServerSetupOptions {
   readonly registry: Pick<Registry, 'networkServers' | 'organizations'>
-  /** Those that the settings file names: their names are taken, and they are removed there. */
+  /**
+   * The entries of the settings file. Their names are taken, and they can be removed only from the
+   * file.
+   */
   readonly ofFile: readonly NetworkServerEntry[]
-  /** The running ones; undefined where no service runs. */
+  /** The running network servers; undefined where no service runs. */
   readonly running: Pick<OpenedNetworkServers, 'open' | 'shut'> | undefined
 }
 
 type Settings = Readonly<Record<string, unknown>>
 
-/**
- * Reads the stored settings of the registry. One that is wrong, or whose name the file has, is left
- * out, and logged.
- */
-export async function setUpEntries(
-  { networkServers }: Pick<Registry, 'networkServers'>,
-  ofFile: readonly NetworkServerEntry[],
-  log: Logger,
-): Promise<readonly NetworkServerEntry[]> {
-  const entries: NetworkServerEntry[] = []
-  for (const { name, settings } of await networkServers.list()) {
-    const read = readChirpStack({ ...settings, name })
-    const isTaken = ofFile.some((one) => one.name === name)
-    if (read.ok && !isTaken) entries.push(read.entry)
-    else {
-      const faults = read.ok ? ['its name is taken by the settings file'] : read.faults
-      log.error({ networkServer: name, faults }, 'network_server.left_out')
-    }
-  }
-  return entries
-}
-
-/** What the HTTP interface does with network servers. */
-export function createNetworkServerSetups({ registry, ofFile, running }: NetworkServerSetupParts): NetworkServerSetups {
+/** Makes the port by which the HTTP interface lists, tries, adds and removes network servers. */
+export function createNetworkServerSetups({
+  registry,
+  ofFile,
+  running,
+}: NetworkServerSetupOptions): NetworkServerSetups {
   const check = async (settings: Settings): Promise<Result<ChirpStackGrpcEntry>> => {
     const read = readChirpStack(settings)
     if (!read.ok) return refuse('invalid_argument', 'invalid_argument', read.faults.join('; '))
@@ -96,7 +80,7 @@ export function createNetworkServerSetups({ registry, ofFile, running }: Network
   }
 }
 
-/** gRPC is loaded by the first who needs it. */
+/** Loads gRPC when the first network server is tried, not at the start of the service. */
 async function tryEntry({ address, tenants }: ChirpStackGrpcEntry): Promise<NetworkServerTrial> {
   const { tryChirpStack } = await import('../lorawan/network-servers/chirpstack/chirpstack-trial.ts')
   return tryChirpStack({ address, tenants })

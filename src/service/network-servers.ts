@@ -1,13 +1,11 @@
 /**
- * The network servers that the settings name, wired to the registry, the broker and the downlink
- * queue.
+ * The network servers that are no clients of the broker, wired to the registry, the path of uplinks
+ * and the commands.
  */
-import { readFileSync } from 'node:fs'
 import { OrganizationApplications } from '../access/organization-applications.ts'
-import type { Publisher } from '../broker/ports/consumer.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { Logger } from '../logger.ts'
-import type { CommandNaming } from '../lorawan/commands/command-naming.ts'
+import type { Downlinks } from '../lorawan/commands/downlinks.ts'
 import type { EventSink, NetworkServer } from '../lorawan/commands/network-server.ts'
 import { EventInspection } from '../lorawan/uplinks/event-inspection.ts'
 import { RECONNECTING } from '../lorawan/network-servers/adapter/backoff.ts'
@@ -21,108 +19,96 @@ import { MqttBridge } from '../lorawan/network-servers/bridge/mqtt-bridge.ts'
 import { chirpStackForm, theThingsStackForm } from '../lorawan/network-servers/http/rest-forms.ts'
 import { RestNetworkServer } from '../lorawan/network-servers/http/rest-network-server.ts'
 import type { RestForm } from '../lorawan/network-servers/http/rest-network-server.ts'
-import { readNetworkServers } from '../lorawan/network-servers/settings.ts'
 import type {
   ChirpStackGrpcEntry,
   ChirpStackHttpEntry,
   MqttBridgeEntry,
   NetworkServerEntry,
-  NetworkServersResult,
   TheThingsStackEntry,
 } from '../lorawan/network-servers/settings.ts'
 import { TheThingsStackDeviceIds } from '../lorawan/network-servers/http/the-things-stack-device-ids.ts'
 import { systemTimers } from '../lorawan/network-servers/adapter/timers.ts'
 import { WebhookReceiver } from '../lorawan/network-servers/http/webhook-receiver.ts'
+import type { Parts, StartContext } from './parts.ts'
 import { syncedRegistry } from './synced-registry.ts'
 
 /**
- * The variable of a device that names it to The Things Stack, where that is not `eui-` and its
- * DevEUI.
+ * The variable of a device with its device id in The Things Stack. Without the variable, the id is
+ * `eui-` and the DevEUI.
  */
 const DEVICE_ID_VARIABLE = 'theThingsStackDeviceId'
 
-export interface NetworkServersParts {
-  readonly entries: readonly NetworkServerEntry[]
-  /** Where they are put when they are open, the first that serves an application before others. */
-  readonly networkServers: NetworkServer[]
-  readonly registry: Registry
-  /** Of a broker that has started. */
-  readonly publisher: Publisher
-  /** The network server can be reached (again). */
-  readonly ready: (networkServer: NetworkServer) => void
-  /** Which applications' network servers name commands in their events. */
-  readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
-  readonly log: Logger
-}
-
+/** The network servers that run, and the doors by which others reach them. */
 export interface OpenedNetworkServers {
   /** Takes the events that network servers post. */
   readonly webhooks: WebhookReceiver
   readonly counters: NetworkServerCounters
-  /** Opens one more, behind the others. */
+  /** Opens one more network server, behind the others in the list. */
   open(entry: NetworkServerEntry): Promise<void>
-  /** Closes the one of this name; what waits for it goes elsewhere. */
+  /** Closes the network server of this name. Commands that wait for it are offered elsewhere. */
   shut(name: string): Promise<void>
-  close(): Promise<void>
 }
 
-/** Reads the file of FIELDGATE_NETWORK_SERVERS_FILE, and the files that it names. */
-export function readNetworkServersFile(path: string): NetworkServersResult {
-  try {
-    return readNetworkServers(readText(path), readText)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    return { ok: false, faults: [`the file can't be read (${code})`] }
-  }
-}
+type Needed = Pick<Parts, 'registry' | 'uplinkPath' | 'downlinks' | 'networkServers'>
 
-function readText(file: string): string {
-  return readFileSync(file, 'utf8')
-}
-
-/** Opens them all; each connects by itself and goes on trying. */
-export async function openNetworkServers(parts: NetworkServersParts): Promise<OpenedNetworkServers> {
-  const { registry, publisher, ready, entries, networkServers } = parts
-  const counters = createCounters()
-  const applications = new OrganizationApplications(registry.directory)
+/** Opens the network servers of the entries. Each connects by itself, and goes on trying. */
+export async function openNetworkServers(
+  { log, shutdown }: StartContext,
+  parts: Needed,
+  entries: readonly NetworkServerEntry[],
+): Promise<OpenedNetworkServers> {
+  const { registry, downlinks, networkServers } = parts
+  const opening = openingOf(parts, log.child({ room: 'lorawan' }))
+  const { applications, counters, deviceIds, placeOf, sinkOf } = opening
   const unsubscribe = registry.changes.subscribe((change) => applications.changed(change))
-  const placeOf = (devEui: string) => registry.directory.device(devEui)
-  const inspectionOf = inspections()
-  const sinkOf = (organizationId: string | null): EventSink => {
-    const inspection = inspectionOf(organizationId)
-    const sinkParts = { placeOf, publisher, ready, counters, inspection, monotonicMs, log: parts.log }
-    return new DeviceEventSink(sinkParts, organizationId ?? undefined)
-  }
-  const deviceIds = new TheThingsStackDeviceIds()
-  const opening: Opening = { parts, counters, applications, sinkOf, deviceIds }
-  const open = async (entry: NetworkServerEntry): Promise<void> => {
-    networkServers.push(await openEntry(entry, opening))
-  }
+  shutdown.add('network servers', () => {
+    unsubscribe()
+    return networkServers.close()
+  })
+  const open = async (entry: NetworkServerEntry): Promise<void> => networkServers.add(await openEntry(entry, opening))
   for (const entry of entries) await open(entry)
   return {
     open,
     async shut(name) {
-      const place = networkServers.findIndex((networkServer) => networkServer.name === name)
-      const [networkServer] = place < 0 ? [] : networkServers.splice(place, 1)
-      if (networkServer === undefined) return
-      await networkServer.close()
-      ready(networkServer)
+      const networkServer = networkServers.take(name)
+      await networkServer?.close()
+      if (networkServer !== undefined) downlinks.ready()
     },
     webhooks: new WebhookReceiver({ placeOf, sinkOf, deviceIds }),
     counters,
-    async close() {
-      unsubscribe()
-      await Promise.all(networkServers.map((networkServer) => networkServer.close()))
-    },
   }
 }
 
+/** The common parts of all network servers. */
 interface Opening {
-  readonly parts: NetworkServersParts
+  readonly registry: Registry
+  /** Tells which applications' network servers name commands in their events. */
+  readonly naming: Downlinks['naming']
+  readonly log: Logger
   readonly counters: NetworkServerCounters
   readonly applications: OrganizationApplications
+  readonly placeOf: Registry['directory']['device']
+  /** Where an organization's events go; null is for a network server of the whole deployment. */
   readonly sinkOf: (organizationId: string | null) => EventSink
   readonly deviceIds: TheThingsStackDeviceIds
+}
+
+function openingOf({ registry, uplinkPath, downlinks }: Needed, log: Logger): Opening {
+  const counters = createCounters()
+  const placeOf = (devEui: string) => registry.directory.device(devEui)
+  const inspectionOf = inspections()
+  const sinkParts = { placeOf, publisher: uplinkPath, ready: () => downlinks.ready(), counters, monotonicMs, log }
+  return {
+    registry,
+    naming: downlinks.naming,
+    log,
+    counters,
+    applications: new OrganizationApplications(registry.directory),
+    placeOf,
+    sinkOf: (organizationId) =>
+      new DeviceEventSink({ ...sinkParts, inspection: inspectionOf(organizationId) }, organizationId ?? undefined),
+    deviceIds: new TheThingsStackDeviceIds(),
+  }
 }
 
 function openEntry(entry: NetworkServerEntry, opening: Opening): Promise<NetworkServer> {
@@ -138,12 +124,11 @@ function openEntry(entry: NetworkServerEntry, opening: Opening): Promise<Network
   }
 }
 
-/** What every adapter gets. */
 const monotonicMs = (): number => performance.now()
 
 /**
- * Looks at the events of each organization's network servers; null is for those of the whole
- * deployment.
+ * Keeps one inspection of events for each organization's network servers; null is for the network
+ * servers of the whole deployment.
  */
 function inspections(): (organizationId: string | null) => EventInspection {
   const known = new Map<string | null, EventInspection>()
@@ -154,8 +139,9 @@ function inspections(): (organizationId: string | null) => EventInspection {
   }
 }
 
-function common({ parts, counters }: Opening) {
-  return { timers: systemTimers, monotonicMs, backoff: RECONNECTING, counters, log: parts.log }
+/** The parts that each adapter gets. */
+function common({ counters, log }: Opening) {
+  return { timers: systemTimers, monotonicMs, backoff: RECONNECTING, counters, log }
 }
 
 async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<NetworkServer> {
@@ -165,26 +151,23 @@ async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<Net
     ...common(opening),
     sink: opening.sinkOf(organizationId ?? null),
     mayServe: (applicationId) => own?.has(applicationId) ?? true,
-    naming: opening.parts.naming,
+    naming: opening.naming,
     openSocket: () => openBrokerSocket(entry.address),
   })
 }
 
 async function openChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Opening): Promise<NetworkServer> {
   const { name, tenants } = entry
-  // Most deployments have none: gRPC and ChirpStack's messages are 10 MB of memory and a good part
-  // of the time of a start.
+  // gRPC and ChirpStack's messages take 10 MB of memory and a good part of the time of a start.
+  // Most deployments have no such network server, so the modules are loaded here.
   const [{ ChirpStackApi }, { ChirpStackGrpc }] = await Promise.all([
     import('../lorawan/network-servers/chirpstack/chirpstack-api.ts'),
     import('../lorawan/network-servers/chirpstack/chirpstack-grpc.ts'),
   ])
   const api = new ChirpStackApi(entry.address)
-  const registry = syncedRegistry(opening.parts.registry)
+  const registry = syncedRegistry(opening.registry)
   const known = await registry.syncedApplications(externalIdPrefix(name), [...new Set(tenants?.values())])
-  const sync = new ChirpStackSync(
-    { name, api, registry, tenants, nowMs: () => Date.now(), log: opening.parts.log },
-    known,
-  )
+  const sync = new ChirpStackSync({ name, api, registry, tenants, nowMs: () => Date.now(), log: opening.log }, known)
   const sink = opening.sinkOf(null)
   return new ChirpStackGrpc(name, { ...common(opening), api, sync, sink, syncIntervalMs: entry.syncIntervalMs })
 }
@@ -205,12 +188,12 @@ async function openRest(
   })
 }
 
-function formOfTheThingsStack(entry: TheThingsStackEntry, { parts, deviceIds }: Opening): RestForm {
+function formOfTheThingsStack(entry: TheThingsStackEntry, { registry, deviceIds }: Opening): RestForm {
   return theThingsStackForm({
     applicationId: entry.applicationId,
     webhookId: entry.webhookId,
     async deviceIdOf(devEui) {
-      const device = await parts.registry.devices.get(devEui)
+      const device = await registry.devices.get(devEui)
       return deviceIds.idOf(devEui, device?.variables[DEVICE_ID_VARIABLE])
     },
   })

@@ -1,46 +1,49 @@
 /**
- * What the service tells of itself at a glance. It takes a sample every few seconds, and looks at
- * the rest when it is asked.
+ * The status of the service: health, numbers and load. The load is sampled every few seconds;
+ * health and numbers are read when they are asked for.
  */
 import type { Broker } from '../broker/broker.ts'
 import type { Clock } from '../identity/store/clock.ts'
 import type { LoadSample, PartHealth, ServiceNumbers, ServiceStatus } from '../http/operation/status.ts'
 
-/** Ticks between two samples. */
+/** The number of ticks between two samples. */
 const SAMPLE_TICKS = 5
-/** A quarter of an hour. */
+/** The load of a quarter of an hour is kept. */
 const MAXIMUM_SAMPLES = 180
-/** The least that a volume should have free: less than this is soon nothing. */
+/** A volume with less free space than this is reported as unhealthy: it is soon full. */
 const LEAST_FREE_BYTES = 268_435_456
 
-/** What the status is made of. */
+/** The parts of the service that the status reads. */
 export interface StatusParts {
   readonly version: string
   readonly clock: Clock
   readonly broker: Pick<Broker, 'counters' | 'isClosing'>
   readonly engine: Pick<Broker['engine'], 'health' | 'usage'>
-  /** Undefined where messages live as long as the process. */
+  /** Undefined when messages are kept in memory. */
   readonly retention: ServiceNumbers['retention']
   /** Rejects when the registry can't be read. */
   readonly readRegistry: () => Promise<unknown>
-  /** Of the data directory's volume. Rejects where the system does not tell. */
+  /** Reads the space of the data directory's volume. Rejects when the system can't tell it. */
   readonly disk: () => Promise<{ readonly freeBytes: number; readonly totalBytes: number }>
-  /** How late the event loop was at most since the last call, in ms. */
+  /** The longest delay of the event loop since the last call, in ms. */
   readonly takeEventLoopDelayMs: () => number
   readonly memoryBytes: () => number
 }
 
 type Sums = Pick<Broker['counters'], 'publishesReceived' | 'publishesSent' | 'bytesReceived' | 'bytesSent'>
 
+/** The status that the HTTP interface shows. */
 export class SampledStatus implements ServiceStatus {
   readonly version: string
   readonly startedAtMs: number
   readonly #parts: StatusParts
   readonly #load: LoadSample[] = []
   #ticks = 0
-  /** By the clock that is never set, like the next one. */
+  /** The start of the service by the clock that never steps. */
   readonly #beganMs: number
+  /** The time of the last sample by the clock that never steps. */
   #sampledMs: number
+  /** The broker's counters at the last sample. */
   #sums: Sums
 
   constructor(parts: StatusParts) {
@@ -56,7 +59,7 @@ export class SampledStatus implements ServiceStatus {
     return this.#parts.clock.elapsedMs() - this.#beganMs
   }
 
-  /** To be called about once a second. */
+  /** Takes a sample when one is due. The owner calls it about once a second. */
   tick(): void {
     this.#ticks += 1
     if (this.#ticks % SAMPLE_TICKS !== 0) return

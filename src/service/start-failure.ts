@@ -1,13 +1,13 @@
-/** What keeps the service from starting and people can do something about. */
+/** Failures of a start that people can repair: a taken port, a wrong file. */
 
-/** A service that could not be started: a sentence for people, without a stack. */
+/** The service could not be started. The message is a sentence for people; no stack is shown. */
 export class StartFailure extends Error {
   override readonly name = 'StartFailure'
 }
 
 /**
- * Listens, or throws a StartFailure that says which port is taken and by which setting another is
- * chosen.
+ * Listens. When the port can't be had, it throws a StartFailure that names the port and the setting
+ * by which another port is chosen.
  */
 export async function listening<Listening>(
   setting: string,

@@ -4,30 +4,26 @@
  */
 import { statfs } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Broker } from '../broker/broker.ts'
-import type { Settings } from '../settings/settings.ts'
 import { systemClock } from '../identity/store/clock.ts'
-import type { Registry } from '../identity/registry.ts'
+import type { Parts, StartContext } from './parts.ts'
 import { SampledStatus } from './sampled-status.ts'
 import { version } from '../version.ts'
 
-/** The interval of the timer that measures the event loop's delay; it is in each value. */
+/**
+ * The interval of the timer that measures the event loop's delay. Each measured value includes it.
+ */
 const EVENT_LOOP_RESOLUTION_MS = 20
 
-export interface StatusSources {
-  readonly settings: Pick<Settings, 'retentionDays' | 'retentionBytes'>
-  readonly dataDirectory: string
-  readonly registry: Registry
-  readonly broker: Broker
-}
-
-/** A status to be ticked about once a second, and closed at the end. */
-export function openStatus(sources: StatusSources): { readonly status: SampledStatus; close(): void } {
-  const { settings, dataDirectory, registry, broker } = sources
+/** Opens the status; its owner calls `tick` about once a second. */
+export function openStatus(
+  { settings, dataDirectory, shutdown }: StartContext,
+  { registry, broker }: Pick<Parts, 'registry' | 'broker'>,
+): SampledStatus {
   const { engine } = broker
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS })
   delay.enable()
-  const status = new SampledStatus({
+  shutdown.add('status', () => void delay.disable())
+  return new SampledStatus({
     version,
     clock: systemClock,
     broker,
@@ -39,7 +35,7 @@ export function openStatus(sources: StatusSources): { readonly status: SampledSt
       await registry.organizations.get('1')
     },
     disk: async () => {
-      const { bavail, blocks, bsize } = await statfs(dataDirectory)
+      const { bavail, blocks, bsize } = await statfs(dataDirectory.path)
       return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
     },
     takeEventLoopDelayMs: () => {
@@ -49,5 +45,4 @@ export function openStatus(sources: StatusSources): { readonly status: SampledSt
     },
     memoryBytes: () => process.memoryUsage.rss(),
   })
-  return { status, close: () => void delay.disable() }
 }

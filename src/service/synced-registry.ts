@@ -1,4 +1,4 @@
-/** The registry, for a synchronisation with a network server. */
+/** The registry as the synchronisation with a network server sees it. */
 import type { Device } from '../identity/devices/devices.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { Result } from '../identity/store/result.ts'
@@ -7,14 +7,12 @@ import type { SyncedRegistry } from '../lorawan/network-servers/chirpstack/synce
 /** The parts of the registry that are synchronised. */
 export type SynchronisableRegistry = Pick<Registry, 'organizations' | 'applications' | 'devices'>
 
-/** In the audit log: the service itself. */
+/** The audit log shows no user: the service itself makes these changes. */
 const ACTOR = { userId: null }
 const EVERYTHING = { userId: '0', isAdmin: true }
 const PAGE_SIZE = 1000
 
-/**
- * The registry as `SyncedRegistry`: refusals are false, everything else that goes wrong rejects.
- */
+/** Makes a `SyncedRegistry`. A refused change returns false; any other failure rejects. */
 export function syncedRegistry({ organizations, applications, devices }: SynchronisableRegistry): SyncedRegistry {
   return {
     organizationFor: (tenant) => organizationFor(organizations, tenant),
@@ -23,7 +21,7 @@ export function syncedRegistry({ organizations, applications, devices }: Synchro
       const ids: string[] = []
       for (const organizationId of [...(await organizations.listExternal(externalIdPrefix)), ...organizationIds]) {
         for await (const { id } of all((page) => applications.list(EVERYTHING, { ...page, organizationId }))) {
-          // The digits of other ids are the registry's own, for applications that were made here.
+          // An application that was made here has an id of digits; a synchronised one has a UUID.
           if (id.includes('-')) ids.push(id)
         }
       }
@@ -43,7 +41,7 @@ export function syncedRegistry({ organizations, applications, devices }: Synchro
       const full = { ...application, serviceProfileId: '', serviceProfileName: '', ...noCodec }
       const first = await applications.create(full, ACTOR)
       if (first.ok || first.reason !== 'application_exists') return first.ok
-      // Names are unique within an organization here, and are not there.
+      // The registry requires unique names within an organization; the network server does not.
       return isDone(await applications.create({ ...full, name: uniqueName(full.name, full.id) }, ACTOR))
     },
 
@@ -87,7 +85,10 @@ async function organizationFor(
   return known.id
 }
 
-/** Letters, digits, `_` and `-`, and unique: a tenant's name is neither. */
+/**
+ * Makes a unique name of letters, digits, `_` and `-` for a tenant, whose own name may be of other
+ * characters and not unique.
+ */
 function organizationName(displayName: string, externalId: string): string {
   const letters = displayName
     .toLowerCase()

@@ -1,50 +1,30 @@
-/** The way of uplinks, wired to the registry whose codecs it follows. */
-import type { Publisher } from '../broker/ports/consumer.ts'
-import { systemClock } from '../identity/store/clock.ts'
+/** The path of uplinks, wired to the registry whose codecs it follows. */
+import { systemClock } from '../clock.ts'
 import type { Change } from '../identity/store/changes.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { Logger } from '../logger.ts'
-import type { Codecs } from '../lorawan/codecs/codecs.ts'
-import type { Downlinks } from '../lorawan/commands/downlinks.ts'
 import type { UplinkRegistry } from '../lorawan/uplinks/uplink-path-registry.ts'
 import { UplinkPath } from '../lorawan/uplinks/uplink-path.ts'
+import type { Parts, StartContext } from './parts.ts'
 
-export interface UplinkPathWiring {
-  readonly registry: Registry
-  readonly codecs: Codecs
-  readonly commandEvents: Downlinks['events']
-  readonly publisher: Publisher
-  readonly log: Logger
-}
-
-export interface OpenedUplinkPath {
-  readonly uplinkPath: UplinkPath
-  /** Holds nothing back any more, and stops following the registry. */
-  close(): void
-}
-
-/** Puts it together; it follows the registry from here on. */
-export function openUplinkPath({
-  registry,
-  codecs,
-  commandEvents,
-  publisher,
-  log,
-}: UplinkPathWiring): OpenedUplinkPath {
+/** Puts the path together; it follows the registry from here on. */
+export function openUplinkPath(
+  { log, shutdown }: StartContext,
+  { registry, codecs, downlinks, brokerLink }: Pick<Parts, 'registry' | 'codecs' | 'downlinks' | 'brokerLink'>,
+): UplinkPath {
   const uplinkPath = new UplinkPath({
     registry: uplinkRegistryOf(registry),
     codecs,
-    commandEvents,
-    publisher,
+    commandEvents: downlinks.events,
+    publisher: brokerLink,
     clock: systemClock,
-    log,
+    log: log.child({ room: 'lorawan' }),
   })
   const unsubscribe = registry.changes.subscribe((change) => follow(uplinkPath, change))
-  const close = (): void => {
+  shutdown.add('uplinks', () => {
     unsubscribe()
     uplinkPath.close()
-  }
-  return { uplinkPath, close }
+  })
+  return uplinkPath
 }
 
 function uplinkRegistryOf({ applications, devices, directory }: Registry): UplinkRegistry {
@@ -58,7 +38,7 @@ function uplinkRegistryOf({ applications, devices, directory }: Registry): Uplin
     hasTags: (devEui) => {
       const place = directory.device(devEui)
       if (!(place instanceof Promise)) return place?.hasTags === true
-      // It is looked up again by who needs it.
+      // A failed look-up is repeated by the code that needs the tags.
       place.catch(() => {})
       return undefined
     },

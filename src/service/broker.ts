@@ -1,0 +1,85 @@
+/** The engine, the policy and the broker over both. */
+import { AccessPolicy } from '../access/policy.ts'
+import { Broker } from '../broker/broker.ts'
+import type { Engine } from '../broker/ports/engine.ts'
+import { systemClock } from '../clock.ts'
+import { messagesIn } from '../data/data-directory.ts'
+import { EmbeddedEngine } from '../engine/embedded.ts'
+import { MemoryEngine } from '../engine/memory/memory.ts'
+import { NetworkServerPresence } from '../lorawan/network-servers/network-server-presence.ts'
+import { parseTopic } from '../lorawan/topics.ts'
+import type { Parts, StartContext } from './parts.ts'
+
+const DAY_MS = 86_400_000
+/** The User Property that tells MQTT 5 readers the id of an event, the same as in the history. */
+const EVENT_ID_PROPERTY = 'event-id'
+/**
+ * How many messages of each partition an engine in memory retains: enough for the console and for
+ * short absences.
+ */
+const MEMORY_HISTORY_MESSAGES = 1_000
+
+/** Makes the engine of the settings. The broker opens it at its start, and closes it at its end. */
+export function createEngine({ settings, log, disk, dataDirectory }: StartContext): Engine {
+  if (settings.engine === 'memory') return new MemoryEngine({ retainedMessages: MEMORY_HISTORY_MESSAGES })
+  return new EmbeddedEngine({
+    disk,
+    directory: messagesIn(dataDirectory.path),
+    retentionMs: settings.retentionDays * DAY_MS,
+    retentionBytes: settings.retentionBytes,
+    logger: log.child({ room: 'engine' }),
+  })
+}
+
+/**
+ * Opens the record of network servers' connections; `presence.load` is for after the broker's
+ * start.
+ */
+export function openPresence({ log, shutdown }: StartContext, { state }: Pick<Parts, 'state'>): Parts['presence'] {
+  const presence = new NetworkServerPresence({ state, clock: systemClock, log: log.child({ room: 'lorawan' }) })
+  shutdown.add('presence', () => presence.close())
+  return presence
+}
+
+/** Opens the policy; it follows the registry from here on. */
+export function openPolicy(
+  { shutdown }: StartContext,
+  { registry, presence }: Pick<Parts, 'registry' | 'presence'>,
+): AccessPolicy {
+  const policy = new AccessPolicy(registry, undefined, presence)
+  shutdown.add('policy', () => policy.close())
+  return policy
+}
+
+/** Makes the broker, attaches it to its link and starts it: it takes up what the engine kept. */
+export async function openBroker(
+  { settings, log, shutdown }: StartContext,
+  parts: Pick<Parts, 'policy' | 'engine' | 'downlinks' | 'readerListener' | 'uplinkPath' | 'sightings' | 'brokerLink'>,
+): Promise<Broker> {
+  const { engine } = parts
+  const keepsQoS0 = settings.keepQoS0Events === 'true'
+  const broker = new Broker({
+    policy: parts.policy,
+    engine,
+    consumers: parts.downlinks.consumers,
+    readerListener: parts.readerListener,
+    transformer: parts.uplinkPath,
+    observer: parts.sightings,
+    idProperty: EVENT_ID_PROPERTY,
+    keepsQoS0: (topicName) => keepsQoS0 && parseTopic(topicName)?.kind === 'event',
+    clock: systemClock,
+    log: log.child({ room: 'broker' }),
+    limits: {
+      maximumPacketSizeBytes: settings.maximumPacketSizeBytes,
+      maximumConnectionsPerTenant: settings.maximumConnectionsPerOrganization,
+      maximumConnectionsPerIdentity: settings.maximumConnectionsPerUser,
+      maximumSessionExpirySeconds: settings.sessionExpiryMaximumSeconds,
+      // A reader that is behind costs nothing where retention bounds the log itself.
+      ...(engine.isDurable ? { maximumQueuedMessages: Infinity, maximumQueuedBytes: Infinity } : {}),
+    },
+  })
+  parts.brokerLink.attach(broker)
+  await broker.start()
+  shutdown.add('broker', () => broker.close())
+  return broker
+}

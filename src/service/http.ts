@@ -1,0 +1,85 @@
+/** The HTTP server, wired to all parts that it shows or changes. */
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { History } from '../broker/delivery/history.ts'
+import { backupOf } from '../data/backup.ts'
+import { EmbeddedEngine } from '../engine/embedded.ts'
+import type { BrokerView } from '../http/operation/operation.ts'
+import { createHttpServer } from '../http/server.ts'
+import { systemClock } from '../identity/store/clock.ts'
+import { AddressLimiter, HTTPS_ADDRESS_LIMITS } from '../listeners/address-limiter.ts'
+import { Newcomers } from '../listeners/newcomers.ts'
+import { EventHistory } from '../lorawan/uplinks/event-history.ts'
+import { createBrokerViews } from './broker-views.ts'
+import type { OpenedCertificates } from './certificates.ts'
+import { createMetrics } from './metrics.ts'
+import { createNetworkServerSetups } from './network-server-setups.ts'
+import type { Parts, StartContext } from './parts.ts'
+
+/**
+ * The built pages are beside this file's own build, or in `dist/` when this runs from its source.
+ */
+const CONSOLE_DIRECTORY = builtPages('console')
+const DOCUMENTATION_DIRECTORY = builtPages('docs')
+
+export type HttpServer = Awaited<ReturnType<typeof createHttpServer>>
+
+/** Makes the HTTP server; it does not listen yet. */
+export async function createHttp(
+  { settings, log, dataDirectory }: StartContext,
+  certificates: OpenedCertificates,
+  parts: Omit<Parts, 'sightings' | 'state' | 'presence' | 'readerListener' | 'brokerLink' | 'networkServers'>,
+): Promise<HttpServer> {
+  const { registry, engine, policy, broker, downlinks, openedNetworkServers, addresses } = parts
+  const { cert, key, caFile } = certificates
+  return createHttpServer({
+    registry,
+    clock: systemClock,
+    log: log.child({ room: 'http' }),
+    settings: {
+      baseUrl: addresses.https,
+      brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
+      brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
+      allowedOrigins: settings.allowedOrigins,
+      strictTransportSecurity: settings.strictTransportSecurity === 'true',
+    },
+    https: { cert, key },
+    broker: { health: () => healthOf(parts) },
+    brokerViews: createBrokerViews({ broker, policy, processId: randomBytes(6).toString('hex') }),
+    status: parts.status,
+    commands: downlinks.commands,
+    networkServers: createNetworkServerSetups({ registry, ofFile: parts.entriesOfFile, running: openedNetworkServers }),
+    networkServerEvents: openedNetworkServers.webhooks,
+    codecs: parts.codecs,
+    history: new EventHistory(new History(engine)),
+    backups: {
+      make: () => backupOf(dataDirectory.path, engine instanceof EmbeddedEngine ? engine : undefined, Date.now()),
+    },
+    metrics: createMetrics(parts),
+    newcomers: new Newcomers(new AddressLimiter(HTTPS_ADDRESS_LIMITS), () => {
+      broker.counters.connectionsRefused += 1
+    }),
+    deployment: {
+      mqtts: () => addresses.mqtts,
+      certificateAuthority: caFile === undefined ? undefined : await readFile(caFile, 'utf8'),
+    },
+    consoleDirectory: CONSOLE_DIRECTORY,
+    documentationDirectory: DOCUMENTATION_DIRECTORY,
+  })
+}
+
+function healthOf({
+  broker,
+  engine,
+  registry,
+}: Pick<Parts, 'broker' | 'engine' | 'registry'>): ReturnType<BrokerView['health']> {
+  if (broker.isClosing) return { ready: false, reason: 'shutting down' }
+  const { canWrite, reason } = engine.health()
+  const fault = registry.health()
+  return { ready: canWrite && fault === '', reason: canWrite ? fault : reason }
+}
+
+function builtPages(name: 'console' | 'docs'): string {
+  return fileURLToPath(new URL(`${import.meta.url.endsWith('.ts') ? '../../dist' : '..'}/${name}/`, import.meta.url))
+}

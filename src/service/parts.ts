@@ -1,0 +1,68 @@
+/**
+ * The parts of the running service and the context in which they are opened, each listed once: an
+ * opener names the parts that it needs by `Pick<Parts, ...>`.
+ */
+import type { AccessPolicy } from '../access/policy.ts'
+import type { Broker } from '../broker/broker.ts'
+import type { ReaderListener } from '../broker/ports/consumer.ts'
+import type { Engine } from '../broker/ports/engine.ts'
+import type { DataDirectory } from '../data/data-directory.ts'
+import type { Disk } from '../engine/ports/disk.ts'
+import type { Registry } from '../identity/registry.ts'
+import type { Codecs } from '../lorawan/codecs/codecs.ts'
+import type { Downlinks } from '../lorawan/commands/downlinks.ts'
+import type { DurableState } from '../lorawan/commands/durable-state.ts'
+import type { NetworkServerPresence } from '../lorawan/network-servers/network-server-presence.ts'
+import type { NetworkServerEntry } from '../lorawan/network-servers/settings.ts'
+import type { DeviceSightings } from '../lorawan/uplinks/device-sightings.ts'
+import type { UplinkPath } from '../lorawan/uplinks/uplink-path.ts'
+import type { PinoLogger } from '../pino-logger.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { BrokerLink } from './broker-link.ts'
+import type { NetworkServerList } from './network-server-list.ts'
+import type { OpenedNetworkServers } from './network-servers.ts'
+import type { PublicAddresses } from './public-addresses.ts'
+import type { SampledStatus } from './sampled-status.ts'
+import type { Shutdown } from './shutdown.ts'
+
+/**
+ * Each `openX` gets the context, and adds the step that closes the part to the shutdown. A
+ * `createX` makes a part that needs no closing of its own.
+ */
+export interface StartContext {
+  readonly settings: Settings
+  /** Each part takes a child of it, with the name of its room. */
+  readonly log: PinoLogger
+  readonly dataDirectory: DataDirectory
+  /** The disk for the messages. */
+  readonly disk: Disk
+  readonly shutdown: Shutdown
+}
+
+/** The parts of the running service, in the order of the start. */
+export interface Parts {
+  readonly registry: Registry
+  /** Gathers when devices were heard of, and writes that to the registry. */
+  readonly sightings: DeviceSightings
+  readonly engine: Engine
+  /** The state of rooms other than the broker, kept by the engine. */
+  readonly state: DurableState
+  /** Tells which organizations' network servers are connected to the broker. */
+  readonly presence: NetworkServerPresence
+  readonly policy: AccessPolicy
+  readonly codecs: Codecs
+  /** The broker for parts that are made before it. */
+  readonly brokerLink: BrokerLink
+  /** The network servers that are no clients of the broker. The list may grow and shrink. */
+  readonly networkServers: NetworkServerList
+  readonly downlinks: Downlinks
+  /** Is told by the broker of Sessions that read commands. */
+  readonly readerListener: ReaderListener
+  readonly uplinkPath: UplinkPath
+  readonly broker: Broker
+  /** The entries of FIELDGATE_NETWORK_SERVERS_FILE. */
+  readonly entriesOfFile: readonly NetworkServerEntry[]
+  readonly openedNetworkServers: OpenedNetworkServers
+  readonly status: SampledStatus
+  readonly addresses: PublicAddresses
+}

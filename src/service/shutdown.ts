@@ -1,0 +1,73 @@
+/** The shutdown of the service: the list of its steps, and a runner that keeps to the order. */
+
+/**
+ * The steps of the shutdown, in the order in which they run. A start that fails runs the same list;
+ * steps of parts that were not opened are left out.
+ */
+export const SHUTDOWN_STEPS = [
+  // 1. The listeners take no new connections, and the HTTP server no new requests.
+  'admission',
+  // 2. Events that wait for a codec go on now, while the broker can still own them.
+  'uplinks',
+  // 3. Presence is no longer written: the network servers that are connected now stay recorded as
+  // connected until the service ends.
+  'presence',
+  // 4. The broker ends all connections with their reason, and closes the engine.
+  'broker',
+  // 5. The last connections and requests under way are gone.
+  'listeners',
+  // 6. Certificate files are no longer watched.
+  'certificates',
+  // 7. Nothing is ticked any more.
+  'ticks',
+  // 8. The event loop's delay is no longer measured.
+  'status',
+  // 9. No more commands are offered to network servers.
+  'downlinks',
+  // 10. The network servers that are no clients of the broker are left.
+  'network servers',
+  // 11. The threads of tenants' scripts end.
+  'codecs',
+  // 12. The policy stops following the registry.
+  'policy',
+  // 13. The sightings of devices are written; they were gathered until the broker had closed.
+  'sightings',
+  // 14. Expired rows of the registry are no longer removed.
+  'pruning',
+  // 15. The registry's file is closed; no part above uses it any more.
+  'registry',
+  // 16. Another process may take the data directory.
+  'data directory',
+] as const
+
+export type ShutdownStep = (typeof SHUTDOWN_STEPS)[number]
+
+type Close = () => Promise<unknown> | void
+
+/** Gathers how the opened parts are closed, and closes them in the order of `SHUTDOWN_STEPS`. */
+export class Shutdown {
+  readonly #steps = new Map<ShutdownStep, Close>()
+
+  /** To be called as soon as the part of this step is open. */
+  add(step: ShutdownStep, close: Close): void {
+    this.#steps.set(step, close)
+  }
+
+  /**
+   * Runs each step that was added, once. A step that fails does not keep the later steps from
+   * running; the first error is thrown at the end.
+   */
+  async run(): Promise<void> {
+    const errors: unknown[] = []
+    for (const step of SHUTDOWN_STEPS) {
+      const close = this.#steps.get(step)
+      this.#steps.delete(step)
+      try {
+        await close?.()
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    if (errors.length > 0) throw errors[0]
+  }
+}
