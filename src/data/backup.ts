@@ -1,10 +1,11 @@
 /**
- * One file with everything that a deployment must not lose: the registry, the keys and certificates
- * of the data directory, and the log with the state. The log is pinned before the registry is
- * copied, so that every application that has a message in the copy is in the registry, too.
+ * The backup: one file with everything that a deployment must not lose. The file holds the
+ * registry, the keys and certificates of the data directory, and the log with the state. The log is
+ * pinned before the registry is copied, so that the copied registry has every application with a
+ * message in the copied log.
  *
- * Its entries: `data/manifest.json` first, what makes the log (`format`, `state/…`, `log/…`; none
- * where messages are in memory), `data/registry.db` and `data/tls/….pem`.
+ * The entries are, in this order: `data/manifest.json`; the files of the log (`format`, `state/…`,
+ * `log/…`; none when messages are in memory); `data/registry.db` and `data/tls/….pem`.
  */
 import { createReadStream } from 'node:fs'
 import { open, readFile, readdir, rm, stat } from 'node:fs/promises'
@@ -17,31 +18,31 @@ import { backupEntries } from '../engine/backup/backup.ts'
 import type { EmbeddedEngine } from '../engine/embedded.ts'
 import { version } from '../version.ts'
 
-/** What a backup says of itself. */
+/** The first entry of a backup. */
 export interface BackupManifest {
-  /** Of the data directory that it was made of. */
+  /** The format of the data directory that was backed up. */
   readonly format: number
-  /** Of Fieldgate. */
+  /** The version of Fieldgate that made the backup. */
   readonly version: string
-  /** RFC 3339, UTC. */
+  /** The time of the backup: RFC 3339, UTC. */
   readonly createdAt: string
 }
 
-/** The names of entries that are files of the data directory, and what they are called there. */
+/** The names of entries that are files of the data directory. The group is the path there. */
 export const DATA_ENTRY = /^data\/(registry\.db|tls\/[a-z][a-z-]*\.pem)$/
-/** The entry that says what the others are. */
+/** The name of the entry with the `BackupManifest`. */
 export const MANIFEST_ENTRY = 'data/manifest.json'
 
 /**
- * All pages in one step, in a thread of its own: a copy by steps would begin anew with each change
- * of the registry.
+ * The registry is copied in one step, by another thread: a copy in several steps would begin again
+ * with each change of the registry.
  */
 const ALL_PAGES = 0x7fff_ffff
 
 /**
- * The bytes of a backup of a data directory that this process holds; `engine` is the open one of
- * its messages, undefined where they are in memory. Everything that was acknowledged before the
- * first byte was asked for is in it. Retention waits until it ends.
+ * Makes the bytes of a backup of a data directory that this process holds. `engine` is the open
+ * engine of its messages; undefined when messages are in memory. The backup holds everything that
+ * was acknowledged before the first byte was asked for. Retention waits until the backup ends.
  */
 export function backupOf(
   directory: string,
@@ -64,7 +65,7 @@ async function* entriesOf(
   yield entryOf(MANIFEST_ENTRY, Buffer.from(`${JSON.stringify(manifest)}\n`))
   const ofLog = engine === undefined ? undefined : backupEntries(engine)
   try {
-    // Pins the log.
+    // The first entry of the log pins the log.
     const first = await ofLog?.next()
     if (first !== undefined && first.done !== true) yield first.value
     yield* registryEntry(directory)
@@ -75,13 +76,10 @@ async function* entriesOf(
   }
 }
 
-/**
- * A copy made by SQLite itself: of its own file it is the only one that knows which pages are
- * committed.
- */
+/** Lets SQLite copy the registry: only SQLite knows which pages of its file are committed. */
 async function* registryEntry(directory: string): AsyncGenerator<ArchiveEntry> {
   const copy = join(directory, 'registry-copy.db')
-  // A killed process may have left one.
+  // A process that was killed may have left a copy.
   await removeCopy(copy)
   await (await open(copy, 'wx', 0o600)).close()
   try {
@@ -98,14 +96,14 @@ async function* registryEntry(directory: string): AsyncGenerator<ArchiveEntry> {
   }
 }
 
-/** With the journal of a copy that was broken off. */
+/** Removes the copy, and the journal of a copy that was interrupted. */
 async function removeCopy(copy: string): Promise<void> {
   for (const file of [copy, `${copy}-journal`]) await rm(file, { force: true })
 }
 
 /**
- * Those that the service made for itself; a configured pair lies elsewhere. Each file is some
- * kilobytes.
+ * The certificates and keys that the service made for itself; a configured pair is outside the data
+ * directory. Each file has a few kilobytes.
  */
 async function* certificateEntries(directory: string): AsyncGenerator<ArchiveEntry> {
   const folder = join(directory, 'tls')

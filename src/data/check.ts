@@ -1,4 +1,4 @@
-/** Reads everything in a data directory and says what is wrong with it; changes nothing. */
+/** The check of a data directory: reads everything in it, reports damage, and changes nothing. */
 import { messagesIn, registryFileIn } from './data-directory.ts'
 import { checkLog } from '../engine/opening/check-log.ts'
 import type { LogReport } from '../engine/opening/check-log.ts'
@@ -8,21 +8,18 @@ import { nodeDisk } from '../engine/ports/node-disk.ts'
 import { checkRegistry } from '../identity/store/check-registry.ts'
 import type { RegistryReport } from '../identity/store/check-registry.ts'
 
-/** What there is in a data directory, and what is wrong with it. */
+/** The contents of a data directory, and the damage that was found. */
 export interface DataDirectoryReport {
   readonly registry: RegistryReport
-  /**
-   * Undefined where there is none that can be read: messages were in memory, or `problems` says
-   * why.
-   */
+  /** Undefined when messages were in memory, or when `problems` says why the log can't be read. */
   readonly log: LogReport | undefined
-  /** Sentences for people; none: all is well. */
+  /** Sentences for people; empty when nothing is damaged. */
   readonly problems: readonly string[]
-  /** True: something that was stored is lost, or can't be read as it is. */
+  /** True when stored data is lost, or can't be read as it is. */
   readonly isLossy: boolean
 }
 
-/** Checks a data directory that this process holds, and that no engine has open. */
+/** Checks a data directory that this process holds. No engine may have it open. */
 export async function checkDataDirectory(directory: string): Promise<DataDirectoryReport> {
   const registry = checkRegistry(registryFileIn(directory))
   const problems = registry.problems.map((problem) => `registry: ${problem}`)

@@ -1,14 +1,14 @@
 /**
- * The data directory: made private, held by one process at a time, and of a format that this
- * version knows.
+ * The data directory: private, held by one process at a time, and of a format that this version
+ * knows.
  *
  * The lock is SQLite's exclusive lock on an empty file, held for the life of the process. The
- * kernel keeps it (a POSIX record lock): two starts at the same moment can't both have it, it ends
- * with the process however that ends, and no process number is ever trusted, so a recycled one
- * can't be taken for the holder. A lock file with a process number in it has neither property, Node
- * has no flock of its own, and a bound Unix socket leaves a file behind that nobody can remove
- * without a race. What a person wants to know of the holder stands beside it in `instance.json`,
- * which alone never locks anything.
+ * kernel keeps it (a POSIX record lock). So two starts at the same moment can't both get the lock,
+ * and the lock ends with the process, however the process ends. No process number is trusted: a new
+ * process with the number of a dead holder is not taken for the holder. A lock file with a process
+ * number in it has neither property. Node has no flock of its own. A bound Unix socket leaves a
+ * file behind that nobody can remove without a race. The file `instance.json` beside the lock
+ * describes the holder for people; this file locks nothing.
  */
 import { mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -16,6 +16,8 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
+import { given } from '../given.ts'
+import { parseObject, textAt } from '../json.ts'
 import { version } from '../version.ts'
 
 /**
@@ -23,47 +25,51 @@ import { version } from '../version.ts'
  * refused.
  */
 export const DATA_DIRECTORY_FORMAT = 1
-/** Stands in a directory from the first to the last write of a restore. */
+/** The name of a file that marks a directory from the first to the last write of a restore. */
 const UNFINISHED = 'restore-unfinished'
 /**
- * What a process that only tried to take the directory leaves in it, and what a file system has at
- * its top.
+ * A directory with only these files counts as empty: a process that tried to take the directory
+ * leaves the first two, and the top of a file system has the third.
  */
 const TRACES = new Set(['lock', 'instance.json', 'lost+found'])
+
+/** How often the introduction of another holder is looked for, before it counts as missing. */
+const INTRODUCTION_ATTEMPTS = 40
+const INTRODUCTION_INTERVAL_MS = 50
 
 /** The process that holds a data directory, as it introduced itself. */
 export interface Holder {
   readonly pid: number
   readonly host: string
-  /** When it took the directory: RFC 3339, UTC. */
+  /** The time at which it took the directory: RFC 3339, UTC. */
   readonly since: string
-  /** What it does with it: `serve`, or a command's name. */
+  /** The name of the command that holds the directory, such as `serve`. */
   readonly purpose: string
-  /** Of Fieldgate. */
+  /** The holder's version of Fieldgate. */
   readonly version: string
   /**
-   * Where its HTTP API answers on this machine (`https://127.0.0.1:8443`); absent while it starts,
-   * and for a command.
+   * The address of its HTTP API on this machine (`https://127.0.0.1:8443`). Absent during the start
+   * of a service, and for all other commands.
    */
   readonly httpsAddress?: string
-  /** The file with the very certificate that it serves there. */
+  /** The file with the certificate that the holder serves at `httpsAddress`. */
   readonly certFile?: string
 }
 
 /** A data directory that this process holds. */
 export interface DataDirectory {
-  /** Absolute. */
+  /** The absolute path. */
   readonly path: string
   /**
-   * Tells other processes of this machine where the service's HTTP API listens, and the file of the
-   * certificate it serves.
+   * Tells other processes of this machine the address of the service's HTTP API, and the file of
+   * its certificate.
    */
   announce(listener: { readonly host: string; readonly port: number; readonly certFile: string }): Promise<void>
-  /** Lets go of the directory. A second call does nothing. */
+  /** Releases the directory for other processes. A second call does nothing. */
   release(): Promise<void>
 }
 
-/** Why a data directory can't be had. `message` is a whole sentence for people. */
+/** Why a data directory can't be taken. `message` is a whole sentence for people. */
 export type DataDirectoryRefusal =
   | { readonly ok: false; readonly code: 'in_use'; readonly message: string; readonly holder: Holder | undefined }
   | {
@@ -74,16 +80,16 @@ export type DataDirectoryRefusal =
 
 /** A directory that a backup is being restored into. */
 export interface NewDataDirectory {
-  /** Absolute. */
+  /** The absolute path. */
   readonly path: string
   /**
-   * Makes it a data directory; durable when resolved. Without it, no later process takes the
-   * directory for one.
+   * Completes the data directory; durable when it resolves. Without this call, no later process
+   * accepts the directory as a data directory.
    */
   finish(): Promise<void>
-  /** Removes what has been put into it. */
+  /** Removes all files that were put into the directory. */
   discard(): Promise<void>
-  /** Lets go of the directory. A second call does nothing. */
+  /** Releases the directory for other processes. A second call does nothing. */
   release(): Promise<void>
 }
 
@@ -98,8 +104,9 @@ export function messagesIn(path: string): string {
 }
 
 /**
- * Takes a data directory for this process; makes it (mode 0700) unless `mustExist`. Resolved with
- * `ok`, no other process has it until `release` or the end of this one.
+ * Takes a data directory for this process. Makes a missing directory (mode 0700) unless
+ * `mustExist`. When it resolves with `ok`, no other process can take the directory until `release`
+ * or the end of this process.
  */
 export async function openDataDirectory(
   path: string,
@@ -131,8 +138,8 @@ export async function openDataDirectory(
 }
 
 /**
- * Takes a directory that is missing or empty, for a restore. Resolved with `ok`, no other process
- * has it until `release`.
+ * Takes a directory that is missing or empty, for a restore. When it resolves with `ok`, no other
+ * process can take the directory until `release` or the end of this process.
  */
 export async function openNewDataDirectory(
   path: string,
@@ -146,13 +153,13 @@ export async function openNewDataDirectory(
     if (lock === undefined) return inUse(path, await readHolder(path))
     const holder = introduce(options)
     try {
-      // Asked again: another process may have had the directory until a moment ago.
+      // Checked again under the lock: another process may have held the directory a moment ago.
       const late = await refuseUnlessEmpty(path)
       if (late !== undefined) {
         lock.close()
         return late
       }
-      // Before anything else: whatever is there beside it is the part of a whole.
+      // This mark is written before all other files: they are an incomplete restore until it goes.
       await writeWhole(path, UNFINISHED, '')
       await syncFolder(path)
       await writeWhole(path, 'instance.json', JSON.stringify(holder))
@@ -182,7 +189,7 @@ async function finishNew(path: string): Promise<void> {
   await syncFolder(path)
 }
 
-/** The mark goes last. */
+/** Removes all files; the mark of an unfinished restore goes last. */
 async function discardNew(path: string): Promise<void> {
   for (const name of await readdir(path)) {
     if (!TRACES.has(name) && name !== UNFINISHED) await rm(join(path, name), { recursive: true, force: true })
@@ -222,8 +229,8 @@ function heldDirectory(path: string, lock: DatabaseSync, holder: Holder): DataDi
 }
 
 /**
- * How this machine reaches a listener: an unspecified address means every one, the loopback's among
- * them.
+ * The address by which this machine reaches a listener. A listener on the unspecified address is
+ * reached by the loopback address.
  */
 function localAddress(host: string, port: number): string {
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
@@ -231,13 +238,15 @@ function localAddress(host: string, port: number): string {
 }
 
 /**
- * The lock, or undefined when another process or another opening in this one has it. The file must not be opened in any other way by this
- * process: closing any descriptor of it would drop the record lock (POSIX), except SQLite's own, which know of one another.
+ * Takes the lock; undefined when another process has it, or another call in this process. This
+ * process must not open the file in any other way: when a process closes any descriptor of a file,
+ * POSIX drops the record lock. SQLite's own descriptors know of one another.
  */
 function takeLock(file: string): DatabaseSync | undefined {
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
-    // In memory, for nothing is ever written: a journal left by a kill would be one more file to explain.
+    // The journal is in memory because nothing is ever written: a killed process leaves no journal
+    // file behind.
     lock.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     return lock
   } catch (error) {
@@ -252,23 +261,29 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
 }
 
-/** How the process that holds a data directory introduced itself; undefined where there is none. */
+/** Reads how the holder of a data directory introduced itself; undefined when nobody holds it. */
 export async function readIntroduction(path: string): Promise<Holder | undefined> {
-  const holder = parseHolder(await readFile(join(path, 'instance.json'), 'utf8').catch(() => ''))
+  const holder = parseHolder(await readFile(join(path, 'instance.json')).catch(() => Buffer.alloc(0)))
   return holder !== undefined && !isFromTheDead(holder) ? holder : undefined
 }
 
-/** The holder's introduction. It is written just after the lock is taken, so it is waited for, two seconds at most. */
+/**
+ * Reads the holder's introduction. The holder writes it just after it has taken the lock, so this
+ * waits for it, up to two seconds.
+ */
 async function readHolder(path: string): Promise<Holder | undefined> {
-  for (let attempt = 0; attempt < 40; attempt += 1) {
+  for (let attempt = 0; attempt < INTRODUCTION_ATTEMPTS; attempt += 1) {
     const holder = await readIntroduction(path)
     if (holder !== undefined) return holder
-    await wait(50)
+    await wait(INTRODUCTION_INTERVAL_MS)
   }
   return undefined
 }
 
-/** Left by a process that was killed, and not yet replaced by the one that has the lock now. */
+/**
+ * Whether the introduction is of a process that was killed; the process that has the lock now has
+ * not replaced it yet.
+ */
 function isFromTheDead(holder: Holder): boolean {
   if (holder.host !== hostname()) return false
   try {
@@ -279,22 +294,19 @@ function isFromTheDead(holder: Holder): boolean {
   }
 }
 
-function parseHolder(text: string): Holder | undefined {
-  try {
-    const given = JSON.parse(text) as Record<string, unknown>
-    const { pid, host, since, purpose, httpsAddress, certFile } = given
-    if (typeof pid !== 'number' || typeof host !== 'string' || typeof since !== 'string') return undefined
-    return {
-      pid,
-      host,
-      since,
-      purpose: typeof purpose === 'string' ? purpose : 'unknown',
-      version: typeof given['version'] === 'string' ? given['version'] : 'unknown',
-      ...(typeof httpsAddress === 'string' ? { httpsAddress } : {}),
-      ...(typeof certFile === 'string' ? { certFile } : {}),
-    }
-  } catch {
-    return undefined
+function parseHolder(json: Buffer): Holder | undefined {
+  const introduction = parseObject(json)
+  const { pid } = introduction ?? {}
+  const host = textAt(introduction, 'host')
+  const since = textAt(introduction, 'since')
+  if (typeof pid !== 'number' || host === undefined || since === undefined) return undefined
+  return {
+    pid,
+    host,
+    since,
+    purpose: textAt(introduction, 'purpose') ?? 'unknown',
+    version: textAt(introduction, 'version') ?? 'unknown',
+    ...given({ httpsAddress: textAt(introduction, 'httpsAddress'), certFile: textAt(introduction, 'certFile') }),
   }
 }
 
@@ -309,7 +321,11 @@ function inUse(path: string, holder: Holder | undefined): DataDirectoryRefusal {
   return { ok: false, code: 'in_use', message, holder }
 }
 
-/** On a full disk there is none: it locks nothing, and who can't write can read what is there. An older one would name another process. */
+/**
+ * Writes the holder's introduction. On a full disk there is none: it locks nothing, and a service
+ * that can't write can still serve what is stored. An old introduction is removed then, because it
+ * names another process.
+ */
 async function writeIntroduction(path: string, holder: Holder): Promise<void> {
   try {
     await writeWhole(path, 'instance.json', JSON.stringify(holder))
@@ -323,7 +339,7 @@ function isWithoutRoom(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
 
-/** Writes the format's version into a new directory; refuses one that a later version wrote. */
+/** Writes the version of the format into a new directory; refuses a directory of a later format. */
 async function checkFormat(path: string): Promise<DataDirectoryRefusal | undefined> {
   if (await exists(join(path, UNFINISHED))) {
     const message = `The data directory ${path} holds a part of a backup: its restore was not finished. Remove it, and restore again.`
@@ -344,7 +360,10 @@ async function checkFormat(path: string): Promise<DataDirectoryRefusal | undefin
   return { ok: false, code: 'unusable', message }
 }
 
-/** Replaces a file as a whole: a reader, or a power cut, meets the old text or the new one. Only the lock's holder writes. */
+/**
+ * Replaces a file as a whole: a reader, or a start after a power cut, finds the old text or the new
+ * text. Only the lock's holder writes.
+ */
 async function writeWhole(folder: string, name: string, text: string): Promise<void> {
   const file = join(folder, name)
   const handle = await open(`${file}.new`, 'w', 0o600)

@@ -1,7 +1,7 @@
-/** A data directory out of a backup. */
+/** The restore: checks a backup, and makes a data directory of it. */
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { DATA_ENTRY, MANIFEST_ENTRY } from './backup.ts'
 import type { BackupManifest } from './backup.ts'
 import { DATA_DIRECTORY_FORMAT, messagesIn } from './data-directory.ts'
@@ -9,8 +9,9 @@ import { readArchive } from '../engine/backup/archive.ts'
 import type { ArchiveEntry } from '../engine/backup/archive.ts'
 import { LogRestore, isLogEntry } from '../engine/backup/backup.ts'
 import { nodeDisk } from '../engine/ports/node-disk.ts'
+import { parseObject, textAt } from '../json.ts'
 
-/** Of the manifest, which is some hundred bytes. */
+/** The longest manifest that is read; a real one has a few hundred bytes. */
 const MAXIMUM_MANIFEST_BYTES = 65_536
 
 /** A backup that can't be used. The message is a sentence for people. */
@@ -19,8 +20,9 @@ export class BackupUnusable extends Error {
 }
 
 /**
- * Reads a backup to its end and writes nothing. Resolved: every byte is as it was written, and this
- * version can restore it. Throws `BackupUnusable`, `ArchiveError` and what the source throws.
+ * Reads a backup to its end and writes nothing. When it resolves, every byte is as it was written,
+ * and this version can restore the backup. Throws `BackupUnusable`, `ArchiveError`, and any error
+ * of the source.
  */
 export async function verifyBackup(source: AsyncIterable<Buffer>): Promise<BackupManifest> {
   let manifest: BackupManifest | undefined
@@ -31,7 +33,7 @@ export async function verifyBackup(source: AsyncIterable<Buffer>): Promise<Backu
     names.add(name)
     if (name === MANIFEST_ENTRY) {
       if (size > MAXIMUM_MANIFEST_BYTES) throw new BackupUnusable('The backup’s manifest is too long.')
-      manifest = parseManifest(await text(content))
+      manifest = parseManifest(await buffer(content))
       return
     }
     if (manifest === undefined) throw new BackupUnusable('This is no backup of a whole data directory.')
@@ -47,9 +49,9 @@ export async function verifyBackup(source: AsyncIterable<Buffer>): Promise<Backu
 }
 
 /**
- * Writes what a backup holds into a directory that this process has taken; durable when resolved.
- * Offsets of the log go on behind a gap, so that no event's id is given twice. `random` gives
- * numbers from 0 to 1.
+ * Writes the contents of a backup into a directory that this process has taken. When it resolves,
+ * they are durable. The offsets of the log go on after a gap, so that no id of an event is given
+ * twice. `random` returns numbers from 0 to 1.
  */
 export async function restoreInto(
   directory: string,
@@ -72,7 +74,7 @@ export async function restoreInto(
     if (!(await log.take(entry))) throw new BackupUnusable(`The backup holds "${name}", which is no part of it.`)
   })
   if (hasLog) await log.finish(world.nowMs)
-  // Open to readers of ca.pem; the keys are closed files.
+  // Other users may read ca.pem in this folder; the files of the keys are private.
   await chmod(join(directory, 'tls'), 0o755)
   await nodeDisk.syncDirectory(join(directory, 'tls'))
   await nodeDisk.syncDirectory(directory)
@@ -94,9 +96,12 @@ async function writeFile(directory: string, name: string, content: ArchiveEntry[
   if (name.startsWith('tls/') && !name.endsWith('-key.pem')) await chmod(path, 0o644)
 }
 
-function parseManifest(json: string): BackupManifest {
-  const { format, version, createdAt } = parseObject(json)
-  if (typeof format !== 'number' || typeof version !== 'string' || typeof createdAt !== 'string') {
+function parseManifest(json: Buffer): BackupManifest {
+  const manifest = parseObject(json)
+  const { format } = manifest ?? {}
+  const version = textAt(manifest, 'version')
+  const createdAt = textAt(manifest, 'createdAt')
+  if (typeof format !== 'number' || version === undefined || createdAt === undefined) {
     throw new BackupUnusable('The backup’s manifest can’t be read.')
   }
   if (format > DATA_DIRECTORY_FORMAT) {
@@ -105,13 +110,4 @@ function parseManifest(json: string): BackupManifest {
     )
   }
   return { format, version, createdAt }
-}
-
-function parseObject(json: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
 }

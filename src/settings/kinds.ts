@@ -1,29 +1,26 @@
 /**
- * The kinds of settings: how a text of the environment becomes a checked value, and how people are
- * told what may be given.
+ * The kinds of settings. A kind turns a text of the environment into a checked value, and describes
+ * the accepted texts for people.
  */
 import { resolve } from 'node:path'
 
-/**
- * One setting of the table: what it is called, what it may be, and how a given text becomes its
- * value.
- */
+/** One setting of the table: its name, its description, and the parser of its value. */
 export interface Definition<Value> {
   readonly name: string
   readonly description: string
-  /** What may be given, for people: "1 to 65535", "a path". */
+  /** The accepted texts, for people: "1 to 65535", "a path". */
   readonly accepts: string
-  /** What holds when it is not set, for people. */
+  /** The value when the variable is not set, for people. */
   readonly defaultText: string
   readonly default: () => Value
-  /** A secret's value is never shown, not even when it is wrong. */
+  /** True: the value is never shown, not even when it is wrong. */
   readonly isSecret: boolean
   readonly parse: (text: string) => Parsed<Value>
 }
 
 type Parsed<Value> = { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly reason: string }
 
-/** A decimal integer within bounds, both included. */
+/** A decimal integer from `minimum` to `maximum`, both included. */
 export function integer(of: {
   readonly name: string
   readonly default: number
@@ -66,7 +63,7 @@ export function host(of: {
   }
 }
 
-/** One of a few words. */
+/** A word out of a list. */
 export function choice<const Choice extends string>(of: {
   readonly name: string
   readonly default: NoInfer<Choice>
@@ -120,7 +117,7 @@ function parsePath(given: string): Parsed<string> {
   return { ok: true, value: resolve(given) }
 }
 
-/** More than any deployment has applications; each is compared by its hash alone. */
+/** No deployment has as many web applications. A look-up takes the same time for any number. */
 const MAXIMUM_ORIGINS = 100
 
 /**
@@ -149,7 +146,10 @@ export function origins(of: { readonly name: string; readonly description: strin
   }
 }
 
-/** As browsers send it: a port only where it is not the scheme's own. Applications in a web view have schemes of their own (`capacitor://localhost`). */
+/**
+ * Whether the text is an origin as browsers send it: without the port that is the default of the
+ * scheme. Applications in a web view have schemes of their own (`capacitor://localhost`).
+ */
 function isOrigin(text: string): boolean {
   if (/^https?:/.test(text)) return !text.includes('*') && URL.canParse(text) && new URL(text).origin === text
   return /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+(?::\d{1,5})?$/.test(text)
@@ -175,7 +175,8 @@ export function secret(of: {
       const length = Array.from(given).length
       const isLong = length >= of.minimumLength && length <= of.maximumLength
       if (!isLong) return { ok: false, reason: `must be ${accepts}` }
-      // As the registry has it: a start must not fail for it when the ports are open already.
+      // The registry refuses control characters too. The check is repeated here, so that the
+      // start does not fail after the ports are open.
       return /[\p{Cc}\u2028\u2029]/u.test(given)
         ? { ok: false, reason: 'must have no control characters' }
         : { ok: true, value: given }

@@ -1,13 +1,13 @@
 /**
- * Secrets that come from files, as containers and systemd hand them out: `FIELDGATE_X_FILE` in the
- * place of `FIELDGATE_X`.
+ * Secrets from files, as containers and systemd provide them: `FIELDGATE_X_FILE` names the file and
+ * replaces `FIELDGATE_X`.
  */
 import { readFileSync, statSync } from 'node:fs'
 
-/** More than any secret has; stops a file that was named by mistake. */
+/** No secret is longer. The bound stops the read of a large file that was named by mistake. */
 const MAXIMUM_BYTES = 4096
 
-/** A secret, or why there is none; `secret` is undefined where neither variable is set. */
+/** A secret, or why it can't be read. `secret` is undefined when neither variable is set. */
 export type SecretResult =
   | { readonly ok: true; readonly secret: string | undefined }
   | { readonly ok: false; readonly name: string; readonly given?: string; readonly reason: string }
@@ -18,8 +18,8 @@ export function fileVariable(name: string): string {
 }
 
 /**
- * The secret that `name` or its file variable holds. An empty variable counts as not set. Of a file
- * the newline at its end is no part.
+ * Reads the secret that the variable `name` holds, or the file of its file variable. An empty
+ * variable counts as not set. A newline at the end of the file is not part of the secret.
  */
 export function readSecret(name: string, valueOf: (variable: string) => string | undefined): SecretResult {
   const secret = valueOf(name)

@@ -1,22 +1,23 @@
 /**
- * The settings, from environment variables named `FIELDGATE_*`, in two steps: the raw environment,
- * then checked values. `definitions` below is the one table from which the parser, `fieldgate
- * settings`, the help texts and the README derive.
+ * The settings, from environment variables named `FIELDGATE_*`. Reading has two steps: first the
+ * raw environment, then the checked values. The parser, `fieldgate settings`, the help texts and
+ * the README all derive from the one table `definitions`.
  */
 import { hostname } from 'node:os'
+import { given } from '../given.ts'
 import { fileVariable, readSecret } from './secret-file.ts'
 import { choice, host, integer, optionalPath, origins, path, secret } from './kinds.ts'
 import type { Definition } from './kinds.ts'
 
 /**
- * The `FIELDGATE_*` variables that are set, as given. An empty one counts as not set, as in most
- * shells' idiom `NAME= command`.
+ * The `FIELDGATE_*` variables that are set, as given. An empty variable counts as not set: that is
+ * how most shells unset a variable for one command (`NAME= command`).
  */
 export type RawEnvironment = ReadonlyMap<string, string>
 
 /**
- * The table. To add a setting, add a line: its key is the field of `Settings`. Times end in their
- * unit, sizes in `Bytes`.
+ * The table of settings. To add a setting, add an entry: its key becomes a field of `Settings`. The
+ * names of times end in their unit, and the names of sizes in `Bytes`.
  */
 export const definitions = {
   dataDirectory: path({
@@ -163,7 +164,7 @@ export const definitions = {
     minimum: 30,
     maximum: 82_800,
     description:
-      'How long a network server may say nothing of a command that it has taken. Then the command is `unconfirmed`, and its sender is told. Longer than most devices take from one uplink to the next.',
+      'How long Fieldgate waits for news of a command after a network server has taken it. Then the command is `unconfirmed`, and its sender is told. The default is longer than the time between two uplinks of most devices.',
   }),
   networkServersFile: optionalPath({
     name: 'FIELDGATE_NETWORK_SERVERS_FILE',
@@ -185,12 +186,12 @@ export const definitions = {
   }),
 } as const satisfies Record<string, Definition<unknown>>
 
-/** The checked settings of one process. Read once, at its start. */
+/** The checked settings of a process, which reads them once, at its start. */
 export type Settings = {
   readonly [Key in keyof typeof definitions]: (typeof definitions)[Key] extends Definition<infer Value> ? Value : never
 }
 
-/** What the command line reads by itself, for the same tables. */
+/** Variables that only the command line reads; the tables for people show them too. */
 const commandLineVariables: readonly Variable[] = [
   {
     name: 'FIELDGATE_PASSWORD',
@@ -202,12 +203,12 @@ const commandLineVariables: readonly Variable[] = [
   },
 ]
 
-/** What `bin/launch.mjs` tells the program; not for people. */
+/** The variable by which `bin/launch.mjs` talks to the program; the tables do not show it. */
 const LAUNCHERS = 'FIELDGATE_LAUNCHERS'
 
 type Variable = Pick<Definition<unknown>, 'name' | 'accepts' | 'defaultText' | 'description' | 'isSecret'>
 
-/** All variables for people, each secret with that of its file. */
+/** All variables that the tables show. A secret is followed by the variable of its file. */
 const variables: readonly Variable[] = [...Object.values<Variable>(definitions), ...commandLineVariables].flatMap(
   (variable) => (variable.isSecret ? [variable, fileOf(variable)] : [variable]),
 )
@@ -217,7 +218,9 @@ function fileOf({ name }: Variable): Variable {
   return { name: fileVariable(name), accepts: 'a path', defaultText: 'none', description, isSecret: false }
 }
 
-/** A variable that can't be used: its name, the text given (absent for a secret), and why. */
+/**
+ * A variable that can't be used: its name, the given text (absent for a secret), and the reason.
+ */
 export interface SettingFault {
   readonly name: string
   readonly given?: string
@@ -225,14 +228,14 @@ export interface SettingFault {
 }
 
 /**
- * What became of an environment: settings, or every fault of it at once. Warnings name variables
- * that nobody reads.
+ * The result of a check: the settings, or all faults of the environment at once. The warnings name
+ * variables that no program reads.
  */
 export type SettingsResult =
   | { readonly ok: true; readonly settings: Settings; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly faults: readonly SettingFault[]; readonly warnings: readonly string[] }
 
-/** Step one: the `FIELDGATE_*` variables of a process environment. */
+/** Step one: takes the `FIELDGATE_*` variables out of a process environment. */
 export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): RawEnvironment {
   const raw = new Map<string, string>()
   for (const [name, value] of Object.entries(environment)) {
@@ -242,9 +245,9 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
 }
 
 /**
- * Step two: checks every variable and answers settings, or all faults together. `defaults` (by
- * variable name, as text) stand in for variables that are not set; the demonstration has its own. A
- * secret may stand in a file, which is read here.
+ * Step two: checks every variable, and returns the settings or all faults together. `defaults` (by
+ * variable name, as text) replace variables that are not set; the demonstration has its own
+ * defaults. A secret may be in a file, which is read here.
  */
 export function checkSettings(raw: RawEnvironment, defaults: Readonly<Record<string, string>> = {}): SettingsResult {
   const faults: SettingFault[] = []
@@ -252,21 +255,17 @@ export function checkSettings(raw: RawEnvironment, defaults: Readonly<Record<str
   for (const [key, definition] of Object.entries<Definition<unknown>>(definitions)) {
     const found = definition.isSecret ? readSecret(definition.name, (name) => raw.get(name)) : undefined
     if (found?.ok === false) {
-      faults.push({
-        name: found.name,
-        ...(found.given === undefined ? {} : { given: found.given }),
-        reason: found.reason,
-      })
+      faults.push({ name: found.name, reason: found.reason, ...given({ given: found.given }) })
       continue
     }
-    const given = (found === undefined ? raw.get(definition.name) : found.secret) ?? defaults[definition.name]
-    if (given === undefined) {
+    const text = (found === undefined ? raw.get(definition.name) : found.secret) ?? defaults[definition.name]
+    if (text === undefined) {
       values[key] = definition.default()
       continue
     }
-    const parsed = definition.parse(given)
+    const parsed = definition.parse(text)
     if (parsed.ok) values[key] = parsed.value
-    else faults.push({ name: definition.name, ...(definition.isSecret ? {} : { given }), reason: parsed.reason })
+    else faults.push({ name: definition.name, reason: parsed.reason, ...(definition.isSecret ? {} : { given: text }) })
   }
   const warnings = [...raw.keys()].filter((name) => !isKnownName(name)).map(unknownName)
   const settings = values as unknown as Settings
@@ -275,18 +274,16 @@ export function checkSettings(raw: RawEnvironment, defaults: Readonly<Record<str
 }
 
 /**
- * The faults as lines for people, one each: `FIELDGATE_HTTPS_PORT="http": must be an integer from 0
- * to 65535`.
+ * The faults for people, one line for each fault:
+ * `FIELDGATE_HTTPS_PORT="http": must be an integer from 0 to 65535`.
  */
 export function describeFaults(faults: readonly SettingFault[]): string[] {
   return faults.map(
-    ({ name, given, reason }) => `${name}${given === undefined ? '' : `=${JSON.stringify(given)}`}: ${reason}`,
+    ({ name, given: text, reason }) => `${name}${text === undefined ? '' : `=${JSON.stringify(text)}`}: ${reason}`,
   )
 }
 
-/**
- * The settings as a Markdown table: the one in the README is this text, and a test compares them.
- */
+/** The settings as a Markdown table. A test compares the table in the README with this text. */
 export function settingsTable(): string {
   const rows = variables.map(
     ({ name, accepts, defaultText, description }) => `| \`${name}\` | ${accepts} | ${defaultText} | ${description} |`,
@@ -303,7 +300,7 @@ export function settingsHelp(): string {
   return `Settings, by environment variable:\n${entries.join('\n')}`
 }
 
-/** What no setting can tell alone. */
+/** Faults that show only when settings are compared with one another. */
 function crossFaults(settings: Settings): SettingFault[] {
   const faults: SettingFault[] = []
   const { tlsCertFile, tlsKeyFile } = settings
@@ -341,14 +338,14 @@ function unknownName(name: string): string {
   const nearest = settingNames
     .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
     .toSorted((a, b) => a.distance - b.distance)[0]
-  // Past a third of the name, a likeness is chance.
+  // When more than a third of the name differs, the similarity is chance.
   const isLikely = nearest !== undefined && nearest.distance <= Math.floor((name.length - 'FIELDGATE_'.length) / 3) + 1
   return `${name} is no setting of Fieldgate and is ignored${isLikely ? `; did you mean ${nearest.candidate}?` : ''}`
 }
 
 /**
- * Levenshtein's distance. The names of a process environment are short; a hostile one is cut to 64
- * characters.
+ * Levenshtein's distance of the first 64 characters. Real names are shorter; the bound keeps a long
+ * name from making the comparison slow.
  */
 function editDistance(left: string, right: string): number {
   const a = left.slice(0, 64)
