@@ -1,24 +1,26 @@
 /**
- * The command line's way to the service: its HTTP API, over the network or in this process. Both
- * run the same routes, so that a change is checked, recorded and felt by live connections in the
- * same way.
+ * The client of the service's HTTP API, over the network or in this process. Both ways run the same
+ * routes, so that each change is checked and recorded, and reaches live connections, in the same
+ * way.
  */
+import { objectsAt, parseObject } from '../../json.ts'
+import type { JsonObject } from '../../json.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
-/** An answer as it came: the status, and the body's text. */
+/** An answer as it came. */
 export interface RawAnswer {
   readonly status: number
-  readonly body: string
+  readonly body: Buffer
 }
 
-/** Carries one request, with the session's credential. */
+/** Carries requests, with the credential of a session. */
 export interface Carrier {
   send(method: Method, path: string, body?: { readonly type: string; readonly content: string }): Promise<RawAnswer>
   close(): Promise<void>
 }
 
-/** The service said no. */
+/** The service refused a request. */
 export class ApiRefusal extends Error {
   override readonly name = 'ApiRefusal'
   readonly status: number
@@ -32,17 +34,14 @@ export class ApiRefusal extends Error {
   }
 }
 
-/** A client with an admin's, or another user's, session. */
+/** A client with the session of an admin or of another user. */
 export interface ApiClient {
-  /** The answer's JSON. Throws ApiRefusal for any status but 2xx. */
+  /** Returns the JSON of the answer. Throws ApiRefusal for any status but 2xx. */
   request(method: Method, path: string, body?: unknown): Promise<JsonObject>
-  /** POSTs what is not JSON; the rest as `request`. */
+  /** POSTs content that is not JSON; otherwise as `request`. */
   upload(path: string, type: string, content: string): Promise<JsonObject>
   close(): Promise<void>
 }
-
-/** A JSON object as the service writes it; fields are looked at by those who know them. */
-export type JsonObject = Readonly<Record<string, unknown>>
 
 /** A list as the service writes it. */
 export interface JsonList {
@@ -68,7 +67,7 @@ function accepted(answer: RawAnswer): JsonObject {
   throw refusalOf(answer)
 }
 
-/** What an answer of another status than 2xx says. */
+/** The refusal in an answer whose status is not 2xx. */
 export function refusalOf(answer: RawAnswer): ApiRefusal {
   const { message, code } = parseObject(answer.body) ?? {}
   const shown = typeof message === 'string' && message !== '' ? message : `the service answered ${answer.status}`
@@ -77,8 +76,8 @@ export function refusalOf(answer: RawAnswer): ApiRefusal {
 
 /** A path with a query; members that are undefined are left out. */
 export function pathWith(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
-  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`
+  const members = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  return members.length === 0 ? path : `${path}?${new URLSearchParams(members).toString()}`
 }
 
 /** One page of a list. */
@@ -87,15 +86,6 @@ export async function listPage(
   path: string,
   query: Readonly<Record<string, string | number | undefined>>,
 ): Promise<JsonList> {
-  const { totalCount, result } = await client.request('GET', pathWith(path, query))
-  return { totalCount: String(totalCount), result: Array.isArray(result) ? (result as JsonObject[]) : [] }
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
-  } catch {
-    return undefined
-  }
+  const page = await client.request('GET', pathWith(path, query))
+  return { totalCount: String(page['totalCount']), result: objectsAt(page, 'result') }
 }

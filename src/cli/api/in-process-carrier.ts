@@ -1,15 +1,14 @@
+/** The carrier for a deployment whose service does not run: it runs the routes in this process. */
 import type { Settings } from '../../settings/settings.ts'
 import { createHttpServer } from '../../http/server.ts'
 import { systemClock } from '../../identity/store/clock.ts'
 import type { Registry } from '../../identity/registry.ts'
 import { createPinoLogger } from '../../pino-logger.ts'
 import { createNetworkServerSetups } from '../../service/network-server-setups.ts'
+import { given } from '../../given.ts'
 import type { Carrier } from './api-client.ts'
 
-/**
- * Carries requests to the routes in this process, where no service runs: nothing listens, and no
- * connection is live.
- */
+/** Carries requests to the routes in this process. No port listens, and no connection is live. */
 export async function createInProcessCarrier(registry: Registry, settings: Settings, jwt: string): Promise<Carrier> {
   const server = await createHttpServer({
     registry,
@@ -34,11 +33,11 @@ export async function createInProcessCarrier(registry: Registry, settings: Setti
         headers: {
           accept: 'application/json',
           'grpc-metadata-authorization': `Bearer ${jwt}`,
-          ...(body === undefined ? {} : { 'content-type': body.type }),
+          ...given({ 'content-type': body?.type }),
         },
-        ...(body === undefined ? {} : { payload: body.content }),
+        ...given({ payload: body?.content }),
       })
-      return { status: answer.statusCode, body: answer.body }
+      return { status: answer.statusCode, body: answer.rawPayload }
     },
     close: () => server.close(),
   }

@@ -1,6 +1,6 @@
 /**
- * Finds the way to a deployment: through the service that runs on its data directory, or by taking
- * that directory itself.
+ * Opens the client of a deployment: through the service that runs on its data directory, or over
+ * the registry of that directory when no service runs.
  */
 import type { Settings } from '../../settings/settings.ts'
 import { registryFileIn } from '../../data/data-directory.ts'
@@ -17,9 +17,9 @@ import { createRemoteCarrier } from './remote-carrier.ts'
 import type { AuthorizedService } from './remote-carrier.ts'
 
 /**
- * A client with the session of `userName`, or of the first global admin. Whoever can read the data
- * directory may do this: the session is signed with the registry's own key. Throws CommandFailure
- * when the directory is missing, unusable or busy.
+ * Opens a client with the session of `userName`, or of the first global admin. Everybody who can
+ * read the data directory may do this: the session is signed with the registry's own key. Throws
+ * CommandFailure when the directory is missing, unusable or busy.
  */
 export async function openApiClient(
   settings: Settings,
@@ -40,8 +40,8 @@ async function openRunning(
 }
 
 /**
- * The running service with a session of `userName`, or of the first global admin. Throws
- * CommandFailure when there is none.
+ * Makes a session of `userName`, or of the first global admin, for the running service. Throws
+ * CommandFailure when there is no such user.
  */
 export async function authorize(
   settings: Settings,
@@ -68,7 +68,7 @@ async function openAlone(
   try {
     const registry = await openRegistryOf(settings)
     opened.push(() => registry.close())
-    // Loaded only where no service runs: the HTTP server is most of the program.
+    // The HTTP server is most of the program, so it is loaded only when no service runs.
     const { createInProcessCarrier } = await import('./in-process-carrier.ts')
     const carrier = await createInProcessCarrier(registry, settings, await sessionOf(registry, userName))
     opened.push(() => carrier.close())
@@ -78,6 +78,8 @@ async function openAlone(
     throw error
   }
 }
+
+const USERS_PER_PAGE = 1000
 
 function openRegistryOf(settings: Settings): Promise<Registry> {
   const file = registryFileIn(settings.dataDirectory)
@@ -94,12 +96,9 @@ async function sessionOf(registry: Registry, userName: string | undefined): Prom
   return registry.tokens.issueOperatorSession(user)
 }
 
-/**
- * Deployments have few users before their first admin; a thousand a page, and no more pages than
- * there are users.
- */
+/** Reads users by pages until the first active admin; few users come before that admin. */
 async function firstAdmin(registry: Registry): Promise<User | undefined> {
-  const limit = 1000
+  const limit = USERS_PER_PAGE
   for (let offset = 0; ; offset += limit) {
     const { items } = await registry.users.list({ limit, offset })
     const admin = items.find(({ isAdmin, isActive }) => isAdmin && isActive)

@@ -1,3 +1,4 @@
+/** Finds out whether a service runs on a data directory, and else takes the directory. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Settings } from '../../settings/settings.ts'
 import { openDataDirectory } from '../../data/data-directory.ts'
@@ -6,29 +7,30 @@ import { systemClock } from '../../identity/store/clock.ts'
 import { version } from '../../version.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 
-/** How long a command waits for a service that is starting, or for another command, to be done. */
+/** How long a command waits until a service has started, or until another command is done. */
 const PATIENCE_MS = 15_000
+/** The time between two attempts. */
 const LOOK_AGAIN_MS = 250
 
-/** Where a service of this machine answers. */
+/** The address of a service on this machine. */
 export interface ServiceAddress {
   /** `https://127.0.0.1:8443`. */
   readonly httpsAddress: string
-  /** The file with the very certificate that it serves there: the one to trust. */
+  /** The file with the certificate that the service serves there: only this one is trusted. */
   readonly certFile: string
 }
 
 /**
- * The way to a deployment: its data directory, which is this process's until it is released, or the
- * service that has it.
+ * The way to a deployment: its data directory, which this process holds until it releases it, or
+ * the service that holds the directory.
  */
 export type Reached =
   | { readonly kind: 'alone'; readonly dataDirectory: DataDirectory }
   | { readonly kind: 'running'; readonly service: ServiceAddress }
 
 /**
- * Finds the way. Throws CommandFailure when the directory is missing, unusable or busy, or the
- * service of another version.
+ * Finds the way. Throws CommandFailure when the directory is missing, unusable or busy, or when the
+ * service is of another version.
  */
 export async function reachDeployment(settings: Settings, purpose: string): Promise<Reached> {
   for (let waitedMs = 0; ; waitedMs += LOOK_AGAIN_MS) {
@@ -38,7 +40,7 @@ export async function reachDeployment(settings: Settings, purpose: string): Prom
     const { holder } = opened
     if (holder?.httpsAddress !== undefined) {
       if (holder.version !== version) {
-        const message = `The running service is Fieldgate ${holder.version}, this command is ${version}. Restart the service first.`
+        const message = `The running service is Fieldgate ${holder.version}, but this command is ${version}. Restart the service first.`
         throw new CommandFailure(message)
       }
       const { httpsAddress, certFile = '' } = holder

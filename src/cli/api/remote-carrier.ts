@@ -1,32 +1,31 @@
+/** The carrier for a running service: HTTPS to its address on this machine. */
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
+import { given } from '../../given.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { ApiRefusal, refusalOf } from './api-client.ts'
 import type { Carrier, RawAnswer } from './api-client.ts'
 import type { ServiceAddress } from './reach-deployment.ts'
 
-/**
- * Long enough for an import's part on a busy machine; a service that hangs is told apart from a
- * slow one.
- */
+/** The time for an answer: long enough for one part of an import on a busy machine. */
 const TIMEOUT_MS = 60_000
-/** Without a byte: a large registry is copied before its first one comes. */
+/** The time without a byte of a stream: a large registry is copied before the first byte comes. */
 const STREAM_TIMEOUT_MS = 600_000
-/** Of an answer; the largest page of the largest devices is far below. */
+/** The longest answer that is read; the largest page of the largest devices is far shorter. */
 const MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024
 
-/** A service with a session that is good for it. */
+/** A service, and a session that it accepts. */
 export interface AuthorizedService extends ServiceAddress {
   readonly jwt: string
 }
 
 /**
- * Carries requests to the running service. The connection is good only with the very certificate of
- * `certFile`: its names may be those of the public host, while the address is this machine's
- * loopback, and no authority can vouch for another. Without `jwt` for what needs no credential.
+ * Carries requests to the running service. Only the certificate in `certFile` is trusted: its names
+ * may be of the public host while the address is this machine's loopback, and no authority can
+ * vouch for another certificate. `jwt` may be left out for requests that need no credential.
  */
 export async function createRemoteCarrier(options: ServiceAddress & { readonly jwt?: string }): Promise<Carrier> {
   const agent = await trustingAgent(options.certFile)
@@ -37,8 +36,11 @@ export async function createRemoteCarrier(options: ServiceAddress & { readonly j
         reject(new CommandFailure(`The service at ${options.httpsAddress} can’t be reached: ${error.message}.`))
       const headers = {
         accept: 'application/json',
-        ...(options.jwt === undefined ? {} : { 'grpc-metadata-authorization': `Bearer ${options.jwt}` }),
-        ...(body === undefined ? {} : { 'content-type': body.type, 'content-length': Buffer.byteLength(body.content) }),
+        ...given({
+          'grpc-metadata-authorization': options.jwt && `Bearer ${options.jwt}`,
+          'content-type': body?.type,
+          'content-length': body && Buffer.byteLength(body.content),
+        }),
       }
       const outgoing = request(new URL(path, options.httpsAddress), { method, headers, agent, timeout: TIMEOUT_MS })
       outgoing.on('timeout', () => outgoing.destroy(new Error('it does not answer')))
@@ -52,7 +54,7 @@ export async function createRemoteCarrier(options: ServiceAddress & { readonly j
           else chunks.push(chunk)
         })
         response.on('error', fail)
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }))
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) }))
       })
       outgoing.end(body?.content)
       return promise
@@ -62,8 +64,8 @@ export async function createRemoteCarrier(options: ServiceAddress & { readonly j
 }
 
 /**
- * POSTs, and gives the body of the answer as it comes. Throws ApiRefusal, and CommandFailure when
- * the service can't be reached, or goes meanwhile.
+ * POSTs, and yields the body of the answer as it comes. Throws ApiRefusal when the service refuses,
+ * and CommandFailure when the service can't be reached or breaks off.
  */
 export async function* streamFromRunning(service: AuthorizedService, path: string): AsyncGenerator<Buffer, void, void> {
   const agent = await trustingAgent(service.certFile)
@@ -81,7 +83,7 @@ export async function* streamFromRunning(service: AuthorizedService, path: strin
     outgoing.on('error', reject).on('response', resolve).end()
     const response = await promise
     if (response.statusCode !== 200) {
-      throw refusalOf({ status: response.statusCode ?? 0, body: await text(response) })
+      throw refusalOf({ status: response.statusCode ?? 0, body: await buffer(response) })
     }
     fault = 'broke off; its log says why'
     yield* response as AsyncIterable<Buffer>
@@ -94,7 +96,7 @@ export async function* streamFromRunning(service: AuthorizedService, path: strin
 }
 
 async function trustingAgent(certFile: string): Promise<Agent> {
-  // The first of the file: the others are its chain.
+  // The first certificate of the file; the others are its chain.
   const certificate = new X509Certificate(await readFile(certFile)).toString()
   return new Agent({
     keepAlive: true,

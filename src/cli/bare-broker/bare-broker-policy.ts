@@ -1,6 +1,6 @@
 /**
- * The policy of the core alone: one tenant, every topic allowed but the ones denied, one optional
- * user name and password.
+ * The policy of the bare broker: one tenant, one optional user name and password, and every topic
+ * allowed except the denied filters.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ALLOWED } from '../../broker/ports/policy.ts'
@@ -9,13 +9,14 @@ import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import { covers } from '../../mqtt/topic-filter.ts'
 
 export interface BarePolicyOptions {
-  /** When set, everybody must bring exactly these. */
+  /** When it is set, every client must send exactly this user name, and `password`. */
   readonly user: string | undefined
   readonly password: string | undefined
-  /** Topic Filters that nobody may subscribe to, nor to anything that they cover. */
+  /** Topic Filters that no client may subscribe to, nor to a filter that they cover. */
   readonly denySubscribe: readonly string[]
 }
 
+/** Gives every client the same permit. */
 export class BarePolicy implements Policy {
   readonly authenticationMethod = undefined
   readonly #options: BarePolicyOptions
@@ -64,7 +65,7 @@ export class BarePolicy implements Policy {
   }
 }
 
-/** Compares digests, so that neither length nor content shows in the time taken. */
+/** Compares digests, so that the time taken reveals neither the length nor the content. */
 function isSame(given: string | Buffer, expected: string): boolean {
   return timingSafeEqual(createHash('sha256').update(given).digest(), createHash('sha256').update(expected).digest())
 }

@@ -18,7 +18,7 @@ import { listenTls } from '../../listeners/tls.ts'
 import { BarePolicy } from './bare-broker-policy.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 
-/** Nobody but this machine: there are no tenants and no tokens here. */
+/** Only this machine may connect, because there are no tenants and no tokens. */
 const LOOPBACK = '127.0.0.1'
 const TICK_MS = 1_000
 
@@ -44,12 +44,27 @@ interface BareBrokerOptions {
   readonly denySubscribe: readonly string[]
 }
 
-/** The command for the program; it resolves when the broker has shut down. */
+/** Makes the command for the program. The command resolves when the broker has shut down. */
 export function bareBrokerCommand(): Command {
-  const bytes = wholeNumber(2, 268_435_455)
-  const count16 = wholeNumber(1, 65_535)
-  return new Command('bare-broker')
+  const command = new Command('bare-broker')
     .description('run the MQTT broker core alone on 127.0.0.1: no tenants, no tokens, every topic allowed')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  fieldgate bare-broker --port 1883\n  fieldgate bare-broker --port 1883 --engine embedded --data-dir ./broker\n',
+    )
+    .action(run)
+  addSetUpOptions(command)
+  addLimitOptions(command)
+  return command.option(
+    '--deny-subscribe <filter>',
+    'refuse subscriptions that this Topic Filter covers; may be repeated',
+    collect,
+    [],
+  )
+}
+
+function addSetUpOptions(command: Command): void {
+  command
     .option('--port <number>', 'plain TCP port', wholeNumber(0, 65_535))
     .option('--tls-port <number>', 'TLS port; needs --cert and --key', wholeNumber(0, 65_535))
     .option('--cert <file>', 'certificate chain, PEM')
@@ -60,8 +75,14 @@ export function bareBrokerCommand(): Command {
         .default('memory'),
     )
     .option('--data-dir <directory>', 'for --engine embedded; made when it is missing')
-    .option('--user <name>', 'user name that every client must bring')
+    .option('--user <name>', 'user name that every client must send')
     .option('--password <text>', 'password that goes with --user')
+}
+
+function addLimitOptions(command: Command): void {
+  const bytes = wholeNumber(2, 268_435_455)
+  const count16 = wholeNumber(1, 65_535)
+  command
     .option(
       '--max-inflight <count>',
       'QoS 1 and 2 messages unacknowledged by a client',
@@ -107,17 +128,6 @@ export function bareBrokerCommand(): Command {
       wholeNumber(0, 0xffff_ffff),
       DEFAULT_LIMITS.maximumSessionExpirySeconds,
     )
-    .option(
-      '--deny-subscribe <filter>',
-      'refuse subscriptions that this Topic Filter covers; may be repeated',
-      collect,
-      [],
-    )
-    .addHelpText(
-      'after',
-      '\nExamples:\n  fieldgate bare-broker --port 1883\n  fieldgate bare-broker --port 1883 --engine embedded --data-dir ./broker\n',
-    )
-    .action(run)
 }
 
 async function run(options: BareBrokerOptions, command: Command): Promise<void> {
@@ -145,7 +155,7 @@ async function run(options: BareBrokerOptions, command: Command): Promise<void> 
   await opened.release()
 }
 
-/** A log that can't be opened is told in a sentence. */
+/** Starts the broker. A log that can't be opened is reported in a sentence, without a stack. */
 async function started(broker: Broker): Promise<void> {
   try {
     await broker.start()
@@ -156,11 +166,13 @@ async function started(broker: Broker): Promise<void> {
 
 interface OpenedEngine {
   readonly engine: Engine
-  /** Lets go of the data directory. */
+  /** Releases the data directory. */
   release(): Promise<void>
 }
 
-/** What the embedded engine needs is loaded for it alone: the core by itself starts in a moment. */
+/**
+ * Opens the engine. Modules of the embedded engine are loaded only for it: the core starts fast.
+ */
 async function openEngine({ engine, dataDir }: BareBrokerOptions, command: Command): Promise<OpenedEngine> {
   if (engine === 'memory') {
     if (dataDir !== undefined) command.error('error: --data-dir goes with --engine embedded')
@@ -179,12 +191,14 @@ async function openEngine({ engine, dataDir }: BareBrokerOptions, command: Comma
   }
 }
 
+type NamedListener = Listener & { readonly name: string }
+
 async function openListeners(
   broker: Broker,
   options: BareBrokerOptions,
   command: Command,
-): Promise<readonly (Listener & { readonly name: string })[]> {
-  const open: (Listener & { readonly name: string })[] = []
+): Promise<readonly NamedListener[]> {
+  const open: NamedListener[] = []
   try {
     if (options.port !== undefined) {
       open.push({ name: 'mqtt', ...(await listenTcp(broker, { host: LOOPBACK, port: options.port })) })

@@ -3,7 +3,8 @@
  * JSON.
  */
 import type { Command } from 'commander'
-import type { ApiClient, JsonList, JsonObject } from '../api/api-client.ts'
+import type { ApiClient, JsonList } from '../api/api-client.ts'
+import type { JsonObject } from '../../json.ts'
 import { readSettings } from '../serve/read-settings.ts'
 import { cellText, formatFields, formatTable } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { column, showJson, withClient } from './administration.ts'
 import { ApiRefusal } from '../api/api-client.ts'
-import type { JsonObject } from '../api/api-client.ts'
+import type { JsonObject } from '../../json.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'

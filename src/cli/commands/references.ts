@@ -1,6 +1,7 @@
 /** People name things by their names; the API by ids. An id is all digits. */
 import { listPage } from '../api/api-client.ts'
-import type { ApiClient, JsonObject } from '../api/api-client.ts'
+import type { ApiClient } from '../api/api-client.ts'
+import type { JsonObject } from '../../json.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 
 /** The id of an organization that is named by its id or its name. */

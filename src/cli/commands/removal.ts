@@ -5,7 +5,8 @@
 import type { Command } from 'commander'
 import { showJson, withClient } from './administration.ts'
 import { listPage } from '../api/api-client.ts'
-import type { ApiClient, JsonObject } from '../api/api-client.ts'
+import type { ApiClient } from '../api/api-client.ts'
+import type { JsonObject } from '../../json.ts'
 import { confirm, requireConfirmation } from '../terminal/confirm.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 

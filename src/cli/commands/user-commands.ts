@@ -22,7 +22,7 @@ interface UserOptions {
   readonly json?: true
 }
 
-/** `fieldgate user ...`: who may log in. */
+/** Adds `fieldgate user ...`: the users, who may log in. */
 export function addUserCommands(program: Command, terminal: Terminal): void {
   const user = program.command('user').description('create, change and list users, and set passwords')
   user.addHelpText(
@@ -66,33 +66,7 @@ Examples:
       showFields(terminal, found, options.json)
     })
 
-  user
-    .command('set-password')
-    .description('set a password without the old one, and end the user’s sessions')
-    .argument('<user>')
-    .option('--password-stdin', 'the first line of standard input')
-    .option('--remove-second-factor', 'turn the second factor off, for a user who has lost it as well')
-    .action(async (reference: string, options: UserOptions, command: Command) => {
-      const password = await readNewPassword(terminal, options.passwordStdin === true)
-      const hasSecondFactor = await withClient(terminal, command, async (client) => {
-        const path = `/api/users/${await userIdOf(client, reference)}`
-        const { is2faEnabled } = await client.request('GET', path)
-        await client.request('PUT', `${path}/password`, { password })
-        return is2faEnabled === true
-      })
-      terminal.out(`The password of ${reference} is set; the sessions of ${reference} have ended.\n`)
-      if (!hasSecondFactor) return
-      if (options.removeSecondFactor !== true) {
-        terminal.out('A login still needs a one-time code. If that is lost too, add --remove-second-factor.\n')
-        return
-      }
-      // With a session of its own: where it was the user's own password, the first one has ended
-      // with the others.
-      await withClient(terminal, command, async (client) =>
-        client.request('DELETE', `/api/users/${await userIdOf(client, reference)}/second-factor`),
-      )
-      terminal.out(`The second factor of ${reference} is removed.\n`)
-    })
+  addSetPassword(user, terminal)
 
   withRemoval(
     user.command('delete').description('delete a user; its connections end at once').argument('<user>'),
@@ -156,5 +130,35 @@ function addUpdate(user: Command, terminal: Terminal): void {
         return client.request('PUT', `/api/users/${await userIdOf(client, reference)}`, body)
       })
       terminal.out(`Changed the user ${reference}.\n`)
+    })
+}
+
+function addSetPassword(user: Command, terminal: Terminal): void {
+  user
+    .command('set-password')
+    .description('set a password without the old one, and end the user’s sessions')
+    .argument('<user>')
+    .option('--password-stdin', 'the first line of standard input')
+    .option('--remove-second-factor', 'turn the second factor off, for a user who has lost it as well')
+    .action(async (reference: string, options: UserOptions, command: Command) => {
+      const password = await readNewPassword(terminal, options.passwordStdin === true)
+      const hasSecondFactor = await withClient(terminal, command, async (client) => {
+        const path = `/api/users/${await userIdOf(client, reference)}`
+        const { is2faEnabled } = await client.request('GET', path)
+        await client.request('PUT', `${path}/password`, { password })
+        return is2faEnabled === true
+      })
+      terminal.out(`The password of ${reference} is set; the sessions of ${reference} have ended.\n`)
+      if (!hasSecondFactor) return
+      if (options.removeSecondFactor !== true) {
+        terminal.out('A login still needs a one-time code. If that is lost too, add --remove-second-factor.\n')
+        return
+      }
+      // This request has a session of its own: the first session has ended if the password was the
+      // password of its user.
+      await withClient(terminal, command, async (client) =>
+        client.request('DELETE', `/api/users/${await userIdOf(client, reference)}/second-factor`),
+      )
+      terminal.out(`The second factor of ${reference} is removed.\n`)
     })
 }
