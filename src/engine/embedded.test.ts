@@ -2,7 +2,7 @@ import { describeEngine } from './engine-contract.testing.ts'
 import { EmbeddedEngine } from './embedded.ts'
 import type { EmbeddedEngineOptions } from './embedded.ts'
 import { SimulatedDisk } from './ports/simulated-disk.testing.ts'
-import { TestClock } from './ports/test-clock.testing.ts'
+import { TestClock } from '../clock.testing.ts'
 
 for (const [what, options] of [
   ['with everything in memory', {}],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Engine } from '../broker/ports/engine.ts'
 import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
-import type { TestClock } from './ports/test-clock.testing.ts'
+import type { TestClock } from '../clock.testing.ts'
 
 /** An open engine that keeps about `maximumBytes` of messages, even though no reader needs them. */
 export interface EngineFixture {

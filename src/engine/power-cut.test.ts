@@ -7,7 +7,7 @@ import { EmbeddedEngine } from './embedded.ts'
 import { loadAll, messageOf, readAll, texts } from './engine-client.testing.ts'
 import { SimulatedDisk, seededRandom } from './ports/simulated-disk.testing.ts'
 import type { Random } from './ports/simulated-disk.testing.ts'
-import { TestClock } from './ports/test-clock.testing.ts'
+import { TestClock } from '../clock.testing.ts'
 
 /**
  * The number of simulated lives of a disk, each with several ends. `FIELDGATE_POWER_CUTS=2000` is

@@ -9,7 +9,7 @@ import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write }
 import { readFormat } from '../segments/log-directory.ts'
 import { GAP_UNIT } from '../segments/segment.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
-import { TestClock } from '../ports/test-clock.testing.ts'
+import { TestClock } from '../../clock.testing.ts'
 
 const clock = new TestClock()
 const world = { random: () => 0.5, nowMs: clock.now() }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { append, messageOf } from '../engine-client.testing.ts'
 import { describeEngine } from '../engine-contract.testing.ts'
 import { MemoryEngine } from './memory.ts'
-import { TestClock } from '../ports/test-clock.testing.ts'
+import { TestClock } from '../../clock.testing.ts'
 
 describeEngine('The memory engine with a history', async ({ retainedBytes }) => {
   const clock = new TestClock()

@@ -17,7 +17,7 @@ import { segmentHeaderBytes } from '../segments/segment-header.ts'
 import { SimulatedDisk, seededRandom } from '../ports/simulated-disk.testing.ts'
 import type { Random } from '../ports/simulated-disk.testing.ts'
 import { spoil } from './spoil.testing.ts'
-import { TestClock } from '../ports/test-clock.testing.ts'
+import { TestClock } from '../../clock.testing.ts'
 
 /**
  * `FIELDGATE_DAMAGES=1000` runs more. `FIELDGATE_DAMAGE_SEED` repeats the seed of a failure first.

@@ -6,7 +6,7 @@ import { append, changesOf, loadAll, messageOf, readAll, texts, write } from '..
 import { writeChangesRecord } from '../segments/record.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
 import { FIRST, filled, openOn, recordingLogger } from '../segments/small-log.testing.ts'
-import { TestClock } from '../ports/test-clock.testing.ts'
+import { TestClock } from '../../clock.testing.ts'
 
 /** The content with a few wrong bytes. */
 function spoiled(content: Buffer, at: number): Buffer {

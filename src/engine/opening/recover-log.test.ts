@@ -6,7 +6,7 @@ import { EmbeddedEngine } from '../embedded.ts'
 import { append, loadAll, messageOf, readAll, texts, write } from '../engine-client.testing.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
 import { FIRST, filled, openOn, recordingLogger } from '../segments/small-log.testing.ts'
-import { TestClock } from '../ports/test-clock.testing.ts'
+import { TestClock } from '../../clock.testing.ts'
 import { VERSION_1_EXPECTED, writeVersion1 } from './version-1.testing.ts'
 
 test('a log of version 1 is read, message by message and key by key', async () => {

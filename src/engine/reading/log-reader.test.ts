@@ -4,7 +4,7 @@ import { EmbeddedEngine } from '../embedded.ts'
 import type { EmbeddedEngineOptions } from '../embedded.ts'
 import { append, messageOf, readAll, scanAll, texts } from '../engine-client.testing.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
-import { TestClock } from '../ports/test-clock.testing.ts'
+import { TestClock } from '../../clock.testing.ts'
 
 const TOTAL = 3_000
 

@@ -4,7 +4,7 @@ import type { Logger } from '../../logger.ts'
 import { EmbeddedEngine } from '../embedded.ts'
 import { append, changesOf, messageOf } from '../engine-client.testing.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
-import { TestClock } from '../ports/test-clock.testing.ts'
+import { TestClock } from '../../clock.testing.ts'
 
 /** The log's first segment. */
 export const FIRST = '/data/log/00000000000000000001.log'

@@ -5,7 +5,7 @@ import { EmbeddedEngine } from '../embedded.ts'
 import type { EmbeddedEngineOptions } from '../embedded.ts'
 import { RefusedError, append, changesOf, loadAll, messageOf, readAll, texts, write } from '../engine-client.testing.ts'
 import { SimulatedDisk, seededRandom } from '../ports/simulated-disk.testing.ts'
-import { TestClock } from '../ports/test-clock.testing.ts'
+import { TestClock } from '../../clock.testing.ts'
 
 interface Setup {
   readonly disk: SimulatedDisk

@@ -2,8 +2,8 @@
  * A clock for tests: time stands still until a test advances it. Work for after the turn runs by
  * itself.
  */
-import type { SteadyMs } from '../../clock.ts'
-import type { Clock } from '../../clock.ts'
+import type { SteadyMs } from './clock.ts'
+import type { Clock } from './clock.ts'
 
 export class TestClock implements Clock {
   #now = 1_750_000_000_000
