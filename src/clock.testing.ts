@@ -29,6 +29,11 @@ export class TestClock implements Clock {
     }
   }
 
+  /** How many timers wait for their time. */
+  get pending(): number {
+    return this.#timers.length
+  }
+
   /** Advances the time and runs, in order, the timers that are due. */
   advance(ms: number): void {
     this.#now += ms

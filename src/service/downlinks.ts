@@ -29,12 +29,9 @@ export function openDownlinks(
     registry: commandRegistryOf(registry),
     encoder: parts.codecs,
     clock: systemClock,
-    monotonicMs: () => performance.now(),
     heardAtMs: (devEui) => sightings.heardAtMs(devEui),
     wordWaitMs: settings.commandWordSeconds * 1_000,
     log: log.child({ room: 'lorawan' }),
-    defer: systemClock.afterTurn,
-    after: systemClock.after,
   })
   const unsubscribe = followChanges(registry, downlinks)
   shutdown.add('downlinks', () => {

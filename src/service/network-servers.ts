@@ -3,6 +3,7 @@
  * and the commands.
  */
 import { OrganizationApplications } from '../access/organization-applications.ts'
+import { systemClock } from '../clock.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { Logger } from '../logger.ts'
 import type { Downlinks } from '../lorawan/commands/downlinks.ts'
@@ -27,7 +28,6 @@ import type {
   TheThingsStackEntry,
 } from '../lorawan/network-servers/settings.ts'
 import { TheThingsStackDeviceIds } from '../lorawan/network-servers/http/the-things-stack-device-ids.ts'
-import { systemTimers } from '../lorawan/network-servers/adapter/timers.ts'
 import { WebhookReceiver } from '../lorawan/network-servers/http/webhook-receiver.ts'
 import type { Parts, StartContext } from './parts.ts'
 import { syncedRegistry } from './synced-registry.ts'
@@ -97,7 +97,14 @@ function openingOf({ registry, uplinkPath, downlinks }: Needed, log: Logger): Op
   const counters = createCounters()
   const placeOf = (devEui: string) => registry.directory.device(devEui)
   const inspectionOf = inspections()
-  const sinkParts = { placeOf, publisher: uplinkPath, ready: () => downlinks.ready(), counters, monotonicMs, log }
+  const sinkParts = {
+    placeOf,
+    publisher: uplinkPath,
+    ready: () => downlinks.ready(),
+    counters,
+    clock: systemClock,
+    log,
+  }
   return {
     registry,
     naming: downlinks.naming,
@@ -124,8 +131,6 @@ function openEntry(entry: NetworkServerEntry, opening: Opening): Promise<Network
   }
 }
 
-const monotonicMs = (): number => performance.now()
-
 /**
  * Keeps one inspection of events for each organization's network servers; null is for the network
  * servers of the whole deployment.
@@ -141,7 +146,7 @@ function inspections(): (organizationId: string | null) => EventInspection {
 
 /** The parts that each adapter gets. */
 function common({ counters, log }: Opening) {
-  return { timers: systemTimers, monotonicMs, backoff: RECONNECTING, counters, log }
+  return { clock: systemClock, backoff: RECONNECTING, counters, log }
 }
 
 async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<NetworkServer> {
@@ -167,7 +172,7 @@ async function openChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Opening):
   const api = new ChirpStackApi(entry.address)
   const registry = syncedRegistry(opening.registry)
   const known = await registry.syncedApplications(externalIdPrefix(name), [...new Set(tenants?.values())])
-  const sync = new ChirpStackSync({ name, api, registry, tenants, nowMs: () => Date.now(), log: opening.log }, known)
+  const sync = new ChirpStackSync({ name, api, registry, tenants, clock: systemClock, log: opening.log }, known)
   const sink = opening.sinkOf(null)
   return new ChirpStackGrpc(name, { ...common(opening), api, sync, sink, syncIntervalMs: entry.syncIntervalMs })
 }

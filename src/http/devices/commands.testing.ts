@@ -1,13 +1,14 @@
 /**
  * The commands of a test's deployment: a queue in memory, before network servers that never come.
  */
+import { systemClock } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Registry } from '../../identity/registry.ts'
 import type { Commands } from '../../lorawan/commands/commands.ts'
-import type { DownlinksOptions } from '../../lorawan/commands/downlinks.ts'
 import { MemoryState, openTestDownlinks } from '../../lorawan/commands/downlinks.testing.ts'
 
 /** Commands of the registry's devices. */
-export async function openTestCommands(registry: Registry, clock: DownlinksOptions['clock']): Promise<Commands> {
+export async function openTestCommands(registry: Registry, clock: Pick<Clock, 'now'>): Promise<Commands> {
   const downlinks = await openTestDownlinks({
     state: new MemoryState(),
     serverOf: () => undefined,
@@ -20,7 +21,7 @@ export async function openTestCommands(registry: Registry, clock: DownlinksOptio
       variablesOf: async () => ({}),
       namesOf: async () => undefined,
     },
-    clock,
+    clock: { ...systemClock, now: () => clock.now() },
   })
   registry.changes.subscribe((change) => {
     if (change.kind === 'application_changed') downlinks.applicationChanged(change.applicationId)

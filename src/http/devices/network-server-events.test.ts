@@ -17,7 +17,9 @@ import { chirpStackForm, theThingsStackForm } from '../../lorawan/network-server
 import { RestNetworkServer } from '../../lorawan/network-servers/http/rest-network-server.ts'
 import type { RestForm } from '../../lorawan/network-servers/http/rest-network-server.ts'
 import { TheThingsStackDeviceIds } from '../../lorawan/network-servers/http/the-things-stack-device-ids.ts'
-import { systemTimers } from '../../lorawan/network-servers/adapter/timers.ts'
+import { systemClock } from '../../clock.ts'
+import type { SteadyMs } from '../../clock.ts'
+import { TestClock } from '../../clock.testing.ts'
 import { parseTopic } from '../../lorawan/topics.ts'
 import { WebhookReceiver } from '../../lorawan/network-servers/http/webhook-receiver.ts'
 import { must, newDevice, openTestDeployment } from '../broker-access/deployment.testing.ts'
@@ -177,7 +179,7 @@ class Service {
       ready: () => sink.ready(),
       counters: createCounters(),
       inspection: new EventInspection(),
-      monotonicMs: () => 0,
+      clock: new TestClock(),
       log: silentLogger,
     }
     const sinkOf = (id: string | null): DeviceEventSink => new DeviceEventSink(parts, id ?? undefined)
@@ -222,8 +224,7 @@ async function openFar(sink: TestSink, flavour: Flavour): Promise<FarSide> {
     serves: (id) => id === applicationId,
     client,
     form: flavour.form(service.deviceIds),
-    timers: systemTimers,
-    monotonicMs: () => 0,
+    clock: systemClock,
     backoff: BACKOFF,
     counters: createCounters(),
     log: silentLogger,
@@ -440,8 +441,7 @@ describe('a downlink by HTTP', () => {
       serves: () => true,
       client: new HttpClient({ baseUrl: new URL(`${api.url.href}base/`), headers, ca: undefined }),
       form: chirpStackForm('v4'),
-      timers: systemTimers,
-      monotonicMs: () => nowMs,
+      clock: { ...systemClock, steady: () => nowMs as SteadyMs },
       backoff: BACKOFF,
       counters: createCounters(),
       log: silentLogger,

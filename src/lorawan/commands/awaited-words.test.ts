@@ -93,7 +93,7 @@ describe('a command of which the network server says nothing', () => {
     before.server.answer = TAKEN
     await send(before, 'a')
     const downlinks = await openTestDownlinks({ state })
-    downlinks.clock.ms += WORD_WAIT_MS
+    downlinks.clock.advance(WORD_WAIT_MS)
     downlinks.tick()
     assert.deepEqual(standing(downlinks), ['a unconfirmed'])
     const again = await openTestDownlinks({ state })
@@ -226,9 +226,10 @@ describe('the next command, where the network server handles commands side by si
     const downlinks = await sent(['a', 'b'], { answer: { outcome: 'taken', nextAfterMs: 250 } })
     await send(downlinks, 'x', { devEui: OTHER_DEVICE })
     assert.deepEqual([standing(downlinks), downlinks.server.offered.length], [['b queued', 'a sent'], 2])
-    const [timer] = downlinks.timers.splice(0, 1)
-    assert.equal(timer?.ms, 250)
-    timer.run()
+    downlinks.clock.advance(249)
+    await downlinks.settle()
+    assert.deepEqual(standing(downlinks), ['b queued', 'a sent'])
+    downlinks.clock.advance(1)
     await downlinks.settle()
     assert.deepEqual(standing(downlinks), ['b sent', 'a sent'])
   })
@@ -236,7 +237,7 @@ describe('the next command, where the network server handles commands side by si
   it('is not handed over when the service closes meanwhile', async () => {
     const downlinks = await sent(['a', 'b'], { answer: { outcome: 'taken', nextAfterMs: 250 } })
     downlinks.close()
-    downlinks.timers[0]?.run()
+    downlinks.clock.advance(250)
     await downlinks.settle()
     assert.equal(downlinks.server.offered.length, 1)
   })
@@ -271,14 +272,14 @@ function devices(downlinks: TestDownlinks, count: number): string[] {
 
 /** The device is heard of some time after what was before. */
 async function uplink(downlinks: TestDownlinks): Promise<void> {
-  downlinks.clock.ms += 5_000
-  downlinks.heard.set(DEVICE, downlinks.clock.ms)
+  downlinks.clock.advance(5_000)
+  downlinks.heard.set(DEVICE, downlinks.clock.now())
   downlinks.tick()
   await downlinks.settle()
 }
 
 async function pass(downlinks: TestDownlinks, ms: number): Promise<void> {
-  downlinks.clock.ms += ms
+  downlinks.clock.advance(ms)
   downlinks.tick()
   await downlinks.settle()
 }

@@ -3,14 +3,14 @@
  * One that it says nothing of for too long is `unconfirmed`; and where a network server names no
  * command in its events, the device's next one waits for its word.
  */
+import { later } from '../../clock.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
 import type { DownlinkFailure, DownlinkItem } from './downlink-item.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
 
 export interface AwaitedWordsOptions {
   readonly queue: Pick<DownlinkQueue, 'unconfirmed' | 'giveUp'>
-  readonly clock: { now(): number }
-  /** Milliseconds since some beginning, which no change of the clock's time moves. */
-  readonly monotonicMs: () => number
+  readonly clock: Pick<Clock, 'now' | 'steady'>
   /**
    * When the device was last heard of; undefined when that was long ago, or never. Only looked at
    * for a change.
@@ -27,8 +27,7 @@ export interface AwaitedWordsOptions {
 /** A command whose word is awaited. */
 interface Awaited {
   readonly item: DownlinkItem
-  /** Since when, by `monotonicMs`. */
-  readonly sinceMs: number
+  readonly sinceMs: SteadyMs
   /** Uplinks in a row after which the network server said nothing of the device's commands. */
   silentUplinks: number
   /** A gateway has sent some command of the device since: the way of the words is open. */
@@ -40,8 +39,8 @@ interface Awaited {
 interface AwaitingDevice {
   commands: Awaited[]
   heardAtMs: number | undefined
-  /** When an uplink was noticed after which no word has come yet, by `monotonicMs`. */
-  uplinkAtMs: number | undefined
+  /** When an uplink was noticed after which no word has come yet. */
+  uplinkAtMs: SteadyMs | undefined
 }
 
 /**
@@ -91,11 +90,17 @@ export class AwaitedWords {
    */
   took(item: DownlinkItem): void {
     if (!isAwaited(item)) return
-    const { clock, monotonicMs, heardAtMs } = this.#options
+    const { clock, heardAtMs } = this.#options
     const { devEui } = item.content
     // It may have been taken before a restart. The clock may have been moved meanwhile.
     const elapsedMs = Math.max(clock.now() - Math.max(item.leftAtMs, item.transmittedAtMs), 0)
-    const awaited = { item, sinceMs: monotonicMs() - elapsedMs, silentUplinks: 0, hasHeardOfOne: false, isFree: false }
+    const awaited = {
+      item,
+      sinceMs: later(clock.steady(), -elapsedMs),
+      silentUplinks: 0,
+      hasHeardOfOne: false,
+      isFree: false,
+    }
     const device = this.#devices.get(devEui)
     if (device === undefined) {
       this.#devices.set(devEui, { commands: [awaited], heardAtMs: heardAtMs(devEui), uplinkAtMs: undefined })
@@ -126,7 +131,7 @@ export class AwaitedWords {
   }
 
   tick(): void {
-    const nowMs = this.#options.monotonicMs()
+    const nowMs = this.#options.clock.steady()
     let fates = 0
     for (const [devEui, device] of this.#devices) {
       device.commands = device.commands.filter(({ item }) => isAwaited(item))
@@ -152,7 +157,7 @@ export class AwaitedWords {
   }
 
   /** Waits no longer for a network server of which nobody knows whether it tells anything. */
-  #noteSilence(devEui: string, { commands }: AwaitingDevice, nowMs: number): void {
+  #noteSilence(devEui: string, { commands }: AwaitingDevice, nowMs: SteadyMs): void {
     for (const awaited of commands) {
       const { applicationId } = awaited.item.content
       const isLate = !awaited.isFree && isHolding(awaited.item) && nowMs - awaited.sinceMs >= FIRST_WORD_MS
@@ -165,7 +170,7 @@ export class AwaitedWords {
   }
 
   /** Counts an uplink, once it has been silent long enough after it. */
-  #listen(devEui: string, device: AwaitingDevice, nowMs: number): void {
+  #listen(devEui: string, device: AwaitingDevice, nowMs: SteadyMs): void {
     const heardAtMs = this.#options.heardAtMs(devEui)
     if (heardAtMs !== undefined && heardAtMs !== device.heardAtMs) device.uplinkAtMs ??= nowMs
     device.heardAtMs = heardAtMs
@@ -178,7 +183,7 @@ export class AwaitedWords {
   }
 
   /** True when the command has come to a fate by it. */
-  #judge({ item, sinceMs, silentUplinks, hasHeardOfOne }: Awaited, nowMs: number): boolean {
+  #judge({ item, sinceMs, silentUplinks, hasHeardOfOne }: Awaited, nowMs: SteadyMs): boolean {
     const { queue, waitMs } = this.#options
     const isSilent = silentUplinks >= SILENT_UPLINKS
     const isOver = item.state === 'sent' && (isSilent || nowMs - sinceMs >= waitMs)

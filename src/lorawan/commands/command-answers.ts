@@ -3,6 +3,7 @@
  * devices, which every client that may see the device's events can have.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
 import { given } from '../../given.ts'
 import type { Logger } from '../../logger.ts'
 import type { QoS } from '../../mqtt/packet.ts'
@@ -57,7 +58,7 @@ export interface CommandAnswersOptions {
   readonly registry: CommandRegistry
   /** Whether the events of the application's devices are of family B. */
   readonly isFamilyB: (applicationId: string) => boolean
-  readonly clock: { now(): number }
+  readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly log: Logger
 }
 
@@ -79,7 +80,7 @@ export class CommandAnswers {
   readonly counts = { errorEvents: 0, errorEventsWithheld: 0, responses: 0 }
   readonly #options: CommandAnswersOptions
   /** One an organization; the registry bounds those. */
-  readonly #allowances = new Map<string, { left: number; atMs: number }>()
+  readonly #allowances = new Map<string, { left: number; atMs: SteadyMs }>()
 
   constructor(options: CommandAnswersOptions) {
     this.#options = options
@@ -180,9 +181,9 @@ export class CommandAnswers {
   }
 
   #mayTell(organization: string): boolean {
-    const now = this.#options.clock.now()
+    const now = this.#options.clock.steady()
     const allowance = this.#allowances.get(organization) ?? { left: REFUSALS_AT_ONCE, atMs: now }
-    const earned = (Math.max(now - allowance.atMs, 0) * REFUSALS_PER_SECOND) / 1_000
+    const earned = ((now - allowance.atMs) * REFUSALS_PER_SECOND) / 1_000
     const left = Math.min(REFUSALS_AT_ONCE, allowance.left + earned)
     const may = left >= 1
     this.#allowances.set(organization, { left: may ? left - 1 : left, atMs: now })

@@ -3,6 +3,7 @@
  * the commands that they are about, which come to their fates by them, and get the command's id as
  * a further member on their way through.
  */
+import type { Clock } from '../../clock.ts'
 import { objectOf } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { membersOf } from '../events.ts'
@@ -17,7 +18,7 @@ import { UnclaimedEvents } from './unclaimed-events.ts'
 
 export interface CommandEventsOptions {
   readonly queue: DownlinkQueue
-  readonly clock: { now(): number }
+  readonly clock: Pick<Clock, 'now'>
   /** Is told of each word about a command of a device. */
   readonly words: Pick<AwaitedWords, 'spoke'>
   /** Learns which network servers name commands. */

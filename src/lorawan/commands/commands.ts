@@ -3,6 +3,7 @@
  * has an answer. What brought it (MQTT, HTTP) gives the answer its form.
  */
 import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
@@ -63,10 +64,8 @@ export interface CommandsOptions {
   readonly places: DevicePlaces
   readonly registry: CommandRegistry
   readonly encoder: DownlinkEncoder
-  readonly clock: { now(): number }
+  readonly clock: Pick<Clock, 'now' | 'after'>
   readonly log: Logger
-  /** Calls after so many ms, unless the function that it returns is called before. */
-  readonly after: (ms: number, run: () => void) => () => void
 }
 
 /** What a command is to send: bytes, or an object for the network server's codec. */
@@ -258,7 +257,7 @@ export class Commands {
 
   async #word(said: Promise<void>): Promise<void> {
     const late = Promise.withResolvers<void>()
-    const stop = this.#options.after(FIRST_WORD_MS, late.resolve)
+    const stop = this.#options.clock.after(FIRST_WORD_MS, late.resolve)
     await Promise.race([said, late.promise])
     stop()
   }

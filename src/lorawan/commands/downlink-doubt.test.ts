@@ -48,7 +48,7 @@ describe('a command to which its network server gives an id', () => {
     answer.resolve(taken(ONE))
     await naming
     assert.equal(tell(downlinks, 'txack', { queueItemId: ONE, fCntDown: 7 }), 'a')
-    assert.equal(downlinks.timers.length, 0)
+    assert.equal(downlinks.clock.pending, 0)
   })
 
   it('is told what came while its answer was waited for too long', async () => {
@@ -57,7 +57,7 @@ describe('a command to which its network server gives an id', () => {
     await send('a')
     await downlinks.settle()
     const naming = downlinks.events.named(eventOf('txack', { queueItemId: ONE }))
-    downlinks.timers[0]?.run()
+    downlinks.clock.advance(2_000)
     await naming
     assert.equal(tell(downlinks, 'txack', { queueItemId: ONE, fCntDown: 7 }), undefined)
     assert.equal(tell(downlinks, 'ack', { queueItemId: ONE, acknowledged: true, fCntDown: 7 }), undefined)
@@ -78,7 +78,7 @@ describe('a command whose offer got no answer', () => {
     await send('b')
     await downlinks.settle()
     tell(downlinks, 'log', { level: 'ERROR', code: 'DOWNLINK_PAYLOAD_SIZE', context: { queue_item_id: TWO } })
-    downlinks.clock.ms += 5_000
+    downlinks.clock.advance(5_000)
     server.answer = taken(TWO)
     downlinks.ready()
     await downlinks.settle()

@@ -3,6 +3,7 @@
  * of all devices side by side. A network server that is away has them offered again when it is
  * ready.
  */
+import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { plainWait, waitBehind, waitForNetworkServer, waitForWord } from './command-waits.ts'
 import type { CommandWait } from './command-waits.ts'
@@ -27,13 +28,8 @@ export interface DownlinkHandOverOptions {
   /** Who takes the downlinks of the application's devices; undefined when nobody does. */
   readonly serverOf: (applicationId: string) => NetworkServer | undefined
   readonly places: DevicePlaces
-  /** Milliseconds since some beginning, which no change of the clock's time moves. */
-  readonly monotonicMs: () => number
   readonly log: Logger
-  /** Runs the function in another turn of the event loop. */
-  readonly defer: (run: () => void) => void
-  /** Calls after so many ms, unless the function that it returns is called before. */
-  readonly after: (ms: number, run: () => void) => () => void
+  readonly clock: Pick<Clock, 'steady' | 'after' | 'afterTurn'>
   /**
    * The device's next command waits for the word on one that its network server has; `offer` is
    * called when it has come.
@@ -98,10 +94,8 @@ export class DownlinkHandOver {
   readonly #queue: DownlinkQueue
   readonly #serverOf: DownlinkHandOverOptions['serverOf']
   readonly #places: DevicePlaces
-  readonly #monotonicMs: DownlinkHandOverOptions['monotonicMs']
   readonly #log: Logger
-  readonly #defer: DownlinkHandOverOptions['defer']
-  readonly #after: DownlinkHandOverOptions['after']
+  readonly #clock: DownlinkHandOverOptions['clock']
   readonly #isHeld: DownlinkHandOverOptions['isHeld']
   readonly #unclaimedIds: DownlinkHandOverOptions['unclaimedIds']
   readonly #onAnswered: DownlinkHandOverOptions['onAnswered']
@@ -118,20 +112,18 @@ export class DownlinkHandOver {
   #generation = 0
   #isSweeping = false
   #isClosed = false
-  #retriedAtMs: number
+  #retriedAtMs: SteadyMs
 
   constructor(options: DownlinkHandOverOptions) {
     this.#queue = options.queue
     this.#serverOf = options.serverOf
     this.#places = options.places
-    this.#monotonicMs = options.monotonicMs
     this.#log = options.log
-    this.#defer = options.defer
-    this.#after = options.after
+    this.#clock = options.clock
     this.#isHeld = options.isHeld
     this.#unclaimedIds = options.unclaimedIds
     this.#onAnswered = options.onAnswered
-    this.#retriedAtMs = options.monotonicMs()
+    this.#retriedAtMs = options.clock.steady()
   }
 
   /**
@@ -154,7 +146,7 @@ export class DownlinkHandOver {
 
   /** To be called every second or so. */
   tick(): void {
-    const now = this.#monotonicMs()
+    const now = this.#clock.steady()
     if (now - this.#retriedAtMs < RETRY_MS) return
     this.#retriedAtMs = now
     const disabled = [...this.#disabled]
@@ -209,7 +201,7 @@ export class DownlinkHandOver {
     const naming = this.#naming.get(devEui)
     if (naming === undefined) return undefined
     return new Promise((resolve) => {
-      const stop = this.#after(NAMING_MS, resolve)
+      const stop = this.#clock.after(NAMING_MS, resolve)
       void naming.promise.then(() => {
         stop()
         resolve()
@@ -287,7 +279,7 @@ export class DownlinkHandOver {
     const { devEui, confirmed, fPort, data, object, expiresAtMs, replaces } = content
     const downlink = { id, applicationId, devEui, confirmed, fPort, data, object, expiresAtMs, replaces }
     if (inDoubtSinceMs === undefined) return downlink
-    const forMs = this.#monotonicMs() - inDoubtSinceMs
+    const forMs = this.#clock.steady() - inDoubtSinceMs
     const doubt = { forMs, otherIds: this.#queue.otherIds(item), unclaimedIds: this.#unclaimedIds(item) }
     return { ...downlink, doubt }
   }
@@ -329,7 +321,7 @@ export class DownlinkHandOver {
       return
     }
     this.#busy.add(devEui)
-    this.#after(waitMs, () => {
+    this.#clock.after(waitMs, () => {
       this.#busy.delete(devEui)
       this.#offerNext(devEui, applicationId)
     })
@@ -338,7 +330,7 @@ export class DownlinkHandOver {
   #waitFor(answer: Away, item: DownlinkItem, generation: number): void {
     const { devEui, applicationId, organizationId, id: commandId } = item.content
     this.#log.debug({ devEui, commandId, reason: answer.reason }, 'command.waits')
-    if (answer.isInDoubt === true) item.inDoubtSinceMs = this.#monotonicMs()
+    if (answer.isInDoubt === true) item.inDoubtSinceMs = this.#clock.steady()
     if (answer === AWAY_DISABLED) {
       this.#disabled.set(devEui, applicationId)
       return
@@ -377,7 +369,7 @@ export class DownlinkHandOver {
   #sweepSoon(): void {
     if (this.#isSweeping || this.#isClosed) return
     this.#isSweeping = true
-    this.#defer(() => this.#sweep())
+    this.#clock.afterTurn(() => this.#sweep())
   }
 
   /**

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type { StateChange } from '../../broker/ports/engine.ts'
+import type { SteadyMs } from '../../clock.ts'
 import { given } from '../../given.ts'
 import type { CommandObject } from './command.ts'
 
@@ -120,8 +121,8 @@ export class DownlinkItem {
   isOffered = false
   /** The id that the network server gave it, where it gives ids; lower case. */
   networkServerItemId: string | undefined = undefined
-  /** Since when the network server may have it without our knowing, in ms of a monotonic clock. */
-  inDoubtSinceMs: number | undefined = undefined
+  /** Since when the network server may have it without our knowing, by the steady clock. */
+  inDoubtSinceMs: SteadyMs | undefined = undefined
   /** Settles with the answer to its sender, while the durable state is being asked. */
   accepted: Promise<Enqueued> | undefined = undefined
   /** When it left the queue, for whichever reason; 0 while it waits. */

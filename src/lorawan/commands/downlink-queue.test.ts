@@ -59,7 +59,7 @@ describe('a command in the queue', () => {
     downlinks.tick()
     await downlinks.settle()
     assert.deepEqual(states(downlinks), ['a queued'])
-    downlinks.clock.ms += 10_000
+    downlinks.clock.advance(10_000)
     downlinks.tick()
     await downlinks.settle()
     assert.deepEqual(states(downlinks), ['a sent'])
@@ -117,7 +117,7 @@ describe('a command in the queue', () => {
     await downlinks.settle()
     assert.deepEqual([states(downlinks), states(downlinks, OTHER_DEVICE)], [['a queued'], ['x sent']])
     downlinks.devices.set(DEVICE, { applicationId: '5', organizationId: '1', isDisabled: false })
-    downlinks.clock.ms += 10_000
+    downlinks.clock.advance(10_000)
     downlinks.tick()
     await downlinks.settle()
     assert.deepEqual(states(downlinks), ['a sent'])
@@ -249,13 +249,13 @@ describe('expiresAt', () => {
   it('ends a command that waits, also while the network server is away', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = AWAY
-    await send(downlinks, { id: 'a', expiresAt: new Date(downlinks.clock.ms + 60_000).toISOString() })
+    await send(downlinks, { id: 'a', expiresAt: new Date(downlinks.clock.now() + 60_000).toISOString() })
     await send(downlinks, { id: 'b' })
     await downlinks.settle()
-    downlinks.clock.ms += 59_999
+    downlinks.clock.advance(59_999)
     downlinks.tick()
     assert.deepEqual(states(downlinks), ['a queued', 'b queued'])
-    downlinks.clock.ms += 1
+    downlinks.clock.advance(1)
     downlinks.tick()
     await downlinks.settle()
     assert.deepEqual(states(downlinks), ['b queued', 'a expired'])
@@ -266,11 +266,11 @@ describe('expiresAt', () => {
   it('is looked at before each offer', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = AWAY
-    await send(downlinks, { id: 'a', expiresAt: new Date(downlinks.clock.ms + 60_000).toISOString() })
+    await send(downlinks, { id: 'a', expiresAt: new Date(downlinks.clock.now() + 60_000).toISOString() })
     await send(downlinks, { id: 'b' })
     await downlinks.settle()
     downlinks.server.offered.length = 0
-    downlinks.clock.ms += 60_000
+    downlinks.clock.advance(60_000)
     downlinks.server.answer = { outcome: 'taken' }
     downlinks.ready()
     await downlinks.settle()
@@ -427,10 +427,10 @@ describe('the bounds of the queue', () => {
     const downlinks = await openTestDownlinks()
     await send(downlinks, { id: 'a' })
     await downlinks.settle()
-    downlinks.clock.ms += DOWNLINK_QUEUE_LIMITS.leftMs
+    downlinks.clock.advance(DOWNLINK_QUEUE_LIMITS.leftMs)
     downlinks.tick()
     assert.deepEqual(states(downlinks), ['a unconfirmed'])
-    downlinks.clock.ms += 1
+    downlinks.clock.advance(1)
     downlinks.tick()
     await downlinks.settle()
     assert.deepEqual([states(downlinks), downlinks.state.entries.size], [[], 0])

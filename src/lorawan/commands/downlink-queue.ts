@@ -3,6 +3,7 @@
  * their fate and for some time after it. Who hands them over is another file's subject; here each
  * change of their state is made and owned.
  */
+import type { Clock } from '../../clock.ts'
 import { given } from '../../given.ts'
 import type { Logger } from '../../logger.ts'
 import type { DurableState } from './durable-state.ts'
@@ -60,9 +61,7 @@ export const DOWNLINK_QUEUE_LIMITS: DownlinkQueueLimits = {
 
 export interface DownlinkQueueOptions {
   readonly state: DurableState
-  readonly clock: { now(): number }
-  /** Milliseconds since some beginning, which no change of the clock's time moves. */
-  readonly monotonicMs: () => number
+  readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly log: Logger
   readonly limits?: DownlinkQueueLimits
   /** Told when an item is there to be offered. Must not throw. */
@@ -111,7 +110,6 @@ export class DownlinkQueue {
   }
   readonly #state: DurableState
   readonly #clock: DownlinkQueueOptions['clock']
-  readonly #monotonicMs: DownlinkQueueOptions['monotonicMs']
   readonly #log: Logger
   readonly #limits: DownlinkQueueLimits
   readonly #onWaiting: DownlinkQueueOptions['onWaiting']
@@ -131,7 +129,6 @@ export class DownlinkQueue {
   constructor(options: DownlinkQueueOptions) {
     this.#state = options.state
     this.#clock = options.clock
-    this.#monotonicMs = options.monotonicMs
     this.#log = options.log
     this.#limits = options.limits ?? DOWNLINK_QUEUE_LIMITS
     this.#onWaiting = options.onWaiting
@@ -161,7 +158,7 @@ export class DownlinkQueue {
       this.#sequence = Math.max(this.#sequence, item.sequence)
       if (item.state === 'queued') {
         // It may have been on offer when the process ended.
-        item.inDoubtSinceMs = this.#monotonicMs()
+        item.inDoubtSinceMs = this.#clock.steady()
         this.#wait(item)
         continue
       }

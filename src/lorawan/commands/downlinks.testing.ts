@@ -4,6 +4,7 @@
  */
 import type { OwnMessage } from '../../broker/ports/consumer.ts'
 import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
+import { TestClock } from '../../clock.testing.ts'
 import { silentLogger } from '../../logger.ts'
 import type { CommandCodec, DownlinkEncoder } from './command-registry.ts'
 import { createDownlinks } from './downlinks.ts'
@@ -93,9 +94,7 @@ export interface TestDownlinks extends Downlinks {
   readonly devices: Map<string, DevicePlace>
   /** Codecs by application; none for the others. */
   readonly codecs: Map<string, CommandCodec>
-  readonly clock: { ms: number; now(): number; elapsedMs(): number }
-  /** Functions that wait for their time, the next one first. */
-  readonly timers: { readonly ms: number; readonly run: () => void }[]
+  readonly clock: TestClock
   /** When devices were heard of. */
   readonly heard: Map<string, number>
   /** Lets everything happen that needs no further time. */
@@ -117,18 +116,9 @@ export async function openTestDownlinks(
   overrides: Partial<DownlinksOptions> & { readonly state?: MemoryState; readonly server?: TestNetworkServer } = {},
 ): Promise<TestDownlinks> {
   const { state = new MemoryState(), server = new TestNetworkServer() } = overrides
-  const clock = {
-    ms: Date.UTC(2026, 0, 15, 12),
-    now(): number {
-      return this.ms
-    },
-    elapsedMs(): number {
-      return this.ms
-    },
-  }
+  const clock = new TestClock()
   const published: OwnMessage[] = []
   const heard = new Map<string, number>()
-  const timers: { ms: number; run: () => void }[] = []
   const codecs = new Map<string, CommandCodec>()
   const place = { applicationId: '5', organizationId: '1', isDisabled: false }
   const devices = new Map<string, DevicePlace>([
@@ -157,16 +147,9 @@ export async function openTestDownlinks(
     },
     encoder: jsonEncoder,
     clock,
-    monotonicMs: () => clock.ms,
     heardAtMs: (devEui) => heard.get(devEui),
     wordWaitMs: WORD_WAIT_MS,
     log: silentLogger,
-    defer: setImmediate,
-    after: (ms, run) => {
-      const timer = { ms, run }
-      timers.push(timer)
-      return () => void timers.splice(timers.indexOf(timer), 1)
-    },
     ...overrides,
   })
   await downlinks.load()
@@ -178,7 +161,6 @@ export async function openTestDownlinks(
     devices,
     codecs,
     clock,
-    timers,
     heard,
     settle,
     told: (tail) =>

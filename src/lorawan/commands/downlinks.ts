@@ -3,6 +3,7 @@
  * by their events.
  */
 import type { PublishConsumer, Publisher } from '../../broker/ports/consumer.ts'
+import type { Clock } from '../../clock.ts'
 import { given } from '../../given.ts'
 import type { Logger } from '../../logger.ts'
 import { AwaitedWords } from './awaited-words.ts'
@@ -28,9 +29,7 @@ export interface DownlinksOptions {
   readonly places: DevicePlaces
   readonly registry: CommandRegistry
   readonly encoder: DownlinkEncoder
-  readonly clock: { now(): number }
-  /** Milliseconds since some beginning, which no change of the clock's time moves. */
-  readonly monotonicMs: () => number
+  readonly clock: Clock
   /**
    * When the device was last heard of; undefined when that was long ago, or never. Only looked at
    * for a change.
@@ -39,10 +38,6 @@ export interface DownlinksOptions {
   /** How long a network server may say nothing of a command that it has taken. */
   readonly wordWaitMs: number
   readonly log: Logger
-  /** Runs the function in another turn of the event loop. */
-  readonly defer: (run: () => void) => void
-  /** Calls after so many ms, unless the function that it returns is called before. */
-  readonly after: (ms: number, run: () => void) => () => void
   readonly limits?: DownlinkQueueLimits
 }
 
@@ -80,7 +75,7 @@ export const CURRENT_DOWNLINK_NUMBERS: readonly string[] = ['waiting', 'kept']
 
 /** Puts the parts together; nothing is read or offered before `load`. */
 export function createDownlinks(options: DownlinksOptions): Downlinks {
-  const { state, publisher, places, encoder, clock, log, after } = options
+  const { state, publisher, places, encoder, clock, log } = options
   const codecs = new CommandCodecs((applicationId) => options.registry.codecOf(applicationId))
   const registry: CommandRegistry = {
     codecOf: (applicationId) => codecs.codecOf(applicationId),
@@ -92,7 +87,6 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
   const queue: DownlinkQueue = new DownlinkQueue({
     state,
     clock,
-    monotonicMs: options.monotonicMs,
     log,
     ...given({ limits: options.limits }),
     onWaiting: (item) => handOver.offer(item),
@@ -103,7 +97,6 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
   const words: AwaitedWords = new AwaitedWords({
     queue,
     clock,
-    monotonicMs: options.monotonicMs,
     heardAtMs: options.heardAtMs,
     tells: (applicationId) => naming.tells(applicationId),
     waitMs: options.wordWaitMs,
@@ -119,7 +112,7 @@ export function createDownlinks(options: DownlinksOptions): Downlinks {
     unclaimedIds: (item) => events.unclaimedIds(item),
     onAnswered: (item) => events.answered(item),
   })
-  const commands = new Commands({ queue, handOver, places, registry, encoder, clock, log, after })
+  const commands = new Commands({ queue, handOver, places, registry, encoder, clock, log })
   const events: CommandEvents = new CommandEvents({
     queue,
     clock,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { TestClock } from '../../clock.testing.ts'
 import { silentLogger } from '../../logger.ts'
 import { MemoryState } from '../commands/downlinks.testing.ts'
 import { NetworkServerPresence } from './network-server-presence.ts'
@@ -7,7 +8,7 @@ import { NetworkServerPresence } from './network-server-presence.ts'
 const TENANT = 'organization:1'
 
 test('a tenant’s network servers are connected as long as one of them is, and away since the last one went', async () => {
-  const clock = { ms: 1_000, now: () => clock.ms }
+  const clock = new TestClock()
   const presence = new NetworkServerPresence({ state: new MemoryState(), clock, log: silentLogger })
   await presence.load()
   assert.equal(presence.of(TENANT), undefined)
@@ -15,26 +16,27 @@ test('a tenant’s network servers are connected as long as one of them is, and 
   presence.came(TENANT)
   presence.went(TENANT)
   assert.equal(presence.of(TENANT), 'connected')
-  clock.ms = 5_000
+  clock.advance(4_000)
   presence.went(TENANT)
-  assert.equal(presence.of(TENANT), 5_000)
+  assert.equal(presence.of(TENANT), clock.now())
   assert.equal(presence.of('deployment'), undefined)
 })
 
 test('it is known after a restart; who was connected when the service stopped is away since the start', async () => {
   const state = new MemoryState()
-  const clock = { ms: 1_000, now: () => clock.ms }
+  const clock = new TestClock()
   const first = new NetworkServerPresence({ state, clock, log: silentLogger })
   await first.load()
   for (const tenant of ['a', 'b', 'c']) first.came(tenant)
-  clock.ms = 2_000
+  clock.advance(1_000)
+  const wentAtMs = clock.now()
   first.went('a')
   first.forget('c')
   first.close()
   // The connections end with the service.
   first.went('b')
-  clock.ms = 9_000
+  clock.advance(7_000)
   const second = new NetworkServerPresence({ state, clock, log: silentLogger })
   await second.load()
-  assert.deepEqual([second.of('a'), second.of('b'), second.of('c')], [2_000, 9_000, undefined])
+  assert.deepEqual([second.of('a'), second.of('b'), second.of('c')], [wentAtMs, clock.now(), undefined])
 })

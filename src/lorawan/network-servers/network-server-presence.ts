@@ -2,13 +2,14 @@
  * Whether a tenant's network servers are connected, and since when they are not. It is kept in the
  * durable state, so that it is known after a restart as well.
  */
+import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import type { Presence } from '../commands/command-waits.ts'
 import type { DurableState } from '../commands/durable-state.ts'
 
 export interface NetworkServerPresenceOptions {
   readonly state: DurableState
-  readonly clock: { now(): number }
+  readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
 

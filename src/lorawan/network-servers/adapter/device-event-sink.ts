@@ -2,6 +2,7 @@
  * The way of a network server's events to the broker: what it may speak for is checked, then the
  * broker owns the event.
  */
+import type { Clock } from '../../../clock.ts'
 import type { Publisher } from '../../../broker/ports/consumer.ts'
 import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
 import { EVENT_KINDS, eventTopic, isDevEui } from '../../topics.ts'
@@ -26,8 +27,7 @@ export interface DeviceEventSinkParts {
   readonly counters: NetworkServerCounters
   /** Of the organization, or of the whole deployment. */
   readonly inspection: EventInspection
-  /** Milliseconds since some beginning, which no change of the clock's time moves. */
-  readonly monotonicMs: () => number
+  readonly clock: Pick<Clock, 'steady'>
   readonly log: Logger
 }
 
@@ -97,8 +97,8 @@ export class DeviceEventSink implements EventSink {
   }
 
   #inspect(kind: PublishedEventKind, { applicationId, devEui, payload }: Omit<DeviceEvent, 'kind'>): void {
-    const { inspection, monotonicMs, counters, log } = this.#parts
-    const fault = inspection.inspect(kind, devEui, payload, Math.floor(monotonicMs() / 1_000))
+    const { inspection, clock, counters, log } = this.#parts
+    const fault = inspection.inspect(kind, devEui, payload, Math.floor(clock.steady() / 1_000))
     if (fault === undefined) return
     const { code, reason, isNews } = fault
     counters.eventsUnreadable += 1

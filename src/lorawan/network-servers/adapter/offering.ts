@@ -2,24 +2,24 @@
  * When downlinks are offered again that a network server could not take: it has no way to say that
  * it can.
  */
+import type { Clock } from '../../../clock.ts'
 import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
 import { Backoff } from './backoff.ts'
 import type { BackoffSettings } from './backoff.ts'
-import type { Timers } from './timers.ts'
 
 export class Offering {
   readonly #networkServer: NetworkServer
   readonly #sink: EventSink
-  readonly #timers: Timers
+  readonly #clock: Pick<Clock, 'after'>
   readonly #backoff: Backoff
   #cancel: (() => void) | undefined = undefined
   #isPausing = false
   #isClosed = false
 
-  constructor(networkServer: NetworkServer, sink: EventSink, timers: Timers, backoff: BackoffSettings) {
+  constructor(networkServer: NetworkServer, sink: EventSink, clock: Pick<Clock, 'after'>, backoff: BackoffSettings) {
     this.#networkServer = networkServer
     this.#sink = sink
-    this.#timers = timers
+    this.#clock = clock
     this.#backoff = new Backoff(backoff)
   }
 
@@ -40,7 +40,7 @@ export class Offering {
   failed(isOfDevice = false): void {
     if (!isOfDevice) this.#isPausing = !this.#isClosed
     if (this.#cancel !== undefined || this.#isClosed) return
-    this.#cancel = this.#timers.after(this.#backoff.next(), () => {
+    this.#cancel = this.#clock.after(this.#backoff.next(), () => {
       this.#cancel = undefined
       this.#isPausing = false
       this.#sink.ready(this.#networkServer)

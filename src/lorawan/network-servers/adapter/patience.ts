@@ -1,3 +1,5 @@
+import type { SteadyMs } from '../../../clock.ts'
+
 /**
  * Devices whose downlinks are watched; at the bound all are forgotten, which costs a few more
  * attempts.
@@ -11,7 +13,7 @@ const MAXIMUM_DEVICES = 10_000
  */
 export class Patience {
   readonly #patientMs: number
-  readonly #failures = new Map<string, { readonly id: string; readonly sinceMs: number }>()
+  readonly #failures = new Map<string, { readonly id: string; readonly sinceMs: SteadyMs }>()
 
   /** How long a downlink may fail before it is the downlink's fault. */
   constructor(patientMs: number) {
@@ -19,10 +21,10 @@ export class Patience {
   }
 
   /**
-   * One more internal fault of the network server, at this time of a monotonic clock; true when the
+   * One more internal fault of the network server, at this time; true when the
    * downlink is to be given up.
    */
-  isOver(devEui: string, id: string, nowMs: number): boolean {
+  isOver(devEui: string, id: string, nowMs: SteadyMs): boolean {
     const known = this.#failures.get(devEui)
     if (known?.id !== id) {
       if (this.#failures.size >= MAXIMUM_DEVICES) this.#failures.clear()

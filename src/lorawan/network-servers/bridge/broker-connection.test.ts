@@ -1,56 +1,21 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { duplexPair } from 'node:stream'
-import type { Duplex } from 'node:stream'
 import { describe, it } from 'node:test'
 import { within } from '../../../../test/support/bounded-wait.ts'
-import { encodePacket } from '../../../mqtt/encode-packet.ts'
-import { PacketReader } from '../../../mqtt/packet-reader.ts'
-import type { ClientPacket, Packet } from '../../../mqtt/packet.ts'
+import { TestClock } from '../../../clock.testing.ts'
 import { BrokerConnection } from './broker-connection.ts'
+import { FarBroker } from './far-broker.testing.ts'
 
 const TOPIC_NAME = 'application/5/device/0101010101010101/event/up'
 /** Thirty-two of them, with their Topic Names, are more than may be on their way. */
 const PAYLOAD = Buffer.alloc(262_144)
 const FITTING = 32
 
-/** Somebody else's broker, with the packets that it was sent. */
-class FarBroker {
-  readonly #socket: Duplex
-  readonly #reader = new PacketReader({ role: 'server', maximumPacketSizeBytes: 1_048_576 })
-  readonly #packets: ClientPacket[] = []
-  #wake: () => void = () => {}
-
-  constructor(socket: Duplex) {
-    this.#socket = socket
-    socket.on('data', (chunk: Buffer) => {
-      this.#reader.push(chunk)
-      for (let packet = this.#reader.next(); packet !== undefined; packet = this.#reader.next()) {
-        this.#packets.push(packet)
-      }
-      this.#wake()
-    })
-  }
-
-  send(packet: Packet): void {
-    this.#socket.write(encodePacket(packet, 4))
-  }
-
-  async next(): Promise<ClientPacket> {
-    for (;;) {
-      const packet = this.#packets.shift()
-      if (packet !== undefined) return packet
-      const { promise, resolve } = Promise.withResolvers<void>()
-      this.#wake = resolve
-      await within(promise, 'a packet')
-    }
-  }
-}
-
 describe('a connection to somebody else’s broker', () => {
   it('reads no more while it has 8 MiB of events that are not owned', async () => {
     const [socket, far] = duplexPair()
-    const broker = new FarBroker(far)
+    const broker = new FarBroker(far, 4)
     const taken: PromiseWithResolvers<void>[] = []
     const connection = new BrokerConnection(socket, {
       protocolVersion: 4,
@@ -64,12 +29,9 @@ describe('a connection to somebody else’s broker', () => {
         taken.push(one)
         return one.promise
       },
-      timers: { after: () => () => {} },
+      clock: new TestClock(),
     })
-    assert.equal((await broker.next()).type, 'connect')
-    broker.send({ type: 'connack', sessionPresent: false, reasonCode: 0 })
-    assert.equal((await broker.next()).type, 'subscribe')
-    broker.send({ type: 'suback', packetId: 1, reasonCodes: [1] })
+    await broker.welcome()
     await connection.ready
     const paused = once(socket, 'pause')
     for (let packetId = 1; packetId <= FITTING + 2; packetId += 1) {

@@ -5,12 +5,12 @@
  * acknowledged when it is owned, in the order in which they came [MQTT-4.6.0-2].
  */
 import type { Duplex } from 'node:stream'
+import type { Clock } from '../../../clock.ts'
 import { encodePacket } from '../../../mqtt/encode-packet.ts'
 import { PacketReader } from '../../../mqtt/packet-reader.ts'
 import type { Packet, ProtocolVersion, PublishPacket, ServerPacket } from '../../../mqtt/packet.ts'
 import { isFailure } from '../../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../../mqtt/reason-codes.ts'
-import type { Timers } from '../adapter/timers.ts'
 
 /** Why a connection is over. The code is for logs and metrics. */
 export class BrokerConnectionError extends Error {
@@ -35,7 +35,7 @@ export interface BrokerConnectionSettings {
    * ends when it rejects.
    */
   readonly take: (message: PublishPacket) => Promise<void>
-  readonly timers: Timers
+  readonly clock: Pick<Clock, 'after'>
 }
 
 /**
@@ -158,8 +158,11 @@ export class BrokerConnection {
   close(): void {
     if (this.#state !== 'over' && this.#state !== 'connecting') this.#send({ type: 'disconnect', reasonCode: 0 })
     this.#socket.end()
-    const cut = this.#settings.timers.after(LINGER_MS, () => this.#socket.destroy())
-    this.#socket.once('close', cut)
+    // After 'close' nothing would cancel the timer, which keeps the process alive.
+    if (!this.#socket.closed) {
+      const cut = this.#settings.clock.after(LINGER_MS, () => this.#socket.destroy())
+      this.#socket.once('close', cut)
+    }
     this.#end('closed', 'closed by this side')
   }
 
@@ -285,14 +288,14 @@ export class BrokerConnection {
   }
 
   #keepAlive(): void {
-    this.#cancelWait = this.#settings.timers.after(KEEP_ALIVE_SECONDS * 500, () => {
+    this.#cancelWait = this.#settings.clock.after(KEEP_ALIVE_SECONDS * 500, () => {
       this.#cancelWait = this.#limitWait('PINGRESP')
       this.#send({ type: 'pingreq' })
     })
   }
 
   #limitWait(answer: string): () => void {
-    return this.#settings.timers.after(ANSWER_MS, () =>
+    return this.#settings.clock.after(ANSWER_MS, () =>
       this.#end('timeout', `no ${answer} within ${ANSWER_MS / 1000} seconds`),
     )
   }

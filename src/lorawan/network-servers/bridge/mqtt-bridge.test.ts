@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { duplexPair } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,11 +18,15 @@ import type { FarSide, ReceivedDownlink } from '../network-server-contract.testi
 import type { Downlink } from '../../commands/network-server.ts'
 import { openBrokerSocket } from './broker-socket.ts'
 import type { TlsSettings } from './broker-socket.ts'
+import { TestClock } from '../../../clock.testing.ts'
+import { silentLogger } from '../../../logger.ts'
+import { ReasonCodes } from '../../../mqtt/reason-codes.ts'
+import { FarBroker } from './far-broker.testing.ts'
 import { createCounters } from '../adapter/counters.ts'
 import { MqttBridge } from './mqtt-bridge.ts'
 import type { MqttBridgeSettings } from './mqtt-bridge.ts'
-import { systemTimers } from '../adapter/timers.ts'
-import type { Timers } from '../adapter/timers.ts'
+import { systemClock } from '../../../clock.ts'
+import type { Clock } from '../../../clock.ts'
 import { TopicTemplate } from './topic-template.ts'
 
 const ONE = '0101010101010101'
@@ -56,7 +62,7 @@ function downlink(applicationId: string): Downlink {
 }
 
 /** Waits of the adapter that are not about connecting are 20 ms, so that no test waits long. */
-const quickTimers: Timers = { after: (ms, run) => systemTimers.after(ms === 10_000 ? 20 : ms, run) }
+const quickClock: Pick<Clock, 'after'> = { after: (ms, run) => systemClock.after(ms === 10_000 ? 20 : ms, run) }
 
 interface Logged {
   readonly message: string
@@ -81,7 +87,7 @@ class TestBridge {
         mayServe: (applicationId) => applicationId === '5' || applicationId === UUID,
         openSocket: async () => this.#watch(await openBrokerSocket({ host: '127.0.0.1', port, tls })),
         backoff: BACKOFF,
-        timers: quickTimers,
+        clock: quickClock,
         counters: this.counters,
         log: { debug: note, info: note, warn: note, error: note },
       },
@@ -444,6 +450,68 @@ describe('a bridge', { timeout: 60_000 }, () => {
     await sink.until('ready', () => sink.readyCount === 1)
   })
 })
+
+describe('a bridge that closes', () => {
+  const parts = {
+    naming: { names: () => true, countsFrames: () => false },
+    mayServe: () => true,
+    backoff: BACKOFF,
+    counters: createCounters(),
+    log: silentLogger,
+  }
+
+  it('leaves no timer while it waits to connect again', async () => {
+    const clock = new TestClock()
+    const bridge = new MqttBridge(SETTINGS, { ...parts, sink: new TestSink(), openSocket: unreachable, clock })
+    await turn()
+    assert.equal(clock.pending, 1)
+    await bridge.close()
+    assert.equal(clock.pending, 0)
+  })
+
+  it('leaves no timer while it connects', async () => {
+    const clock = new TestClock()
+    const [socket, far] = duplexPair()
+    const broker = new FarBroker(far, 5)
+    const bridge = new MqttBridge(SETTINGS, { ...parts, sink: new TestSink(), openSocket: async () => socket, clock })
+    assert.equal((await broker.next()).type, 'connect')
+    const closed = once(socket, 'close')
+    await bridge.close()
+    await within(closed, 'the end of the connection')
+    await turn()
+    assert.equal(clock.pending, 0)
+  })
+
+  it('leaves no timer while a command waits for a subscriber', async () => {
+    const clock = new TestClock()
+    const [socket, far] = duplexPair()
+    const broker = new FarBroker(far, 5)
+    const sink = new TestSink()
+    const bridge = new MqttBridge(SETTINGS, { ...parts, sink, openSocket: async () => socket, clock })
+    await broker.welcome()
+    await sink.until('ready', () => sink.readyCount === 1)
+    const before = clock.pending
+    const answer = bridge.handOver(downlink('5'))
+    const published = await broker.next()
+    assert.ok(published.type === 'publish')
+    broker.send({ type: 'puback', packetId: published.packetId, reasonCode: ReasonCodes.noMatchingSubscribers })
+    assert.equal((await answer).outcome, 'away')
+    assert.equal(clock.pending, before + 1)
+    const closed = once(socket, 'close')
+    await bridge.close()
+    await within(closed, 'the end of the connection')
+    await turn()
+    assert.equal(clock.pending, 0)
+  })
+})
+
+function unreachable(): Promise<Duplex> {
+  return Promise.reject(new Error('refused'))
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
 
 /** Resolves when the bridge has logged so often that it is away for this reason. */
 async function mosquittoSays({ logged }: TestBridge, reason: RegExp, times: number): Promise<void> {

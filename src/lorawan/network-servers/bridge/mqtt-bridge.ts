@@ -4,6 +4,7 @@
  * comes while this service is away waits in their broker, and leaves it when it is owned here.
  */
 import type { Duplex } from 'node:stream'
+import type { Clock } from '../../../clock.ts'
 import type { PublishPacket, ProtocolVersion } from '../../../mqtt/packet.ts'
 import { isFailure, ReasonCodes } from '../../../mqtt/reason-codes.ts'
 import type { CommandNaming } from '../../commands/command-naming.ts'
@@ -16,7 +17,6 @@ import type { NetworkServerCounters } from '../adapter/counters.ts'
 import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from '../adapter/downlink-message.ts'
 import { EventRefused } from '../adapter/event-refused.ts'
 import type { Logger } from '../../../logger.ts'
-import type { Timers } from '../adapter/timers.ts'
 import type { TopicTemplate } from './topic-template.ts'
 
 export interface MqttBridgeSettings {
@@ -45,7 +45,7 @@ export interface MqttBridgeParts {
   readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
   readonly openSocket: () => Promise<Duplex>
   readonly backoff: BackoffSettings
-  readonly timers: Timers
+  readonly clock: Pick<Clock, 'after'>
   readonly counters: NetworkServerCounters
   readonly log: Logger
 }
@@ -66,10 +66,12 @@ export class MqttBridge implements NetworkServer {
   /** Ours to theirs. */
   readonly #theirs: ReadonlyMap<string, string> | undefined
   #connection: BrokerConnection | undefined
-  #cancelTimer: () => void = () => {}
+  /** The connection, also while it is not ready. */
+  #opened: BrokerConnection | undefined
+  #cancelReconnect: () => void = () => {}
+  #cancelOffer: (() => void) | undefined
   #isWanted = false
   #isClosed = false
-  #isOfferedLater = false
 
   /** Connects at once, and again whenever the connection is lost. */
   constructor(settings: MqttBridgeSettings, parts: MqttBridgeParts) {
@@ -93,8 +95,9 @@ export class MqttBridge implements NetworkServer {
 
   close(): Promise<void> {
     this.#isClosed = true
-    this.#cancelTimer()
-    this.#connection?.close()
+    this.#cancelReconnect()
+    this.#cancelOffer?.()
+    this.#opened?.close()
     return Promise.resolve()
   }
 
@@ -145,11 +148,10 @@ export class MqttBridge implements NetworkServer {
   }
 
   #offerLater(): void {
-    if (this.#isOfferedLater) return
-    this.#isOfferedLater = true
-    this.#parts.timers.after(NOBODY_THERE_MS, () => {
-      this.#isOfferedLater = false
-      if (this.#connection !== undefined && !this.#isClosed) this.#parts.sink.ready(this)
+    if (this.#cancelOffer !== undefined || this.#isClosed) return
+    this.#cancelOffer = this.#parts.clock.after(NOBODY_THERE_MS, () => {
+      this.#cancelOffer = undefined
+      if (this.#connection !== undefined) this.#parts.sink.ready(this)
     })
   }
 
@@ -162,11 +164,12 @@ export class MqttBridge implements NetworkServer {
       failure = error instanceof Error ? error : new Error(String(error))
     }
     this.#connection = undefined
+    this.#opened = undefined
     if (this.#isClosed) return
     counters.failures += 1
     const waitMs = this.#backoff.next()
     log.warn({ networkServer: this.name, reason: failure.message, waitMs }, 'network_server.away')
-    this.#cancelTimer = this.#parts.timers.after(waitMs, () => void this.#connect())
+    this.#cancelReconnect = this.#parts.clock.after(waitMs, () => void this.#connect())
   }
 
   /** One connection from its beginning to its end; why it ended. */
@@ -180,20 +183,22 @@ export class MqttBridge implements NetworkServer {
       ...this.#settings,
       topicFilter: this.#settings.eventTopic.topicFilter,
       take: (message) => this.#take(message),
-      timers: this.#parts.timers,
+      clock: this.#parts.clock,
     })
+    this.#opened = connection
     // A Session with events that can't be owned connects well each time: only an owned event, or
     // silence, is success.
     void connection.ready.then(
       () => {
-        if (this.#isClosed) return connection.close()
+        // It was closed in the same turn.
+        if (this.#isClosed) return
         this.#connection = connection
         this.#parts.log.info({ networkServer: this.name }, 'network_server.connected')
         this.#parts.sink.ready(this)
       },
       () => undefined,
     )
-    const settled = this.#parts.timers.after(this.#parts.backoff.maximumMs, () => this.#backoff.reset())
+    const settled = this.#parts.clock.after(this.#parts.backoff.maximumMs, () => this.#backoff.reset())
     const error = await connection.ended
     settled()
     return error

@@ -4,6 +4,7 @@
  * is looked for in the device's queue before it is enqueued again.
  */
 import grpc from '@grpc/grpc-js'
+import type { Clock } from '../../../clock.ts'
 import type { Downlink, DownlinkDoubt, HandOver } from '../../commands/network-server.ts'
 import type { ChirpStackApi, ChirpStackQueueItem } from './chirpstack-api.ts'
 import { faultOf } from './grpc-fault.ts'
@@ -16,7 +17,7 @@ export interface ChirpStackDownlinksParts {
     ChirpStackApi,
     'whenReachable' | 'enqueue' | 'queue' | 'flushQueue' | 'profileOf' | 'hasCodec' | 'seeApplication'
   >
-  readonly monotonicMs: () => number
+  readonly clock: Pick<Clock, 'steady'>
 }
 
 const { status } = grpc
@@ -59,12 +60,12 @@ const CODEC_FAULT = /^(?:JS error|encodeDownlink)/
 
 export class ChirpStackDownlinks {
   readonly #api: ChirpStackDownlinksParts['api']
-  readonly #monotonicMs: ChirpStackDownlinksParts['monotonicMs']
+  readonly #clock: ChirpStackDownlinksParts['clock']
   readonly #patience = new Patience(PATIENT_MS)
 
-  constructor({ api, monotonicMs }: ChirpStackDownlinksParts) {
+  constructor({ api, clock }: ChirpStackDownlinksParts) {
     this.#api = api
-    this.#monotonicMs = monotonicMs
+    this.#clock = clock
   }
 
   /** Offers a downlink; never rejects. */
@@ -154,7 +155,7 @@ export class ChirpStackDownlinks {
       this.#patience.reset(devEui)
       return { outcome: 'away', reason, isInDoubt: true }
     }
-    if (this.#patience.isOver(devEui, id, this.#monotonicMs())) return { outcome: 'refused', reason }
+    if (this.#patience.isOver(devEui, id, this.#clock.steady())) return { outcome: 'refused', reason }
     return { outcome: 'away', reason, isInDoubt: true, isOfDevice: true }
   }
 

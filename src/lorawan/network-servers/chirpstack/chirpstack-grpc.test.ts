@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { afterEach, beforeEach, describe, it } from 'node:test'
+import { afterEach, beforeEach, describe, it, test } from 'node:test'
 import grpc from '@grpc/grpc-js'
 import { apiOf, APPLICATION, FakeChirpStack } from '../../../../test/support/fake-chirpstack.ts'
 import { openTestRegistry } from '../../../identity/registry.testing.ts'
@@ -12,7 +12,9 @@ import { SETTLED_MS } from './chirpstack-downlinks.ts'
 import { ChirpStackGrpc } from './chirpstack-grpc.ts'
 import { ChirpStackSync } from './chirpstack-sync.ts'
 import { createCounters } from '../adapter/counters.ts'
-import { systemTimers } from '../adapter/timers.ts'
+import { systemClock } from '../../../clock.ts'
+import type { Clock, SteadyMs } from '../../../clock.ts'
+import { TestClock } from '../../../clock.testing.ts'
 import { silentLogger } from '../../../logger.ts'
 
 const ONE = '0101010101010101'
@@ -24,7 +26,7 @@ function adapterOf(
   chirpStack: FakeChirpStack,
   sink: TestSink,
   registry: Registry,
-  monotonicMs: () => number = () => 0,
+  clock: Pick<Clock, 'steady' | 'after'> = systemClock,
 ): ChirpStackGrpc {
   const api = apiOf(chirpStack)
   const parts = {
@@ -32,7 +34,7 @@ function adapterOf(
     api,
     registry: syncedRegistry(registry),
     tenants: undefined,
-    nowMs: () => 0,
+    clock: systemClock,
     log: silentLogger,
   }
   return new ChirpStackGrpc('main', {
@@ -40,8 +42,7 @@ function adapterOf(
     sync: new ChirpStackSync(parts, [APPLICATION]),
     syncIntervalMs: 3_600_000,
     sink,
-    timers: systemTimers,
-    monotonicMs,
+    clock,
     backoff: BACKOFF,
     counters: createCounters(),
     log: silentLogger,
@@ -84,6 +85,18 @@ describeNetworkServer({
   skip: { events: 'its events come over MQTT or as webhooks' },
 })
 
+test('an adapter that closes leaves no timer for the next synchronisation', async () => {
+  const chirpStack = new FakeChirpStack()
+  await chirpStack.start()
+  await using opened = await openTestRegistry()
+  const clock = new TestClock()
+  const adapter = adapterOf(chirpStack, new TestSink(), opened.registry, clock)
+  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
+  await adapter.close()
+  assert.equal(clock.pending, 0)
+  chirpStack.stop()
+})
+
 describe('a downlink to ChirpStack by gRPC', () => {
   let chirpStack: FakeChirpStack
   let sink: TestSink
@@ -98,7 +111,7 @@ describe('a downlink to ChirpStack by gRPC', () => {
     await chirpStack.start()
     opened = await openTestRegistry()
     sink = new TestSink()
-    adapter = adapterOf(chirpStack, sink, opened.registry, () => nowMs)
+    adapter = adapterOf(chirpStack, sink, opened.registry, { ...systemClock, steady: () => nowMs as SteadyMs })
     await sink.until('ready', () => sink.readyCount > 0)
   })
 

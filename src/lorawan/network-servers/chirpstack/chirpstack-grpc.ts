@@ -2,6 +2,7 @@
  * ChirpStack v4 by its gRPC API: downlinks with an answer to each, and its tenants, applications
  * and devices in the registry.
  */
+import type { Clock } from '../../../clock.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
 import type { BackoffSettings } from '../adapter/backoff.ts'
 import { Backoff } from '../adapter/backoff.ts'
@@ -13,7 +14,6 @@ import type { NetworkServerCounters } from '../adapter/counters.ts'
 import { faultOf } from './grpc-fault.ts'
 import type { Logger } from '../../../logger.ts'
 import { Offering } from '../adapter/offering.ts'
-import type { Timers } from '../adapter/timers.ts'
 
 export interface ChirpStackGrpcParts {
   readonly api: ChirpStackApi
@@ -21,9 +21,7 @@ export interface ChirpStackGrpcParts {
   /** From the end of one synchronisation to the beginning of the next. */
   readonly syncIntervalMs: number
   readonly sink: EventSink
-  readonly timers: Timers
-  /** Milliseconds since some beginning, which no change of the clock's time moves. */
-  readonly monotonicMs: () => number
+  readonly clock: Pick<Clock, 'steady' | 'after'>
   readonly backoff: BackoffSettings
   readonly counters: NetworkServerCounters
   readonly log: Logger
@@ -52,8 +50,8 @@ export class ChirpStackGrpc implements NetworkServer {
   constructor(name: string, parts: ChirpStackGrpcParts) {
     this.name = name
     this.#parts = parts
-    this.#downlinks = new ChirpStackDownlinks({ api: parts.api, monotonicMs: parts.monotonicMs })
-    this.#offering = new Offering(this, parts.sink, parts.timers, parts.backoff)
+    this.#downlinks = new ChirpStackDownlinks({ api: parts.api, clock: parts.clock })
+    this.#offering = new Offering(this, parts.sink, parts.clock, parts.backoff)
     this.#syncBackoff = new Backoff(parts.backoff)
     this.#syncing = this.#synchronise()
     void this.#tellWhenReachable()
@@ -100,7 +98,7 @@ export class ChirpStackGrpc implements NetworkServer {
   }
 
   async #synchronise(): Promise<void> {
-    const { sync, log, counters, syncIntervalMs, timers, sink } = this.#parts
+    const { sync, log, counters, syncIntervalMs, clock, sink } = this.#parts
     let waitMs = syncIntervalMs
     try {
       const found = sync.applications.size
@@ -118,7 +116,7 @@ export class ChirpStackGrpc implements NetworkServer {
       }
     }
     if (this.#isClosed) return
-    this.#cancelSync = timers.after(waitMs, () => {
+    this.#cancelSync = clock.after(waitMs, () => {
       this.#syncing = this.#synchronise()
     })
   }

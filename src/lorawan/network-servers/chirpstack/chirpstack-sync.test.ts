@@ -41,7 +41,14 @@ describe('a synchronisation with ChirpStack', () => {
   const page = { limit: 100, offset: 0 }
   const sync = (fields: Partial<ChirpStackSyncParts> = {}): ChirpStackSync => {
     const log = { ...silentLogger, warn: (entry: object, message: string) => void logged.push({ ...entry, message }) }
-    const parts = { name: 'main', api, registry: syncedRegistry(registry), tenants: undefined, nowMs: () => 0, log }
+    const parts = {
+      name: 'main',
+      api,
+      registry: syncedRegistry(registry),
+      tenants: undefined,
+      clock: { now: () => 0 },
+      log,
+    }
     return new ChirpStackSync({ ...parts, ...fields }, [])
   }
   const devicesIn = (id: string): Map<string, FakeDevice> => {

@@ -7,6 +7,7 @@
  * anything that can't be brought back. When it returns, it is enabled again. Applications and
  * organizations are never taken away.
  */
+import type { Clock } from '../../../clock.ts'
 import type { ChirpStackApi, ChirpStackApplication, ChirpStackDevice, ChirpStackTenant } from './chirpstack-api.ts'
 import type { Logger } from '../../../logger.ts'
 import { descriptionOf, deviceFieldsOf, isSame, nameOf, GONE_SINCE } from './synced-fields.ts'
@@ -22,7 +23,7 @@ export interface ChirpStackSyncParts {
    * is made for it.
    */
   readonly tenants: ReadonlyMap<string, string> | undefined
-  readonly nowMs: () => number
+  readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
 
@@ -189,7 +190,7 @@ export class ChirpStackSync {
     if (device.variables[GONE_SINCE] !== undefined) return
     missing.add(devEui)
     if (!this.#missing.has(devEui)) return
-    const variables = { ...device.variables, [GONE_SINCE]: new Date(this.#parts.nowMs()).toISOString() }
+    const variables = { ...device.variables, [GONE_SINCE]: new Date(this.#parts.clock.now()).toISOString() }
     if (await this.#parts.registry.updateDevice(devEui, { isDisabled: true, variables })) report.disabled += 1
   }
 

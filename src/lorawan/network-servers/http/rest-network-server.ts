@@ -1,4 +1,5 @@
 /** Downlinks by the HTTP API of a network server whose events come as webhooks. */
+import type { Clock } from '../../../clock.ts'
 import { objectOf, textAt } from '../../../json.ts'
 import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
 import type { BackoffSettings } from '../adapter/backoff.ts'
@@ -8,7 +9,6 @@ import type { HttpAnswer, HttpClient } from './http-request.ts'
 import type { Logger } from '../../../logger.ts'
 import { Offering } from '../adapter/offering.ts'
 import { Patience } from '../adapter/patience.ts'
-import type { Timers } from '../adapter/timers.ts'
 
 /** How a network server wants to be asked. */
 export interface RestForm {
@@ -30,9 +30,7 @@ export interface RestParts {
   readonly serves: (applicationId: string) => boolean
   readonly client: HttpClient
   readonly form: RestForm
-  readonly timers: Timers
-  /** Milliseconds since some beginning, which no change of the clock's time moves. */
-  readonly monotonicMs: () => number
+  readonly clock: Pick<Clock, 'steady' | 'after'>
   readonly backoff: BackoffSettings
   readonly counters: NetworkServerCounters
   readonly log: Logger
@@ -59,7 +57,7 @@ export class RestNetworkServer implements NetworkServer {
   constructor(name: string, parts: RestParts) {
     this.name = name
     this.#parts = parts
-    this.#offering = new Offering(this, parts.sink, parts.timers, parts.backoff)
+    this.#offering = new Offering(this, parts.sink, parts.clock, parts.backoff)
     const { flushPath } = parts.form
     if (flushPath !== undefined) this.flush = (devEui) => this.#flush(flushPath(devEui))
   }
@@ -99,7 +97,7 @@ export class RestNetworkServer implements NetworkServer {
     const { devEui, id } = downlink
     const isInternal = status === 500 && !isThereAlready(answer)
     if (!isInternal) this.#patience.reset(devEui)
-    else if (this.#patience.isOver(devEui, id, this.#parts.monotonicMs())) {
+    else if (this.#patience.isOver(devEui, id, this.#parts.clock.steady())) {
       return { outcome: 'refused', reason: sentenceOf(answer) }
     }
     const said = handOverOf(answer)
