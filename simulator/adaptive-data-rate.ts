@@ -1,21 +1,21 @@
 /**
- * Adaptive data rate: the network server's advice, and the device's way back when nobody answers
- * (LoRaWAN 1.0.4 §4.3.1.1).
+ * Adaptive data rate: the network server's advice, and the device's fallback to slower rates when
+ * no answer comes (LoRaWAN 1.0.4 §4.3.1.1).
  */
 import { fasterDataRate, slowerDataRate } from './region.ts'
 import type { DataRate, Region } from './region.ts'
 
-/** Uplinks whose best Signal to Noise Ratio counts. */
+/** The number of last uplinks whose best Signal to Noise Ratio counts. */
 const HISTORY_LENGTH = 20
 
-/**
- * Uplinks without a downlink after which the device asks for one, and those after which it slows
- * down.
- */
+/** Uplinks without a downlink after which the device asks for an answer (ADR_ACK_LIMIT). */
 const ACK_LIMIT = 64
+/**
+ * Further uplinks without an answer after which the device slows down by a step (ADR_ACK_DELAY).
+ */
 const ACK_DELAY = 32
 
-/** What the network server advises, out of the uplinks of a session. */
+/** The network server's advice, from the uplinks of a session. */
 export class DataRateAdvice {
   readonly #region: Region
   readonly #history: number[] = []
@@ -25,8 +25,8 @@ export class DataRateAdvice {
   }
 
   /**
-   * Takes the best Signal to Noise Ratio of an uplink; gives the data rate to go to, undefined to
-   * stay.
+   * Takes the best Signal to Noise Ratio of an uplink. Returns the data rate that the device should
+   * change to; undefined: keep the current one.
    */
   hear(current: DataRate, snr: number): DataRate | undefined {
     this.#history.push(snr)
@@ -52,14 +52,14 @@ export class DeviceDataRate {
     return this.#current
   }
 
-  /** True where the next uplink asks for any downlink at all. */
+  /** True if the next uplink asks for any downlink at all. */
   get asksForAnswer(): boolean {
     return this.#unanswered >= ACK_LIMIT
   }
 
   /**
-   * An uplink is about to be sent; after many without an answer the device sends slower, to be
-   * heard further away.
+   * Call it before an uplink is sent. After many uplinks without an answer, the device sends
+   * slower, to be heard further away.
    */
   countUplink(): void {
     this.#unanswered += 1
@@ -68,7 +68,7 @@ export class DeviceDataRate {
     this.#unanswered = ACK_LIMIT
   }
 
-  /** A downlink came, perhaps with advice. */
+  /** Call it when a downlink came, perhaps with advice. */
   answered(advice: DataRate | undefined): void {
     this.#unanswered = 0
     if (advice !== undefined) this.#current = advice

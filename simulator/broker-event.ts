@@ -1,11 +1,13 @@
-/** An event as it is published: its topic's parts and the payload in the spelling of a family. */
+/**
+ * An event as it is published: the parts of its topic, and the payload in the spelling of a family.
+ */
 import type { PublishedEventKind } from '../src/lorawan/topics.ts'
 import type { Family } from './downlink.ts'
 import { familyAEvent } from './family-a.ts'
 import { familyBEvent } from './family-b.ts'
 import type { NetworkEvent } from './network-event.ts'
 
-/** What a simulated network server publishes. */
+/** The kinds of event that a simulated network server publishes. */
 export type SimulatedEventKind = Exclude<PublishedEventKind, 'integration'>
 
 /** An event for the broker. */
@@ -14,13 +16,13 @@ export interface BrokerEvent {
   readonly devEui: string
   readonly kind: SimulatedEventKind
   readonly payload: object
-  /** The id of the command that ends with this event; undefined where none does. */
+  /** The id of the command that ends with this event; undefined: none ends. */
   readonly settles: string | undefined
 }
 
 /**
- * Spells an event. `carriesIds`: family A adds the ids of commands to what became of them, as
- * family B always does.
+ * Spells an event. `carriesIds`: events about a command in family A carry its id, as in family B
+ * they always do.
  */
 export function brokerEvent(event: NetworkEvent, family: Family, carriesIds: boolean): BrokerEvent {
   const { applicationID, devEUI } = event.device.record

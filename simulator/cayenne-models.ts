@@ -33,7 +33,7 @@ export const doorContact: DeviceModel = {
     let open = false
     return {
       measure: () => {
-        // Doors are shut most of the time, and soon shut again.
+        // Doors are shut most of the time, and an open door is soon shut again.
         open = open ? random.chance(0.2) : random.chance(0.08)
         return measured({
           digitalInput: { 1: open ? 1 : 0 },
@@ -55,7 +55,8 @@ export const gpsTracker: DeviceModel = {
     return {
       position: () => ({ latitude, longitude, altitude }),
       measure: () => {
-        // About 100 m in each step, back towards home when more than some 3 km away.
+        // The tracker moves about 100 m in each step, and back towards home when it is more than
+        // some 3 km away.
         const away = Math.hypot(latitude - home.latitude, longitude - home.longitude) > 0.03
         heading = away
           ? Math.atan2(home.longitude - longitude, home.latitude - latitude)
@@ -139,8 +140,8 @@ export const weatherStation: DeviceModel = {
 }
 
 /**
- * Commands on any port: 0x00 switches the light off, 0x01 on, or the same as a Cayenne LPP
- * digitalOutput or switch.
+ * A street light. A command on any port: the byte 0x00 switches the light off, 0x01 on, or a
+ * Cayenne LPP digitalOutput or switch does the same.
  */
 export const streetLight: DeviceModel = {
   deviceProfileName: 'Street light',
@@ -189,7 +190,7 @@ export const wasteBin: DeviceModel = {
     return {
       measure: () => {
         fill += random.between(0, 1.5)
-        // Emptied when it is full.
+        // The container is emptied when it is full.
         if (fill > 97) fill = 0
         return measured({
           temperatureSensor: { 2: 14 + random.normal(0, 0.5) },

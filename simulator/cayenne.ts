@@ -12,7 +12,7 @@ export type CayenneObject = Readonly<Record<string, Readonly<Record<string, Caye
 type CayenneValue = number | Readonly<Record<string, number>>
 
 /**
- * The bytes, and the object with its values as the bytes carry them, rounded to the type's
+ * The encoded bytes, and the object with the values that the bytes carry, rounded to the type's
  * resolution.
  */
 export type CayenneEncoding =
@@ -20,7 +20,9 @@ export type CayenneEncoding =
   | { readonly ok: false; readonly message: string }
 
 interface CayenneField {
-  /** The member of a value of several parts; undefined where the value is the number itself. */
+  /**
+   * The name of one part of a value of several parts; undefined: the value is the number itself.
+   */
   readonly member: string | undefined
   readonly bytes: 1 | 2 | 3 | 4
   readonly signed: boolean
@@ -32,7 +34,7 @@ interface CayenneType {
   readonly fields: readonly CayenneField[]
 }
 
-/** In the order in which an object is encoded. */
+/** The types, in the order in which an object is encoded. */
 const TYPES: ReadonlyMap<string, CayenneType> = new Map([
   ['digitalInput', single(0, 1, false, 1)],
   ['digitalOutput', single(1, 1, false, 1)],
@@ -67,7 +69,7 @@ const TYPES: ReadonlyMap<string, CayenneType> = new Map([
 ])
 
 /**
- * Encodes an object; whatever cannot be carried exactly to the type's resolution is refused, not
+ * Encodes an object. A value that the type's resolution and range can't carry is refused, not
  * wrapped.
  */
 export function encodeCayenne(object: unknown): CayenneEncoding {

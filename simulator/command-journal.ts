@@ -1,16 +1,19 @@
 /**
- * The commands that the network server has taken and not done with, in a file, so that one that is
- * killed has them when it returns. A command is in the file before the broker hears that it was
- * taken, and until the broker has heard of its end.
+ * The commands that the network server has taken and not finished, in a file, so that a killed
+ * network server has them after its restart. A command enters the file before the broker hears that
+ * it was taken, and stays until the broker has heard of its end.
  */
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
-/** Where the journal is kept. */
+/** The file of a journal. */
 export interface JournalFile {
-  /** Empty where there is none yet. */
+  /** The file's text; empty if there is no file yet. */
   read(): string
   append(text: string): void
-  /** All of the old content or all of the new, whenever the process ends. */
+  /**
+   * Replaces the text. Whenever the process ends, the file has all of the old or all of the new
+   * text.
+   */
   replace(text: string): void
 }
 
@@ -22,30 +25,30 @@ export interface JournalCommand {
 
 export interface CommandJournal {
   /**
-   * Offers each command of the former process, in order; `take` gives the id that it has now,
-   * undefined to drop it.
+   * Offers each command of the former process, in order. `take` returns the id that the command has
+   * now; undefined drops it.
    */
   resume(take: (command: JournalCommand) => string | undefined): void
-  /** A command was taken. Returns when it is in the file. */
+  /** Adds a command that was taken. Returns when it is in the file. */
   add(devEui: string, id: string, command: JournalCommand): void
-  /** The broker knows how the command ended. */
+  /** Removes a command: the broker knows how it ended. */
   done(devEui: string, id: string): void
 }
 
 /**
- * Lines of commands that are done with before the file is written anew: bounds it to what is live
- * and these.
+ * Lines of finished commands after which the file is written anew. Bounds the file to the live
+ * commands and these lines.
  */
 const MAXIMUM_DONE_LINES = 1000
 
-/** A line: a command by its key, or the key alone for one that is done with. */
+/** A line of the file: a command with its key, or the key alone for a finished command. */
 interface Line {
   readonly key: string
   readonly topicName?: string
   readonly payload?: string
 }
 
-/** The file as a journal; a last line that the end of the process cut off is left out. */
+/** Reads the file as a journal, without a last line that the end of the process cut off. */
 export function createCommandJournal(file: JournalFile): CommandJournal {
   const live = new Map<string, string>()
   let doneLines = 0
@@ -78,7 +81,7 @@ export function createCommandJournal(file: JournalFile): CommandJournal {
   }
 }
 
-/** A journal's file on the disk. What was written outlives the process, not a power cut. */
+/** A journal's file on disk. Written text survives the end of the process, but not a power cut. */
 export function journalFile(path: string): JournalFile {
   return {
     read() {

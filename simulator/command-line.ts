@@ -1,4 +1,4 @@
-/** The simulator's command line: options in, settings or faults out. */
+/** The simulator's command line: parses options into settings or faults. */
 import { isApplicationId } from '../src/lorawan/topics.ts'
 import type { Family } from './downlink.ts'
 import { DEFAULT_FIRST_DEV_EUI, MAXIMUM_GENERATED, isDevEuiRange } from './generated-devices.ts'
@@ -9,7 +9,7 @@ import type { OptionName } from './options.ts'
 import type { RadioSettings } from './radio.ts'
 import { region } from './region.ts'
 
-/** Where the devices come from: a file, or so many that are made up. */
+/** The origin of the devices: a file, or a number of devices to generate. */
 export type DeviceSource =
   | { readonly from: 'file'; readonly path: string }
   | {
@@ -20,25 +20,25 @@ export type DeviceSource =
       readonly firstDevEui: string
     }
 
-/** What the simulator is told to do. */
+/** The settings from the command line. */
 export interface SimulatorOptions {
   readonly url: string
-  /** Path of a PEM file; undefined for the system's certificate authorities. */
+  /** Path of a PEM file; undefined: the system's certificate authorities. */
   readonly certificateAuthorityFile: string | undefined
   readonly userName: string | undefined
   readonly password: string | undefined
   readonly family: Family
-  /** 4 is MQTT 3.1.1. */
+  /** 4 stands for MQTT 3.1.1. */
   readonly protocolVersion: 4 | 5
   readonly devices: DeviceSource
-  /** Mean time between two uplinks of one device; undefined where `ratePerSecond` decides. */
+  /** Mean time between two uplinks of one device; undefined: `ratePerSecond` decides. */
   readonly intervalMs: number | undefined
-  /** Uplinks a second of all devices together. */
+  /** Uplinks per second of all devices together. */
   readonly ratePerSecond: number | undefined
-  /** The devices send for the first time within this time after the start. */
+  /** Each device sends for the first time within this time after the start. */
   readonly startWindowMs: number
   readonly radio: RadioSettings
-  /** Family A tells the ids of commands in their events. */
+  /** True if the events of family A carry the ids of commands. */
   readonly carriesIds: boolean
   readonly seed: number
   readonly qos: 0 | 1 | 2
@@ -46,14 +46,14 @@ export interface SimulatorOptions {
   readonly clientId: string
   readonly cleanSession: boolean
   readonly sessionExpirySeconds: number
-  /** Where commands are kept over the end of the process. */
+  /** The file in which commands survive the end of the process. */
   readonly stateFile: string | undefined
   readonly isVerbose: boolean
 }
 
 export type CommandLine =
   | { readonly action: 'run'; readonly options: SimulatorOptions }
-  /** Prints the rows by which the generated devices are registered. */
+  /** Prints the lines with which the generated devices are registered. */
   | { readonly action: 'print-import'; readonly devices: DeviceSource; readonly seed: number }
   | { readonly action: 'help' }
   | { readonly action: 'refuse'; readonly faults: readonly string[] }
@@ -115,7 +115,7 @@ type Flag = (typeof FLAGS)[number]
 type Reading = OptionReading<Text, Flag>
 
 /**
- * Reads the arguments behind the script's name. All faults are told at once; none shows the
+ * Reads the arguments behind the script's name. Reports all faults at once; none shows the
  * password.
  */
 export function parseCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): CommandLine {

@@ -1,7 +1,7 @@
 /**
  * The demonstration deployment as plain data: two organizations with applications and devices, and
- * the device file that the simulator is started with. Nothing here talks to the service; who sets
- * it up does so over its HTTP API.
+ * the simulator's device file. Nothing here talks to the service; the caller sets the deployment up
+ * over the HTTP API.
  */
 import type { DeviceModelId } from './device-models.ts'
 import type { DeviceRecord } from './device-file.ts'
@@ -17,7 +17,7 @@ export interface DemonstrationDeployment {
 interface DemonstrationOrganization {
   readonly name: string
   readonly displayName: string
-  /** Members without passwords: who sets the deployment up makes those. */
+  /** Members without passwords; the caller makes the passwords. */
   readonly users: readonly DemonstrationUser[]
   readonly applications: readonly DemonstrationApplication[]
 }
@@ -37,7 +37,7 @@ interface DemonstrationApplication {
 }
 
 interface DemonstrationDevice {
-  /** 16 lower-case hexadecimal digits of the block that RFC 9542 sets aside for documentation. */
+  /** 16 lower-case hexadecimal digits, in the block of RFC 9542 for documentation. */
   readonly devEui: string
   readonly name: string
   readonly description: string
@@ -48,13 +48,13 @@ interface DemonstrationDevice {
 }
 
 /**
- * RFC 9542 §2.2.3: EUI-64 identifiers 00-00-5E-EF-10-00-00-00 to -FF are for documentation, so
- * nobody owns these.
+ * RFC 9542 §2.2.3: the EUI-64 identifiers 00-00-5E-EF-10-00-00-00 to -FF are for documentation, so
+ * they belong to nobody.
  */
 const DOCUMENTATION_EUI_PREFIX = '00005eef100000'
 
 /**
- * How far devices are spread around the centre of their application, in degrees (0.02 is about 2
+ * The largest distance of a device from the centre of its application, in degrees (0.02 is about 2
  * km).
  */
 const SPREAD_DEGREES = 0.02
@@ -82,8 +82,8 @@ interface OrganizationPlan {
 }
 
 /**
- * The demonstration deployment. The same seed gives the same deployment; another one moves the
- * devices about. Names and DevEUIs do not depend on the seed.
+ * The demonstration deployment. The same seed gives the same deployment; another seed moves the
+ * devices. Names and DevEUIs do not depend on the seed.
  */
 export function demonstrationDeployment(seed: number): DemonstrationDeployment {
   const random = createRandom(seed).fork('demonstration')
@@ -107,8 +107,8 @@ export function demonstrationDeployment(seed: number): DemonstrationDeployment {
 }
 
 /**
- * The simulator's device file for a deployment that has been set up. `applicationIdOf` gives the id
- * that the service gave to the application of that name.
+ * The simulator's device file for a deployment that exists. `applicationIdOf` gives the id that the
+ * service gave to the application of this name.
  */
 export function deviceRecords(
   deployment: DemonstrationDeployment,
@@ -146,7 +146,7 @@ function demonstrationDevice(site: Site, number: number, centre: Coordinates, ra
   }
 }
 
-/** Five decimals: about a metre. */
+/** The number with five decimals: about a metre. */
 function degrees(value: number): number {
   return Math.round(value * 100_000) / 100_000
 }

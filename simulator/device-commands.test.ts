@@ -324,7 +324,7 @@ function oneGateway(): Gateways {
   return createGateways([NEAR], createRandom(7))
 }
 
-/** A device that has a session, and hears nothing. */
+/** A device that has a session and no longer hears anything. */
 function joinedThenDeaf(options: { readonly retries: number; readonly deviceClass?: 'A' | 'C' }): {
   device: SimulatedDevice
   nowMs: number

@@ -1,10 +1,10 @@
-/** The device file: which devices the simulator plays. */
+/** The device file: the list of the devices that the simulator plays. */
 import { isApplicationId, isDevEui } from '../src/lorawan/topics.ts'
 import { DEVICE_MODEL_IDS, isDeviceModelId } from './device-models.ts'
 import type { DeviceModelId } from './device-models.ts'
 import type { Coordinates } from './sensor.ts'
 
-/** One device of the file; the members are spelled as events spell them. */
+/** One device of the file; events spell the members in the same way. */
 export interface DeviceRecord {
   readonly applicationID: string
   readonly applicationName: string
@@ -12,28 +12,28 @@ export interface DeviceRecord {
   /** 16 lower-case hexadecimal digits. */
   readonly devEUI: string
   readonly model: DeviceModelId
-  /** The name of the model's profile when it is left out. */
+  /** The profile's name; default: the name of the model's profile. */
   readonly deviceProfileName?: string
   readonly tags?: Readonly<Record<string, string>>
   readonly location: Coordinates
-  /** LoRaWAN's class; one of the simulator's choice when it is left out. */
+  /** LoRaWAN's class; without it, the simulator chooses. */
   readonly deviceClass?: 'A' | 'C'
 }
 
-/**
- * Either all devices of the file, or what is wrong with it: at most ten sentences, each naming the
- * device by its place.
- */
+/** All devices of the file, or its faults: at most ten sentences, each with the device's place. */
 export type DeviceFile =
   | { readonly ok: true; readonly devices: readonly DeviceRecord[] }
   | { readonly ok: false; readonly faults: readonly string[] }
 
-/** How many faults of a file are told; a file of the wrong kind has one for each of its entries. */
+/**
+ * The most faults of a file that are reported; a file of the wrong kind has one fault for each
+ * entry.
+ */
 const MAXIMUM_FAULTS = 10
 
 /**
- * Reads the text of a device file: a JSON array of devices. DevEUIs may be written in any case;
- * each is there once.
+ * Reads the text of a device file: a JSON array of devices. DevEUIs may be written in upper or
+ * lower case; each may appear only once.
  */
 export function parseDeviceFile(text: string): DeviceFile {
   let entries: unknown
@@ -60,7 +60,7 @@ export function parseDeviceFile(text: string): DeviceFile {
   return faults.length > 0 ? { ok: false, faults } : { ok: true, devices }
 }
 
-/** The record, or what is wrong with it. */
+/** The record, or a sentence about its fault. */
 function parseRecord(entry: unknown): DeviceRecord | string {
   if (!isObject(entry)) return 'not an object'
   const { applicationID, applicationName, deviceName, devEUI, model, deviceProfileName, tags, location, deviceClass } =

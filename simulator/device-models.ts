@@ -1,4 +1,4 @@
-/** The models of device that the simulator knows, by the name that a device file calls them. */
+/** The models of device that the simulator knows, by their names in a device file. */
 import {
   airQuality,
   co2Sensor,

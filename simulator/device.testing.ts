@@ -1,7 +1,4 @@
-/**
- * One simulated device in an air that does what a test wants, and a clock that passes as it is
- * told.
- */
+/** One simulated device for tests: a test decides what the air does, and advances the clock. */
 import assert from 'node:assert/strict'
 import type { DeviceRecord } from './device-file.ts'
 import type { DeviceModelId } from './device-models.ts'
@@ -66,9 +63,7 @@ function recordOf(options: DeviceOptions): DeviceRecord {
   }
 }
 
-/**
- * A device that begins at `START_MS`; an hour passes between its uplinks if nothing else is said.
- */
+/** A device that begins at `START_MS`. By default, an hour passes between its uplinks. */
 export function createDevice(options: DeviceOptions = {}): SimulatedDevice {
   const random = createRandom(options.seed ?? 1)
   return new SimulatedDevice({
@@ -83,21 +78,21 @@ export function createDevice(options: DeviceOptions = {}): SimulatedDevice {
   })
 }
 
-/** Lets time pass up to and with `untilMs`, and gives all events of it. */
+/** Advances the time to `untilMs` (included), and returns all events up to then. */
 export function eventsUntil(device: SimulatedDevice, untilMs: number): NetworkEvent[] {
   const events: NetworkEvent[] = []
   while (device.dueAtMs <= untilMs) events.push(...device.run(device.dueAtMs))
   return events
 }
 
-/** Lets time pass until the device has sent its first uplink, and gives that moment. */
+/** Advances the time until the device has sent its first uplink, and returns that time. */
 export function joined(options: DeviceOptions = {}): { device: SimulatedDevice; nowMs: number } {
   const device = createDevice(options)
   const first = untilEvent(device, 'up')
   return { device, nowMs: first.atMs }
 }
 
-/** Lets time pass until an event of this kind, for a simulated day at most. */
+/** Advances the time, by at most a simulated day, until an event of this kind. */
 export function untilEvent<Kind extends NetworkEvent['kind']>(device: SimulatedDevice, kind: Kind): EventOf<Kind> {
   const endMs = device.dueAtMs + 86_400_000
   while (device.dueAtMs <= endMs) {
@@ -121,10 +116,10 @@ export function command(members: object = {}): Buffer {
   return Buffer.from(JSON.stringify({ confirmed: false, fPort: 10, data: 'AA==', ...members }))
 }
 
-/** A clock whose timers go off when it is advanced. */
+/** A clock whose timers run when it is advanced. */
 export interface ManualClock extends Timers {
   advance(durationMs: number): void
-  /** How many timers are set. */
+  /** The number of timers that are set. */
   waiting(): number
 }
 

@@ -1,11 +1,11 @@
 /**
- * The downlinks of one device as its network server keeps them: in order, one confirmed downlink
- * under way at a time.
+ * The network server's queue of downlinks for one device: in order, with at most one confirmed
+ * downlink under way.
  */
 import type { Downlink } from './downlink.ts'
 import type { QueueItemId } from './network-event.ts'
 
-/** A downlink that waits, or has been sent and waits to be acknowledged. */
+/** A downlink that waits to be sent, or was sent and waits for its acknowledgement. */
 export interface QueueItem {
   readonly downlink: Downlink
   readonly id: QueueItemId
@@ -21,45 +21,51 @@ export interface DiscardedItem {
 export interface Settlement {
   readonly item: QueueItem
   readonly acknowledged: boolean
-  /** Of the transmission that was answered, or of the last one. */
+  /** The frame counter of the transmission that was answered, or of the last transmission. */
   readonly fCntDown: number
 }
 
 /**
- * Downlinks that wait for one device; one more is answered with an event, so that a flood takes no
- * memory.
+ * The most downlinks that wait for one device. A further downlink is refused with an event, so a
+ * flood takes no memory.
  */
 export const MAXIMUM_QUEUE = 64
 
 export class DownlinkQueue {
   readonly #retries: number
   readonly #items: QueueItem[] = []
-  /** Transmissions of the first item so far. */
+  /** The number of transmissions of the first item. */
   #transmissions = 0
-  /** The frame counter of the first item's last transmission while it waits to be acknowledged. */
+  /**
+   * The frame counter of the first item's last transmission, while the item waits for its
+   * acknowledgement.
+   */
   #pendingFCntDown: number | undefined
 
-  /** `retries`: how often a confirmed downlink is sent again when it is not acknowledged. */
+  /** `retries`: how often a confirmed downlink is sent again if it is not acknowledged. */
   constructor(retries: number) {
     this.#retries = retries
   }
 
-  /** True where there is something to send now. */
+  /** True if a downlink can be sent now. */
   get isWaiting(): boolean {
     return this.#items.length > 0 && this.#pendingFCntDown === undefined
   }
 
-  /** True where anything is queued, sent or not. */
+  /** True if the queue holds a downlink, sent or not. */
   get isFilled(): boolean {
     return this.#items.length > 0
   }
 
-  /** True where a confirmed downlink waits to be acknowledged. */
+  /** True if a confirmed downlink waits for its acknowledgement. */
   get isPending(): boolean {
     return this.#pendingFCntDown !== undefined
   }
 
-  /** `repeated`: a downlink of this id is queued already, and stays as it is. */
+  /**
+   * Adds a downlink. `repeated`: the queue already has a downlink with this id, which stays
+   * unchanged.
+   */
   add(item: QueueItem): 'queued' | 'full' | 'repeated' {
     if (this.#items.some(({ id }) => id.id === item.id.id)) return 'repeated'
     if (this.#items.length >= MAXIMUM_QUEUE) return 'full'
@@ -67,7 +73,10 @@ export class DownlinkQueue {
     return 'queued'
   }
 
-  /** Takes out what can never be sent in a frame of so many bytes, up to the first that can. */
+  /**
+   * Removes downlinks that can never be sent in a frame of `maximumBytes`, up to the first that
+   * can.
+   */
   discard(nowMs: number, maximumBytes: number): DiscardedItem[] {
     const discarded: DiscardedItem[] = []
     while (this.isWaiting) {
@@ -81,15 +90,15 @@ export class DownlinkQueue {
   }
 
   /**
-   * The downlink to send next, which stays in the queue until `sent`; undefined where none waits or
-   * it is too long.
+   * The downlink to send next; it stays in the queue until `sent`. Undefined: none waits, or the
+   * first is too long.
    */
   next(maximumBytes: number): QueueItem | undefined {
     const item = this.isWaiting ? this.#items[0] : undefined
     return item === undefined || item.downlink.bytes.length > maximumBytes ? undefined : item
   }
 
-  /** The first downlink is on its way. An unconfirmed one is done with. */
+  /** The first downlink was transmitted. An unconfirmed one is finished. */
   sent(fCntDown: number): void {
     this.#transmissions += 1
     if (this.#items[0]?.downlink.confirmed === true) this.#pendingFCntDown = fCntDown
@@ -97,8 +106,8 @@ export class DownlinkQueue {
   }
 
   /**
-   * The device acknowledged the pending downlink or did not; undefined where it will be sent again
-   * or none is pending.
+   * The device acknowledged the pending downlink, or did not. Undefined: the downlink will be sent
+   * again, or none is pending.
    */
   settle(acknowledged: boolean): Settlement | undefined {
     const [item] = this.#items
@@ -117,7 +126,7 @@ export class DownlinkQueue {
 
   #obstacle({ downlink }: QueueItem, nowMs: number, maximumBytes: number): DiscardedItem['because'] | undefined {
     if (downlink.bytes.length > maximumBytes) return 'too_long'
-    // What has been sent once in time is sent again also after it.
+    // A downlink that was sent in time at least once is sent again even after it expired.
     const isLate = downlink.expiresAtMs !== undefined && downlink.expiresAtMs <= nowMs
     return isLate && this.#transmissions === 0 ? 'expired' : undefined
   }

@@ -1,24 +1,24 @@
-/** Downlink commands as a network server of either family reads them from the broker. */
+/** Downlink commands, as a network server of either family reads them from the broker. */
 import { encodeCayenne } from './cayenne.ts'
 
-/** The payload families: A as ChirpStack v3, B as ChirpStack v4 speaks it. */
+/** The payload families: A is the format of ChirpStack v3, B that of ChirpStack v4. */
 export type Family = 'A' | 'B'
 
 /** A command on its way to a device. */
 export interface Downlink {
-  /** The sender's; undefined where it gave none. */
+  /** The sender's id; undefined: it gave none. */
   readonly id: string | undefined
   readonly confirmed: boolean
   readonly fPort: number
   readonly bytes: Buffer
-  /** Milliseconds since 1970; undefined where it does not expire. */
+  /** Milliseconds since 1970; undefined: the downlink does not expire. */
   readonly expiresAtMs: number | undefined
 }
 
 /**
- * `codec_failed` is an object that could not be encoded, which the sender is told by an event. What
- * is `ignored` is no command: network servers write a line into their log, and nobody else learns
- * of it.
+ * The result of reading a command. `codec_failed`: the object could not be encoded, and an event
+ * tells the sender. `ignored`: the message is no command; a network server only writes a line into
+ * its log, and nobody else learns of it.
  */
 export type DownlinkResult =
   | { readonly outcome: 'taken'; readonly downlink: Downlink }
@@ -28,9 +28,9 @@ export type DownlinkResult =
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Reads a command for a device; an object is encoded as Cayenne LPP. Family B wants `devEui`,
- * exactly as the topic has it, and an `id` that is a UUID. Family A takes `id` and `devEui` as they
- * come, and does not know `expiresAt`. Never throws.
+ * Reads a command for a device; an object is encoded as Cayenne LPP. Family B requires `devEui`,
+ * spelled as in the topic, and an `id` that is a UUID. Family A accepts any `id` and `devEui`, and
+ * does not know `expiresAt`. Never throws.
  */
 export function parseDownlink(payload: Buffer, family: Family, devEui: string): DownlinkResult {
   let message: unknown

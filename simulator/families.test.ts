@@ -7,7 +7,7 @@ import type { NetworkEvent } from './network-event.ts'
 
 const ID = '8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4d'
 
-/** Some of each kind of event, out of a life with a command of that id. */
+/** Some events of each kind, from the life of a device with a command of that id. */
 function life(family: 'A' | 'B'): NetworkEvent[] {
   const { device, nowMs } = joined({ model: 'gps-tracker', family, intervalMs: 60_000 })
   const members = family === 'B' ? { devEui: DEV_EUI } : {}

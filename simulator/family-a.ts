@@ -1,6 +1,6 @@
 /**
- * The events of family A (ChirpStack v3, JSON v3): ids are strings of digits, EUIs hexadecimal,
- * frame counters alone.
+ * The events of family A (ChirpStack v3, JSON v3): ids are strings of digits, EUIs are hexadecimal,
+ * frame counters stand alone.
  */
 import type { EventCommon, EventPayloads, ErrorType, TransmissionInfo, UplinkReception } from '../src/lorawan/events.ts'
 import type { EventKind } from '../src/lorawan/topics.ts'
@@ -14,7 +14,7 @@ const ERROR_TYPES: Readonly<Record<FaultCode, ErrorType>> = {
   DOWNLINK_PAYLOAD_SIZE: 'DOWNLINK_PAYLOAD_SIZE',
   DOWNLINK_CODEC: 'DOWNLINK_CODEC',
   DOWNLINK_GATEWAY: 'DOWNLINK_GATEWAY',
-  // This family knows no time at which a downlink expires.
+  // This family has no time at which a downlink expires.
   DOWNLINK_EXPIRED: 'UNKNOWN',
   DOWNLINK_QUEUE_FULL: 'UNKNOWN',
   UPLINK_CODEC: 'UPLINK_CODEC',
@@ -22,12 +22,12 @@ const ERROR_TYPES: Readonly<Record<FaultCode, ErrorType>> = {
   OTAA: 'OTAA',
 }
 
-/** Faults without a frame that could have a counter. A counter of 0 is left out of all others. */
+/** Faults without a frame, so without a counter. In all others, a counter of 0 is left out. */
 const WITHOUT_COUNTER: ReadonlySet<FaultCode> = new Set(['DOWNLINK_CODEC', 'OTAA'])
 
 /**
  * The topic's kind and the payload of an event. `carriesIds` adds `queueItemId` to the txack, ack
- * and error events of commands that had an `id`; the real server of this family knows none.
+ * and error events of commands that had an `id`; the real server of this family has no such member.
  */
 export function familyAEvent(event: NetworkEvent, carriesIds: boolean): FamilyAEvent {
   const common = commonOf(event.device)

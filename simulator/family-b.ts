@@ -1,6 +1,6 @@
 /**
- * The events of family B (ChirpStack v4, JSON): `deviceInfo` in front, ids of commands carried,
- * `log` in the place of `error`.
+ * The events of family B (ChirpStack v4, JSON): `deviceInfo` first, with the ids of commands, and
+ * `log` in place of `error`.
  */
 import type { PublishedEventKind } from '../src/lorawan/topics.ts'
 import type { Reception } from './gateways.ts'
@@ -14,12 +14,12 @@ interface FamilyBEvent {
   readonly payload: Readonly<Record<string, unknown>>
 }
 
-/** The one tenant that all simulated devices belong to. */
+/** The tenant to which all simulated devices belong. */
 const TENANT = { tenantId: '5f1d9a3e-6c1b-4b1f-9d58-1a4f0e7c2b90', tenantName: 'Simulated tenant' }
 
 const LOG_CODES: Readonly<Record<FaultCode, string>> = {
   DOWNLINK_PAYLOAD_SIZE: 'DOWNLINK_PAYLOAD_SIZE',
-  // Written into its own log alone.
+  // Only written into the network server's own log.
   DOWNLINK_CODEC: 'DOWNLINK_CODEC',
   DOWNLINK_GATEWAY: 'DOWNLINK_GATEWAY',
   DOWNLINK_EXPIRED: 'EXPIRED',
@@ -32,8 +32,8 @@ const LOG_CODES: Readonly<Record<FaultCode, string>> = {
 /** The topic's kind and the payload of an event. */
 export function familyBEvent(event: NetworkEvent): FamilyBEvent {
   const { deduplicationId, atMs } = event
-  // A device of class C has class A until its first uplink is worked on, which is after the join is
-  // told.
+  // A device of class C has class A until its first uplink is processed, and the join event comes
+  // before.
   const deviceClass = event.kind === 'join' ? 'A' : event.device.deviceClass
   const own = { time: timeOf(atMs), deviceInfo: deviceInfoOf(event.device, deviceClass) }
   const common = { deduplicationId, ...own }
@@ -108,7 +108,7 @@ function rxInfoOf({ gateway, uplinkId, gatewayTimeMs, rssi, snr }: Reception, ev
     ...(gateway.hasGps ? { timeSinceGpsEpoch: gpsTime(gatewayTimeMs) } : {}),
     rssi,
     snr,
-    // Left out for the first.
+    // The first channel is left out.
     ...(channel === 0 ? {} : { channel }),
     location: gateway.location,
     context: context.toString('base64'),
@@ -153,7 +153,7 @@ function regionConfigId(id: RegionId): string {
   return id.toLowerCase()
 }
 
-/** This family writes the offset, not `Z`. */
+/** The time with an offset, which this family writes in place of `Z`. */
 function timeOf(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '+00:00')
 }

@@ -1,6 +1,6 @@
 /**
- * All simulated devices on one clock: runs each when it is due, and hands commands to the one they
- * are for.
+ * All simulated devices on one clock: runs each device when it is due, and hands each command to
+ * its device.
  */
 import { parseTopic } from '../src/lorawan/topics.ts'
 import type { NetworkEvent } from './network-event.ts'
@@ -8,11 +8,11 @@ import type { CommandFate } from './network-side.ts'
 import type { SimulatedDevice } from './simulated-device.ts'
 import { TimerWheel } from './timer-wheel.ts'
 
-/** Time as the simulator sees it; a parameter, so that hours can pass in a test at once. */
+/** The simulator's time; a parameter, so that hours can pass in a test at once. */
 export interface Timers {
   /** Milliseconds since 1970. */
   nowMs(): number
-  /** Runs once after a delay in milliseconds; returns the way to call it off. */
+  /** Runs `run` once after a delay in milliseconds; returns the function that cancels it. */
   after(delayMs: number, run: () => void): () => void
 }
 
@@ -25,18 +25,18 @@ export interface FleetSettings {
 
 export interface Fleet {
   start(): void
-  /** Nothing is published after this. */
+  /** Stops all devices. Nothing is published after this. */
   stop(): void
   /**
-   * Takes a message from the broker, and says what becomes of it. Before the start it is kept for
-   * the device.
+   * Takes a message from the broker. Returns its fate. A message that comes before the start is
+   * kept for the device.
    */
   receive(topicName: string, payload: Buffer): CommandFate
 }
 
 /**
- * How many devices run before the event loop has its turn, so that sockets are served at any rate
- * of events.
+ * The number of devices that run before the event loop gets its turn, so that sockets are served at
+ * any rate of events.
  */
 const DEVICES_PER_TURN = 200
 
@@ -45,7 +45,7 @@ export function createFleet(settings: FleetSettings): Fleet {
   const { devices, timers, publish } = settings
   const byDevEui = new Map(devices.map((device) => [device.record.devEUI, device]))
   let wheel = new TimerWheel<SimulatedDevice>(timers.nowMs())
-  /** The one timer that is set, and when it goes off. */
+  /** The one timer that is set, and the time at which it runs. */
   let alarm: { readonly atMs: number; readonly callOff: () => void } | undefined
   let state: 'waiting' | 'running' | 'stopped' = 'waiting'
 

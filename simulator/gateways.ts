@@ -1,6 +1,6 @@
 /**
- * The gateways of the simulated network: placed where the devices are, hearing worse with distance,
- * and sending one frame at a time.
+ * The gateways of the simulated network: they stand near the devices, hear worse with distance, and
+ * send one frame at a time.
  */
 import type { Random } from './random.ts'
 import { rounded } from './sensor.ts'
@@ -12,7 +12,9 @@ export interface Gateway {
   readonly gatewayId: string
   readonly name: string
   readonly location: Coordinates
-  /** How far its clock is off: 0 with a GPS receiver; without one it is set over the network. */
+  /**
+   * The error of its clock: 0 with a GPS receiver; without one, the clock is set over the network.
+   */
   readonly clockOffsetMs: number
   readonly hasGps: boolean
 }
@@ -22,7 +24,7 @@ export interface Reception {
   readonly gateway: Gateway
   /** A UUID. */
   readonly uplinkId: string
-  /** By the gateway's own clock, milliseconds since 1970. */
+  /** Milliseconds since 1970 by the gateway's own clock. */
   readonly gatewayTimeMs: number
   /** dBm. */
   readonly rssi: number
@@ -33,17 +35,17 @@ export interface Reception {
 export interface Gateways {
   readonly size: number
   /**
-   * Who hears a frame that is sent from a place and needs this Signal to Noise Ratio, the best
-   * first: at most four, and none where it is too far. What needs no more than `faintest` is always
-   * heard by the nearest.
+   * The gateways that hear a frame sent from a place, the best first: at most four, none if the
+   * frame needs a better signal. The nearest gateway always hears a frame that needs no more than
+   * `faintest`.
    */
   receptions(frame: SentFrame, random: Random): readonly Reception[]
   /**
-   * The first of these gateways that is free from now on for so long; it is not after that.
-   * Undefined where all send.
+   * Takes the first of these gateways that is free; it is busy for `airtimeMs` from now on.
+   * Undefined: all are sending.
    */
   send(by: readonly Gateway[], nowMs: number, airtimeMs: number): Gateway | undefined
-  /** When the first of these gateways is free. */
+  /** The time at which the first of these gateways is free. */
   freeAtMs(of: readonly Gateway[]): number
 }
 
@@ -51,30 +53,33 @@ export interface SentFrame {
   readonly from: Coordinates
   readonly atMs: number
   readonly requiredSnr: number
-  /** The Signal to Noise Ratio below which the nearest gateway never hears a device, in dB. */
+  /** The least Signal to Noise Ratio at which the nearest gateway hears the frame, in dB. */
   readonly faintest: number
 }
 
-/** A gateway for each square of this many degrees that has devices in it: some 3 km by 2. */
+/** Each square of this many degrees that has devices gets a gateway: some 3 km by 2. */
 const SQUARE_DEGREES = 0.03
 
-/** The most gateways; devices further away than all of them are heard, faintly, by the nearest. */
+/**
+ * The most gateways. The nearest one still hears, faintly, devices that are far from all gateways.
+ */
 const MAXIMUM_GATEWAYS = 16
 
-/** How many gateways at most report one uplink. */
+/** The most gateways that report one uplink. */
 const MAXIMUM_RECEPTIONS = 4
 
-/** One in four has no GPS receiver; its clock is off by up to this. */
+/** The share of gateways with a GPS receiver. */
 const GPS_SHARE = 0.75
+/** The largest error of the clock of a gateway without a GPS receiver. */
 const MAXIMUM_CLOCK_OFFSET_MS = 400
 
-/** RFC 9542 §2.2.3: EUI-64 identifiers for documentation; gateways take the end of the block. */
+/** RFC 9542 §2.2.3: EUI-64 identifiers for documentation; gateways use the end of the block. */
 const GATEWAY_ID_PREFIX = '00005eef100000f'
 
 /** Thermal noise in 125 kHz and the receiver's noise figure, in dBm. */
 const NOISE_FLOOR = -117
 
-/** Places gateways for devices at the locations given; they must not be none. */
+/** Places gateways for devices at these locations, of which there must be at least one. */
 export function createGateways(locations: readonly Coordinates[], random: Random): Gateways {
   const squares = new Map<string, Coordinates[]>()
   for (const location of locations) {
@@ -88,7 +93,7 @@ export function createGateways(locations: readonly Coordinates[], random: Random
     .slice(0, MAXIMUM_GATEWAYS)
     .map((square, index) => gatewayAmid(square, index, random))
   if (gateways.length === 0) throw new RangeError('there are no locations to place gateways at')
-  /** By gateway, when what it sends is over. */
+  /** By gateway: the time at which its transmission ends. */
   const busyUntilMs = new Map(gateways.map((gateway) => [gateway, 0]))
   return {
     size: gateways.length,
@@ -139,7 +144,8 @@ function receptions(gateways: readonly Gateway[], frame: SentFrame, random: Rand
 }
 
 function signalAt(gateway: Gateway, from: Coordinates, random: Random): Signal {
-  // 14 dBm sent; the loss of a town by log distance, with shadows of some 4 dB.
+  // A gateway hears 14 dBm sent, less the loss of a town by log distance, with shadows of some 4
+  // dB.
   const km = Math.max(0.02, distanceKm(gateway.location, from))
   const rssi = Math.round(14 - (120 + 35 * Math.log10(km)) + random.normal(0, 4))
   return { gateway, rssi, snr: Math.min(12, rssi - NOISE_FLOOR + random.normal(0, 1)) }
@@ -152,7 +158,7 @@ interface Signal {
   snr: number
 }
 
-/** On the small scale of a radio cell the earth is flat. */
+/** The distance in km. Within a radio cell the earth counts as flat. */
 function distanceKm(one: Coordinates, other: Coordinates): number {
   const north = (one.latitude - other.latitude) * 111.2
   const east = (one.longitude - other.longitude) * 111.2 * Math.cos((one.latitude * Math.PI) / 180)

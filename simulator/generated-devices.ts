@@ -1,5 +1,5 @@
 /**
- * Devices in any number without a device file, for load: a town of sensors of all models around one
+ * Any number of devices without a device file, for load: a town of sensors of all models around one
  * place.
  */
 import { isDevEui } from '../src/lorawan/topics.ts'
@@ -9,11 +9,11 @@ import type { DeviceModelId } from './device-models.ts'
 import type { Random } from './random.ts'
 import { rounded } from './sensor.ts'
 
-/** The most devices of one simulator: each takes some 5 KB. */
+/** The most devices of one simulator; each takes some 5 KB. */
 export const MAXIMUM_GENERATED = 100_000
 
 /**
- * Bit 2 of the first byte says that nobody bought this block: it is free to use within a network
+ * Bit 2 of the first byte marks a block that nobody bought: it is free for use within a network
  * (IEEE EUI-64 guidelines).
  */
 export const DEFAULT_FIRST_DEV_EUI = '0200000000000001'
@@ -32,19 +32,19 @@ const MODELS: readonly [DeviceModelId, ...DeviceModelId[]] = [
 
 const CENTRE = { latitude: 47.3769, longitude: 8.5417, altitude: 410 }
 
-/** How far devices are spread around the centre, in degrees (0.06 is about 6 km). */
+/** The largest distance of a device from the centre, in degrees (0.06 is about 6 km). */
 const SPREAD_DEGREES = 0.06
 
 export interface GeneratedDevicesSettings {
   readonly count: number
   readonly applicationId: string
   readonly applicationName: string
-  /** 16 lower-case hexadecimal digits; the others follow it. */
+  /** 16 lower-case hexadecimal digits; the other devices have the DevEUIs that follow. */
   readonly firstDevEui: string
   readonly random: Random
 }
 
-/** The devices; the same settings and seed give the same. */
+/** Generates the devices; the same settings and seed give the same devices. */
 export function generatedDevices(settings: GeneratedDevicesSettings): DeviceRecord[] {
   const { count, applicationId, applicationName, firstDevEui, random } = settings
   const first = BigInt(`0x${firstDevEui}`)
@@ -66,12 +66,12 @@ export function generatedDevices(settings: GeneratedDevicesSettings): DeviceReco
   })
 }
 
-/** True where so many DevEUIs, one after the other, begin with this one. */
+/** True if `count` DevEUIs in a row begin with this one. */
 export function isDevEuiRange(firstDevEui: string, count: number): boolean {
   return isDevEui(firstDevEui) && BigInt(`0x${firstDevEui}`) + BigInt(count) <= 2n ** 64n
 }
 
-/** A line for each device as `fieldgate import` takes it. */
+/** A line for each device, as `fieldgate import` reads it. */
 export function importRows(devices: readonly DeviceRecord[]): string[] {
   return devices.map(({ devEUI, deviceName, applicationID, deviceProfileName }) =>
     JSON.stringify({ devEUI, name: deviceName, applicationID, deviceProfileName }),

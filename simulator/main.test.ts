@@ -64,7 +64,7 @@ describe('the simulator as a program', () => {
   it('ends when its parent closes the channel', async () => {
     const { child } = run(['--url', NOBODY, '--devices', devicesFile])
     await once(child.stderr ?? child, 'data')
-    // Node gives no 'close' to a parent that disconnects by itself.
+    // Node emits no 'close' to a parent that disconnects by itself.
     const exit = once(child, 'exit')
     child.disconnect()
     assert.deepEqual(await exit, [0, null])
@@ -74,7 +74,7 @@ describe('the simulator as a program', () => {
 interface Run {
   readonly child: ChildProcess
   readonly output: () => string
-  /** The exit code. */
+  /** Resolves with the exit code. */
   readonly ended: Promise<number | null>
 }
 

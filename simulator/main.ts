@@ -11,7 +11,10 @@ import { createRandom } from './random.ts'
 import { startSimulation } from './simulation.ts'
 import type { SimulationSettings } from './simulation.ts'
 
-/** The arguments decide alone: a variable would change what all others mean. */
+/**
+ * Only the argument decides: an environment variable would change the meaning of all other
+ * arguments.
+ */
 const LORAWAN = '--lorawan'
 
 const EXIT_CODES = { usage: 2, credentials: 3, certificate: 4, subscription: 5 } as const
@@ -24,16 +27,16 @@ const systemTimers: Timers = {
   },
 }
 
-// A parent that was killed takes the reader of this output with it; the end is then told by its
-// channel.
+// If the parent is killed, the reader of this output is gone, too; the channel then reports the
+// end.
 process.stderr.on('error', () => {})
 
 process.exitCode = await main(process.argv.slice(2))
 
-/** The exit code, once the simulator has ended. */
+/** Runs the simulator. Resolves with the exit code. */
 async function main(args: readonly string[]): Promise<number> {
   if (args.includes(LORAWAN)) {
-    // Its libraries are nothing that the others should wait for.
+    // Loaded here, because its libraries are slow to load and only this mode needs them.
     const { runLorawan } = await import('./lorawan/lorawan-program.ts')
     const exitCode = await runLorawan({
       args: args.filter((argument) => argument !== LORAWAN),
@@ -78,7 +81,8 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 /**
- * Runs until a signal, the end of the parent process, or a fault that trying again would not help.
+ * Runs until a signal, the end of the parent process, or a fault that another attempt would not
+ * heal.
  */
 async function simulate(
   settings: Pick<SimulationSettings, 'options' | 'certificateAuthority' | 'records' | 'journal'>,
@@ -92,16 +96,14 @@ async function simulate(
   return exitCode
 }
 
-/**
- * Resolved by a signal, or by the end of the parent that has started the simulator with a channel.
- */
+/** Resolves at a signal, or at the end of a parent that started the simulator with a channel. */
 function stopSignal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   for (const event of ['SIGINT', 'SIGTERM', 'disconnect'] as const) process.once(event, () => resolve())
   return promise
 }
 
-/** The devices, or sentences why there are none. */
+/** The devices, or sentences that say why there are none. */
 function readDevices(source: DeviceSource, seed: number): readonly DeviceRecord[] | string {
   if (source.from === 'generated') return generatedDevices({ ...source, random: createRandom(seed).fork('town') })
   const file = readFile(source.path)
@@ -110,7 +112,9 @@ function readDevices(source: DeviceSource, seed: number): readonly DeviceRecord[
   return parsed.ok ? parsed.devices : parsed.faults.map((fault) => `${source.path}: ${fault}`).join('\n')
 }
 
-/** The file's content, or a sentence why there is none; undefined where no file is asked for. */
+/**
+ * The file's content, or a sentence that says why there is none; undefined: no file was asked for.
+ */
 function readFile(path: string | undefined): Buffer | string | undefined {
   if (path === undefined) return undefined
   try {

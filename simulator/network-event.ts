@@ -1,6 +1,5 @@
 /**
- * What a network server has to tell about a device, before it is spelled in the payload of a
- * family.
+ * The network server's events about a device, before they are spelled in the payload of a family.
  */
 import type { DeviceRecord } from './device-file.ts'
 import type { Reception } from './gateways.ts'
@@ -25,10 +24,10 @@ interface EventBase {
   readonly deduplicationId: string
 }
 
-/** How an uplink was heard. */
+/** The reception of an uplink. */
 export interface Heard {
   readonly carrier: Carrier
-  /** At least one, the best first. */
+  /** At least one reception, the best first. */
   readonly receptions: readonly [Reception, ...Reception[]]
 }
 
@@ -40,7 +39,7 @@ export interface UplinkEvent extends EventBase {
   readonly fCnt: number
   readonly fPort: number
   readonly bytes: Buffer
-  /** Undefined where the network server has no codec for the device, or it failed. */
+  /** Undefined: the network server has no codec for the device, or the codec failed. */
   readonly object: Readonly<Record<string, unknown>> | undefined
   readonly heard: Heard
 }
@@ -62,7 +61,7 @@ export interface AckEvent extends EventBase {
 export interface TxackEvent extends EventBase {
   readonly kind: 'txack'
   readonly queueItemId: QueueItemId
-  /** True where an ack follows. */
+  /** True if an ack follows. */
   readonly confirmed: boolean
   /** Unsigned, 32 bits. */
   readonly downlinkId: number
@@ -71,7 +70,7 @@ export interface TxackEvent extends EventBase {
   readonly carrier: Carrier
   /** dBm. */
   readonly power: number
-  /** After the uplink that it answers; undefined where it was sent at once. */
+  /** The delay after the uplink that the downlink answers; undefined: it was sent at once. */
   readonly delaySeconds: number | undefined
 }
 
@@ -92,7 +91,7 @@ export interface FaultEvent extends EventBase {
   readonly description: string
   readonly fCnt: number
   /**
-   * Of the command at fault; undefined for a fault that is of none, or after which the command
+   * The id of the command at fault; undefined: the fault belongs to no command, or the command
    * stays queued.
    */
   readonly queueItemId: QueueItemId | undefined
@@ -112,7 +111,7 @@ export interface LocationEvent extends EventBase {
   readonly location: Coordinates
 }
 
-/** The id of a command: its sender's own, or else one that the network server made up. */
+/** The id of a command: the sender's own, or an id that the network server made up. */
 export interface QueueItemId {
   readonly id: string
   readonly isGiven: boolean

@@ -155,7 +155,7 @@ describe("the network server's connection", () => {
     await server.nextStatus()
     for (let count = 0; count < 3; count += 1) server.publish(EVENT)
     const [first, second] = [await broker.next('publish'), await broker.next('publish')]
-    // Its acknowledgement comes behind whatever was sent before.
+    // The acknowledgement of this PUBLISH comes behind everything that was sent before.
     broker.send({
       cmd: 'publish',
       topic: COMMAND_TOPIC,
@@ -186,16 +186,16 @@ describe("the network server's connection", () => {
 })
 
 interface Script {
-  /** 5 where it is left out. */
+  /** Default: 5. */
   readonly protocolVersion?: 4 | 5
   readonly connackReasonCode?: number
-  /** For each connection in turn; the last one again and again. */
+  /** One value for each connection in turn; the last one repeats. */
   readonly sessionPresent?: readonly boolean[]
   readonly subackReasonCode?: number
   readonly receiveMaximum?: number
-  /** True where no PUBLISH is answered. */
+  /** True: no PUBLISH is answered. */
   readonly isSilent?: boolean
-  /** How each PUBLISH is answered; with success where it is left out. */
+  /** The answer to each PUBLISH. Default: success. */
   readonly puback?: { readonly reasonCode: number; readonly reasonString?: string }
 }
 
@@ -209,7 +209,7 @@ interface ScriptedBroker extends AsyncDisposable {
   hangUp(): void
 }
 
-/** An MQTT server that answers by a script, out of a packet library that is not the service's. */
+/** An MQTT server that follows a script. Its packet library is not the service's. */
 async function startBroker(script: Script = {}): Promise<ScriptedBroker> {
   const received: mqtt.Packet[] = []
   const unread: mqtt.Packet[] = []

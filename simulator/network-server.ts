@@ -1,5 +1,5 @@
 /**
- * The network server's MQTT side: publishes events, takes commands, and keeps its Session over
+ * The network server's MQTT side: publishes events, receives commands, and keeps its Session over
  * reconnections.
  */
 import { connect } from 'mqtt'
@@ -11,40 +11,39 @@ import type { Family } from './downlink.ts'
 export interface NetworkServerSettings {
   /** `mqtts://host:port`, or `mqtt://` for a broker without TLS. */
   readonly url: string
-  /**
-   * The certificates that the server's is verified against, in PEM; the system's where undefined.
-   */
+  /** PEM certificates that verify the server's certificate; undefined: the system's. */
   readonly certificateAuthority: Buffer | undefined
   readonly userName: string | undefined
   readonly password: string | undefined
   readonly clientId: string
   /** Decides the Topic Filter of commands. */
   readonly family: Family
-  /** 4 is MQTT 3.1.1. */
+  /** 4 stands for MQTT 3.1.1. */
   readonly protocolVersion: 4 | 5
-  /** Of the events. */
+  /** The QoS of events. */
   readonly qos: 0 | 1 | 2
-  /** Of the subscription to commands. */
+  /** The QoS of the subscription to commands. */
   readonly commandQos: 0 | 1 | 2
   /**
-   * True for a new Session with each connection: commands that come meanwhile are not kept for it.
+   * True: each connection begins a new Session, so commands that come between connections are lost.
    */
   readonly cleanSession: boolean
-  /** How long MQTT 5 brokers keep the Session; those of MQTT 3.1.1 decide it by themselves. */
+  /** How long an MQTT 5.0 broker keeps the Session; an MQTT 3.1.1 broker decides by itself. */
   readonly sessionExpirySeconds: number
   /**
-   * The wait before the first new attempt to connect, in milliseconds; doubles up to 32 times this.
+   * The wait before the first attempt to connect again, in milliseconds; doubles up to 32 times
+   * this.
    */
   readonly reconnectDelayMs: number
   readonly onCommand: (topicName: string, payload: Buffer) => void
   readonly onStatus: (status: ConnectionStatus) => void
-  /** The broker has answered for the event, whatever it said. */
+  /** The broker has answered the event, with success or a refusal. */
   readonly onAnswered: (event: BrokerEvent) => void
-  /** The first refusal of its kind and reason; further ones are counted. */
+  /** The first refusal with this kind and reason; further ones are only counted. */
   readonly onRefused: (event: BrokerEvent, reasonCode: number, reason: string) => void
 }
 
-/** `failed` is final: trying again would not help. */
+/** `failed` is final: another attempt would not help. */
 export type ConnectionStatus =
   | { readonly state: 'connected'; readonly sessionPresent: boolean }
   | { readonly state: 'disconnected'; readonly reason: string }
@@ -54,12 +53,12 @@ export type ConnectionStatus =
       readonly reason: string
     }
 
-/** What was published since the start. */
+/** The totals of published events since the start. */
 export interface PublishStatistics {
   readonly published: Readonly<Record<SimulatedEventKind, number>>
   /** Acknowledged with a Reason Code of 0x80 and above, by "0x87 reason". */
   readonly refused: ReadonlyMap<string, number>
-  /** Not handed to the connection, since too many were without an answer. */
+  /** Events that were not handed to the connection, because too many had no answer. */
   readonly dropped: number
   readonly commands: number
 }
@@ -67,12 +66,13 @@ export interface PublishStatistics {
 export interface NetworkServer {
   publish(event: BrokerEvent): void
   readonly statistics: PublishStatistics
-  /** Waits up to two seconds for answers, then disconnects; the Session stays with the broker. */
+  /** Waits up to two seconds for answers, then disconnects; the broker keeps the Session. */
   close(): Promise<void>
 }
 
 /**
- * The topics of commands to all devices that the credential allows; servers of family B share them.
+ * The topics of commands to all devices that the credential allows; servers of family B share the
+ * subscription.
  */
 export const COMMAND_FILTERS: Readonly<Record<Family, string>> = {
   A: 'application/+/device/+/command/down',
@@ -80,28 +80,26 @@ export const COMMAND_FILTERS: Readonly<Record<Family, string>> = {
 }
 
 /**
- * Events without an answer; beyond it they are dropped and counted, so that a broker that is away
- * takes no memory.
+ * The most events without an answer. Further events are dropped and counted, so a broker that is
+ * away takes no memory.
  */
 const MAXIMUM_UNANSWERED = 2000
 
-/** What a broker that says nothing takes: as many as there are Packet Identifiers. */
+/** The Receive Maximum of a broker that names none: the number of Packet Identifiers. */
 const MAXIMUM_RECEIVE_MAXIMUM = 65_535
 
-/** Kinds of refusal that are told apart; more are counted as others. */
+/** The most kinds of refusal that are counted apart; further kinds are counted together. */
 const MAXIMUM_REFUSAL_KINDS = 50
 
 const CLOSE_TIMEOUT_MS = 2000
 
 /**
- * CONNACK codes that a further attempt with the same settings would get again (MQTT 3.1.1 §3.2.2.3,
+ * CONNACK codes that another attempt with the same settings would get again (MQTT 3.1.1 §3.2.2.3,
  * MQTT 5.0 §3.2.2.2).
  */
 const FINAL_REASON_CODES: ReadonlySet<number> = new Set([1, 2, 4, 5, 0x84, 0x85, 0x86, 0x87, 0x8a, 0x8c])
 
-/**
- * Connects, and goes on trying until `close`, but for the faults that end in the state `failed`.
- */
+/** Connects, and keeps trying until `close`, except after faults that end in the state `failed`. */
 export function createNetworkServer(settings: NetworkServerSettings): NetworkServer {
   const client = connect(settings.url, clientOptions(settings))
   const outbox = createOutbox(client, settings)
@@ -168,9 +166,9 @@ function clientOptions(settings: NetworkServerSettings): IClientOptions {
     keepalive: 30,
     connectTimeout: 10_000,
     reconnectPeriod: settings.reconnectDelayMs,
-    // A broker that is starting or full says so in CONNACK; it is worth another attempt.
+    // A broker that is starting or full says so in CONNACK; another attempt is worthwhile.
     reconnectOnConnackError: true,
-    // The subscription is made anew with each connection, above.
+    // The code above subscribes anew with each connection.
     resubscribe: false,
   }
 }
@@ -178,16 +176,16 @@ function clientOptions(settings: NetworkServerSettings): IClientOptions {
 interface Outbox {
   publish(event: BrokerEvent): void
   /**
-   * The broker takes so many events without an answer (MQTT 5.0 §3.3.4), which MQTT.js does not
-   * count.
+   * The broker's Receive Maximum: the most events without an answer (MQTT 5.0 §3.3.4). MQTT.js does
+   * not count them.
    */
   connected(receiveMaximum: number): void
   statistics(): Omit<PublishStatistics, 'commands'>
-  /** Resolved when every event has its answer. */
+  /** Resolves when every event has its answer. */
   drained(): Promise<void>
 }
 
-/** Events between the devices and the connection, with what became of them. */
+/** Holds the events between the devices and the connection, and counts their fates. */
 function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outbox {
   const published: Record<SimulatedEventKind, number> = {
     up: 0,
@@ -200,7 +198,7 @@ function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outb
     txack: 0,
   }
   const refused = new Map<string, number>()
-  /** Events that the broker has no room for now, or that wait for a connection. */
+  /** Events that wait for room at the broker, or for a connection. */
   let waiting: BrokerEvent[] = []
   let receiveMaximum = MAXIMUM_RECEIVE_MAXIMUM
   let underWay = 0
@@ -268,11 +266,11 @@ function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outb
 
 async function close(client: MqttClient, outbox: Outbox): Promise<void> {
   const isDrained = client.connected && (await isSettledWithin(outbox.drained(), CLOSE_TIMEOUT_MS))
-  // Without force, MQTT.js waits for the answers for as long as they take.
+  // Without force, MQTT.js waits for the answers without a limit.
   await client.endAsync(!isDrained)
 }
 
-/** True when the promise is resolved in time. */
+/** True if the promise settles in time. */
 async function isSettledWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
   const timeout = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => timeout.resolve(false), timeoutMs)
@@ -287,7 +285,7 @@ function reasonStringOf(packet: Packet | undefined): string | undefined {
     : undefined
 }
 
-/** OpenSSL's and Node's codes for a certificate that doesn't verify. */
+/** True for OpenSSL's and Node's codes of a certificate that does not verify. */
 export function isCertificateFault(code: unknown): boolean {
   return (
     typeof code === 'string' &&

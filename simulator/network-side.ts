@@ -1,6 +1,6 @@
 /**
- * What the network server knows of one device and does for it: its session, its downlinks, when it
- * answers and what it tells the broker. Like the device it has no timer of its own.
+ * The network server's side of one device: its session, its downlinks, the times at which it
+ * answers, and its events for the broker. Like the device, it has no timer of its own.
  */
 import { DataRateAdvice } from './adaptive-data-rate.ts'
 import { DownlinkQueue } from './downlink-queue.ts'
@@ -21,23 +21,24 @@ export interface NetworkSideSettings {
   readonly family: Family
   readonly gateways: Gateways
   readonly random: Random
-  /** False where the network server has no codec for the device. */
+  /** False: the network server has no codec for the device. */
   readonly hasCodec: boolean
   /**
-   * The number of the last uplink of a session from before the start; undefined where there is
-   * none.
+   * The number of the last uplink of a session from before the start; undefined: there is no
+   * session.
    */
   readonly resumedAfterFCnt: number | undefined
 }
 
-/** What became of a message on the device's command topic. */
+/** The fate of a message on the device's command topic. */
 export type CommandFate =
   | { readonly outcome: 'queued'; readonly queueItemId: string }
   | { readonly outcome: 'refused'; readonly event: NetworkEvent }
   | { readonly outcome: 'ignored'; readonly reason: string }
 
 /**
- * What one step of the network server brings: events in order, and a frame that is on the air now.
+ * The result of one step of the network server: events in order, and a frame that is on the air
+ * now.
  */
 interface Step {
   readonly events: readonly NetworkEvent[]
@@ -45,20 +46,21 @@ interface Step {
 }
 
 /**
- * A device of class C that does not acknowledge a downlink within this time has not received it.
+ * If a device of class C does not acknowledge a downlink within this time, the downlink counts as
+ * not received.
  */
 const CLASS_C_TIMEOUT_MS = 5000
 
-/** Between two downlinks to a device of class C, so that it can answer. */
+/** The time between two downlinks to a device of class C, so that it can answer. */
 const CLASS_C_SPACING_MS = 1000
 
-/** The devices have none of their own. */
+/** The devices have no JoinEUI of their own. */
 const JOIN_EUI = '0000000000000000'
 
-/** A join accept, in bytes of application data. */
+/** The size of a join accept, in bytes of application data. */
 const JOIN_ACCEPT_BYTES = 4
 
-/** The windows after an uplink: which opens next, and what for. */
+/** The receive windows after an uplink: the one that opens next, and its purpose. */
 interface Windows {
   readonly answers: 'join-request' | 'uplink'
   readonly number: 1 | 2
@@ -72,7 +74,7 @@ interface NetworkSession {
   readonly counter: HeardFrameCounter
   readonly advice: DataRateAdvice
   fCntDown: number
-  /** False until its first uplink, which is when the join is told. */
+  /** False until the first uplink, after which the join event is published. */
   isTold: boolean
 }
 
@@ -83,7 +85,7 @@ export class NetworkSide {
   #lastDevNonce = -1
   #heard: Heard | undefined
   #windows: Windows | undefined
-  /** Class C: when the next downlink may go. */
+  /** Class C: the earliest time for the next downlink. */
   #transmitAtMs = Number.POSITIVE_INFINITY
   #acknowledgeByMs = Number.POSITIVE_INFINITY
 
@@ -95,33 +97,33 @@ export class NetworkSide {
     this.#session = { ...this.#newSession(new HeardFrameCounter(resumedAfterFCnt)), isTold: true }
   }
 
-  /** When `run` has something to do, in milliseconds since 1970. */
+  /** The time at which `run` has work, in milliseconds since 1970. */
   get dueAtMs(): number {
     return Math.min(this.#windows?.atMs ?? Number.POSITIVE_INFINITY, this.#transmitAtMs, this.#acknowledgeByMs)
   }
 
   /**
-   * When the receive window opens in which the device will be answered; undefined where it will not
-   * be.
+   * The time at which the receive window opens in which the device will be answered; undefined: it
+   * will not be.
    */
   get answerAtMs(): number | undefined {
     return this.#windows?.atMs
   }
 
-  /** Does the one thing that is due. */
+  /** Does the one step that is due. */
   run(nowMs: number): Step {
     if (this.#windows !== undefined && this.#windows.atMs <= nowMs) return this.#openWindow(this.#windows, nowMs)
     if (this.#acknowledgeByMs <= nowMs) return { events: this.#settle(false, nowMs, this.#newId()), frame: undefined }
     return this.#transmitAtMs <= nowMs ? this.#transmitAtOnce(nowMs) : { events: [], frame: undefined }
   }
 
-  /** A message came on the device's command topic. */
+  /** A message came on the device's command topic. Returns its fate. */
   receive(payload: Buffer, nowMs: number): CommandFate {
     const { family, identity } = this.#settings
     const result = parseDownlink(payload, family, identity.record.devEUI)
     if (result.outcome === 'ignored') return result
     if (result.outcome === 'codec_failed') {
-      // ChirpStack v4 writes into its own log, and tells nobody.
+      // ChirpStack v4 only writes this into its own log.
       if (family === 'B') return { outcome: 'ignored', reason: 'the object cannot be encoded' }
       const queueItemId = { id: result.id ?? this.#newId(), isGiven: result.id !== undefined }
       return { outcome: 'refused', event: this.#downlinkFault('DOWNLINK_CODEC', result.message, nowMs, queueItemId) }
@@ -146,8 +148,8 @@ export class NetworkSide {
   }
 
   /**
-   * A join request was heard. A number that was used before is refused; else the accept follows in
-   * the receive windows.
+   * A join request was heard. A number that was used before is refused; otherwise the accept
+   * follows in the receive windows.
    */
   hearJoin(request: JoinRequest, heard: Heard, nowMs: number): NetworkEvent[] {
     if (request.devNonce <= this.#lastDevNonce) {
@@ -174,7 +176,7 @@ export class NetworkSide {
     return []
   }
 
-  /** An uplink was heard. Frames of a device without a session are of nobody. */
+  /** An uplink was heard. Frames of a device without a session are ignored. */
   hearUplink(frame: UplinkFrame, heard: Heard, nowMs: number): NetworkEvent[] {
     const session = this.#session
     if (session === undefined) return []
@@ -242,8 +244,8 @@ export class NetworkSide {
   }
 
   /**
-   * Class C listens all the time: what waits is sent at once, or as soon as the one before is
-   * answered.
+   * Class C listens all the time: a waiting downlink is sent at once, or as soon as the one before
+   * is answered.
    */
   #transmitSoon(nowMs: number): void {
     if (this.#settings.identity.deviceClass !== 'C' || this.#session?.isTold !== true || this.#heard === undefined)
@@ -272,8 +274,7 @@ export class NetworkSide {
   }
 
   /**
-   * Sends what there is to send in the receive window that opens now; a gateway that is busy leaves
-   * it to the next.
+   * Sends in the receive window that opens now; a busy gateway leaves the frame to the next window.
    */
   #openWindow(windows: Windows, nowMs: number): Step {
     this.#windows = undefined
@@ -310,7 +311,7 @@ export class NetworkSide {
     return { events, frame: { kind: 'downlink', downlink: item?.downlink, dataRate: windows.advice, hasMore } }
   }
 
-  /** The downlink has a frame counter and is out: the gateway says so. */
+  /** The downlink has its frame counter and was sent: publishes the gateway's confirmation. */
   #sent(
     item: QueueItem,
     how: { readonly gatewayId: string; readonly carrier: Carrier; readonly delaySeconds: number | undefined },

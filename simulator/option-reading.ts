@@ -1,27 +1,25 @@
-/**
- * Reads options from the arguments or else the environment, and gathers what is wrong with them.
- */
+/** Reads options from the arguments, else from the environment, and collects their faults. */
 import { parseArgs } from 'node:util'
 
-/** The texts of all options, and the faults that reading them finds. */
+/** The texts of all options, and the faults that are found while they are read. */
 export interface OptionReading<Text extends string, Flag extends string> {
   readonly faults: string[]
   has(flag: Flag): boolean
   text(name: Text): string | undefined
-  /** The option's value, or the fallback's; where it is neither a fault is noted. */
+  /** The option's value, or the fallback's. If neither is valid, a fault is noted. */
   read<T>(name: Text, fallback: string, parse: (text: string) => T | undefined, rule: string): T | undefined
 }
 
 export interface ReadingSettings<Text extends string, Flag extends string> {
   readonly args: readonly string[]
-  /** `--user-name` is `SIMULATOR_USER_NAME` there. */
+  /** The environment variable of `--user-name` is `SIMULATOR_USER_NAME`. */
   readonly environment: NodeJS.ProcessEnv
   /** Options with a value. */
   readonly texts: readonly Text[]
   readonly flags: readonly Flag[]
 }
 
-/** The reading, or a sentence where the arguments aren't options, or not these. */
+/** The reading, or a sentence if the arguments are no options or unknown options. */
 export function readArguments<Text extends string, Flag extends string>(
   settings: ReadingSettings<Text, Flag>,
 ): OptionReading<Text, Flag> | string {
@@ -39,8 +37,8 @@ export function readArguments<Text extends string, Flag extends string>(
 }
 
 /**
- * A broker's address; undefined for another kind, and for one with a credential in it, which
- * messages would show.
+ * A broker's address; undefined for another kind of address, and for an address that holds a
+ * credential, which messages would show.
  */
 export function brokerUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined

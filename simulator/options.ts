@@ -1,8 +1,8 @@
-/** The options of the command line as the help shows them, and how their values are written. */
+/** The options of the command line: their help, and the spelling of their values. */
 import { REGION_IDS } from './region.ts'
 import type { RegionId } from './region.ts'
 
-/** In groups, each with its options: what stands behind the name, and what it is for. */
+/** The groups of options. Each option has its argument and its purpose. */
 const GROUPS = {
   'The broker': {
     url: ['URL', 'mqtts://host:port, or mqtt://host:port without TLS'],
@@ -52,7 +52,7 @@ const GROUPS = {
   },
 } as const
 
-/** What a line of help cannot say, below it. */
+/** Longer help below an option's line. */
 const MORE: Readonly<Record<string, string>> = {
   devices: 'deviceProfileName?, tags?, location: {latitude, longitude, altitude}}',
 }
@@ -64,13 +64,13 @@ export type OptionName = { [Name in Group]: keyof (typeof GROUPS)[Name] }[Group]
 
 const NAME_WIDTH = 26
 
-/** What stands behind an option's name, and what it is for. */
+/** The argument behind an option's name, and the option's purpose. */
 type OptionText = readonly [argument: string, text: string]
 
 /** All options with their texts, in groups. */
 export const HELP_OPTIONS = helpOf(GROUPS, MORE)
 
-/** The help of options in groups; `more` has what a line of an option cannot say. */
+/** The help of options in groups; `more` has the longer help of an option. */
 export function helpOf(
   groups: Readonly<Record<string, Readonly<Record<string, OptionText>>>>,
   more: Readonly<Record<string, string>>,
@@ -122,10 +122,10 @@ export function regionId(text: string): RegionId | undefined {
   return REGION_IDS.find((id) => id === text)
 }
 
-/** What `regionId` takes, as people say it. */
+/** The values that `regionId` accepts, as a phrase for people. */
 export const REGION_RULE = REGION_IDS.join(', ').replace(/, ([^,]*)$/, ' or $1')
 
-/** Reads one of the texts that stand for a value. */
+/** A reader of texts that each stand for a value. */
 export function oneOf<Value>(values: Readonly<Record<string, Value>>): (text: string) => Value | undefined {
   return (text) => (Object.hasOwn(values, text) ? values[text] : undefined)
 }

@@ -1,46 +1,52 @@
-/**
- * What passes between a simulated device and its network server over the air, and how the air is.
- */
+/** The frames between a simulated device and its network server, and the quality of the air. */
 import type { Downlink } from './downlink.ts'
 import type { FrameCounterBits } from './frame-counter.ts'
 import type { DataRate, Region } from './region.ts'
 import type { Measurement } from './sensor.ts'
 
-/** How the simulated devices and the air between behave. Shares and rates are from 0 to 1. */
+/**
+ * How the simulated devices and the air between them and the gateways behave. Shares and rates are
+ * from 0 to 1.
+ */
 export interface RadioSettings {
   readonly region: Region
-  /** Of uplinks and join requests that are lost besides those that are too far. */
+  /**
+   * The share of uplinks and join requests that are lost, besides those that are sent from too far
+   * away.
+   */
   readonly uplinkLossRate: number
-  /** Of downlinks and join accepts that the device does not hear. */
+  /** The share of downlinks and join accepts that the device does not hear. */
   readonly downlinkLossRate: number
   /**
-   * Of uplinks that the device sends a second time with the same frame counter, unless it was
-   * answered.
+   * The share of uplinks that the device sends a second time with the same frame counter, unless
+   * the first was answered.
    */
   readonly repeatRate: number
-  /** Of uplinks that ask for an acknowledgement. */
+  /** The share of uplinks that ask for an acknowledgement. */
   readonly confirmedRate: number
-  /** Of uplinks whose payload the network server's codec does not read. */
+  /** The share of uplinks whose payload the network server's codec can't read. */
   readonly codecErrorRate: number
-  /** Of devices that are of class C. */
+  /** The share of devices of class C. */
   readonly classCShare: number
-  /** Of devices for which the network server has no codec: their uplinks have no `object`. */
+  /**
+   * The share of devices for which the network server has no codec: their uplinks have no `object`.
+   */
   readonly withoutObjectShare: number
-  /** Of devices that have a session from before the start. */
+  /** The share of devices that have a session from before the start. */
   readonly resumedShare: number
-  /** Of uplinks after which a device starts anew and joins again. */
+  /** The share of uplinks after which a device starts anew and joins again. */
   readonly rejoinRate: number
-  /** The power of all devices fails at once, each time after so long; undefined for never. */
+  /** The interval at which the power of all devices fails at once; undefined: never. */
   readonly powerCutEveryMs: number | undefined
   readonly frameCounterBits: FrameCounterBits
-  /** How often a confirmed downlink is sent again where it is not acknowledged. */
+  /** How often a confirmed downlink is sent again if it is not acknowledged. */
   readonly downlinkRetries: number
 }
 
 /** A join request. */
 export interface JoinRequest {
   readonly kind: 'join-request'
-  /** Never used twice, but by a frame that is repeated. */
+  /** A number that is never used twice, except by a repeated frame. */
   readonly devNonce: number
 }
 
@@ -54,7 +60,7 @@ export interface UplinkFrame {
   readonly adr: boolean
   /** ACK: the device received the last confirmed downlink. */
   readonly acknowledges: boolean
-  /** ADRACKReq: it wants any downlink. */
+  /** ADRACKReq: the device asks for any downlink. */
   readonly asksForAnswer: boolean
 }
 
@@ -63,12 +69,12 @@ export interface JoinAccept {
   readonly kind: 'join-accept'
 }
 
-/** A frame for a device; without a downlink it carries settings and acknowledgements alone. */
+/** A frame for a device; without a downlink it carries only settings and acknowledgements. */
 export interface DownlinkFrame {
   readonly kind: 'downlink'
   readonly downlink: Downlink | undefined
   /** Advice of adaptive data rate. */
   readonly dataRate: DataRate | undefined
-  /** FPending: more waits, so that the next uplink is worth hastening. */
+  /** FPending: more downlinks wait, so the device should hasten its next uplink. */
   readonly hasMore: boolean
 }

@@ -2,25 +2,25 @@
 
 /** A stream of random numbers. */
 export interface Random {
-  /** From 0 (included) to 1 (left out), evenly. */
+  /** A number from 0 (included) to 1 (excluded), evenly distributed. */
   next(): number
-  /** From `low` (included) to `high` (left out), evenly. */
+  /** A number from `low` (included) to `high` (excluded), evenly distributed. */
   between(low: number, high: number): number
   /** A whole number from `low` to `high`, both included. */
   integer(low: number, high: number): number
-  /** Around `mean`, with the standard deviation given. */
+  /** A normally distributed number around `mean`, with the given standard deviation. */
   normal(mean: number, deviation: number): number
-  /** True with the probability given, 0 to 1. */
+  /** True with the given probability, 0 to 1. */
   chance(probability: number): boolean
-  /** One of `items`, which must not be empty. */
+  /** A random item of `items`, which must not be empty. */
   pick<T>(items: readonly [T, ...T[]]): T
   /** Lower-case hexadecimal digits, two for each byte. */
   hex(bytes: number): string
   /** A version 4 UUID (RFC 9562 §5.4). */
   uuid(): string
   /**
-   * A stream of its own, decided by this stream's seed and the label, however much of this stream
-   * has been used.
+   * A separate stream. It depends on this stream's seed and the label, not on how much of this
+   * stream has been used.
    */
   fork(label: string): Random
 }

@@ -6,7 +6,7 @@ import type { Random } from './random.ts'
 
 /** A LoRa data rate of a region, in one direction. */
 export interface DataRate {
-  /** The index that frames and events carry. */
+  /** The index in frames and events. */
   readonly dr: number
   readonly spreadingFactor: number
   /** Hz. */
@@ -15,7 +15,7 @@ export interface DataRate {
   readonly maximumPayloadBytes: number
 }
 
-/** A channel and the data rate that is used on it. */
+/** A channel, with the data rate that is used on it. */
 export interface Carrier {
   /** Hz. */
   readonly frequency: number
@@ -26,13 +26,16 @@ export interface Region {
   readonly id: RegionId
   /** Uplink channels, Hz. */
   readonly channels: readonly [number, ...number[]]
-  /** Of uplinks, the slowest first. */
+  /** The data rates of uplinks, the slowest first. */
   readonly dataRates: readonly [DataRate, ...DataRate[]]
-  /** What a class A device listens to in its first receive window after an uplink. */
+  /** The carrier of a class A device's first receive window after an uplink. */
   firstWindow(uplink: Carrier): Carrier
-  /** The second receive window; a class C device listens to it whenever it does not send. */
+  /**
+   * The carrier of the second receive window; a class C device listens to it whenever it does not
+   * send.
+   */
   readonly secondWindow: Carrier
-  /** dBm, of a gateway. */
+  /** The power of a gateway, dBm. */
   readonly downlinkPower: number
 }
 
@@ -40,18 +43,18 @@ export type RegionId = (typeof REGION_IDS)[number]
 
 export const REGION_IDS = ['EU868', 'US915', 'AS923'] as const
 
-/** How long after an uplink the first receive window opens; the second opens this much later. */
+/** The time from an uplink to the first receive window. The second opens this much later. */
 export const RECEIVE_DELAY_MS = 1000
 
-/** The same after a join request. */
+/** The time from a join request to the first receive window. */
 export const JOIN_ACCEPT_DELAY_MS = 5000
 
-/** What adaptive data rate keeps above the required Signal to Noise Ratio, in dB. */
+/** The margin that adaptive data rate keeps above the required Signal to Noise Ratio, in dB. */
 const INSTALLATION_MARGIN = 10
 
 /**
- * The Signal to Noise Ratio by which one data rate differs from the next, in dB, as adaptive data
- * rate counts it.
+ * The difference of the required Signal to Noise Ratio between neighbouring data rates, in dB, as
+ * adaptive data rate counts it.
  */
 const DATA_RATE_STEP = 3
 
@@ -66,9 +69,11 @@ const KHZ_500 = 500_000
 
 const EU868_RATES = rates(0, 12, KHZ_125, [51, 51, 51, 115, 242, 242])
 const US915_UPLINK = rates(0, 10, KHZ_125, [11, 53, 125, 242])
-/** The answers of US 902-928 have data rates of their own: DR10 answers DR0, and so on. */
+/** In US 902-928, downlinks have data rates of their own: DR10 answers DR0, and so on. */
 const US915_DOWNLINK = rates(10, 10, KHZ_500, [242, 242, 242, 242])
-/** With the 400 ms dwell time of both directions, below which DR0 and DR1 carry nothing. */
+/**
+ * The data rates under the 400 ms dwell time of both directions, where DR0 and DR1 carry nothing.
+ */
 const AS923_RATES = rates(2, 10, KHZ_125, [11, 53, 125, 242])
 
 const REGIONS: Readonly<Record<RegionId, Region>> = {
@@ -116,16 +121,16 @@ export function pickChannel(of: Region, random: Random): number {
 }
 
 /**
- * The Signal to Noise Ratio that a spreading factor still needs, in dB: -20 at SF12, 2.5 more for
- * each below.
+ * The least Signal to Noise Ratio that a spreading factor needs, in dB: -20 at SF12, 2.5 more for
+ * each step below.
  */
 export function requiredSnr({ spreadingFactor }: DataRate): number {
   return -20 + 2.5 * (12 - spreadingFactor)
 }
 
 /**
- * How far a signal is above what its data rate needs, in whole dB from -32 to 31: the margin of a
- * status.
+ * The distance of a signal from the Signal to Noise Ratio that its data rate needs, in whole dB
+ * from -32 to 31: the margin of a status.
  */
 export function marginOf(snr: number, dataRate: DataRate): number {
   return Math.max(-32, Math.min(31, Math.round(snr - requiredSnr(dataRate))))
@@ -133,7 +138,7 @@ export function marginOf(snr: number, dataRate: DataRate): number {
 
 /**
  * The data rate that a Signal to Noise Ratio allows with the installation margin; never slower than
- * the one in use.
+ * the current one.
  */
 export function fasterDataRate(of: Region, current: DataRate, snr: number): DataRate {
   const steps = Math.floor((snr - requiredSnr(current) - INSTALLATION_MARGIN) / DATA_RATE_STEP)
@@ -141,19 +146,19 @@ export function fasterDataRate(of: Region, current: DataRate, snr: number): Data
   return of.dataRates[Math.min(place, of.dataRates.length - 1)] ?? current
 }
 
-/** One step slower, which reaches further; the slowest is its own. */
+/** The next slower data rate, which reaches further; for the slowest, the same. */
 export function slowerDataRate(of: Region, current: DataRate): DataRate {
   return of.dataRates[Math.max(0, of.dataRates.indexOf(current) - 1)] ?? current
 }
 
-/** The data rate in use, or the slowest that carries so many bytes where it does not. */
+/** The current data rate, or the slowest that carries `bytes` if the current one does not. */
 export function dataRateThatCarries(of: Region, current: DataRate, bytes: number): DataRate {
   if (bytes <= current.maximumPayloadBytes) return current
   return of.dataRates.find((each) => bytes <= each.maximumPayloadBytes) ?? current
 }
 
 /**
- * How long a frame with so much application data is on the air, in milliseconds (Semtech
+ * The time that a frame with this much application data is on the air, in milliseconds (Semtech
  * AN1200.13).
  */
 export function airtimeMs({ spreadingFactor, bandwidth }: DataRate, payloadBytes: number): number {
@@ -164,7 +169,7 @@ export function airtimeMs({ spreadingFactor, bandwidth }: DataRate, payloadBytes
   return symbolMs * (12.25 + 8 + Math.max(0, blocks * 5))
 }
 
-/** Data rates of one bandwidth, each with half of the airtime of the one before. */
+/** Data rates of one bandwidth; each has half of the airtime of the one before. */
 function rates(
   dr: number,
   spreadingFactor: number,

@@ -1,6 +1,6 @@
 /**
- * What a model of device is to the simulator: how it measures, what it sends and what a command
- * does to it.
+ * A model of device, as the simulator sees it: how it measures, which payload it sends, and how a
+ * command changes it.
  */
 import type { Random } from './random.ts'
 
@@ -22,14 +22,14 @@ export interface Measurement {
 }
 
 /**
- * The part of one device that measures. Its state moves on with the times it is asked about, which
- * never go back.
+ * The measuring part of one device. Its state advances with the times of the calls, which never go
+ * back.
  */
 export interface Sensor {
   measure(atMs: number): Measurement
-  /** Where the device is; for models that move. */
+  /** The current place of the device; only for models that move. */
   position?(): Coordinates
-  /** Does what a downlink asks for; what it doesn't understand is ignored, as devices do. */
+  /** Executes a downlink; a downlink that it does not understand is ignored, as devices do. */
   command?(fPort: number, bytes: Buffer): void
 }
 
@@ -45,7 +45,7 @@ export interface DeviceModel {
 
 const DAY_MS = 86_400_000
 
-/** A wave over the day (UTC) from -1 at 03:00 to 1 at 15:00, the way temperatures go. */
+/** A wave over the day (UTC) from -1 at 03:00 to 1 at 15:00, in the way of temperatures. */
 export function dailyWave(atMs: number): number {
   return -Math.cos((2 * Math.PI * ((atMs % DAY_MS) - DAY_MS / 8)) / DAY_MS)
 }
@@ -59,7 +59,7 @@ export function createWalk(random: Random, start: number, step: number, low: num
   }
 }
 
-/** `value` to the number of decimals given. */
+/** `value` rounded to `decimals` decimals. */
 export function rounded(value: number, decimals: number): number {
   const scale = 10 ** decimals
   return Math.round(value * scale) / scale

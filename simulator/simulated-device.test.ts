@@ -140,7 +140,7 @@ describe('the uplinks of a device', () => {
     assert.ok(retransmitted.length > 50, `${retransmitted.length} retransmissions`)
     const heard = new Set(ofKind(lossy, 'up').map(({ fCnt }) => fCnt))
     for (const { fCnt } of retransmitted) assert.ok(heard.has(fCnt))
-    // Four tries get through an air that loses four frames in ten: 1 - 0.4⁴ = 97 %.
+    // Four attempts get through an air that loses four frames in ten: 1 - 0.4⁴ = 97 %.
     const counters = ofKind(lossy, 'up').map(({ fCnt }) => fCnt)
     const sent = (counters.at(-1) ?? 0) - (counters[0] ?? 0) + 1
     assert.ok(counters.length / sent > 0.93, `${counters.length} of ${sent}`)
@@ -164,8 +164,8 @@ describe('the uplinks of a device', () => {
 
   it('get faster where the signal allows it, by an answer of the network server', () => {
     const device = createDevice({ intervalMs: 60_000, radio: { uplinkLossRate: 0.9 }, seed: 3 })
-    // In the bad air it joins slowly; then the air clears up for its frames by chance, and advice
-    // reaches it.
+    // In the bad air the device joins slowly; then the air clears by chance for its frames, and
+    // advice reaches it.
     const ups = ofKind(eventsUntil(device, START_MS + 96 * HOUR_MS), 'up').map((up) => up.heard.carrier.dataRate.dr)
     assert.ok(ups.length > 0 && Math.max(...ups) === 5, `${ups.length} uplinks at ${[...new Set(ups)].join()}`)
   })

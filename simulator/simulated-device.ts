@@ -1,7 +1,7 @@
 /**
  * One simulated device: joins by OTAA, measures, sends and listens, through an air that loses
- * frames. Its network server's side is in `network-side.ts`. It has no timer of its own; whoever
- * runs it asks when something is due.
+ * frames. `network-side.ts` has the network server's side. The device has no timer of its own; its
+ * owner runs it when it is due.
  */
 import { DeviceDataRate } from './adaptive-data-rate.ts'
 import type { DeviceRecord } from './device-file.ts'
@@ -22,53 +22,57 @@ import type { DeviceModel, Sensor } from './sensor.ts'
 export interface SimulatedDeviceSettings {
   readonly record: DeviceRecord
   readonly radio: RadioSettings
-  /** How commands are spelled. */
+  /** The spelling of commands. */
   readonly family: Family
   readonly gateways: Gateways
-  /** A stream of the device's own. */
+  /** The device's own stream of random numbers. */
   readonly random: Random
   /** Mean time between two uplinks, in milliseconds. */
   readonly intervalMs: number
-  /** When the simulation starts, in milliseconds since 1970. */
+  /** The time at which the simulation starts, in milliseconds since 1970. */
   readonly startMs: number
   /**
-   * The device begins to join within this time after it; one that has a session sends within an
-   * interval.
+   * The device begins to join within this time after the start; a device that has a session sends
+   * within an interval.
    */
   readonly startWindowMs: number
 }
 
-/** Between a downlink that asks for it and the uplink that acknowledges it or fetches the next. */
+/**
+ * The time from a downlink that asks for an uplink to the uplink that acknowledges it or fetches
+ * the next.
+ */
 const HASTENED_UPLINK_MS = [1000, 2000] as const
 
-/** Between the join accept and the first uplink. */
+/** The time from the join accept to the first uplink. */
 const FIRST_UPLINK_MS = [1000, 3000] as const
 
-/** Between a frame and its repetition: after both receive windows. */
+/** The time from a frame to its repetition: after both receive windows. */
 const REPETITION_MS = [2200, 4000] as const
 
-/** How often a confirmed uplink is sent at most. */
+/** The most transmissions of a confirmed uplink. */
 const MAXIMUM_TRANSMISSIONS = 4
 
 /**
- * Between two join requests: after the windows of the first, doubled with each further one, at most
- * 32 times.
+ * The time between two join requests: after the windows of the first, doubled with each further
+ * request, at most to 32 times.
  */
 const JOIN_RETRY_MS = [6500, 9000] as const
 const MAXIMUM_JOIN_DOUBLINGS = 5
 
-/** After a power cut the devices start within this time, all at once. */
+/** After a power cut the devices start within this time, nearly all at once. */
 const POWER_RETURN_MS = 1000
 
-/** Every so many uplinks the network server asks for the status. */
+/** The network server asks for the status once in this many uplinks. */
 const UPLINKS_PER_STATUS = 10
 
 /**
- * What a second on the air takes from a battery, in percent. Below 1 somebody puts a new one in.
+ * The share of the battery that a second on the air costs, in percent. Below 1 percent, somebody
+ * replaces the battery.
  */
 const BATTERY_PER_SECOND = 0.02
 
-/** An uplink that may be sent again as it is. */
+/** An uplink that may be sent again unchanged. */
 interface Repetition {
   readonly frame: UplinkFrame
   readonly atMs: number
@@ -86,7 +90,10 @@ export class SimulatedDevice {
   #counter: FrameCounter | undefined
   #devNonce = 0
   #joinRequests = 0
-  /** When the device next sends of its own accord: a join request, or with a session an uplink. */
+  /**
+   * The time at which the device next sends of its own accord: a join request or, with a session,
+   * an uplink.
+   */
   #sendAtMs: number
   #repetition: Repetition | undefined
   #powerCutAtMs: number
@@ -118,20 +125,19 @@ export class SimulatedDevice {
     this.#dataRate = new DeviceDataRate(radio.region, radio.region.dataRates.at(-1) ?? radio.region.dataRates[0])
     const isResumed = resumedAfterFCnt !== undefined
     this.#sendAtMs = settings.startMs + random.between(0, isResumed ? settings.intervalMs : settings.startWindowMs)
-    // Those that were there before are each at another place between two statuses.
+    // Devices that existed before the start are each at another place between two statuses.
     this.#uplinks = isResumed ? random.integer(0, UPLINKS_PER_STATUS - 1) : 0
     this.#powerCutAtMs = settings.startMs + (radio.powerCutEveryMs ?? Number.POSITIVE_INFINITY)
     this.#batteryLevel = random.between(55, 100)
   }
 
-  /** When `run` next has something to do, in milliseconds since 1970. */
+  /** The time at which `run` next has work, in milliseconds since 1970. */
   get dueAtMs(): number {
     return Math.min(this.#ownDueAtMs, this.#network.dueAtMs)
   }
 
   /**
-   * Does the one thing that is due at this time, and gives the events of it in order; none where
-   * nothing is due.
+   * Does the one step that is due at this time. Returns its events in order; empty: nothing is due.
    */
   run(nowMs: number): readonly NetworkEvent[] {
     if (this.dueAtMs > nowMs) return []
@@ -187,7 +193,7 @@ export class SimulatedDevice {
       return []
     }
     const events = this.#network.hearJoin(request, heard, nowMs)
-    // The air may carry the same frame twice, by another way.
+    // The air may carry the same frame twice, on different ways.
     return random.chance(radio.repeatRate) ? [...events, ...this.#network.hearJoin(request, heard, nowMs)] : events
   }
 
@@ -211,7 +217,7 @@ export class SimulatedDevice {
       counter16: fCnt & 0xffff,
       measurement: this.#sensor.measure(nowMs),
       confirmed: random.chance(radio.confirmedRate),
-      // What moves keeps its data rate: advice of the last place is none for the next.
+      // A device that moves keeps its data rate: advice for the last place is useless at the next.
       adr: this.#sensor.position === undefined,
       acknowledges: this.#hasConfirmedDownlink,
       asksForAnswer: this.#dataRate.asksForAnswer,
@@ -226,7 +232,7 @@ export class SimulatedDevice {
     return this.#transmit(frame, remaining - 1, nowMs)
   }
 
-  /** Sends a frame that may be sent so many times more, unless a downlink answers it. */
+  /** Sends a frame, which may be sent `remaining` times more unless a downlink answers it. */
   #transmit(frame: UplinkFrame, remaining: number, nowMs: number): readonly NetworkEvent[] {
     const { bytes } = frame.measurement
     const dataRate = dataRateThatCarries(this.#settings.radio.region, this.#dataRate.current, bytes.length)
@@ -238,7 +244,10 @@ export class SimulatedDevice {
     return isNew ? [...events, ...this.#afterUplink(heard, nowMs)] : events
   }
 
-  /** What comes with uplinks: the place of what moves, and the status now and then. */
+  /**
+   * The events that come with uplinks: the location of a moving device, and the status now and
+   * then.
+   */
   #afterUplink(heard: Heard, nowMs: number): NetworkEvent[] {
     const { random } = this.#settings
     const base = { device: this.#identity, atMs: nowMs, deduplicationId: random.uuid() }
@@ -260,7 +269,7 @@ export class SimulatedDevice {
     return events
   }
 
-  /** A frame goes on the air: who hears it, or undefined where it is lost. */
+  /** Puts a frame on the air. Returns its receptions; undefined: it is lost. */
   #send(dataRate: DataRate, bytes: number, nowMs: number): { heard: Heard | undefined } {
     const { radio, random, gateways } = this.#settings
     this.#batteryLevel -= (airtimeMs(dataRate, bytes) / 1000) * BATTERY_PER_SECOND
@@ -277,9 +286,9 @@ export class SimulatedDevice {
     return { heard: { carrier, receptions: [best, ...others] } }
   }
 
-  /** A frame from the network server came through. */
+  /** A frame from the network server reached the device. */
   #listen({ downlink, dataRate, hasMore }: DownlinkFrame, nowMs: number): void {
-    // A device that has started anew has no keys for it.
+    // A device that has started anew has no keys for the frame.
     if (this.#counter === undefined) return
     this.#dataRate.answered(dataRate)
     this.#repetition = undefined

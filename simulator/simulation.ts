@@ -1,6 +1,6 @@
 /**
- * A running simulator: devices, the air between, their network server and its connection, as the
- * settings say.
+ * A running simulator: devices, the air between, their network server and its connection, by the
+ * settings.
  */
 import { parseTopic } from '../src/lorawan/topics.ts'
 import { brokerEvent } from './broker-event.ts'
@@ -19,29 +19,29 @@ import { SimulatedDevice } from './simulated-device.ts'
 
 export interface SimulationSettings {
   readonly options: SimulatorOptions
-  /** In PEM; the system's where undefined. */
+  /** PEM; undefined: the system's certificate authorities. */
   readonly certificateAuthority: Buffer | undefined
   readonly records: readonly DeviceRecord[]
   readonly timers: Timers
-  /** Keeps commands over the end of the process; undefined where they end with it. */
+  /** Keeps commands over the end of the process; undefined: they are lost with it. */
   readonly journal: CommandJournal | undefined
-  /** A line for whoever watches. */
+  /** Writes a line about the progress, for people. */
   readonly say: (line: string) => void
-  /** Trying again would not help. */
+  /** Called for a fault that another attempt would not heal. */
   readonly onFailed: (because: FailedStatus['because']) => void
 }
 
 type FailedStatus = Extract<ConnectionStatus, { state: 'failed' }>
 
 export interface Simulation {
-  /** Stops the devices and waits for the answers of the broker; then says what was done. */
+  /** Stops the devices, waits for the broker's answers, and reports the totals. */
   close(): Promise<void>
 }
 
 /** The wait before the first attempt to connect again. */
 const RECONNECT_DELAY_MS = 1000
 
-/** Connects; the devices begin with the first connection and go on whatever becomes of it. */
+/** Connects. The devices begin with the first connection, and go on even if it is lost. */
 export function startSimulation(settings: SimulationSettings): Simulation {
   const { options, records, timers, say, journal } = settings
   const ignored = new Map<string, number>()
@@ -54,7 +54,7 @@ export function startSimulation(settings: SimulationSettings): Simulation {
   const fleet = createFleet({ devices: createDevices(options, records, timers.nowMs()), timers, publish })
   const receive = (topicName: string, payload: Buffer): CommandFate => {
     const fate = fleet.receive(topicName, payload)
-    // The reasons are fixed sentences, so few.
+    // The reasons are fixed sentences, so the map stays small.
     if (fate.outcome === 'ignored') ignored.set(fate.reason, (ignored.get(fate.reason) ?? 0) + 1)
     if (options.isVerbose) say(`command  ${topicName} ${fate.outcome === 'ignored' ? fate.reason : fate.outcome}`)
     return fate

@@ -1,19 +1,21 @@
 /**
- * A wheel of slots in the place of a timer for each device: to put in, move and take out costs the
- * same at any number.
+ * A wheel of slots in place of a timer for each device: adding, moving and removing cost the same
+ * at any number of devices.
  */
 
-/** How long a slot lasts; what is due in it happens at its end, so up to this much late. */
+/** The duration of a slot. An item runs at the end of its slot, so up to this much late. */
 export const TICK_MS = 10
 
-/** A turn of the wheel is 82 s; what is due later stays in its slot for as many turns. */
+/**
+ * A turn of the wheel takes 82 s; an item that is due later stays in its slot for several turns.
+ */
 const SLOTS = 8192
 
-/** Things by the time that they are due; each is in the wheel at most once. */
+/** Items by the time at which they are due; each is in the wheel at most once. */
 export class TimerWheel<Item> {
   readonly #slots: (Map<Item, number> | undefined)[] = Array.from({ length: SLOTS })
   readonly #ticks = new Map<Item, number>()
-  /** Everything up to this tick has been taken. */
+  /** All items up to this tick have been taken. */
   #doneTick: number
 
   constructor(nowMs: number) {
@@ -24,7 +26,7 @@ export class TimerWheel<Item> {
     return this.#ticks.size
   }
 
-  /** Puts an item in, or moves it. Times in the past are due with the next tick. */
+  /** Adds or moves an item. An item with a time in the past is due at the next tick. */
   set(item: Item, dueAtMs: number): void {
     const dueTick = Math.ceil(dueAtMs / TICK_MS)
     const tick = Math.max(dueTick, this.#doneTick + 1)
@@ -48,14 +50,14 @@ export class TimerWheel<Item> {
   }
 
   /**
-   * Takes out what is due, tick by tick, and gives it to `visit`, which may put it in again: for
-   * now or earlier means the next tick. Stops after the tick in which `maximum` items are reached;
-   * the rest is due still.
+   * Takes the due items out, tick by tick, and gives each to `visit`, which may add the item again;
+   * a time that is not in the future means the next tick. Stops after the tick in which `maximum`
+   * items are reached; the rest stays due.
    */
   takeDue(nowMs: number, maximum: number, visit: (item: Item) => void): void {
     const nowTick = Math.floor(nowMs / TICK_MS)
     let taken = 0
-    // After a long sleep one turn sees every slot; what it finds is due, however late.
+    // After a long sleep, one turn visits every slot; an item found there is due, however late.
     const first = Math.max(this.#doneTick + 1, nowTick - SLOTS + 1)
     for (let tick = first; tick <= nowTick && taken < maximum; tick += 1) {
       const slot = this.#slots[tick % SLOTS]
@@ -69,8 +71,8 @@ export class TimerWheel<Item> {
   }
 
   /**
-   * When `takeDue` may find something next, in milliseconds since 1970; undefined when the wheel is
-   * empty.
+   * The time at which `takeDue` may find an item next, in milliseconds since 1970; undefined: the
+   * wheel is empty.
    */
   nextMs(): number | undefined {
     if (this.#ticks.size === 0) return undefined

@@ -1,4 +1,4 @@
-/** The models whose payload has a layout of the vendor's own. */
+/** The models whose payload has a vendor's own layout. */
 import { createWalk, dailyWave, rounded } from './sensor.ts'
 import type { DeviceModel } from './sensor.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The LoRaWAN devices that the simulator plays: of a file, or made up; with the keys that they join
- * with.
+ * The LoRaWAN devices that the simulator plays, with the keys for joining: from a file, or
+ * generated.
  */
 import { createHash } from 'node:crypto'
 import { CsvError } from 'csv-parse'
@@ -22,25 +22,22 @@ export interface LorawanRecord {
   readonly deviceClass: 'A' | 'C'
 }
 
-/**
- * Either all devices of the file, or what is wrong with it: at most ten sentences, each naming the
- * device by its place.
- */
+/** All devices of the file, or its faults: at most ten sentences, each with the device's place. */
 export type LorawanDeviceFile =
   | { readonly ok: true; readonly devices: readonly LorawanRecord[] }
   | { readonly ok: false; readonly faults: readonly string[] }
 
 export interface GeneratedSettings {
   readonly count: number
-  /** 16 lower-case hexadecimal digits; the others follow it. */
+  /** 16 lower-case hexadecimal digits; the other devices have the DevEUIs that follow. */
   readonly firstDevEui: string
   readonly joinEui: string
-  /** Of devices of class C, from 0 to 1; they come first. */
+  /** The share of devices of class C, from 0 to 1; these devices come first. */
   readonly classCShare: number
   readonly seed: number
 }
 
-/** Each device has a session, a sensor and keys: some 10 KB. */
+/** The most devices. Each has a session, a sensor and keys: some 10 KB. */
 export const MAXIMUM_LORAWAN_DEVICES = 10_000
 
 export const DEFAULT_JOIN_EUI = '0000000000000000'
@@ -49,8 +46,8 @@ const MAXIMUM_FAULTS = 10
 const COLUMNS = ['devEUI', 'joinEUI', 'appKey', 'name', 'model', 'deviceClass'] as const
 
 /**
- * Reads a JSON array of devices, or CSV with a header line. Their members are `devEUI` and
- * `appKey`, and where they matter `joinEUI`, `name`, `model` and `deviceClass`.
+ * Reads a JSON array of devices, or CSV with a header line. The members are `devEUI` and `appKey`;
+ * optional are `joinEUI`, `name`, `model` and `deviceClass`.
  */
 export function parseLorawanDevices(text: string): LorawanDeviceFile {
   const entries = text.trimStart().startsWith('[') ? jsonEntries(text) : csvEntries(text)
@@ -71,7 +68,10 @@ export function parseLorawanDevices(text: string): LorawanDeviceFile {
   return faults.length > 0 ? { ok: false, faults } : { ok: true, devices: [...devices.values()] }
 }
 
-/** The devices; the same settings give the same, keys included. So the keys are no secret. */
+/**
+ * Generates the devices; the same settings give the same devices and keys, so the keys are no
+ * secret.
+ */
 export function generatedLorawanDevices(settings: GeneratedSettings): LorawanRecord[] {
   const { count, firstDevEui, joinEui, classCShare, seed } = settings
   const random = createRandom(seed).fork('town')
@@ -86,7 +86,7 @@ export function generatedLorawanDevices(settings: GeneratedSettings): LorawanRec
   }))
 }
 
-/** The devices as a file of them: CSV with a header line. */
+/** The devices in the form of a device file: CSV with a header line. */
 export function lorawanDeviceRows(devices: readonly LorawanRecord[]): string[] {
   return [
     COLUMNS.join(','),
@@ -118,7 +118,7 @@ function csvEntries(text: string): readonly unknown[] | string {
   }
 }
 
-/** The record, or what is wrong with it. An empty member is one that is left out. */
+/** The record, or a sentence about its fault. An empty member counts as left out. */
 function readRecord(entry: unknown, index: number): LorawanRecord | string {
   if (typeof entry !== 'object' || entry === null) return 'not an object'
   const members = entry as Readonly<Record<string, unknown>>

@@ -10,11 +10,11 @@ import type { DownlinkItem, Reception } from './gateway-messages.ts'
 import { answerMacCommands, initialMacSettings, parseMacCommands } from './mac-commands.ts'
 import type { MacAnswer, MacCommand, MacSettings } from './mac-commands.ts'
 
-/** What a device has in the place of a radio; a `LorawanGateway` is one. */
+/** The device's radio; a `LorawanGateway` can serve as one. */
 export interface Radio {
-  /** Sends a frame; `receiver` gets what answers it. */
+  /** Sends a frame; `receiver` gets the answers to it. */
   transmit(phyPayload: Buffer, reception: Reception, receiver: (item: DownlinkItem) => void): Promise<void>
-  /** Hears what is sent outside of receive windows. Gives back how to stop. */
+  /** Hears downlinks outside of receive windows. Returns the function that stops it. */
   listen(receiver: (item: DownlinkItem) => void): () => void
 }
 
@@ -25,48 +25,52 @@ export interface DeviceSettings {
   /** 32 hexadecimal digits. ChirpStack v4 calls the key of LoRaWAN 1.0 the "network key". */
   readonly appKey: string
   readonly deviceClass: 'A' | 'C'
-  /** All of them hear the device. */
+  /** The gateways; all of them hear the device. */
   readonly gateways: readonly Radio[]
-  /** EU868 where it is left out. */
+  /** Default: EU868. */
   readonly region?: Region
-  /** What the gateways say of its signal; -60 dBm and 9.5 dB where they are left out. */
+  /** The signal strength that the gateways report, in dBm. Default: -60. */
   readonly rssi?: number
+  /** The Signal to Noise Ratio that the gateways report, in dB. Default: 9.5. */
   readonly snr?: number
 }
 
-/** A frame of the network server that the device took. */
+/** A frame of the network server that the device accepted. */
 export interface ReceivedFrame extends Omit<DownlinkFrame, 'macCommands'> {
   readonly macCommands: readonly MacCommand[]
-  /** False for a frame to a class C device outside of its receive windows. */
+  /** False for a frame that a class C device got outside of its receive windows. */
   readonly isAnswer: boolean
 }
 
-/** The frames that a device remembers; the oldest goes. */
+/** The most frames that a device remembers; beyond it, the oldest is dropped. */
 const MAXIMUM_FRAMES = 1000
 /**
- * MAC answers that wait for an uplink, in bytes; a network server asks again for what was dropped.
+ * The most bytes of MAC answers that wait for an uplink; a network server asks again for a dropped
+ * answer.
  */
 const MAXIMUM_ANSWER_BYTES = 60
 const WAIT_MS = 10_000
 /**
- * The channels that a device knows before it has joined; the others come with the accept or with
- * MAC commands.
+ * The number of channels that a device knows before it has joined; others come with the join accept
+ * or with MAC commands.
  */
 const OWN_CHANNELS: Readonly<Record<Region['id'], number>> = { EU868: 3, US915: 8, AS923: 2 }
 
-/** The radio listens from the first `join` on, until `close`. */
+/** A device. Its radio listens from the first `join` until `close`. */
 export class LorawanDevice {
   readonly devEui: string
   readonly deviceClass: 'A' | 'C'
-  /** What MAC commands have set; may be changed, the data rate for one. */
+  /**
+   * The settings that MAC commands change. A test may change them, too, for example the data rate.
+   */
   readonly mac: MacSettings
-  /** False for a device that hears no downlink from now on. */
+  /** Set it to false, and the device hears no downlink from then on. */
   isHearing = true
-  /** False for a device that acknowledges no confirmed downlink from now on. */
+  /** Set it to false, and the device acknowledges no confirmed downlink from then on. */
   isAcknowledging = true
-  /** False for a device that asks not to be told its data rate. */
+  /** Set it to false, and the device asks the network server not to control its data rate. */
   isAdaptive = true
-  /** Of the next uplink, 32 bits. */
+  /** The frame counter of the next uplink, 32 bits. */
   fCntUp = 0
   readonly #settings: DeviceSettings
   readonly #region: Region
@@ -97,7 +101,7 @@ export class LorawanDevice {
     return this.#session
   }
 
-  /** All frames that were taken, in order. */
+  /** All accepted frames, in order. */
   get frames(): readonly ReceivedFrame[] {
     return this.#frames
   }
@@ -107,14 +111,16 @@ export class LorawanDevice {
     return this.#frames.filter(({ fPort }) => fPort !== undefined && fPort > 0)
   }
 
-  /** Why frames were not taken; a frame that comes a second time is `repeated_fcnt`. */
+  /**
+   * The reasons why frames were not accepted; a frame that comes a second time is `repeated_fcnt`.
+   */
   get notTaken(): readonly NotTaken[] {
     return this.#notTaken
   }
 
   /**
-   * Asks to join and resolves with the accept; everything of the session begins anew. Rejects when
-   * none comes in time. A DevNonce that is not given is random.
+   * Asks to join and resolves when the accept came; the session begins anew. Rejects if none comes
+   * in time. The default DevNonce is random.
    */
   async join({ devNonce = randomInt(2 ** 16), timeoutMs = WAIT_MS } = {}): Promise<void> {
     this.#listen()
@@ -128,7 +134,7 @@ export class LorawanDevice {
     })
     const timer = setTimeout(() => reject(new Error(`${this.devEui}: no join accept in ${timeoutMs} ms`)), timeoutMs)
     try {
-      // A broker that is away must not outlast the time either.
+      // The time limit also holds if the broker is away.
       const [accept] = await Promise.all([promise, this.#transmit(request)])
       this.#begin(accept)
     } finally {
@@ -138,34 +144,34 @@ export class LorawanDevice {
   }
 
   /**
-   * Sends application data; resolved when the gateways' broker has it. The frame counter of the
-   * uplink.
+   * Sends application data. Resolves with the uplink's frame counter when the gateways' broker has
+   * the frame.
    */
   async uplink(fPort: number, payload: Uint8Array, { isConfirmed = false } = {}): Promise<number> {
     return await this.#send(fPort, Buffer.from(payload), isConfirmed)
   }
 
   /**
-   * Sends a frame without a payload, to acknowledge, to answer MAC commands or to ask for
+   * Sends a frame without a payload: to acknowledge, to answer MAC commands or to ask for
    * downlinks.
    */
   async emptyUplink(): Promise<number> {
     return await this.#send(undefined, Buffer.alloc(0), false)
   }
 
-  /** Sends the last frame once more, bit by bit. */
+  /** Sends the last frame again, bit by bit the same. */
   async repeat(): Promise<void> {
     if (this.#latest === undefined) throw new Error(`${this.devEui} has sent nothing yet`)
     await this.#transmit(this.#latest)
   }
 
-  /** Calls back for each frame that is taken. Gives back how to stop. */
+  /** Calls back for each accepted frame. Returns the function that stops it. */
   onFrame(watcher: (frame: ReceivedFrame) => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
   }
 
-  /** The next frame of this kind from now on; rejects when none comes in time. */
+  /** The next frame of this kind from now on; rejects if none comes in time. */
   async nextFrame(
     isWanted: (frame: ReceivedFrame) => boolean = () => true,
     timeoutMs: number = WAIT_MS,
@@ -183,7 +189,7 @@ export class LorawanDevice {
     }
   }
 
-  /** Switches the radio off; the session stays, and a `join` switches it on again. */
+  /** Switches the radio off. The session stays; a `join` switches the radio on again. */
   close(): void {
     for (const stop of this.#stops.splice(0)) stop()
   }
@@ -219,7 +225,7 @@ export class LorawanDevice {
     return fCnt
   }
 
-  /** The MAC answers that fit beside the payload. */
+  /** Takes the MAC answers that fit beside the payload. */
   #takeAnswers(): Buffer {
     const taken: Buffer[] = []
     const kept: MacAnswer[] = []
@@ -266,7 +272,7 @@ export class LorawanDevice {
 
   #take(frame: DownlinkFrame, isAnswer: boolean): void {
     this.#fCntDown = frame.fCnt
-    // What was repeated until the network server was heard has arrived.
+    // The network server was heard, so the answers that were repeated until then have arrived.
     if (isAnswer) this.#answers = this.#answers.filter(({ isRepeated }) => !isRepeated)
     const macCommands = parseMacCommands(frame.macCommands)
     const dataRates = this.#region.dataRates.map(({ dr }) => dr)
@@ -285,16 +291,16 @@ export class LorawanDevice {
     }
   }
 
-  /** Class A acknowledges with its next uplink; class C need not wait for one. */
+  /** Class A acknowledges with its next uplink; class C need not wait for the next uplink. */
   #acknowledge(): void {
     this.#isAcknowledgementDue = true
-    // A gateway that can't hand the answer over has told of it; the network server then goes
-    // without.
+    // A gateway that can't hand the answer over has reported the fault; the network server then
+    // gets no answer.
     if (this.deviceClass === 'C') this.emptyUplink().catch(() => {})
   }
 }
 
-/** What costs nothing, for every class C device hears every frame. */
+/** A cheap check before the expensive ones, for every class C device hears every frame. */
 function isForAddress(phyPayload: Buffer, devAddr: Buffer): boolean {
   return phyPayload.length >= 12 && phyPayload.readUInt32LE(1) === devAddr.readUInt32BE(0)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeDownlink, decodeJoinAccept, encodeJoinRequest, encodeUplink } from './frames.ts'
 
-// Frames between this device and a ChirpStack v4.19.0, as they were on its broker.
+// Frames between this device and a ChirpStack v4.19.0, recorded on its broker.
 const appKey = hex('00112233445566778899aabbccddeeff')
 const joinRequest = '00010101010101010101000000000000023412fc7043a8'
 const joinAccept = '20f0cf59dbe623df8f00fea5a92c225179'

@@ -1,11 +1,10 @@
 /**
- * The frames of LoRaWAN 1.0.3 as a device sends and reads them: join, data, and their integrity
- * codes.
+ * The frames of LoRaWAN 1.0.3 that a device sends and reads: join, data, and their integrity codes.
  */
 import type LoraPacket from 'lora-packet/out/lib/LoraPacket.js'
 import { loraPacket } from './lora-packet.ts'
 
-/** What a device has after it joined. All Buffers are big-endian, as people write them. */
+/** The state of a device after it joined. All Buffers are big-endian, as people write them. */
 export interface Session {
   readonly devAddr: Buffer
   readonly nwkSKey: Buffer
@@ -16,12 +15,12 @@ export interface JoinRequest {
   /** 8 bytes, as `devEui`. */
   readonly joinEui: Buffer
   readonly devEui: Buffer
-  /** 16 bits; never the same twice in the life of a device. */
+  /** 16 bits; a device never uses a value twice in its life. */
   readonly devNonce: number
   readonly appKey: Buffer
 }
 
-/** What a network server answers to a join request. */
+/** The network server's answer to a join request. */
 export interface JoinAccept {
   readonly session: Session
   readonly rx1DataRateOffset: number
@@ -29,21 +28,21 @@ export interface JoinAccept {
   /** From 1 to 15. */
   readonly rxDelaySeconds: number
   /**
-   * Hz: channels that the device has to add to those of its region; empty where the list is of
-   * another kind.
+   * Frequencies in Hz of channels that the device adds to those of its region; empty: the list is
+   * of another kind.
    */
   readonly channels: readonly number[]
 }
 
 export interface UplinkFrame {
-  /** 32 bits; 16 of them are on the air. */
+  /** 32 bits; a frame carries only the lower 16. */
   readonly fCnt: number
-  /** Undefined for a frame without a payload. */
+  /** Undefined: the frame has no payload. */
   readonly fPort: number | undefined
   readonly payload: Buffer
   readonly isConfirmed: boolean
   readonly isAdaptive: boolean
-  /** True in the frame that acknowledges a confirmed downlink. */
+  /** True if the frame acknowledges a confirmed downlink. */
   readonly isAcknowledgement: boolean
   /** MAC commands, at most 15 bytes. */
   readonly fOpts: Buffer
@@ -52,28 +51,28 @@ export interface UplinkFrame {
 export interface DownlinkFrame {
   /** 32 bits. */
   readonly fCnt: number
-  /** Undefined for a frame without a payload; 0 for one whose payload is MAC commands. */
+  /** Undefined: the frame has no payload; 0: the payload is MAC commands. */
   readonly fPort: number | undefined
   readonly payload: Buffer
   readonly isConfirmed: boolean
-  /** True in the frame that acknowledges a confirmed uplink. */
+  /** True if the frame acknowledges a confirmed uplink. */
   readonly isAcknowledgement: boolean
-  /** True where the network server has more for the device. */
+  /** True if the network server has more downlinks for the device. */
   readonly isPending: boolean
-  /** MAC commands: of FOpts, or the payload of fPort 0. */
+  /** MAC commands from FOpts, or from the payload of fPort 0. */
   readonly macCommands: Buffer
 }
 
-/** Why a device takes a frame for none of its own. */
+/** The reason why a device does not accept a frame. */
 export type NotTaken = 'not_data' | 'other_address' | 'wrong_mic' | 'repeated_fcnt'
 
-/** The most MAC commands that a frame carries beside its payload, in bytes. */
+/** The most bytes of MAC commands that a frame carries beside its payload. */
 export const MAXIMUM_FOPTS_BYTES = 15
 
 const MTYPE = { unconfirmedUp: 2, confirmedUp: 4, joinAccept: 1 } as const
 
 const CF_LIST_FREQUENCIES = 5
-/** CFList gives frequencies in 100 Hz. */
+/** The CFList gives frequencies in units of 100 Hz. */
 const CF_LIST_UNIT = 100
 
 /** A join request with its integrity code. */
@@ -82,12 +81,15 @@ export function encodeJoinRequest({ joinEui, devEui, devNonce, appKey }: JoinReq
   return bytesOf(loraPacket.fromFields(fields, undefined, undefined, appKey))
 }
 
-/** The answer to one's own join request; undefined where it is another frame, or another's. */
+/**
+ * Reads the answer to the device's own join request; undefined: another frame, or another device's
+ * answer.
+ */
 export function decodeJoinAccept(phyPayload: Buffer, appKey: Buffer, devNonce: number): JoinAccept | undefined {
   const isJoinAccept = (phyPayload[0] ?? 0) >> 5 === MTYPE.joinAccept
   if (!isJoinAccept || (phyPayload.length !== 17 && phyPayload.length !== 33)) return undefined
   const packet = loraPacket.fromWire(loraPacket.decryptJoinAccept(loraPacket.fromWire(phyPayload), appKey))
-  // The bit that says LoRaWAN 1.1 would ask for other keys; a device of 1.0.3 is never sent it.
+  // The bit OptNeg would mean that LoRaWAN 1.1 needs other keys; a device of 1.0.3 never gets it.
   if (packet.getDLSettingsOptNeg() === true || !loraPacket.verifyMIC(packet, undefined, appKey)) return undefined
   const { NetID: netId, AppNonce: appNonce, DevAddr: devAddr } = packet
   if (netId === undefined || appNonce === undefined || devAddr === undefined) return undefined
@@ -115,14 +117,14 @@ export function encodeUplink({ devAddr, nwkSKey, appSKey }: Session, frame: Upli
   }
   const upper = upperBytes(fCnt)
   const packet = loraPacket.fromFields(fields, appSKey, nwkSKey, undefined, upper)
-  // Without a port the packet comes back without an integrity code.
+  // Without a port, the library returns the packet without an integrity code.
   if (fPort === undefined) loraPacket.recalculateMIC(packet, nwkSKey, undefined, upper)
   return bytesOf(packet)
 }
 
 /**
- * Reads a frame from the network server; `lastFCnt` is the counter of the last one that was taken,
- * -1 before the first.
+ * Reads a frame from the network server; `lastFCnt` is the counter of the last accepted frame, -1
+ * before the first.
  */
 export function decodeDownlink(phyPayload: Buffer, session: Session, lastFCnt: number): DownlinkFrame | NotTaken {
   if (phyPayload.length < 12) return 'not_data'
@@ -168,8 +170,8 @@ function uint16(value: number): Buffer {
 }
 
 /**
- * The half of a counter that isn't on the air, least significant byte first, as the integrity code
- * takes it.
+ * The upper half of a counter, which no frame carries, least significant byte first, as the
+ * integrity code needs it.
  */
 function upperBytes(fCnt: number): Buffer {
   const bytes = Buffer.alloc(2)

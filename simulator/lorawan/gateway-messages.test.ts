@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { decodeDownCommand, encodeConnState, encodeStats, encodeTxAck, encodeUplinkEvent } from './gateway-messages.ts'
 import { keepTime, refuseAll, sendFirst } from './transmit-policy.ts'
 
-// Messages that a ChirpStack v4.19.0 and a v3.17 have published for a gateway.
+// Messages that a ChirpStack v4.19.0 and a v3.17 published for a gateway.
 const JOIN_ACCEPT = {
   v4:
     '18d1f3d985042a390a1120f0cf59dbe623df8f00fea5a92c2251791a2408a0cff89d0310101a0c1a0a08c8d007100720012801320612040a0208' +

@@ -1,6 +1,6 @@
 /**
- * What a gateway and ChirpStack say to each other, in Protocol Buffers. Version 3's messages are
- * the members that version 4 calls "legacy": they have the same numbers.
+ * The messages between a gateway and ChirpStack, in Protocol Buffers. The messages of version 3 are
+ * the members that version 4 calls "legacy", with the same numbers.
  */
 import common from '@chirpstack/chirpstack-api/common/common_pb.js'
 import gw from '@chirpstack/chirpstack-api/gw/gw_pb.js'
@@ -9,17 +9,17 @@ import protobufTimestamp from 'google-protobuf/google/protobuf/timestamp_pb.js'
 import { gpsMs } from '../gps-time.ts'
 import type { Coordinates } from '../sensor.ts'
 
-/** Of ChirpStack. */
+/** The version of ChirpStack. */
 export type GatewayProtocol = 'v3' | 'v4'
 
-/** How a frame was heard. */
+/** The reception of a frame. */
 export interface Reception {
   /** Hz. */
   readonly frequency: number
   /** Hz. */
   readonly bandwidth: number
   readonly spreadingFactor: number
-  /** Of the channels that the device uses, by index. */
+  /** The index among the device's channels. */
   readonly channel: number
   /** dBm. */
   readonly rssi: number
@@ -32,21 +32,21 @@ export interface HeardFrame {
   readonly gatewayId: string
   readonly phyPayload: Buffer
   readonly reception: Reception
-  /** 32 bits, unique for a while. */
+  /** 32 bits, unique for some time. */
   readonly uplinkId: number
   /** Comes back with the answer to this frame; at least 4 bytes. */
   readonly context: Buffer
-  /** Milliseconds since 1970; undefined where the gateway has no GPS receiver. */
+  /** Milliseconds since 1970; undefined: the gateway has no GPS receiver. */
   readonly gpsTimeMs: number | undefined
 }
 
-/** One way to send a downlink: a gateway uses the first that it can. */
+/** One way to send a downlink; a gateway uses the first way that it can. */
 export interface DownlinkItem {
   readonly phyPayload: Buffer
   /** Hz. */
   readonly frequency: number
   readonly spreadingFactor: number
-  /** How long after the uplink with `context` it goes out; undefined for at once. */
+  /** The delay after the uplink that has `context`; undefined: the frame is sent at once. */
   readonly delayMs: number | undefined
   readonly context: Buffer
 }
@@ -60,11 +60,11 @@ export interface DownlinkCommand {
 /** A number in version 4, 16 bytes of a UUID in version 3. */
 type DownlinkId = number | Uint8Array
 
-/** What a gateway says of an item. */
+/** The gateway's answer about an item. */
 export type TxAckStatus = keyof typeof gw.TxAckStatus
 
 export interface GatewayState {
-  /** Undefined where the gateway does not know. */
+  /** Undefined: the gateway does not know its location. */
   readonly location: Coordinates | undefined
   /** Milliseconds since 1970. */
   readonly atMs: number
@@ -72,7 +72,7 @@ export interface GatewayState {
   readonly transmitted: number
 }
 
-/** A frame that the gateway has heard. */
+/** Encodes a frame that the gateway has heard. */
 export function encodeUplinkEvent(protocol: GatewayProtocol, heard: HeardFrame): Uint8Array {
   const event = new gw.UplinkFrame()
   event.setPhyPayload(heard.phyPayload)
@@ -101,7 +101,7 @@ export function encodeUplinkEvent(protocol: GatewayProtocol, heard: HeardFrame):
   return event.serializeBinary()
 }
 
-/** A downlink that the gateway has to send; throws for what is no such message. */
+/** Decodes a downlink that the gateway has to send. Throws for bytes that are no such message. */
 export function decodeDownCommand(protocol: GatewayProtocol, bytes: Uint8Array): DownlinkCommand {
   const frame = gw.DownlinkFrame.deserializeBinary(bytes)
   const isVersion3 = protocol === 'v3'
@@ -126,7 +126,7 @@ export function decodeDownCommand(protocol: GatewayProtocol, bytes: Uint8Array):
   }
 }
 
-/** What became of each item of a downlink, in the items' order. */
+/** Encodes the fate of each item of a downlink, in the order of the items. */
 export function encodeTxAck(
   protocol: GatewayProtocol,
   gatewayId: string,
@@ -146,7 +146,7 @@ export function encodeTxAck(
   return ack.serializeBinary()
 }
 
-/** The regular sign of life of a gateway. */
+/** Encodes the periodic sign of life of a gateway. */
 export function encodeStats(protocol: GatewayProtocol, gatewayId: string, state: GatewayState): Uint8Array {
   const stats = new gw.GatewayStats()
   if (protocol === 'v3') stats.setGatewayIdLegacy(Buffer.from(gatewayId, 'hex'))
@@ -160,7 +160,7 @@ export function encodeStats(protocol: GatewayProtocol, gatewayId: string, state:
   return stats.serializeBinary()
 }
 
-/** The retained state of a gateway's connection. */
+/** Encodes the retained state of a gateway's connection. */
 export function encodeConnState(protocol: GatewayProtocol, gatewayId: string, state: 'ONLINE' | 'OFFLINE'): Uint8Array {
   const message = new gw.ConnState()
   if (protocol === 'v3') message.setGatewayIdLegacy(Buffer.from(gatewayId, 'hex'))

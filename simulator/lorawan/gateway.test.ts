@@ -13,7 +13,7 @@ import { refuseAll, saySilence } from './transmit-policy.ts'
 
 const gatewayId = '0011223344556677'
 const reception = { frequency: 868_300_000, bandwidth: 125_000, spreadingFactor: 7, channel: 0, rssi: -60, snr: 9.5 }
-// A class C downlink as a ChirpStack v4.19.0 has published it.
+// A class C downlink that a ChirpStack v4.19.0 published.
 const AT_ONCE = Buffer.from(
   '1895b9da86082a340a10a08e4af0008000000a4b20905d251df31a200888cccf9e03101d1a0c1a0a08c8d007100c2001280132020a003a0476a4' +
     'a9a93a1030303131323233333434353536363737',
@@ -65,7 +65,7 @@ test('a gateway that refuses sends nothing and gives its reason; a silent one do
   const heard: DownlinkItem[] = []
   gateway.listen((item) => heard.push(item))
   await say(AT_ONCE)
-  // Handed over in order: the silent one was before it.
+  // Commands are delivered in order, so the command to the silent gateway came before this answer.
   const refusal = await nextAck(async () => {
     await gateway.sendStats()
     gateway.policy = refuseAll('TOO_LATE')

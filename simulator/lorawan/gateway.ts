@@ -1,6 +1,6 @@
 /**
- * A LoRaWAN gateway of a ChirpStack: hands over what devices send, sends what ChirpStack wants, and
- * tells of it.
+ * A LoRaWAN gateway of a ChirpStack: hands over the frames of devices, sends the downlinks of
+ * ChirpStack, and answers them.
  */
 import { randomInt } from 'node:crypto'
 import { connectAsync } from 'mqtt'
@@ -13,57 +13,59 @@ import type { TransmitPolicy } from './transmit-policy.ts'
 
 export interface GatewaySettings {
   /**
-   * `mqtt://host:port` or `mqtts://host:port` of the broker that ChirpStack has its gateways at.
+   * `mqtt://host:port` or `mqtts://host:port` of the broker to which ChirpStack's gateways connect.
    */
   readonly url: string
   /** 16 lower-case hexadecimal digits. */
   readonly gatewayId: string
   readonly protocol: GatewayProtocol
   /**
-   * What stands before `gateway/` in the topics: `eu868` for version 4's own setting, empty for
+   * The part of the topics before `gateway/`: `eu868` for version 4's own setting, empty for
    * version 3.
    */
   readonly topicPrefix: string
   readonly userName?: string | undefined
   readonly password?: string | undefined
-  /** PEM; undefined for the system's certificate authorities. */
+  /** PEM; undefined: the system's certificate authorities. */
   readonly certificateAuthority?: Buffer | undefined
   /**
-   * Where its GPS receiver says that it is; left out where it has none, and then it doesn't tell
-   * the time either.
+   * The location from its GPS receiver. Without it, the gateway has no receiver, and does not
+   * report the time either.
    */
   readonly gpsLocation?: Coordinates | undefined
-  /** What it says of downlinks; the first item is sent unless something else is said. */
+  /** The gateway's answers to downlinks. Default: it sends the first item. */
   readonly policy?: TransmitPolicy
-  /** A message that no command of ChirpStack is, a connection that is gone, one that is back. */
+  /**
+   * Called for a message that is no command of ChirpStack, and when the connection is lost or back.
+   */
   readonly onFault?: (fault: string) => void
 }
 
 /**
- * Gets a downlink as soon as ChirpStack has given it to the gateway: nobody waits for the receive
+ * Gets a downlink as soon as ChirpStack has given it to the gateway, without a wait for the receive
  * window.
  */
 export type Receiver = (item: DownlinkItem) => void
 
 /**
- * Uplinks whose answer can still come. ChirpStack answers the latest of a device; older ones may
- * go.
+ * The most uplinks whose answer can still come. ChirpStack answers a device's latest uplink, so
+ * older ones may be dropped.
  */
 const MAXIMUM_OPEN_UPLINKS = 16_384
 /**
- * Uplinks that the broker has not acknowledged; a gateway with more of them has lost its broker.
+ * The most uplinks that the broker has not acknowledged; a gateway with more has lost its broker.
  */
 const MAXIMUM_UNACKNOWLEDGED = 10_000
 
 interface OpenUplink {
-  /** By the monotonic clock. */
+  /** The time by the monotonic clock. */
   readonly heardAtMs: number
   readonly receiver: Receiver
 }
 
 /**
- * Connects; rejects where the broker can't be reached or refuses. A connection that is lost later
- * comes back by itself.
+ * Connects. Rejects if the broker can't be reached or refuses. A connection that is lost later is
+ * made again without a call.
  */
 export async function connectGateway(settings: GatewaySettings): Promise<LorawanGateway> {
   const { url, gatewayId, protocol, topicPrefix, certificateAuthority } = settings
@@ -91,15 +93,15 @@ export async function connectGateway(settings: GatewaySettings): Promise<Lorawan
   return gateway
 }
 
-/** Made by `connectGateway`. */
+/** A gateway; `connectGateway` makes it. */
 export class LorawanGateway {
   readonly gatewayId: string
-  /** May be changed at any time. */
+  /** A caller may change it at any time. */
   policy: TransmitPolicy
   readonly #settings: GatewaySettings
   readonly #root: string
   readonly #client: MqttClient
-  /** By the context that goes with the uplink. */
+  /** The open uplinks, by the context that each carries. */
   readonly #open = new Map<number, OpenUplink>()
   readonly #listeners = new Set<Receiver>()
   #uplinkId = randomInt(2 ** 31)
@@ -118,7 +120,7 @@ export class LorawanGateway {
     this.#client = client
   }
 
-  /** Subscribes to ChirpStack's commands and says that the gateway is there. */
+  /** Subscribes to ChirpStack's commands and announces the gateway. */
   async start(): Promise<void> {
     this.#client.on('message', (topicName, payload) => this.#onCommand(topicName, payload))
     this.#client.on('error', (error) => {
@@ -131,9 +133,8 @@ export class LorawanGateway {
   }
 
   /**
-   * Hands a frame over that a device has sent. Resolved when the broker has it. `receiver` gets the
-   * answers to this very frame, which may come first. Rejects where too many frames wait for the
-   * broker.
+   * Hands over a frame that a device has sent. Resolves when the broker has it. `receiver` gets the
+   * answers to this frame, perhaps before that. Rejects if too many frames wait for the broker.
    */
   async transmit(phyPayload: Buffer, reception: Reception, receiver: Receiver): Promise<void> {
     if (this.#unacknowledged >= MAXIMUM_UNACKNOWLEDGED) throw new Error('the broker has not acknowledged 10000 uplinks')
@@ -155,13 +156,16 @@ export class LorawanGateway {
     }
   }
 
-  /** Hears every downlink that is sent at once, as class C devices do. Gives back how to stop. */
+  /**
+   * Hears every downlink that is sent at once, as class C devices do. Returns the function that
+   * stops it.
+   */
   listen(receiver: Receiver): () => void {
     this.#listeners.add(receiver)
     return () => this.#listeners.delete(receiver)
   }
 
-  /** Tells ChirpStack that the gateway lives, with its counters. */
+  /** Sends ChirpStack the sign of life, with the gateway's counters. */
   async sendStats(): Promise<void> {
     const { protocol, gpsLocation: location } = this.#settings
     const state = { atMs: Date.now(), location, received: this.#received, transmitted: this.#transmitted }
@@ -176,7 +180,7 @@ export class LorawanGateway {
     await this.#client.endAsync(!this.#client.connected)
   }
 
-  /** Each attempt to connect again ends with this too; only the first is news. */
+  /** Each failed attempt to connect again ends here, too; only the first end is reported. */
   #onClosed(): void {
     if (!this.#isConnected || this.#isClosing) return
     this.#isConnected = false
@@ -185,7 +189,7 @@ export class LorawanGateway {
     )
   }
 
-  /** The broker has said for the gateway that it is away. */
+  /** The broker has announced meanwhile, by the Will Message, that the gateway is away. */
   #onConnectedAgain(): void {
     this.#isConnected = true
     this.#lastError = ''
@@ -198,8 +202,8 @@ export class LorawanGateway {
   }
 
   #onCommand(topicName: string, payload: Buffer): void {
-    // The configuration of a gateway, and commands to its operating system, aren't for a gateway
-    // without a radio.
+    // The other commands configure a gateway or run on its operating system; this gateway has no
+    // radio for them.
     if (topicName !== `${this.#root}/command/down`) return
     let command: DownlinkCommand
     try {

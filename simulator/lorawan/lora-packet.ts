@@ -1,6 +1,6 @@
 /**
- * The library `lora-packet`, with the type that it really has: its own names a default export that
- * isn't there.
+ * The library `lora-packet` with its real type: its own declarations name a default export that
+ * does not exist.
  */
 import loraPacketModule from 'lora-packet'
 

@@ -1,4 +1,4 @@
-/** The command line of `--lorawan`: options in, settings or faults out. */
+/** The command line of `--lorawan`: parses options into settings or faults. */
 import { isDevEui } from '../../src/lorawan/topics.ts'
 import { DEFAULT_FIRST_DEV_EUI, isDevEuiRange } from '../generated-devices.ts'
 import { brokerUrl, readArguments } from '../option-reading.ts'
@@ -10,16 +10,16 @@ import { DEFAULT_JOIN_EUI, MAXIMUM_LORAWAN_DEVICES } from './device-list.ts'
 import type { GeneratedSettings } from './device-list.ts'
 import type { GatewayProtocol } from './gateway-messages.ts'
 
-/** Where the devices come from. */
+/** The origin of the devices. */
 export type LorawanDeviceSource =
   | { readonly from: 'file'; readonly path: string }
   | ({ readonly from: 'generated' } & GeneratedSettings)
 
-/** What `--lorawan` is told to do. */
+/** The settings of `--lorawan`. */
 export interface LorawanOptions {
-  /** Of the broker that ChirpStack has its gateways at. */
+  /** The address of the broker to which ChirpStack's gateways connect. */
   readonly url: string
-  /** Path of a PEM file; undefined for the system's certificate authorities. */
+  /** Path of a PEM file; undefined: the system's certificate authorities. */
   readonly certificateAuthorityFile: string | undefined
   readonly userName: string | undefined
   readonly password: string | undefined
@@ -31,22 +31,22 @@ export interface LorawanOptions {
   readonly devices: LorawanDeviceSource
   /** Mean time between two uplinks of one device. */
   readonly intervalMs: number
-  /** The devices join within this time after the start. */
+  /** Each device joins within this time after the start. */
   readonly startWindowMs: number
-  /** Of uplinks, from 0 to 1. */
+  /** The share of confirmed uplinks, from 0 to 1. */
   readonly confirmedShare: number
   readonly seed: number
   readonly provisioning: ProvisioningOptions | undefined
   readonly isVerbose: boolean
 }
 
-/** Where the gateways and devices are made before they are played. */
+/** The ChirpStack in which gateways and devices are made before they are played. */
 export interface ProvisioningOptions {
   /** `host:port` of ChirpStack's API. */
   readonly target: string
   readonly isEncrypted: boolean
   readonly apiKey: string
-  /** A UUID; undefined for the first tenant that the key may see. */
+  /** A UUID; undefined: the first tenant that the key gives access to. */
   readonly tenantId: string | undefined
 }
 
@@ -137,7 +137,7 @@ type Reading = OptionReading<(typeof TEXTS)[number], (typeof FLAGS)[number]>
 const MAXIMUM_GATEWAYS = 16
 
 /**
- * Reads the arguments without `--lorawan`. All faults are told at once; none shows a password or
+ * Reads the arguments without `--lorawan`. Reports all faults at once; none shows a password or
  * key.
  */
 export function parseLorawanCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): LorawanCommandLine {

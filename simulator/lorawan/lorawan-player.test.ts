@@ -107,7 +107,7 @@ function play({ isAnswering = true } = {}) {
   return { player, network, pass, told, statistics }
 }
 
-/** Time that passes as a test says; what is set while it passes waits for the next time. */
+/** A clock that a test advances. A timer that is set during an advance waits for the next one. */
 function createClock() {
   let nowMs = Date.UTC(2026, 0, 1)
   let set: { readonly atMs: number; readonly run: () => void }[] = []

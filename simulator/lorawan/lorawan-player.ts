@@ -1,6 +1,6 @@
 /**
- * Lets one LoRaWAN device live: joins until it is answered, measures, sends, and does what
- * downlinks ask for.
+ * Plays the life of one LoRaWAN device: it joins until it is answered, measures, sends, and
+ * executes downlinks.
  */
 import { deviceModel } from '../device-models.ts'
 import type { Timers } from '../fleet.ts'
@@ -22,14 +22,14 @@ export interface PlayerSettings {
   readonly told: PlayerListener
 }
 
-/** Hears what the device does. */
+/** Gets the events of the device. */
 export interface PlayerListener {
   joined(player: LorawanPlayer): void
-  /** Nobody has answered; it asks again later. */
+  /** No answer came; the device asks again later. */
   unanswered(player: LorawanPlayer): void
   sent(player: LorawanPlayer, uplink: SentUplink): void
   received(player: LorawanPlayer, frame: ReceivedFrame): void
-  /** The broker didn't take a frame. */
+  /** The broker did not accept a frame. */
   failed(player: LorawanPlayer, reason: string): void
 }
 
@@ -40,17 +40,24 @@ export interface SentUplink {
   readonly isConfirmed: boolean
 }
 
-/** Where the sensors are. */
+/** The place of the sensors. */
 const PLACE = { latitude: 47.3769, longitude: 8.5417, altitude: 410 }
-/** Between the join accept and the first uplink. */
+/** The time from the join accept to the first uplink. */
 const FIRST_UPLINK_MS = [1000, 3000] as const
-/** Between a downlink that asks for it and the uplink that acknowledges it or fetches the next. */
+/**
+ * The time from a downlink that asks for an uplink to the uplink that acknowledges it or fetches
+ * the next.
+ */
 const HASTENED_UPLINK_MS = [1000, 2000] as const
-/** Between join requests: doubled with each that nobody answers, at most 32 times. */
+/**
+ * The time between join requests; doubled after each request without an answer, at most to 32
+ * times.
+ */
 const JOIN_RETRY_MS = [5000, 10_000] as const
 const MAXIMUM_JOIN_DOUBLINGS = 5
-/** How long a confirmed uplink waits for its acknowledgement, and how often it is sent at most. */
+/** The time for which a confirmed uplink waits for its acknowledgement before it is sent again. */
 const ACKNOWLEDGEMENT_MS = 4000
+/** How often a confirmed uplink is sent at most. */
 const MAXIMUM_TRANSMISSIONS = 4
 
 export class LorawanPlayer {
@@ -113,7 +120,7 @@ export class LorawanPlayer {
 
   async #send(): Promise<void> {
     const { statistics, told, random, options, timers } = this.#settings
-    // The next one is due whatever becomes of this one.
+    // The next uplink is due whether this one succeeds or fails.
     this.#after(options.intervalMs * random.between(0.5, 1.5), () => this.#send())
     const { fPort, bytes } = this.#sensor.measure(timers.nowMs())
     const isConfirmed = random.chance(options.confirmedShare)
@@ -127,7 +134,7 @@ export class LorawanPlayer {
     }
   }
 
-  /** Sends the uplink again until it is acknowledged or the next one is under way. */
+  /** Sends the uplink again until it is acknowledged or the next uplink is under way. */
   async #awaitAcknowledgement(fCnt: number): Promise<void> {
     const { statistics } = this.#settings
     for (let transmissions = 1; transmissions <= MAXIMUM_TRANSMISSIONS; transmissions += 1) {
@@ -158,7 +165,7 @@ export class LorawanPlayer {
     if (isHastened) this.#after(random.between(...HASTENED_UPLINK_MS), () => this.#send())
   }
 
-  /** Does this and nothing else, in so many milliseconds. */
+  /** Sets the only timer: runs `run` after a delay in milliseconds. */
   #after(delayMs: number, run: () => Promise<void>): void {
     this.#callOff()
     if (this.#isStopped) return

@@ -8,23 +8,26 @@ import { startLorawanSimulation } from './lorawan-simulation.ts'
 import { provision } from './provision.ts'
 
 export interface LorawanProgramSettings {
-  /** Without `--lorawan`. */
+  /** The arguments without `--lorawan`. */
   readonly args: readonly string[]
   readonly environment: NodeJS.ProcessEnv
   readonly timers: Timers
-  /** A line for whoever watches. */
+  /** Writes a line about the progress, for people. */
   readonly say: (line: string) => void
-  /** What was asked for: help, or a list. */
+  /** Writes the requested output: help, or a list. */
   readonly print: (text: string) => void
-  /** The file's content, or a sentence why there is none; undefined where no file is asked for. */
+  /**
+   * The file's content, or a sentence that says why there is none; undefined: no file was asked
+   * for.
+   */
   readonly readFile: (path: string | undefined) => Buffer | string | undefined
-  /** Resolved by what ends the simulator. */
+  /** Resolves when the simulator has to end. */
   readonly stopSignal: () => Promise<void>
 }
 
 const EXIT_CODES = { usage: 2, credentials: 3, certificate: 4, provisioning: 6 } as const
 
-/** The exit code, once the simulator has ended. */
+/** Runs the simulator. Resolves with the exit code. */
 export async function runLorawan(settings: LorawanProgramSettings): Promise<number> {
   const { say, print } = settings
   const commandLine = parseLorawanCommandLine(settings.args, settings.environment)
@@ -80,7 +83,7 @@ function refuse(say: (line: string) => void, fault: string): number {
   return EXIT_CODES.usage
 }
 
-/** The devices, or sentences why there are none. */
+/** The devices, or sentences that say why there are none. */
 function readDevices(
   source: LorawanDeviceSource,
   { readFile }: LorawanProgramSettings,

@@ -1,4 +1,4 @@
-/** Plays LoRaWAN gateways and devices for a real ChirpStack, and says what happens. */
+/** Plays LoRaWAN gateways and devices for a real ChirpStack, and reports the events. */
 import type { Timers } from '../fleet.ts'
 import { isCertificateFault } from '../network-server.ts'
 import { createRandom } from '../random.ts'
@@ -13,28 +13,28 @@ import { keepTime } from './transmit-policy.ts'
 
 export interface LorawanSimulationSettings {
   readonly options: LorawanOptions
-  /** In PEM; the system's where undefined. */
+  /** PEM; undefined: the system's certificate authorities. */
   readonly certificateAuthority: Buffer | undefined
   readonly records: readonly LorawanRecord[]
   readonly timers: Timers
-  /** A line for whoever watches. */
+  /** Writes a line about the progress, for people. */
   readonly say: (line: string) => void
-  /** Trying again would not help. */
+  /** Called for a fault that another attempt would not heal. */
   readonly onFailed: (because: 'credentials' | 'certificate') => void
 }
 
 export interface LorawanSimulation {
-  /** Stops the devices, takes leave of the broker, and says what was done. */
+  /** Stops the devices, disconnects from the broker, and reports the totals. */
   close(): Promise<void>
 }
 
-/** How often gateways say that they live. */
+/** The interval of the gateways' signs of life. */
 const STATS_MS = 30_000
 const RECONNECT_MS = 2000
 /** MQTT 3.1.1's Return Codes "bad user name or password" and "not authorized". */
 const REFUSED_CODES: ReadonlySet<unknown> = new Set([4, 5])
 
-/** Begins at once; the devices join when all gateways are connected. */
+/** Starts at once; the devices join when all gateways are connected. */
 export function startLorawanSimulation(settings: LorawanSimulationSettings): LorawanSimulation {
   const { options, records, timers, say } = settings
   const statistics = createStatistics()
@@ -159,7 +159,7 @@ function createListener({ options, say }: LorawanSimulationSettings): PlayerList
   }
 }
 
-/** What to look at when nobody answers; told once. */
+/** Advice to people if no answer comes; reported once. */
 function adviceOf({ protocol, topicPrefix, url, gatewayIds, region }: LorawanOptions): string[] {
   const isVersion4 = protocol === 'v4'
   return [

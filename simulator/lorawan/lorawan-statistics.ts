@@ -1,4 +1,4 @@
-/** What the played devices have done, for the lines at the end. */
+/** The totals of the played devices, for the lines at the end. */
 export interface LorawanStatistics {
   joinRequests: number
   joins: number

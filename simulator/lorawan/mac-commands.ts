@@ -1,22 +1,22 @@
-/** MAC commands of a network server, and what a device of LoRaWAN 1.0.3 answers (chapter 5). */
+/** MAC commands of a network server, and the answers of a device of LoRaWAN 1.0.3 (chapter 5). */
 import type { Region } from '../region.ts'
 
-/** What MAC commands ask of the radio, and what they ask to know. */
+/** The settings of the radio that MAC commands change, and the values that they ask for. */
 export interface MacSettings {
-  /** The data rate of the next uplink, an index of the region. */
+  /** The data rate of the next uplink, as an index of the region's data rates. */
   dataRate: number
   txPower: number
   /** How often an unconfirmed uplink is sent. */
   transmissions: number
   rx1DataRateOffset: number
   rx2DataRate: number
-  /** Hz; 0 for that of the region. */
+  /** Hz; 0: the frequency of the region. */
   rx2Frequency: number
   rxDelaySeconds: number
   maximumDutyCycle: number
-  /** Hz, by channel index: what NewChannelReq has added. */
+  /** Hz, by channel index: the channels that NewChannelReq has added. */
   readonly channels: Map<number, number>
-  /** 0 external power, 1 to 254 a level, 255 can't be measured. */
+  /** 0: external power; 1 to 254: a level; 255: not measurable. */
   battery: number
   /** dB of the last downlink, -32 to 31. */
   margin: number
@@ -39,17 +39,17 @@ export interface MacAnswer {
 
 interface Command {
   readonly name: string
-  /** Of what follows the identifier. */
+  /** The bytes behind the identifier. */
   readonly length: number
   readonly isAnswerRepeated?: true
-  /** What follows the identifier in the answer; undefined where there is none. */
+  /** The bytes behind the identifier in the answer; undefined: there is no answer. */
   answer?(settings: MacSettings, request: Buffer, dataRates: readonly number[]): Buffer | undefined
 }
 
-/** A channel below this index is the region's own and can't be changed. */
+/** A channel below this index belongs to the region and can't be changed. */
 const FIRST_FREE_CHANNEL = 3
 const LAST_CHANNEL = 15
-/** "Leave it as it is". */
+/** The value that means "no change". */
 const KEEP = 0xf
 
 const COMMANDS: Readonly<Record<number, Command>> = {
@@ -85,7 +85,7 @@ const COMMANDS: Readonly<Record<number, Command>> = {
   0x0d: { name: 'DeviceTimeAns', length: 5 },
 }
 
-/** What a device begins with: the fastest data rate, and the windows of the region. */
+/** The initial settings of a device: the fastest data rate, and the windows of the region. */
 export function initialMacSettings({ dataRates, secondWindow }: Region): MacSettings {
   return {
     dataRate: dataRates.at(-1)?.dr ?? 0,
@@ -102,10 +102,7 @@ export function initialMacSettings({ dataRates, secondWindow }: Region): MacSett
   }
 }
 
-/**
- * The commands in order. An identifier that isn't known ends them, for its length isn't known
- * either.
- */
+/** The commands in order. An unknown identifier ends them, for its length is unknown as well. */
 export function parseMacCommands(bytes: Buffer): MacCommand[] {
   const commands: MacCommand[] = []
   for (let at = 0; at < bytes.length;) {
@@ -119,8 +116,8 @@ export function parseMacCommands(bytes: Buffer): MacCommand[] {
 }
 
 /**
- * Does what the commands ask and gives the answers in the commands' order. `dataRates` are the
- * uplink's of the region.
+ * Executes the commands and returns the answers in the same order. `dataRates` are the region's
+ * uplink data rates.
  */
 export function answerMacCommands(
   commands: readonly MacCommand[],
@@ -142,8 +139,8 @@ export function answerMacCommands(
 }
 
 /**
- * Data rate and power in the first byte, then the channel mask, then its use and the number of
- * transmissions.
+ * The request has data rate and power in the first byte, then the channel mask, then its use and
+ * the number of transmissions.
  */
 function answerLinkAdr(settings: MacSettings, request: Buffer, dataRates: readonly number[]): Buffer {
   const first = request.readUInt8(0)
@@ -151,7 +148,7 @@ function answerLinkAdr(settings: MacSettings, request: Buffer, dataRates: readon
   const redundancy = request.readUInt8(3)
   const isMaskEmpty = request.readUInt16LE(1) === 0 && ((redundancy >> 4) & 0x07) === 0
   const isDataRateKnown = dataRate === KEEP || dataRates.includes(dataRate)
-  // All or nothing: a refused part leaves everything as it was.
+  // All or nothing: a refused part leaves all settings as they were.
   if (isDataRateKnown && !isMaskEmpty) {
     if (dataRate !== KEEP) settings.dataRate = dataRate
     if (txPower !== KEEP) settings.txPower = txPower
@@ -160,7 +157,7 @@ function answerLinkAdr(settings: MacSettings, request: Buffer, dataRates: readon
   return Buffer.from([0x04 | (isDataRateKnown ? 0x02 : 0) | (isMaskEmpty ? 0 : 0x01)])
 }
 
-/** DLSettings, then the frequency of the second window in 100 Hz. */
+/** The request has DLSettings, then the frequency of the second window in 100 Hz. */
 function answerRxParamSetup(settings: MacSettings, request: Buffer): Buffer {
   const dlSettings = request.readUInt8(0)
   settings.rx1DataRateOffset = (dlSettings >> 4) & 0x07
@@ -170,7 +167,8 @@ function answerRxParamSetup(settings: MacSettings, request: Buffer): Buffer {
 }
 
 /**
- * Index, frequency in 100 Hz, highest and lowest data rate. A frequency of 0 removes the channel.
+ * The request has index, frequency in 100 Hz, highest and lowest data rate. A frequency of 0
+ * removes the channel.
  */
 function answerNewChannel({ channels }: MacSettings, request: Buffer): Buffer {
   const index = request.readUInt8(0)
@@ -182,7 +180,8 @@ function answerNewChannel({ channels }: MacSettings, request: Buffer): Buffer {
 }
 
 /**
- * Index and frequency of a channel's first window; the gateways here are heard on any frequency.
+ * The request has the index and frequency of a channel's first window; the gateways here are heard
+ * on any frequency.
  */
 function answerDlChannel(_settings: MacSettings, request: Buffer): Buffer {
   return Buffer.from([request.readUInt8(0) > LAST_CHANNEL ? 0x00 : 0x03])

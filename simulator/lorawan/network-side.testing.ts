@@ -1,4 +1,4 @@
-/** A network server for one device in a test, written with nothing of the device's. */
+/** A network server for one device in a test, written without any code of the device. */
 import assert from 'node:assert/strict'
 import type { Radio } from './device.ts'
 import type { DownlinkItem } from './gateway-messages.ts'
@@ -15,7 +15,7 @@ export interface Downlink {
 const APP_KEY = '00112233445566778899aabbccddeeff'
 const DEV_ADDR = Buffer.from('00f04a8e', 'hex')
 
-/** Answers each join request, unless it is told not to; sends what a test wants. */
+/** Answers each join request, unless `isAnswering` is false; sends the frames that a test wants. */
 export function createNetworkSide({ isAnswering = true } = {}) {
   const sent: { readonly phyPayload: Buffer; readonly spreadingFactor: number }[] = []
   const listeners = new Set<(item: DownlinkItem) => void>()
@@ -39,7 +39,7 @@ export function createNetworkSide({ isAnswering = true } = {}) {
     const [NetID, AppNonce] = [Buffer.from([0, 0, 0]), Buffer.from([1, 2, 3])]
     Object.assign(keys, loraPacket.generateSessionKeys10(appKey, NetID, AppNonce, devNonce ?? Buffer.alloc(2)))
     const fields = { MType: 'Join Accept', NetID, AppNonce, DevAddr: DEV_ADDR, DLSettings: 0, RxDelay: 1 }
-    // The library leaves the encrypted half where it can be read, and the other in the clear.
+    // The library puts the encrypted bytes here, and leaves its other members in the clear.
     const packet = loraPacket.fromFields(fields, undefined, undefined, appKey)
     return Buffer.concat([Buffer.from([0x20]), packet.MACPayloadWithMIC ?? Buffer.alloc(0)])
   }
@@ -67,7 +67,7 @@ export function createNetworkSide({ isAnswering = true } = {}) {
     },
     spreadingFactors: () => sent.map(({ spreadingFactor }) => spreadingFactor),
     /**
-     * What the network server reads in the data frames; a frame with a wrong integrity code fails
+     * The data frames that the network server has read; a frame with a wrong integrity code fails
      * the test.
      */
     uplinks: () =>

@@ -1,6 +1,6 @@
 /**
- * Makes the gateways and devices that are to be played in a ChirpStack v4, by its gRPC API. What is
- * there already stays.
+ * Makes the gateways and devices that will be played in a ChirpStack v4, by its gRPC API. Existing
+ * ones stay unchanged.
  */
 import grpc from '@grpc/grpc-js'
 import type { CallOptions, ClientUnaryCall, Metadata, requestCallback } from '@grpc/grpc-js'
@@ -23,7 +23,7 @@ export interface ProvisionSettings {
   readonly target: string
   readonly isEncrypted: boolean
   readonly apiKey: string
-  /** Undefined for the first that the key may see. */
+  /** Undefined: the first tenant that the key gives access to. */
   readonly tenantId: string | undefined
   readonly gatewayIds: readonly string[]
   readonly records: readonly LorawanRecord[]
@@ -31,14 +31,14 @@ export interface ProvisionSettings {
   readonly say: (line: string) => void
 }
 
-/** What profiles and the application are called. */
+/** The name of the profiles and of the application. */
 const NAME = 'Fieldgate simulator'
 const CALL_MS = 15_000
-/** What is listed is searched by name. */
+/** The most items of a list. Lists are searched by name. */
 const LISTED = 100
-/** How often ChirpStack expects a sign of life of a gateway. */
+/** The interval at which ChirpStack expects a gateway's sign of life. */
 const STATS_SECONDS = 30
-/** ChirpStack's own default, which its API does not have. */
+/** ChirpStack's own default, which its API does not apply. */
 const DOWNLINK_PRIORITY = 10
 const STATUS_REQUESTS_PER_DAY = 24
 /** How long ChirpStack waits for the acknowledgement of a class C device, in seconds. */
@@ -51,10 +51,7 @@ type Call<Query, Answer> = (
   callback: requestCallback<Answer>,
 ) => ClientUnaryCall
 
-/**
- * Undefined when everything is there; else a sentence with ChirpStack's own words, and nothing of
- * the key.
- */
+/** Undefined: all exist now. Otherwise a sentence with ChirpStack's own words, without the key. */
 export async function provision(settings: ProvisionSettings): Promise<string | undefined> {
   const made = new Provisioner(settings)
   try {
@@ -164,7 +161,7 @@ class Provisioner {
     return (await this.#call(this.#profiles.create.bind(this.#profiles), query)).getId()
   }
 
-  /** How many were made: one, or none where it was there. */
+  /** The number of gateways made: 1, or 0 if the gateway existed. */
   async #gateway(tenantId: string, gatewayId: string): Promise<number> {
     const one = new gateway.Gateway()
     one.setTenantId(tenantId)
@@ -189,7 +186,7 @@ class Provisioner {
     const made = await this.#make(this.#devices.create.bind(this.#devices), query)
     const keys = new device.DeviceKeys()
     keys.setDevEui(record.devEui)
-    // A device of LoRaWAN 1.0 has one key, which stands here.
+    // A device of LoRaWAN 1.0 has one key, which ChirpStack stores in this member.
     keys.setNwkKey(record.appKey)
     const keysQuery = new device.CreateDeviceKeysRequest()
     keysQuery.setDeviceKeys(keys)

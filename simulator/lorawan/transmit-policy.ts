@@ -1,10 +1,10 @@
-/** What a gateway says of the downlinks that it is told to send. */
+/** A gateway's answers to the downlinks that it is told to send. */
 import type { DownlinkCommand, TxAckStatus } from './gateway-messages.ts'
 
 /**
- * Gives a status for each item of a command; the first that is OK is sent. Undefined for a gateway
- * that sends nothing and says nothing. `leftMs` is the time that is left for each item, Infinity
- * where it goes out at once.
+ * Gives a status for each item of a command; the first item that is OK is sent. Undefined: the
+ * gateway neither sends nor answers. `leftMs` is the time left for each item; Infinity: it is sent
+ * at once.
  */
 export type TransmitPolicy = (command: DownlinkCommand, leftMs: readonly number[]) => readonly TxAckStatus[] | undefined
 
@@ -20,10 +20,10 @@ export const keepTime: TransmitPolicy = ({ items }, leftMs) => {
   })
 }
 
-/** Is there, and neither sends nor answers. */
+/** The gateway is connected, and neither sends nor answers. */
 export const saySilence: TransmitPolicy = () => undefined
 
-/** Sends nothing and gives this reason. */
+/** The gateway sends nothing and answers with this reason. */
 export function refuseAll(status: TxAckStatus): TransmitPolicy {
   return ({ items }) => items.map(() => status)
 }
