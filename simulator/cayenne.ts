@@ -2,6 +2,7 @@
  * Cayenne LPP as the simulated devices speak it: `[channel][type][value]...`, big-endian, values in
  * fixed point.
  */
+import { objectOf } from '../src/json.ts'
 
 /**
  * `{sensorName: {channel: value}}`, as network servers decode it; a value of three axes is an
@@ -73,15 +74,16 @@ const TYPES: ReadonlyMap<string, CayenneType> = new Map([
  * wrapped.
  */
 export function encodeCayenne(object: unknown): CayenneEncoding {
-  if (!isObject(object)) return { ok: false, message: 'the object is not a JSON object' }
-  const unknown = Object.keys(object).find((name) => !TYPES.has(name))
+  const sensors = objectOf(object)
+  if (sensors === undefined) return { ok: false, message: 'the object is not a JSON object' }
+  const unknown = Object.keys(sensors).find((name) => !TYPES.has(name))
   if (unknown !== undefined) return { ok: false, message: `Cayenne LPP has no sensor named ${JSON.stringify(unknown)}` }
   const parts: Buffer[] = []
   const carried: Record<string, Record<string, CayenneValue>> = {}
   for (const [name, type] of TYPES) {
-    if (!Object.hasOwn(object, name)) continue
-    const channels = object[name]
-    if (!isObject(channels)) return { ok: false, message: `${name} is not a map of channels` }
+    if (!Object.hasOwn(sensors, name)) continue
+    const channels = objectOf(sensors[name])
+    if (channels === undefined) return { ok: false, message: `${name} is not a map of channels` }
     const values: Record<string, CayenneValue> = {}
     // A JSON object has its integer-like members in ascending order, which is the order of the
     // channels.
@@ -113,7 +115,7 @@ function encodeValue(
   const members: Record<string, number> = {}
   let scalar = 0
   for (const field of type.fields) {
-    const part = field.member === undefined ? value : isObject(value) ? value[field.member] : undefined
+    const part = field.member === undefined ? value : objectOf(value)?.[field.member]
     if (typeof part !== 'number') return { ok: false, message: `${name} ${channel}: not a number` }
     const fixed = Math.round(part * field.scale)
     const span = 2 ** (8 * field.bytes)
@@ -129,8 +131,4 @@ function encodeValue(
 
 function single(type: number, bytes: 1 | 2 | 3 | 4, signed: boolean, scale: number): CayenneType {
   return { type, fields: [{ member: undefined, bytes, signed, scale }] }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

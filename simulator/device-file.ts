@@ -1,4 +1,6 @@
 /** The device file: the list of the devices that the simulator plays. */
+import { given } from '../src/given.ts'
+import { objectOf } from '../src/json.ts'
 import { isApplicationId, isDevEui } from '../src/lorawan/topics.ts'
 import { DEVICE_MODEL_IDS, isDeviceModelId } from './device-models.ts'
 import type { DeviceModelId } from './device-models.ts'
@@ -62,9 +64,10 @@ export function parseDeviceFile(text: string): DeviceFile {
 
 /** The record, or a sentence about its fault. */
 function parseRecord(entry: unknown): DeviceRecord | string {
-  if (!isObject(entry)) return 'not an object'
+  const record = objectOf(entry)
+  if (record === undefined) return 'not an object'
   const { applicationID, applicationName, deviceName, devEUI, model, deviceProfileName, tags, location, deviceClass } =
-    entry
+    record
   if (typeof applicationID !== 'string' || !isApplicationId(applicationID)) {
     return 'applicationID is not 1 to 64 letters, digits and hyphens'
   }
@@ -84,20 +87,20 @@ function parseRecord(entry: unknown): DeviceRecord | string {
     deviceName,
     devEUI: devEui,
     model,
-    ...(deviceProfileName === undefined ? {} : { deviceProfileName }),
-    ...(tags === undefined ? {} : { tags }),
-    ...(deviceClass === undefined ? {} : { deviceClass }),
+    ...given({ deviceProfileName, tags, deviceClass } as const),
     location: { latitude: location.latitude, longitude: location.longitude, altitude: location.altitude },
   }
 }
 
 function isTags(value: unknown): value is Record<string, string> {
-  return isObject(value) && Object.values(value).every((tag) => typeof tag === 'string')
+  const tags = objectOf(value)
+  return tags !== undefined && Object.values(tags).every((tag) => typeof tag === 'string')
 }
 
 function isCoordinates(value: unknown): value is Coordinates {
-  if (!isObject(value)) return false
-  const { latitude, longitude, altitude } = value
+  const location = objectOf(value)
+  if (location === undefined) return false
+  const { latitude, longitude, altitude } = location
   return (
     typeof latitude === 'number' &&
     Math.abs(latitude) <= 90 &&
@@ -105,8 +108,4 @@ function isCoordinates(value: unknown): value is Coordinates {
     Math.abs(longitude) <= 180 &&
     typeof altitude === 'number'
   )
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
