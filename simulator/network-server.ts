@@ -3,12 +3,14 @@
  * reconnections.
  */
 import { connect } from 'mqtt'
-import type { IClientOptions, MqttClient, Packet } from 'mqtt'
-import { eventTopic } from '../src/lorawan/topics.ts'
-import type { BrokerEvent, SimulatedEventKind } from './broker-event.ts'
+import type { IClientOptions, MqttClient } from 'mqtt'
+import { given } from '../src/given.ts'
+import type { BrokerEvent } from './broker-event.ts'
 import type { Family } from './downlink.ts'
+import { Outbox, hexadecimal } from './outbox.ts'
+import type { OutboxSettings, PublishTotals } from './outbox.ts'
 
-export interface NetworkServerSettings {
+export interface NetworkServerSettings extends OutboxSettings {
   /** `mqtts://host:port`, or `mqtt://` for a broker without TLS. */
   readonly url: string
   /** PEM certificates that verify the server's certificate; undefined: the system's. */
@@ -20,8 +22,6 @@ export interface NetworkServerSettings {
   readonly family: Family
   /** 4 stands for MQTT 3.1.1. */
   readonly protocolVersion: 4 | 5
-  /** The QoS of events. */
-  readonly qos: 0 | 1 | 2
   /** The QoS of the subscription to commands. */
   readonly commandQos: 0 | 1 | 2
   /**
@@ -37,10 +37,6 @@ export interface NetworkServerSettings {
   readonly reconnectDelayMs: number
   readonly onCommand: (topicName: string, payload: Buffer) => void
   readonly onStatus: (status: ConnectionStatus) => void
-  /** The broker has answered the event, with success or a refusal. */
-  readonly onAnswered: (event: BrokerEvent) => void
-  /** The first refusal with this kind and reason; further ones are only counted. */
-  readonly onRefused: (event: BrokerEvent, reasonCode: number, reason: string) => void
 }
 
 /** `failed` is final: another attempt would not help. */
@@ -53,13 +49,8 @@ export type ConnectionStatus =
       readonly reason: string
     }
 
-/** The totals of published events since the start. */
-export interface PublishStatistics {
-  readonly published: Readonly<Record<SimulatedEventKind, number>>
-  /** Acknowledged with a Reason Code of 0x80 and above, by "0x87 reason". */
-  readonly refused: ReadonlyMap<string, number>
-  /** Events that were not handed to the connection, because too many had no answer. */
-  readonly dropped: number
+/** The totals since the start. */
+export interface PublishStatistics extends PublishTotals {
   readonly commands: number
 }
 
@@ -79,18 +70,6 @@ export const COMMAND_FILTERS: Readonly<Record<Family, string>> = {
   B: '$share/chirpstack/application/+/device/+/command/+',
 }
 
-/**
- * The most events without an answer. Further events are dropped and counted, so a broker that is
- * away takes no memory.
- */
-const MAXIMUM_UNANSWERED = 2000
-
-/** The Receive Maximum of a broker that names none: the number of Packet Identifiers. */
-const MAXIMUM_RECEIVE_MAXIMUM = 65_535
-
-/** The most kinds of refusal that are counted apart; further kinds are counted together. */
-const MAXIMUM_REFUSAL_KINDS = 50
-
 const CLOSE_TIMEOUT_MS = 2000
 
 /**
@@ -102,7 +81,7 @@ const FINAL_REASON_CODES: ReadonlySet<number> = new Set([1, 2, 4, 5, 0x84, 0x85,
 /** Connects, and keeps trying until `close`, except after faults that end in the state `failed`. */
 export function createNetworkServer(settings: NetworkServerSettings): NetworkServer {
   const client = connect(settings.url, clientOptions(settings))
-  const outbox = createOutbox(client, settings)
+  const outbox = new Outbox(client, settings)
   let commands = 0
   let hasFailed = false
 
@@ -115,7 +94,7 @@ export function createNetworkServer(settings: NetworkServerSettings): NetworkSer
 
   client.on('connect', ({ sessionPresent, properties }) => {
     client.options.reconnectPeriod = settings.reconnectDelayMs
-    outbox.connected(properties?.receiveMaximum ?? MAXIMUM_RECEIVE_MAXIMUM)
+    outbox.connected(properties?.receiveMaximum)
     const topicFilter = COMMAND_FILTERS[settings.family]
     client.subscribe(topicFilter, { qos: settings.commandQos }, (error) => {
       if (error === null) settings.onStatus({ state: 'connected', sessionPresent })
@@ -146,7 +125,7 @@ export function createNetworkServer(settings: NetworkServerSettings): NetworkSer
   return {
     publish: (event) => outbox.publish(event),
     get statistics() {
-      return { ...outbox.statistics(), commands }
+      return { ...outbox.statistics, commands }
     },
     close: () => close(client, outbox),
   }
@@ -157,9 +136,7 @@ function clientOptions(settings: NetworkServerSettings): IClientOptions {
   return {
     protocolVersion: settings.protocolVersion,
     clientId: settings.clientId,
-    ...(settings.userName === undefined ? {} : { username: settings.userName }),
-    ...(settings.password === undefined ? {} : { password: settings.password }),
-    ...(settings.certificateAuthority === undefined ? {} : { ca: settings.certificateAuthority }),
+    ...given({ username: settings.userName, password: settings.password, ca: settings.certificateAuthority }),
     rejectUnauthorized: true,
     clean: settings.cleanSession,
     ...(keepsSession ? { properties: { sessionExpiryInterval: settings.sessionExpirySeconds } } : {}),
@@ -170,97 +147,6 @@ function clientOptions(settings: NetworkServerSettings): IClientOptions {
     reconnectOnConnackError: true,
     // The code above subscribes anew with each connection.
     resubscribe: false,
-  }
-}
-
-interface Outbox {
-  publish(event: BrokerEvent): void
-  /**
-   * The broker's Receive Maximum: the most events without an answer (MQTT 5.0 §3.3.4). MQTT.js does
-   * not count them.
-   */
-  connected(receiveMaximum: number): void
-  statistics(): Omit<PublishStatistics, 'commands'>
-  /** Resolves when every event has its answer. */
-  drained(): Promise<void>
-}
-
-/** Holds the events between the devices and the connection, and counts their fates. */
-function createOutbox(client: MqttClient, settings: NetworkServerSettings): Outbox {
-  const published: Record<SimulatedEventKind, number> = {
-    up: 0,
-    join: 0,
-    ack: 0,
-    error: 0,
-    log: 0,
-    status: 0,
-    location: 0,
-    txack: 0,
-  }
-  const refused = new Map<string, number>()
-  /** Events that wait for room at the broker, or for a connection. */
-  let waiting: BrokerEvent[] = []
-  let receiveMaximum = MAXIMUM_RECEIVE_MAXIMUM
-  let underWay = 0
-  let dropped = 0
-  let unanswered = 0
-  let whenDrained: (() => void) | undefined
-
-  const answered = (event: BrokerEvent, error: Error | undefined, packet: Packet | undefined): void => {
-    unanswered -= 1
-    underWay -= 1
-    if (unanswered === 0) whenDrained?.()
-    settings.onAnswered(event)
-    if (waiting.length > 0) sendWaiting()
-    if (error === undefined) {
-      published[event.kind] += 1
-      return
-    }
-    const reasonCode = 'code' in error && typeof error.code === 'number' ? error.code : 0x80
-    const reason = reasonStringOf(packet) ?? error.message
-    const label = `${hexadecimal(reasonCode)} ${reason}`
-    const key = refused.has(label) || refused.size < MAXIMUM_REFUSAL_KINDS ? label : 'others'
-    const count = refused.get(key) ?? 0
-    refused.set(key, count + 1)
-    if (count === 0) settings.onRefused(event, reasonCode, reason)
-  }
-
-  const send = (event: BrokerEvent): void => {
-    underWay += 1
-    const topicName = eventTopic(event.applicationId, event.devEui, event.kind)
-    client.publish(topicName, JSON.stringify(event.payload), { qos: settings.qos }, (error, packet) =>
-      answered(event, error ?? undefined, packet),
-    )
-  }
-
-  const sendWaiting = (): void => {
-    const room = client.connected ? Math.max(0, receiveMaximum - underWay) : 0
-    const next = waiting.slice(0, room)
-    waiting = waiting.slice(room)
-    for (const event of next) send(event)
-  }
-
-  return {
-    publish(event) {
-      if (unanswered >= MAXIMUM_UNANSWERED) {
-        dropped += 1
-        return
-      }
-      unanswered += 1
-      if (client.connected && waiting.length === 0 && underWay < receiveMaximum) send(event)
-      else waiting.push(event)
-    },
-    connected(maximum) {
-      receiveMaximum = maximum
-      sendWaiting()
-    },
-    statistics: () => ({ published: { ...published }, refused: new Map(refused), dropped }),
-    drained: () =>
-      unanswered === 0
-        ? Promise.resolve()
-        : new Promise((resolve) => {
-            whenDrained = resolve
-          }),
   }
 }
 
@@ -279,20 +165,10 @@ async function isSettledWithin(promise: Promise<void>, timeoutMs: number): Promi
   return isSettled
 }
 
-function reasonStringOf(packet: Packet | undefined): string | undefined {
-  return packet !== undefined && 'properties' in packet && packet.properties !== undefined
-    ? (packet.properties as { reasonString?: string }).reasonString
-    : undefined
-}
-
 /** True for OpenSSL's and Node's codes of a certificate that does not verify. */
 export function isCertificateFault(code: unknown): boolean {
   return (
     typeof code === 'string' &&
     /^(?:CERT_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|ERR_TLS_CERT)/.test(code)
   )
-}
-
-function hexadecimal(code: number): string {
-  return `0x${code.toString(16).padStart(2, '0')}`
 }
