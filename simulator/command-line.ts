@@ -1,13 +1,23 @@
 /** The simulator's command line: parses options into settings or faults. */
 import { isApplicationId } from '../src/lorawan/topics.ts'
 import type { Family } from './downlink.ts'
-import { DEFAULT_FIRST_DEV_EUI, MAXIMUM_GENERATED, isDevEuiRange } from './generated-devices.ts'
-import { HELP_OPTIONS, REGION_RULE, duration, oneOf, positive, regionId, share, wholeNumber } from './options.ts'
-import { brokerUrl, readArguments } from './option-reading.ts'
+import { MAXIMUM_GENERATED } from './generated-devices.ts'
+import { HELP_OPTIONS, duration, oneOf, positive, wholeNumber } from './options.ts'
+import { complete, readArguments } from './option-reading.ts'
 import type { OptionReading } from './option-reading.ts'
 import type { OptionName } from './options.ts'
 import type { RadioSettings } from './radio.ts'
-import { region } from './region.ts'
+import {
+  readBroker,
+  readDeviceSource,
+  readGeneratedRange,
+  readInterval,
+  readRegion,
+  readSeed,
+  readShare,
+  readStartWindow,
+} from './shared-options.ts'
+import type { BrokerOptions } from './shared-options.ts'
 
 /** The origin of the devices: a file, or a number of devices to generate. */
 export type DeviceSource =
@@ -21,12 +31,7 @@ export type DeviceSource =
     }
 
 /** The settings from the command line. */
-export interface SimulatorOptions {
-  readonly url: string
-  /** Path of a PEM file; undefined: the system's certificate authorities. */
-  readonly certificateAuthorityFile: string | undefined
-  readonly userName: string | undefined
-  readonly password: string | undefined
+export interface SimulatorOptions extends BrokerOptions {
   readonly family: Family
   /** 4 stands for MQTT 3.1.1. */
   readonly protocolVersion: 4 | 5
@@ -122,8 +127,8 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
   const reading = readArguments({ args, environment, texts: TEXTS, flags: FLAGS })
   if (typeof reading === 'string') return { action: 'refuse', faults: [reading] }
   if (reading.has('help')) return { action: 'help' }
-  const seed = reading.read('seed', '1', wholeNumber(0, 2 ** 32 - 1), 'a whole number from 0 to 4294967295')
-  const devices = readDevices(reading)
+  const seed = readSeed(reading)
+  const devices = readDeviceSource(reading, () => readGenerated(reading))
   if (reading.has('print-import')) {
     if (devices?.from === 'file') reading.faults.push('--print-import goes with --generate')
     if (reading.faults.length > 0 || devices === undefined || seed === undefined) return refusal(reading)
@@ -132,59 +137,34 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
   const [carriesIds, isVerbose] = [reading.has('carry-ids'), reading.has('verbose')]
   const connection = readConnection(reading)
   const load = readLoad(reading)
-  const radio = readRadio(reading)
-  if (
-    reading.faults.length > 0 ||
-    seed === undefined ||
-    devices === undefined ||
-    connection === undefined ||
-    load === undefined ||
-    radio === undefined
-  ) {
-    return refusal(reading)
-  }
-  return { action: 'run', options: { ...connection, ...load, radio, devices, seed, carriesIds, isVerbose } }
+  const parts = complete({ connection, load, radio: readRadio(reading), devices, seed })
+  if (reading.faults.length > 0 || parts === undefined) return refusal(reading)
+  const { connection: connected, load: loaded, ...others } = parts
+  return { action: 'run', options: { ...connected, ...loaded, ...others, carriesIds, isVerbose } }
 }
 
 function refusal({ faults }: Reading): CommandLine {
   return { action: 'refuse', faults }
 }
 
-function readDevices(reading: Reading): DeviceSource | undefined {
-  const path = reading.text('devices')
-  const isGenerated = reading.text('generate') !== undefined
-  if (path !== undefined && isGenerated) reading.faults.push('--devices and --generate exclude each other')
-  if (path === undefined && !isGenerated) reading.faults.push('--devices is missing, and --generate as well')
-  if (!isGenerated) return path === undefined ? undefined : { from: 'file', path }
-  const count = reading.read(
-    'generate',
-    '',
-    wholeNumber(1, MAXIMUM_GENERATED),
-    `a number of devices from 1 to ${MAXIMUM_GENERATED}`,
-  )
+type Generated = Omit<Extract<DeviceSource, { readonly from: 'generated' }>, 'from'>
+
+function readGenerated(reading: Reading): Generated | undefined {
+  const range = readGeneratedRange(reading, MAXIMUM_GENERATED)
   const applicationId = reading.read(
     'application',
     '',
     (text) => (isApplicationId(text) ? text : undefined),
     'the id of the application that the generated devices are of',
   )
-  const firstDevEui = reading.read(
-    'first-dev-eui',
-    DEFAULT_FIRST_DEV_EUI,
-    (text) => (isDevEuiRange(text.toLowerCase(), count ?? 1) ? text.toLowerCase() : undefined),
-    '16 hexadecimal digits, with room for all generated devices behind it',
-  )
   const applicationName = reading.text('application-name') ?? 'simulated'
-  if (count === undefined || applicationId === undefined || firstDevEui === undefined) return undefined
-  return { from: 'generated', count, applicationId, applicationName, firstDevEui }
+  if (range === undefined || applicationId === undefined) return undefined
+  return { ...range, applicationId, applicationName }
 }
 
 type Connection = Pick<
   SimulatorOptions,
-  | 'url'
-  | 'certificateAuthorityFile'
-  | 'userName'
-  | 'password'
+  | keyof BrokerOptions
   | 'family'
   | 'protocolVersion'
   | 'qos'
@@ -196,7 +176,7 @@ type Connection = Pick<
 >
 
 function readConnection(reading: Reading): Connection | undefined {
-  const url = reading.read('url', '', brokerUrl, 'mqtts://host:port or mqtt://host:port')
+  const broker = readBroker(reading)
   const family = reading.read('family', 'A', oneOf({ A: 'A', B: 'B' } as const), 'A or B')
   const protocolVersion = reading.read(
     'mqtt',
@@ -209,28 +189,15 @@ function readConnection(reading: Reading): Connection | undefined {
   const qos = reading.read('qos', '1', oneOf(QOS), '0, 1 or 2')
   const commandQos = reading.read('command-qos', '1', oneOf(QOS), '0, 1 or 2')
   const sessionExpiryMs = reading.read('session-expiry', '1h', duration, 'a time such as 1h')
-  if (
-    url === undefined ||
-    family === undefined ||
-    protocolVersion === undefined ||
-    qos === undefined ||
-    commandQos === undefined ||
-    sessionExpiryMs === undefined
-  ) {
-    return undefined
-  }
+  const parts = complete({ broker, family, protocolVersion, qos, commandQos, sessionExpiryMs })
+  if (parts === undefined) return undefined
+  const { broker: login, sessionExpiryMs: expiryMs, ...others } = parts
   return {
-    url,
-    certificateAuthorityFile: reading.text('ca'),
-    userName: reading.text('user-name'),
-    password: reading.text('password'),
-    family,
-    protocolVersion,
-    qos,
-    commandQos,
-    clientId: reading.text('client-id') ?? `fieldgate-simulator-${family.toLowerCase()}`,
+    ...login,
+    ...others,
+    clientId: reading.text('client-id') ?? `fieldgate-simulator-${parts.family.toLowerCase()}`,
     cleanSession: reading.has('clean-session'),
-    sessionExpirySeconds: Math.ceil(sessionExpiryMs / 1000),
+    sessionExpirySeconds: Math.ceil(expiryMs / 1000),
     stateFile: reading.text('state'),
   }
 }
@@ -240,9 +207,9 @@ function readLoad(
 ): Pick<SimulatorOptions, 'intervalMs' | 'ratePerSecond' | 'startWindowMs'> | undefined {
   const isRated = reading.text('rate') !== undefined
   if (isRated && reading.text('interval') !== undefined) reading.faults.push('--rate and --interval exclude each other')
-  const intervalMs = isRated ? 0 : reading.read('interval', '10s', duration, 'a time such as 500ms, 10s, 5m')
+  const intervalMs = isRated ? 0 : readInterval(reading, '10s')
   const rate = isRated ? reading.read('rate', '', positive, 'a number of uplinks a second above 0') : 0
-  const startWindowMs = reading.read('start-window', '5s', duration, 'a time such as 5s')
+  const startWindowMs = readStartWindow(reading)
   if (intervalMs === undefined || rate === undefined || startWindowMs === undefined) return undefined
   const isByRate = rate > 0
   return {
@@ -253,53 +220,23 @@ function readLoad(
 }
 
 function readRadio(reading: Reading): RadioSettings | undefined {
-  const readShare = (name: Text, fallback: string): number | undefined =>
-    reading.read(name, fallback, share, 'a share from 0 to 1')
-  const id = reading.read('region', 'EU868', regionId, REGION_RULE)
-  const uplinkLossRate = readShare('loss', '0.02')
-  const downlinkLossRate = readShare('downlink-loss', reading.text('loss') ?? '0.02')
-  const repeatRate = readShare('repeat', '0.01')
-  const confirmedRate = readShare('confirmed', '0.05')
-  const codecErrorRate = readShare('codec-errors', '0.005')
-  const withoutObjectShare = readShare('without-object', '0')
-  const classCShare = readShare('class-c', '0')
-  const resumedShare = readShare('resumed', '0')
-  const rejoinRate = readShare('rejoin', '0.001')
   const powerCutEveryMs =
     reading.text('power-cut') === undefined ? undefined : reading.read('power-cut', '', duration, 'a time such as 1h')
-  const frameCounterBits = reading.read('counter-bits', '32', oneOf({ '16': 16, '32': 32 } as const), '16 or 32')
-  const downlinkRetries = reading.read('retries', '2', wholeNumber(0, 8), 'a whole number from 0 to 8')
-  if (
-    id === undefined ||
-    uplinkLossRate === undefined ||
-    downlinkLossRate === undefined ||
-    repeatRate === undefined ||
-    confirmedRate === undefined ||
-    codecErrorRate === undefined ||
-    withoutObjectShare === undefined ||
-    classCShare === undefined ||
-    resumedShare === undefined ||
-    rejoinRate === undefined ||
-    frameCounterBits === undefined ||
-    downlinkRetries === undefined
-  ) {
-    return undefined
-  }
-  return {
-    region: region(id),
-    uplinkLossRate,
-    downlinkLossRate,
-    repeatRate,
-    confirmedRate,
-    codecErrorRate,
-    withoutObjectShare,
-    classCShare,
-    resumedShare,
-    rejoinRate,
-    powerCutEveryMs,
-    frameCounterBits,
-    downlinkRetries,
-  }
+  const settings = complete({
+    region: readRegion(reading),
+    uplinkLossRate: readShare(reading, 'loss', '0.02'),
+    downlinkLossRate: readShare(reading, 'downlink-loss', reading.text('loss') ?? '0.02'),
+    repeatRate: readShare(reading, 'repeat', '0.01'),
+    confirmedRate: readShare(reading, 'confirmed', '0.05'),
+    codecErrorRate: readShare(reading, 'codec-errors', '0.005'),
+    withoutObjectShare: readShare(reading, 'without-object', '0'),
+    classCShare: readShare(reading, 'class-c', '0'),
+    resumedShare: readShare(reading, 'resumed', '0'),
+    rejoinRate: readShare(reading, 'rejoin', '0.001'),
+    frameCounterBits: reading.read('counter-bits', '32', oneOf({ '16': 16, '32': 32 } as const), '16 or 32'),
+    downlinkRetries: reading.read('retries', '2', wholeNumber(0, 8), 'a whole number from 0 to 8'),
+  })
+  return settings && { ...settings, powerCutEveryMs }
 }
 
 const QOS = { '0': 0, '1': 1, '2': 2 } as const

@@ -47,6 +47,14 @@ export function brokerUrl(text: string): string | undefined {
   return isPlain && (url.protocol === 'mqtts:' || url.protocol === 'mqtt:') ? text : undefined
 }
 
+/** The values, if none of them is undefined: each undefined value has noted its fault. */
+export function complete<Values extends object>(
+  values: Values,
+): { readonly [Name in keyof Values]: Exclude<Values[Name], undefined> } | undefined {
+  type Complete = { readonly [Name in keyof Values]: Exclude<Values[Name], undefined> }
+  return Object.values(values).includes(undefined) ? undefined : (values as Complete)
+}
+
 function createReading<Text extends string, Flag extends string>(
   values: Readonly<Record<string, unknown>>,
   environment: NodeJS.ProcessEnv,

@@ -1,11 +1,21 @@
 /** The command line of `--lorawan`: parses options into settings or faults. */
 import { isDevEui } from '../../src/lorawan/topics.ts'
-import { DEFAULT_FIRST_DEV_EUI, isDevEuiRange } from '../generated-devices.ts'
-import { brokerUrl, readArguments } from '../option-reading.ts'
+import { complete, readArguments } from '../option-reading.ts'
 import type { OptionReading } from '../option-reading.ts'
-import { REGION_RULE, duration, helpOf, oneOf, regionId, share, wholeNumber } from '../options.ts'
-import { region } from '../region.ts'
+import { helpOf, oneOf, wholeNumber } from '../options.ts'
 import type { Region } from '../region.ts'
+import {
+  euiRange,
+  readBroker,
+  readDeviceSource,
+  readGeneratedRange,
+  readInterval,
+  readRegion,
+  readSeed,
+  readShare,
+  readStartWindow,
+} from '../shared-options.ts'
+import type { BrokerOptions } from '../shared-options.ts'
 import { DEFAULT_JOIN_EUI, MAXIMUM_LORAWAN_DEVICES } from './device-list.ts'
 import type { GeneratedSettings } from './device-list.ts'
 import type { GatewayProtocol } from './gateway-messages.ts'
@@ -15,14 +25,8 @@ export type LorawanDeviceSource =
   | { readonly from: 'file'; readonly path: string }
   | ({ readonly from: 'generated' } & GeneratedSettings)
 
-/** The settings of `--lorawan`. */
-export interface LorawanOptions {
-  /** The address of the broker to which ChirpStack's gateways connect. */
-  readonly url: string
-  /** Path of a PEM file; undefined: the system's certificate authorities. */
-  readonly certificateAuthorityFile: string | undefined
-  readonly userName: string | undefined
-  readonly password: string | undefined
+/** The settings of `--lorawan`. The broker is the one to which ChirpStack's gateways connect. */
+export interface LorawanOptions extends BrokerOptions {
   readonly protocol: GatewayProtocol
   readonly topicPrefix: string
   readonly region: Region
@@ -144,8 +148,8 @@ export function parseLorawanCommandLine(args: readonly string[], environment: No
   const reading = readArguments({ args, environment, texts: TEXTS, flags: FLAGS })
   if (typeof reading === 'string') return { action: 'refuse', faults: [reading] }
   if (reading.has('help')) return { action: 'help' }
-  const seed = reading.read('seed', '1', wholeNumber(0, 2 ** 32 - 1), 'a whole number from 0 to 4294967295')
-  const devices = readDevices(reading, seed ?? 0)
+  const seed = readSeed(reading)
+  const devices = readDeviceSource(reading, () => readGenerated(reading, seed ?? 0))
   if (reading.has('print-devices')) {
     if (reading.faults.length > 0 || devices === undefined) return { action: 'refuse', faults: reading.faults }
     return { action: 'print-devices', devices }
@@ -154,52 +158,31 @@ export function parseLorawanCommandLine(args: readonly string[], environment: No
   const connection = readConnection(reading)
   const load = readLoad(reading)
   const provisioning = readProvisioning(reading, connection?.protocol)
-  if (
-    reading.faults.length > 0 ||
-    seed === undefined ||
-    devices === undefined ||
-    connection === undefined ||
-    load === undefined
-  ) {
-    return { action: 'refuse', faults: reading.faults }
-  }
-  return { action: 'run', options: { ...connection, ...load, devices, seed, provisioning, isVerbose } }
+  const parts = complete({ connection, load, devices, seed })
+  if (reading.faults.length > 0 || parts === undefined) return { action: 'refuse', faults: reading.faults }
+  const { connection: connected, load: loaded, ...others } = parts
+  return { action: 'run', options: { ...connected, ...loaded, ...others, provisioning, isVerbose } }
 }
 
-function readDevices(reading: Reading, seed: number): LorawanDeviceSource | undefined {
-  const path = reading.text('devices')
-  const isGenerated = reading.text('generate') !== undefined
-  if (path !== undefined && isGenerated) reading.faults.push('--devices and --generate exclude each other')
-  if (path === undefined && !isGenerated) reading.faults.push('--devices is missing, and --generate as well')
-  if (!isGenerated) return path === undefined ? undefined : { from: 'file', path }
-  const numbers = wholeNumber(1, MAXIMUM_LORAWAN_DEVICES)
-  const count = reading.read('generate', '', numbers, `a number of devices from 1 to ${MAXIMUM_LORAWAN_DEVICES}`)
-  const firstDevEui = reading.read(
-    'first-dev-eui',
-    DEFAULT_FIRST_DEV_EUI,
-    euiRange(count ?? 1),
-    '16 hexadecimal digits, with room for all generated devices behind it',
-  )
+function readGenerated(reading: Reading, seed: number): GeneratedSettings | undefined {
+  const range = readGeneratedRange(reading, MAXIMUM_LORAWAN_DEVICES)
   const joinEui = reading.read('join-eui', DEFAULT_JOIN_EUI, eui, '16 hexadecimal digits')
-  const classCShare = reading.read('class-c', '0', share, 'a share from 0 to 1')
-  if (count === undefined || firstDevEui === undefined || joinEui === undefined || classCShare === undefined) {
-    return undefined
-  }
-  return { from: 'generated', count, firstDevEui, joinEui, classCShare, seed }
+  const classCShare = readShare(reading, 'class-c', '0')
+  const parts = complete({ range, joinEui, classCShare })
+  if (parts === undefined) return undefined
+  const { range: found, ...others } = parts
+  return { ...found, ...others, seed }
 }
 
-type Connection = Pick<
-  LorawanOptions,
-  'url' | 'certificateAuthorityFile' | 'userName' | 'password' | 'protocol' | 'topicPrefix' | 'region' | 'gatewayIds'
->
+type Connection = Pick<LorawanOptions, keyof BrokerOptions | 'protocol' | 'topicPrefix' | 'region' | 'gatewayIds'>
 
 function readConnection(reading: Reading): Connection | undefined {
-  const url = reading.read('url', '', brokerUrl, 'mqtts://host:port or mqtt://host:port')
+  const broker = readBroker(reading)
   const protocol = reading.read('chirpstack', '4', oneOf({ '3': 'v3', '4': 'v4' } as const), '3 or 4')
-  const id = reading.read('region', 'EU868', regionId, REGION_RULE)
+  const region = readRegion(reading)
   const topicPrefix = reading.read(
     'topic-prefix',
-    protocol === 'v3' ? '' : (id ?? '').toLowerCase(),
+    protocol === 'v3' ? '' : (region?.id ?? '').toLowerCase(),
     (text) => (/[#+\0]|^\/|\/$/.test(text) ? undefined : text),
     'without + and #, and without a / at its ends',
   )
@@ -215,26 +198,14 @@ function readConnection(reading: Reading): Connection | undefined {
     euiRange(count ?? 1),
     '16 hexadecimal digits, with room for all gateways behind it',
   )
-  if (
-    url === undefined ||
-    protocol === undefined ||
-    id === undefined ||
-    topicPrefix === undefined ||
-    count === undefined ||
-    first === undefined
-  ) {
-    return undefined
-  }
+  const parts = complete({ broker, protocol, topicPrefix, region, count, first })
+  if (parts === undefined) return undefined
+  const { broker: login, count: gateways, first: firstId, ...others } = parts
   return {
-    url,
-    certificateAuthorityFile: reading.text('ca'),
-    userName: reading.text('user-name'),
-    password: reading.text('password'),
-    protocol,
-    topicPrefix,
-    region: region(id),
-    gatewayIds: Array.from({ length: count }, (_gateway, index) =>
-      (BigInt(`0x${first}`) + BigInt(index)).toString(16).padStart(16, '0'),
+    ...login,
+    ...others,
+    gatewayIds: Array.from({ length: gateways }, (_gateway, index) =>
+      (BigInt(`0x${firstId}`) + BigInt(index)).toString(16).padStart(16, '0'),
     ),
   }
 }
@@ -242,11 +213,11 @@ function readConnection(reading: Reading): Connection | undefined {
 function readLoad(
   reading: Reading,
 ): Pick<LorawanOptions, 'intervalMs' | 'startWindowMs' | 'confirmedShare'> | undefined {
-  const intervalMs = reading.read('interval', '1m', duration, 'a time such as 500ms, 10s, 5m')
-  const startWindowMs = reading.read('start-window', '5s', duration, 'a time such as 5s')
-  const confirmedShare = reading.read('confirmed', '0.05', share, 'a share from 0 to 1')
-  if (intervalMs === undefined || startWindowMs === undefined || confirmedShare === undefined) return undefined
-  return { intervalMs, startWindowMs, confirmedShare }
+  return complete({
+    intervalMs: readInterval(reading, '1m'),
+    startWindowMs: readStartWindow(reading),
+    confirmedShare: readShare(reading, 'confirmed', '0.05'),
+  })
 }
 
 function readProvisioning(reading: Reading, protocol: GatewayProtocol | undefined): ProvisioningOptions | undefined {
@@ -268,8 +239,4 @@ function apiUrl(text: string): URL | undefined {
 
 function eui(text: string): string | undefined {
   return isDevEui(text.toLowerCase()) ? text.toLowerCase() : undefined
-}
-
-function euiRange(count: number): (text: string) => string | undefined {
-  return (text) => (isDevEuiRange(text.toLowerCase(), count) ? text.toLowerCase() : undefined)
 }
