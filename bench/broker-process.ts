@@ -1,4 +1,4 @@
-/** A broker in a process of its own: started, awaited, stopped. */
+/** A broker in its own process: started, awaited, stopped. */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,19 +8,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 10_000
-/** Of what it says on standard error, the last bytes are kept, to be shown when it fails. */
+/**
+ * The number of last characters of the program's standard error that are kept, to be shown when it
+ * fails.
+ */
 const REMEMBERED_CHARACTERS = 2_000
 
 export interface BrokerProcess {
   readonly port: number
   readonly pid: number
-  /** How and with which last words it left by itself; undefined while it runs. */
+  /** How the program ended by itself, with its last words; undefined while it runs. */
   left(): string | undefined
-  /** Asks it to leave; kills it when it has not left after a while. */
+  /** Asks the program to end; kills it if it has not ended after some time. */
   stop(): Promise<void>
 }
 
-/** How to start a broker that listens for MQTT over TLS at a port of 127.0.0.1. */
+/**
+ * The command that starts a broker. The broker listens for MQTT over TLS at a port of 127.0.0.1.
+ */
 export interface BrokerCommand {
   readonly program: string
   readonly arguments: readonly string[]
@@ -28,8 +33,8 @@ export interface BrokerCommand {
 }
 
 /**
- * Resolves when the port accepts connections. Throws, with what the program said, when it leaves
- * before.
+ * Resolves when the port accepts connections. Throws, with the program's output, if the program
+ * ends before that.
  */
 export async function startBroker(commandAt: (port: number) => BrokerCommand): Promise<BrokerProcess> {
   const port = await freePort()
@@ -38,7 +43,7 @@ export async function startBroker(commandAt: (port: number) => BrokerCommand): P
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...environment },
   })
-  // A comparison that is broken off leaves no broker behind.
+  // If a comparison is interrupted, no broker stays behind.
   const kill = (): void => void child.kill('SIGKILL')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
@@ -89,7 +94,7 @@ async function stop(child: ChildProcess): Promise<void> {
   clearTimeout(late)
 }
 
-/** A port that was free a moment ago; nobody else opens listeners while a comparison runs. */
+/** A port that was free a moment ago. Nobody else opens listeners while a comparison runs. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

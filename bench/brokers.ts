@@ -1,4 +1,4 @@
-/** The brokers that are compared: how each is started, and which version it is. */
+/** The brokers that are compared: how each is started, and how its version is found. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
@@ -11,18 +11,18 @@ import type { Deployment } from './deployment.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 /**
- * From the sources: what is stripped of its types is what the build runs, and profiles name the
- * lines that we read.
+ * The program from the sources: the build runs the same code without its types, and profiles name
+ * the lines of the sources.
  */
 const fieldgateProgram = join(root, 'src', 'main.ts')
-/** The flags that `fieldgate` gives to Node. */
+/** The flags that `fieldgate` passes to Node. */
 const nodeFlags = JSON.parse(readFileSync(join(root, 'bin', 'node-flags.json'), 'utf8')) as string[]
 const aedesProgram = fileURLToPath(new URL('peers/aedes.ts', import.meta.url))
 const bareNodeProgram = fileURLToPath(new URL('peers/bare-node.ts', import.meta.url))
 const serviceProgram = fileURLToPath(new URL('peers/product-service.ts', import.meta.url))
 const MOSQUITTO = '/usr/sbin/mosquitto'
 
-/** Where a comparison keeps its files. */
+/** The folder with a comparison's files. */
 export interface Workspace {
   readonly directory: string
   readonly certificate: Certificate
@@ -39,19 +39,19 @@ export type BrokerName =
 
 export interface BrokerKind {
   readonly name: BrokerName
-  /** Whether it takes part when nobody says who does. */
+  /** True if the broker takes part when the command line names none. */
   readonly byDefault: boolean
-  /** For people. */
+  /** The name for people. */
   readonly title: string
   readonly version: () => string
-  /** What keeps it from being started here, as a sentence; undefined when nothing does. */
+  /** The reason why the broker can't be started here, as a sentence; undefined: it can. */
   readonly missing: () => string | undefined
-  /** Called once before its first start; answers who may do what. */
+  /** Called once before the first start; returns the credentials. */
   readonly prepare: (workspace: Workspace) => Deployment
   readonly command: (workspace: Workspace, port: number) => BrokerCommand
 }
 
-/** In the order of the tables. */
+/** The brokers, in the order of the tables. */
 export const BROKERS: readonly BrokerKind[] = [
   {
     name: 'fieldgate',
@@ -167,8 +167,8 @@ export function durableServiceCommand(workspace: Workspace, port: number): Broke
 }
 
 /**
- * Fills the service's data directory, in a process that is over before the first measurement; of
- * `plan` there are two.
+ * Fills the service's data directory, in a process that ends before the first measurement. There
+ * are two plans.
  */
 export function prepareService(workspace: Workspace, plan: 'populate' | 'populate-codecs'): Deployment {
   const file = join(workspace.directory, 'deployment.json')
@@ -183,8 +183,8 @@ export function prepareService(workspace: Workspace, plan: 'populate' | 'populat
 }
 
 /**
- * What the whole service keeps of its defaults, it keeps; counts of connections are what the
- * scenarios need.
+ * The whole service keeps its defaults; only the bounds on connections are raised to the needs of
+ * the scenarios.
  */
 function serviceEnvironment({ directory, certificate }: Workspace, port: number): Record<string, string> {
   return {
@@ -200,7 +200,7 @@ function serviceEnvironment({ directory, certificate }: Workspace, port: number)
   }
 }
 
-/** Nothing is dropped and each packet sent at once: mosquitto at its quickest. */
+/** Mosquitto at its quickest: nothing is dropped, and each packet is sent at once. */
 function writeMosquittoConfiguration(
   { directory, certificate }: Workspace,
   port: number,

@@ -1,8 +1,8 @@
 /**
- * The one certificate of a comparison: ECDSA P-256, self-signed, trusted by the load generators
- * alone.
+ * The one certificate of a comparison: ECDSA P-256, self-signed, trusted only by the load
+ * generators.
  */
-// oxlint-disable-next-line import/no-unassigned-import -- @peculiar/x509 needs it while it is loaded
+// oxlint-disable-next-line import/no-unassigned-import -- x509 needs it at import
 import 'reflect-metadata'
 import { KeyObject } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
@@ -11,10 +11,10 @@ import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@pecu
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 const VALID_MS = 7 * 24 * 3_600_000
-/** A certificate is cut to whole seconds: it must not begin in the future. */
+/** A certificate's times are cut to whole seconds, and it must not begin in the future. */
 const BACKDATED_MS = 60_000
 
-/** PEM files, and the certificate's text. */
+/** The paths of the PEM files, and the certificate's text. */
 export interface Certificate {
   readonly certFile: string
   readonly keyFile: string

@@ -1,11 +1,11 @@
 /**
- * The applications of the figures of commands and codecs: which codec each has, and where its
- * devices are among all.
+ * The applications for the figures of commands and codecs: the codec of each, and the places of
+ * their devices in the deployment.
  */
 import { DEVICES_OF_AN_APPLICATION, devEuiOf, ORGANIZATIONS } from './deployment.ts'
 import type { Deployment, PlannedApplication } from './deployment.ts'
 
-/** A decoder as makers of sensors write it: channel, type, value. */
+/** A decoder in the usual form of sensor makers: channel, type, value. */
 export const DECODER_SCRIPT = `
 function decodeUplink(input) { return { data: decode(input.bytes) }; }
 function decode(bytes) {
@@ -23,26 +23,29 @@ function readInt16LE(bytes) { var ref = (bytes[1] << 8) + bytes[0]; return ref >
 `
 
 /**
- * Of each organization: ten applications each with Cayenne LPP and without a codec, one with a
+ * Each organization has ten applications with Cayenne LPP, ten without a codec, and one with a
  * script.
  */
 const EACH = 10
 
-/** Of each organization, in the order of `applicationIds`. */
+/** The applications of each organization, in the order of `applicationIds`. */
 export const CODEC_APPLICATIONS: readonly PlannedApplication[] = [
   ...Array.from({ length: EACH }, (_, index) => planned(`valves-${index}`, 'CAYENNE_LPP')),
   ...Array.from({ length: EACH }, (_, index) => planned(`meters-${index}`, '')),
   { ...planned('sensors', 'CUSTOM_JS'), payloadDecoderScript: DECODER_SCRIPT },
 ]
 
-/** A device of the deployment, and whose it is. */
+/** A device of the deployment, with its application and organization. */
 export interface PlannedDevice {
   readonly organization: number
   readonly applicationId: string
   readonly devEui: string
 }
 
-/** All devices whose application has that codec: neighbours are of different organizations. */
+/**
+ * All devices of applications with this codec. Neighbours in the list belong to different
+ * organizations.
+ */
 export function devicesWith(codec: PlannedApplication['payloadCodec'], deployment: Deployment): PlannedDevice[] {
   const devices: PlannedDevice[] = []
   for (let device = 0; device < DEVICES_OF_AN_APPLICATION; device += 1) {

@@ -1,6 +1,6 @@
 /**
- * The figures of commands and codecs: a service with its durable engine, and a load generator, each
- * a process of its own.
+ * Runs the figures of commands and codecs: a service with its durable engine, and a load generator,
+ * each in its own process.
  */
 import { fork } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
@@ -17,12 +17,12 @@ import type { CodecAnswer, CodecJob, CodecRequest } from './load/codec-job.ts'
 const generatorProgram = fileURLToPath(new URL('load/codec-generator.ts', import.meta.url))
 const JOB_TIMEOUT_MS = 180_000
 
-/** A service that is populated once, and starts each run with a copy of that. */
+/** A service that is populated once; each run starts with a copy of its data. */
 export interface CodecService {
   readonly deployment: Deployment
   /**
-   * What the load generator found; throws what went wrong in it or in the service. `settings` go
-   * before the defaults.
+   * The load generator's result; throws the fault of the generator or the service. `settings`
+   * override the defaults.
    */
   readonly run: <Kind extends CodecJob['kind']>(
     job: Extract<CodecJob, { readonly kind: Kind }>,
@@ -30,7 +30,7 @@ export interface CodecService {
   ) => Promise<Extract<Extract<CodecAnswer, { readonly kind: 'result' }>['result'], { readonly kind: Kind }>>
 }
 
-/** Prepares the service in a directory that is gone when this process ends. */
+/** Prepares the service in a directory that is removed when this process ends. */
 export async function prepareCodecService(): Promise<CodecService> {
   const directory = mkdtempSync(join(tmpdir(), 'fieldgate-bench-'))
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }))

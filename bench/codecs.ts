@@ -1,8 +1,8 @@
 /**
- * What payload codecs cost: `node bench/codecs.ts`. Cayenne LPP in a loop, then 2,000 uplinks a
- * second through a JavaScript decoder by the path that events take, with the processor time of this
- * thread and of the whole process, and how much later than due this thread's timers run meanwhile:
- * what a broker beside it would feel.
+ * `node bench/codecs.ts`: the cost of payload codecs. First Cayenne LPP in a loop, then 2,000
+ * uplinks a second through a JavaScript decoder by the path of events. Measures the processor time
+ * of this thread and of the whole process, and the delay of this thread's timers meanwhile, which a
+ * broker in this thread would feel.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -57,7 +57,7 @@ function cayenne(): void {
   }
 }
 
-/** How late timers are on this machine as it is. */
+/** The delay of timers on this machine without load. */
 async function idle(): Promise<void> {
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()

@@ -1,7 +1,7 @@
 /**
- * `node bench/commands.ts [--connections 5,10,50] [--rounds 3] [--seconds 5]`: what commands cost
- * the service with its durable engine, from PUBLISH over Cayenne LPP and the downlink queue to a
- * network server. docs/performance.md tells what is measured.
+ * `node bench/commands.ts [--connections 5,10,50] [--rounds 3] [--seconds 5]`: the cost of commands
+ * for the service with its durable engine, from PUBLISH over Cayenne LPP and the downlink queue to
+ * a network server. docs/performance.md explains the measurement.
  */
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -12,7 +12,7 @@ import type { CommandFigures, CommandResult, CommandSender } from './load/codec-
 import type { Percentiles } from './load/latency-histogram.ts'
 import { median } from './statistics.ts'
 
-/** Commands on their way in all, over however many connections. */
+/** The commands on their way, over all connections together. */
 const WINDOW = 500
 const PER_SECOND = 5_000
 const WARM_UP_MS = 3_000
@@ -40,7 +40,7 @@ function run({ deployment, run: runJob }: CodecService, connections: number): Pr
   const topicNames = Array.from({ length: connections }, (): string[] => [])
   const organizations = deployment.integrators.length
   for (const [index, { organization, applicationId, devEui }] of devices.entries()) {
-    // Connection and organization go in turn: each connection sends to a share of its
+    // Connections and organizations are matched in turn: each connection sends to its share of its
     // organization's devices.
     const sharing = Math.ceil((connections - organization) / organizations)
     if (sharing <= 0) continue
@@ -70,7 +70,7 @@ function line({ flatOut, paced, acknowledgedOutOfOrder }: CommandResult): string
   )
 }
 
-/** Medians of the rounds, for the table of docs/performance.md. */
+/** Medians of the rounds, as a row of the table in docs/performance.md. */
 function row(connections: number, runs: readonly CommandResult[]): string {
   const of = (figure: (result: CommandResult) => number): number => median(runs.map(figure))
   return [

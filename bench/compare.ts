@@ -1,4 +1,4 @@
-/** Runs the rows against the brokers, round by round, and keeps what was measured. */
+/** Runs the rows against the brokers, round by round, and keeps the results. */
 import type { BrokerKind, BrokerName, Workspace } from './brokers.ts'
 import type { JobQoS, JobResult } from './load/job.ts'
 import { runJob } from './run-job.ts'
@@ -16,8 +16,8 @@ export interface Run {
 }
 
 /**
- * Each row in turn; in each round of a row every broker has its turn, so that a machine that is
- * slow for a while is slow for all of them. `report` is told each run as it ends.
+ * Runs each row in turn. In each round of a row every broker has its turn, so that a machine that
+ * is slow for a while is slow for all of them. `report` gets each run when it ends.
  */
 export async function compare(
   rows: readonly Row[],
@@ -49,7 +49,7 @@ export async function compare(
   return runs
 }
 
-/** The rows of these scenarios and QoS; a row without QoS of its own is always one of them. */
+/** The rows of these scenarios and QoS; a row without its own QoS is always included. */
 export function chooseRows(
   rows: readonly Row[],
   chosen: { readonly scenarios: readonly string[]; readonly qos: readonly JobQoS[] },
@@ -59,7 +59,7 @@ export function chooseRows(
   )
 }
 
-/** The figures of a broker in a row by round; runs with a fault have none. */
+/** A broker's figures in a row, by round; failed runs have none. */
 function figuresOf(runs: readonly Run[], row: string, broker: BrokerName): ReadonlyMap<number, number> {
   const figures = new Map<number, number>()
   for (const run of runs) {
@@ -68,21 +68,21 @@ function figuresOf(runs: readonly Run[], row: string, broker: BrokerName): Reado
   return figures
 }
 
-/** The median of a broker's figures in a row; NaN without any. */
+/** The median of a broker's figures in a row; NaN if there are none. */
 export function medianOf(runs: readonly Run[], row: string, broker: BrokerName): number {
   return median([...figuresOf(runs, row, broker).values()])
 }
 
-/** How a broker stands to a row's bound. */
+/** A broker's figure compared with a row's bound. */
 export interface Standing {
-  /** What is held against the bound, in words: `0.48 × mosquitto`. */
+  /** The compared value in words: `0.48 × mosquitto`. */
   readonly text: string
   readonly bound: string
-  /** Undefined when a figure is missing. */
+  /** Undefined: a figure is missing. */
   readonly isMet: boolean | undefined
 }
 
-/** How the broker stands to the row's bound; undefined for a row without one. */
+/** Compares the broker with the row's bound; undefined: the row has no bound. */
 export function standingOf(runs: readonly Run[], row: Row, broker: BrokerName): Standing | undefined {
   const { title, unit } = row
   const bound = broker === 'fieldgate-durable' ? (row.durableBound ?? row.bound) : row.bound

@@ -1,45 +1,45 @@
 /**
- * What a comparison's devices, applications and users are called, in the service and in the brokers
- * without any.
+ * The names of a comparison's devices, applications and users, in the service and in the brokers
+ * without any of these.
  */
 import type { Client, Credentials } from './load/job.ts'
 
-/** Applications, with as many devices each. */
+/** The number of applications; each has the same number of devices. */
 export const APPLICATIONS = 1_000
 export const DEVICES_OF_AN_APPLICATION = 100
-/** Organizations, with as many applications each; each has one user. */
+/** The number of organizations; each has the same number of applications, and one user. */
 export const ORGANIZATIONS = 10
 export const APPLICATIONS_OF_AN_ORGANIZATION = APPLICATIONS / ORGANIZATIONS
-/** Tokens of their own for connections that come as fast as they can. */
+/** Tokens for connections that are opened as fast as possible; each connection has its own. */
 export const TOKENS = 2_000
 
-/** An application of each organization, as it is made. */
+/** An application of each organization, with the members with which it is made. */
 export interface PlannedApplication {
   readonly name: string
   readonly payloadCodec: '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
   readonly payloadDecoderScript: string
 }
 
-/** Of the comparison of brokers: nothing is decoded. */
+/** The applications for the comparison of brokers: nothing is decoded. */
 export const PLAIN_APPLICATIONS: readonly PlannedApplication[] = Array.from(
   { length: APPLICATIONS_OF_AN_ORGANIZATION },
   (_, index) => ({ name: `application-${index}`, payloadCodec: '', payloadDecoderScript: '' }),
 )
 
-/** Who may do what. */
+/** The credentials of a deployment. */
 export interface Deployment {
   readonly applicationIds: readonly string[]
-  /** For a connection that publishes events. */
+  /** The credentials of a connection that publishes events. */
   readonly networkServer: Credentials | undefined
-  /** For connections that subscribe to events: one of each organization. */
+  /** The credentials of connections that subscribe to events: one for each organization. */
   readonly integrators: readonly (Credentials | undefined)[]
-  /** Broker-access tokens, each another one. */
+  /** Broker-access tokens, all different. */
   readonly tokens: readonly Credentials[]
 }
 
 /**
- * For brokers that ask for nothing. Their connections bring tokens of the usual length all the same
- * where the scenario says so.
+ * The deployment of a broker that asks for no credentials. If the scenario wants it, connections
+ * send tokens of the usual length all the same.
  */
 export function anonymousDeployment(): Deployment {
   return {
@@ -53,10 +53,10 @@ export function anonymousDeployment(): Deployment {
   }
 }
 
-/** A broker-access token of the service has about as many. */
+/** The length of a broker-access token of the service, approximately. */
 const TOKEN_CHARACTERS = 450
 
-/** The DevEUI of a device, by its application's place and its own in the application. */
+/** The DevEUI of a device, by its application's number and its own number in the application. */
 export function devEuiOf(application: number, device: number): string {
   return (application * DEVICES_OF_AN_APPLICATION + device + 1).toString(16).padStart(16, '0')
 }
@@ -66,17 +66,17 @@ export function eventTopic(deployment: Deployment, application: number, device: 
   return `application/${applicationId(deployment, application)}/device/${devEuiOf(application, device)}/event/up`
 }
 
-/** All uplinks of an application. */
+/** The Topic Filter of all uplinks of an application. */
 export function applicationTopicFilter(deployment: Deployment, application: number): string {
   return `application/${applicationId(deployment, application)}/device/+/event/up`
 }
 
-/** A connection that publishes. */
+/** The login of a connection that publishes. */
 export function networkServer(deployment: Deployment): Client {
   return { credentials: deployment.networkServer }
 }
 
-/** A connection that may subscribe to that application's events. */
+/** The login of a connection that may subscribe to this application's events. */
 export function integrator(deployment: Deployment, application: number): Client {
   return { credentials: deployment.integrators[Math.floor(application / APPLICATIONS_OF_AN_ORGANIZATION)] }
 }

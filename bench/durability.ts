@@ -1,8 +1,8 @@
 /**
- * `node bench/durability.ts [rounds]`: what durability costs, beside mosquitto's persistence, which
- * syncs nothing: CPU time and PUBACK at 20,000 messages/s; then one deployment that fills: a
- * Session that was away is caught up, history is read by HTTP, 10,000 Sessions sleep, and the
- * service starts again.
+ * `node bench/durability.ts [rounds]`: the cost of durability, beside mosquitto's persistence,
+ * which syncs nothing. Measures CPU time and PUBACK at 20,000 messages/s. Then one deployment
+ * fills: a Session that was away catches up, history is read by HTTP, 10,000 Sessions sleep, and
+ * the service starts again.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -38,12 +38,11 @@ const TIMING = { warmUpMs: 3_000, measureMs: 5_000, latencyMs: 5_000 }
 const PER_SECOND = 20_000
 const PUBLISHERS = 100
 /**
- * Messages of a publisher on their way: what a broker may be behind by before it gets less than the
- * rate.
+ * Messages of a publisher on their way. A broker that is further behind gets less than the rate.
  */
 const PACED_WINDOW = 64
 const MISSED = 100_000
-/** The application that is caught up with and read: no other part publishes for it. */
+/** The application that is caught up with and read; no other part publishes for it. */
 const READ = 1
 const SLEEPING = 10_000
 const SETTLE_MS = 15_000
@@ -62,8 +61,8 @@ await atAFixedRate()
 await oneDeployment()
 
 /**
- * 20,000 messages a second at QoS 1: S3 of the comparison, and 100 publishers with one subscriber,
- * where a commit and a write hold many.
+ * 20,000 messages a second at QoS 1, in two shapes: S3 of the comparison, and 100 publishers with
+ * one subscriber, where one commit and one write hold many messages.
  */
 async function atAFixedRate(): Promise<void> {
   const pairs = ROWS.find(({ scenario, qos }) => scenario === 's3' && qos === 1)
@@ -117,8 +116,8 @@ async function oneDeployment(): Promise<void> {
   await history(deployment)
   const before = await atEase(target, deployment)
   await leaveSessions(target, deployment, SLEEPING)
-  // What ten thousand connections left to be collected and saved is not what a Session costs that
-  // sleeps.
+  // Ten thousand connections left memory to be collected and data to be saved. This work must not
+  // count as the cost of a sleeping Session.
   await sleep(SETTLE_MS)
   say(
     `a message that 1 reads: ${before}; that 1,000 more Sessions of ${SLEEPING} will read, who are away: ${await atEase(target, deployment)}`,
@@ -130,7 +129,7 @@ async function oneDeployment(): Promise<void> {
   await startAgain('a kill', 'SIGTERM')
 }
 
-/** All that is stored of the application, as JSON lines. */
+/** Reads all stored messages of the application, as JSON lines. */
 async function history({ applicationIds, integrators }: Deployment): Promise<void> {
   const instance: unknown = JSON.parse(readFileSync(join(directory, 'service', 'instance.json'), 'utf8'))
   if (typeof instance !== 'object' || instance === null || !('httpsAddress' in instance)) throw new Error('no address')
@@ -146,8 +145,8 @@ async function history({ applicationIds, integrators }: Deployment): Promise<voi
 }
 
 /**
- * At a rate that leaves the machine idle half of the time, so that nothing is put together that
- * would come apart elsewhere.
+ * Publishes at a rate that leaves the machine idle half of the time, so that only requests that
+ * would meet anyway share a batch.
  */
 async function atEase(target: Target, deployment: Deployment): Promise<string> {
   const { brokerCpuNs, published } = await runFlow(target, {
@@ -165,7 +164,7 @@ async function atEase(target: Target, deployment: Deployment): Promise<string> {
   return micros(brokerCpuNs, published)
 }
 
-/** Starts the service as it is built, tells how long that took, and ends it. */
+/** Starts the built service, reports how long the start took, and ends the service. */
 async function startAgain(after: string, end: NodeJS.Signals): Promise<void> {
   const startedAtMs = performance.now()
   const broker = await startBroker((port) => ({

@@ -1,7 +1,7 @@
 /**
- * `node bench/engine.ts [directory]`: what the embedded engine costs on this machine's disk, beside
- * the memory engine: CPU time and rate of appending, catching up, looking into history, and opening
- * again. docs/decisions/0005 tells what was measured and against what.
+ * `node bench/engine.ts [directory]`: the cost of the embedded engine on this machine's disk,
+ * beside the memory engine: CPU time and rate of appending, catching up, reading history, and
+ * opening again. docs/decisions/0005 has the results, and the engines compared with it.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -100,8 +100,8 @@ async function appending(batch: number): Promise<void> {
 async function reading(): Promise<void> {
   const million = 1_000_000
   const engine = await open('read')
-  // A tenth of all goes to one partition, for that is what a reader waits for; the rest to the
-  // others.
+  // A tenth of all messages goes to one partition, since this is the share that a reader waits for;
+  // the others share the rest.
   await append(engine, million, 500, (number) => (number % 10 === 0 ? 0 : 1 + (number % (PARTITIONS - 1))))
   for (let number = 0; number < 10_000; number += 1000) {
     const changes = Array.from({ length: 1000 }, (_, one) => ({

@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: compares brokers by the CPU time that a message costs them. docs/performance.md
- * says how and why.
+ * explains the method.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,8 +24,8 @@ else if ('fault' in options) {
 } else process.exitCode = await run(options)
 
 /**
- * Answers the exit status: 1 when Fieldgate lost, doubled or misordered a message, or a broker
- * could not be started.
+ * Returns the exit status: 1 if Fieldgate lost, doubled or misordered a message, or a broker could
+ * not be started.
  */
 async function run({ scenarios, qos, runs: rounds, timing, brokers: names, write }: BenchOptions): Promise<number> {
   const brokers = BROKERS.filter(({ name }) => names.includes(name))
@@ -37,7 +37,7 @@ async function run({ scenarios, qos, runs: rounds, timing, brokers: names, write
     for (const reason of missing) console.error(reason)
     return 1
   }
-  // Read first: a document without markers is better known before ten minutes of work.
+  // Read first: if the document has no markers, this should show before ten minutes of work.
   const document = write === undefined ? undefined : withFigures(readFileSync(write, 'utf8'), '')
   const units = new Map(rows.map(({ title, unit }) => [title, unit]))
   const directory = mkdtempSync(join(tmpdir(), 'fieldgate-bench-'))
@@ -57,7 +57,7 @@ async function run({ scenarios, qos, runs: rounds, timing, brokers: names, write
   return faults > 0 ? 1 : 0
 }
 
-/** What the limit of open files does not allow, as a sentence. */
+/** A sentence if the limit of open files is too low for a row. */
 function tooFewFiles(rows: readonly Row[]): string | undefined {
   const limit = openFilesLimit()
   const row = rows.find(({ openFiles }) => openFiles > limit)
@@ -65,7 +65,7 @@ function tooFewFiles(rows: readonly Row[]): string | undefined {
   return `${row.title} needs ${row.openFiles} open files, the limit is ${limit}; raise it (ulimit -Hn) or leave ${row.scenario} out`
 }
 
-/** Peers may fail, and the report says so; Fieldgate may not. */
+/** The number of Fieldgate's faults. A peer may fail, and the report says so. */
 function faultsOf(runs: readonly Run[]): number {
   return runs.filter(({ broker, outcome }) => broker.startsWith('fieldgate') && !outcome.ok).length
 }

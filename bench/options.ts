@@ -29,12 +29,12 @@ export const USAGE = `npm run bench -- [options]
 
 const MAXIMUM_RUNS = 100
 const MAXIMUM_SECONDS = 600
-/** A runtime that compiles has compiled the hot paths by then. */
+/** A runtime that compiles has compiled the hot paths after this time. */
 const WARM_UP_MS = 3_000
-/** The latency takes as long as the window, within reason. */
+/** The latency takes as long as the window, up to this time. */
 const MAXIMUM_LATENCY_MS = 5_000
 
-/** The options, or what is wrong with them; undefined when help is asked for. */
+/** The options, or their fault; undefined: help is asked for. */
 export function parseOptions(args: readonly string[]): BenchOptions | { readonly fault: string } | undefined {
   try {
     const { values } = parseArgs({
@@ -73,7 +73,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | { readonly
   }
 }
 
-/** In the order of the known ones, each once. */
+/** The chosen names, in the order of the known names, each once. */
 function chosen<Name extends string>(option: string, text: string, known: readonly Name[]): Name[] {
   const names = text.split(',').map((name) => name.trim().toLowerCase())
   const unknown = names.find((name) => !known.some((one) => one === name))

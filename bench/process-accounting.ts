@@ -1,16 +1,16 @@
 /**
- * What the kernel says of a process: CPU time of all its threads, and resident memory. Linux alone
+ * The kernel's figures of a process: CPU time of all its threads, and resident memory. Only Linux
  * has `/proc`.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Clock ticks a second in `/proc/<pid>/stat`: 100 on every Linux that Node runs on. */
+/** Clock ticks per second in `/proc/<pid>/stat`: 100 on every Linux on which Node runs. */
 const TICKS_PER_SECOND = 100
 
 /**
  * CPU time, user and system, of all living threads of a process, in ns. Broker threads live as long
- * as the broker does. Where the kernel keeps no `schedstat`, the ticks of `stat` stand in, in steps
- * of 10 ms. Throws when there is no such process.
+ * as the broker does. If the kernel keeps no `schedstat`, the ticks of `stat` replace it, in steps
+ * of 10 ms. Throws if there is no such process.
  */
 export function cpuNanoseconds(pid: number): number {
   let sum = 0
@@ -19,20 +19,20 @@ export function cpuNanoseconds(pid: number): number {
 }
 
 /**
- * CPU time, user and system, of the process's main thread, in ns; 0 where the kernel keeps no
+ * CPU time, user and system, of the process's main thread, in ns; 0 if the kernel keeps no
  * `schedstat`.
  */
 export function mainThreadCpuNanoseconds(pid: number): number {
   return runNanoseconds(pid, String(pid))
 }
 
-/** Resident memory of a process in bytes. Throws when there is no such process. */
+/** Resident memory of a process in bytes. Throws if there is no such process. */
 export function residentBytes(pid: number): number {
   return parseResident(readFileSync(`/proc/${pid}/status`, 'utf8'))
 }
 
 /**
- * How many files and sockets this process and its children may have open; Node raises its soft
+ * The most files and sockets that this process and its children may open; Node raises its soft
  * limit to the hard one.
  */
 export function openFilesLimit(): number {
@@ -45,14 +45,14 @@ export function parseOpenFilesLimit(text: string): number {
   return limit === 'unlimited' ? Infinity : wholeNumber(limit, 'limits')
 }
 
-/** Time on a CPU in ns, the first of the three numbers of `schedstat`. */
+/** Time on a CPU in ns: the first of the three numbers of `schedstat`. */
 export function parseSchedstat(text: string): number {
   return wholeNumber(text.split(' ', 1)[0], 'schedstat')
 }
 
 /**
- * User and system time in ns out of `stat`. The program's name stands in parentheses and may hold
- * blanks and parentheses itself.
+ * User and system time in ns from `stat`. The program's name stands in parentheses and may itself
+ * hold blanks and parentheses.
  */
 export function parseStat(text: string): number {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')

@@ -1,4 +1,4 @@
-/** The tables: for the terminal and for the document. */
+/** The tables, for the terminal and for the document. */
 import { spawnSync } from 'node:child_process'
 import { cpus, release, totalmem } from 'node:os'
 import type { BrokerKind, BrokerName } from './brokers.ts'
@@ -8,11 +8,11 @@ import type { FlowResult } from './load/job.ts'
 import type { Row } from './scenarios/scenario.ts'
 import { median } from './statistics.ts'
 
-/** The brokers whose figures are held against the bounds. */
+/** The brokers whose figures are compared with the bounds. */
 const BOUND_BROKERS: readonly BrokerName[] = ['fieldgate-service', 'fieldgate-durable', 'fieldgate']
 const MARKERS = { begin: '<!-- figures: npm run bench -- --write -->', end: '<!-- end of figures -->' }
 
-/** What a comparison was run with. */
+/** The circumstances of a comparison. */
 export interface Circumstances {
   readonly rows: readonly Row[]
   readonly brokers: readonly BrokerKind[]
@@ -20,7 +20,7 @@ export interface Circumstances {
   readonly date: Date
 }
 
-/** Everything, as Markdown that can be read as it is. */
+/** The whole report, as Markdown that also reads well unrendered. */
 export function report(runs: readonly Run[], circumstances: Circumstances): string {
   const { rows, brokers } = circumstances
   const sections = [
@@ -52,7 +52,7 @@ export function runLine({ row, broker, round, outcome }: Run, unit: string): str
   return outcome.ok ? `${what} ${outcome.figure.toFixed(2)} ${unit}` : `${what} FAULT: ${outcome.fault}`
 }
 
-/** The document with these figures between its markers. Throws when it has no markers. */
+/** The document with these figures between its markers. Throws if it has no markers. */
 export function withFigures(document: string, figures: string): string {
   const begin = document.indexOf(MARKERS.begin)
   const end = document.indexOf(MARKERS.end)
@@ -133,14 +133,14 @@ function faultLines(runs: readonly Run[]): string[] {
   )
 }
 
-/** Three significant digits are more than the machine is good for. */
+/** Three significant digits are more than the machine's precision. */
 function figure(value: number): string {
   if (Number.isNaN(value)) return '–'
   if (value >= 100) return value.toFixed(0)
   return value.toFixed(value >= 10 ? 1 : 2)
 }
 
-/** With columns as wide as their content, so that it reads well unrendered. */
+/** A table whose columns are as wide as their content, so that it reads well unrendered. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>

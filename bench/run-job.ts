@@ -1,4 +1,4 @@
-/** One job against one fresh broker, by one fresh load generator. */
+/** Runs one job against one fresh broker, by one fresh load generator. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { startBroker } from './broker-process.ts'
@@ -7,12 +7,12 @@ import type { Answer, Job } from './load/job.ts'
 
 const generatorProgram = fileURLToPath(new URL('load/generator.ts', import.meta.url))
 /**
- * The longest job, a million subscriptions or ten thousand connections, takes a quarter of it on
- * two slow cores.
+ * The longest job, a million subscriptions or ten thousand connections, takes a quarter of this
+ * time on two slow cores.
  */
 const JOB_TIMEOUT_MS = 180_000
 
-/** The broker's figures, or what went wrong. Both processes are gone when it resolves. */
+/** The broker's figures, or the fault. Both processes have ended when this resolves. */
 export async function runJob(kind: BrokerKind, workspace: Workspace, job: Job): Promise<Answer> {
   const broker = await startBroker((port) => kind.command(workspace, port))
   try {

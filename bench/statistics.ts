@@ -1,6 +1,6 @@
 /** Medians over rounds, and ratios within them. */
 
-/** The middle value, or the mean of the two in the middle; NaN of none. */
+/** The middle value, or the mean of the two middle values; NaN without values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length / 2
@@ -10,8 +10,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * The median of the ratios of the rounds that both have a figure of, by number of the round: a
- * machine that is slow for a while is slow for both. NaN when there is no such round.
+ * The median of the ratios of all rounds in which both have a figure; both maps are keyed by round.
+ * A machine that is slow for a while is slow for both. NaN if there is no such round.
  */
 export function medianRatio(figures: ReadonlyMap<number, number>, references: ReadonlyMap<number, number>): number {
   const ratios: number[] = []

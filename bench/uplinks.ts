@@ -1,7 +1,7 @@
 /**
- * `node bench/uplinks.ts [--rounds 3] [--pairs 15] [--seconds 1]`: how much later uplinks without a
- * codec reach their subscribers while 2,000 uplinks a second of other applications go through
- * scripts. docs/performance.md tells what is measured.
+ * `node bench/uplinks.ts [--rounds 3] [--pairs 15] [--seconds 1]`: the delay of uplinks without a
+ * codec while 2,000 uplinks a second of other applications go through scripts. docs/performance.md
+ * explains the measurement.
  */
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -63,7 +63,7 @@ function run({ deployment, run: runJob }: CodecService): Promise<UplinkResult> {
     pairs: Number(values.pairs),
     phaseMs: Number(values.seconds) * 1000,
   } as const
-  // An event that is kept waits for the disk, and that wait is not the scripts' doing.
+  // A kept event waits for the disk, and the scripts do not cause that wait.
   return runJob(job, { FIELDGATE_KEEP_QOS0_EVENTS: 'false' })
 }
 

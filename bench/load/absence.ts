@@ -1,6 +1,6 @@
 /**
- * Clients that are away: what they miss, how fast they are caught up, and what their Sessions cost
- * meanwhile.
+ * Clients that are away: their missed messages, the speed of catching up, and the cost of their
+ * Sessions meanwhile.
  */
 import { encodePublish } from '../../src/mqtt/publish.ts'
 import { ORGANIZATIONS, APPLICATIONS_OF_AN_ORGANIZATION, applicationTopicFilter, integrator } from '../deployment.ts'
@@ -12,21 +12,21 @@ import { PAYLOAD_BYTES } from './job.ts'
 import type { Client, Subscriber, Target } from './job.ts'
 
 const CONNECTING_AT_ONCE = 32
-/** Unacknowledged messages of a connection that fills. */
+/** Unacknowledged messages of a connection that fills the log. */
 const WINDOW = 500
 const FILLING_CONNECTIONS = 4
 const BEAT_MS = 5
 const LONGEST_WAIT_MS = 120_000
 
-/** How a Session was caught up. */
+/** The result of catching up. */
 export interface CaughtUp {
   readonly perSecond: number
   readonly brokerCpuNs: number
 }
 
 /**
- * Publishes so many messages to these topics in turn, as fast as they are acknowledged; resolves
- * when all are.
+ * Publishes `count` messages to these topics in turn, as fast as they are acknowledged; resolves
+ * when all are acknowledged.
  */
 export async function fill(
   target: Target,
@@ -69,8 +69,8 @@ export async function fill(
 }
 
 /**
- * Subscribes, goes away, misses `missed` messages, and comes back while `perSecond` others come
- * live to it and to a reader beside it.
+ * A reader subscribes, goes away, misses `missed` messages, and comes back. Meanwhile `perSecond`
+ * others come live to this reader and to a second one.
  */
 export async function catchUp(
   target: Target,
@@ -114,8 +114,8 @@ export async function catchUp(
 }
 
 /**
- * Leaves so many Sessions behind: each organization's subscribe to all events of its first
- * application, at QoS 1.
+ * Leaves `count` Sessions behind. The Sessions of each organization subscribe to all events of its
+ * first application at QoS 1.
  */
 export async function leaveSessions(target: Target, deployment: Deployment, count: number): Promise<void> {
   const connector = new Connector(target)
@@ -142,7 +142,7 @@ const SILENT = {
   },
 }
 
-/** An event of the usual length as JSON. */
+/** An event of the usual length, as JSON in a PUBLISH. */
 function packetOf(topicName: string, number: number): Buffer {
   const text = JSON.stringify({ fCnt: number, fPort: 2, data: 'AQIDBA==', object: { temperature: 21.5 }, note: '' })
   const payload = Buffer.from(text.replace('""', `"${'x'.repeat(PAYLOAD_BYTES - text.length)}"`))

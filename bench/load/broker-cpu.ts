@@ -2,7 +2,7 @@
 import { cpuNanoseconds, mainThreadCpuNanoseconds } from '../process-accounting.ts'
 import type { BrokerCpu } from './codec-job.ts'
 
-/** Starts a window; the function that it returns tells what it has cost so far. */
+/** Starts a window; the returned function gives its cost so far. */
 export function startBrokerCpu(pid: number): () => BrokerCpu {
   const atMs = performance.now()
   const cpuNs = cpuNanoseconds(pid)

@@ -1,12 +1,12 @@
-/** Subscriptions to devices that never send: what topic matching has to pass by. */
+/** Subscriptions to devices that never send, which topic matching has to pass by. */
 import type { Bystanders } from './job.ts'
 
-/** DevEUIs from here on belong to no device of the benchmark. */
+/** DevEUIs from this one on belong to no device of the benchmark. */
 const FIRST_SILENT_DEVICE = 0xffff_0000_0000n
 
 /**
- * The Topic Filters of one of those connections: devices of its own, the applications in turn, one
- * half with the kind of event spelled out and one half with `+` in its place.
+ * The Topic Filters of one bystander: its own devices, with the applications in turn. Half of the
+ * filters spell out the kind of event, the others have `+` in its place.
  */
 export function bystanderTopicFilters(
   { subscriptionsEach, applicationIds }: Pick<Bystanders, 'subscriptionsEach' | 'applicationIds'>,

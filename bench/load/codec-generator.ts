@@ -1,12 +1,12 @@
 /**
- * The load generator's process of commands and codecs: takes one job from its parent, runs it and
+ * The load generator's process for commands and codecs: takes one job from its parent, runs it and
  * answers.
  */
 import type { CodecAnswer, CodecRequest } from './codec-job.ts'
 import { runCommands } from './command-load.ts'
 import { runUplinks } from './uplink-load.ts'
 
-// Figures that are broken off leave no load behind.
+// If the parent is interrupted, no load stays behind.
 process.once('disconnect', () => process.exit(1))
 process.once('message', ({ target, job }: CodecRequest) => {
   const running = job.kind === 'commands' ? runCommands(target, job) : runUplinks(target, job)

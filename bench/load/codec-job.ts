@@ -1,6 +1,6 @@
 /**
- * What the figures of commands and codecs ask of a load generator, and what it answers; from
- * process to process by structured clone.
+ * The jobs of a load generator for commands and codecs, and its answers. Both go from process to
+ * process by structured clone.
  */
 import type { Client, Subscriber, Target } from './job.ts'
 import type { Percentiles } from './latency-histogram.ts'
@@ -10,40 +10,41 @@ export interface CommandSender extends Client {
   readonly topicNames: readonly string[]
 }
 
-/** Commands at QoS 1 with an object for Cayenne LPP, to a network server that takes them. */
+/** Commands at QoS 1 with an object for Cayenne LPP, to a network server that accepts them. */
 export interface CommandJob {
   readonly kind: 'commands'
   readonly networkServer: Client
   readonly senders: readonly CommandSender[]
   /**
-   * Commands of one sender that are not acknowledged, or not at the network server: no queue fills.
+   * The most commands of one sender that are not acknowledged or have not reached the network
+   * server, so that no queue fills.
    */
   readonly window: number
   readonly warmUpMs: number
   /**
-   * Flat out for so long, then at `perSecond` in all, or at half of what was reached where that is
-   * less.
+   * The time without a limit on the rate. Then follows the same time at `perSecond` in all, or at
+   * half of the achieved rate if that is less.
    */
   readonly measureMs: number
   readonly perSecond: number
 }
 
-/** Uplinks with and without a script of their application, published by one network server. */
+/** Uplinks of applications with and without a script, published by one network server. */
 export interface UplinkJob {
   readonly kind: 'uplinks'
   readonly networkServer: Client
   readonly receivers: readonly Subscriber[]
   /**
-   * Of applications without a codec: this traffic goes on all the time, and its latency is what is
+   * The topics of applications without a codec: this traffic never stops, and its latency is
    * measured.
    */
   readonly plainTopicNames: readonly string[]
   readonly plainPerSecond: number
-  /** Of applications with a script: this traffic is there in every second phase. */
+  /** The topics of applications with a script: this traffic runs in every second phase. */
   readonly decodedTopicNames: readonly string[]
   readonly decodedPerSecond: number
   readonly warmUpMs: number
-  /** Pairs of phases: without the scripts, then with them. */
+  /** The number of pairs of phases: one without the scripts, then one with them. */
   readonly pairs: number
   readonly phaseMs: number
 }
@@ -58,11 +59,11 @@ export interface BrokerCpu {
 }
 
 export interface CommandFigures extends BrokerCpu {
-  /** Commands acknowledged within the window. */
+  /** Commands that were acknowledged within the window. */
   readonly accepted: number
-  /** From PUBLISH to PUBACK. */
+  /** The time from PUBLISH to PUBACK. */
   readonly acknowledgement: Percentiles
-  /** From PUBLISH to the network server. */
+  /** The time from PUBLISH to the network server. */
   readonly delivery: Percentiles
 }
 
@@ -70,17 +71,17 @@ export interface CommandResult {
   readonly kind: 'commands'
   readonly flatOut: CommandFigures
   readonly paced: CommandFigures
-  /** PUBACKs that did not come in the order of their commands. */
+  /** PUBACKs that came in another order than their commands. */
   readonly acknowledgedOutOfOrder: number
 }
 
-/** One phase: latencies from PUBLISH to the subscriber. */
+/** The result of one phase: latencies from PUBLISH to the subscriber. */
 export interface UplinkPhase extends BrokerCpu {
   readonly plain: Percentiles
   readonly plainUplinks: number
   readonly decoded: Percentiles
   readonly decodedUplinks: number
-  /** Those of them that came without their object: too many waited, or for too long. */
+  /** Uplinks that came without their object, because too many waited, or for too long. */
   readonly notDecoded: number
 }
 

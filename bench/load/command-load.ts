@@ -1,6 +1,6 @@
 /**
- * Commands as fast as their window allows, then at a fixed rate; each is followed to its PUBACK and
- * to the network server.
+ * Sends commands as fast as their window allows, then at a fixed rate, and follows each to its
+ * PUBACK and to the network server.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { encodePublish } from '../../src/mqtt/publish.ts'
@@ -14,26 +14,26 @@ import { keepRate } from './keep-rate.ts'
 import { LatencyHistogram } from './latency-histogram.ts'
 
 const CONNECTING_AT_ONCE = 32
-/** Time for what is on its way to arrive after the last command was sent. */
+/** The time for commands on their way to arrive after the last one was sent. */
 const DRAIN_TIMEOUT_MS = 20_000
-/** Commands that are remembered after they were sent: far more than all windows together. */
+/** The number of last commands that are remembered: far more than all windows together hold. */
 const REMEMBERED = 65_536
 const LAST_PACKET_ID = 65_535
 /**
- * The number of each command is in it as a time, of ten digits as long as there are fewer than so
- * many.
+ * The number of each command stands in it as a time. The time has ten digits if the numbers begin
+ * here.
  */
 const FIRST_NUMBER = 1_000_000_000
 const NUMBER_DIGITS = 10
 const PAYLOAD = `{"confirmed":false,"fPort":10,"object":{"temperatureSensor":{"1":25.5},"unixTime":{"2":${FIRST_NUMBER}}}}`
-/** What Cayenne LPP makes of it, but for the number, which is the last four bytes. */
+/** The first bytes that Cayenne LPP makes of the object; the last four bytes are the number. */
 const ENCODED_START = Buffer.from('016700ff0285', 'hex')
 const DATA_MEMBER = '"data":"'
-/** Of ten bytes in base64. */
+/** The characters of ten bytes in base64. */
 const DATA_CHARACTERS = 16
 
 /**
- * Runs the job; throws when a command was lost, doubled, out of order within its device, or wrongly
+ * Runs the job. Throws if a command was lost, doubled, out of order within its device, or wrongly
  * encoded.
  */
 export async function runCommands(target: Target, job: CommandJob): Promise<CommandResult> {
@@ -52,8 +52,8 @@ class CommandLoad {
   readonly #connections: Connection[] = []
   readonly #senders: Sender[] = []
   /**
-   * By number, in turn: the command that has the place, whose it is, for which device, and when it
-   * was sent.
+   * A ring by number: the command at each place, with its sender, its device and the time of
+   * sending.
    */
   readonly #numbers = new Float64Array(REMEMBERED).fill(-1)
   readonly #senderOf = new Uint16Array(REMEMBERED)
@@ -226,9 +226,9 @@ type EncodedCommand = ReturnType<typeof encodePublish>
 class Sender {
   /** Commands that the network server has got. */
   taken = 0
-  /** True while it is to send again at the end of this turn of the event loop. */
+  /** True if it will send again at the end of this turn of the event loop. */
   isListed = false
-  /** Among all senders. */
+  /** Its place among all senders. */
   readonly index: number
   readonly #connection: Connection
   readonly #packets: readonly EncodedCommand[]
@@ -263,7 +263,10 @@ class Sender {
     return this.onTheirWay < this.#window
   }
 
-  /** Sends the command of that number to the next device; which one it is, among all senders'. */
+  /**
+   * Sends the command of this number to the next device. Returns the device's place among the
+   * devices of all senders.
+   */
   send(number: number, nowMs: number): number {
     const turn = this.#sent % this.#packets.length
     this.#sent += 1

@@ -1,5 +1,6 @@
 /**
- * One MQTT 3.1.1 client over TLS 1.3, as lean as it can be, so that the broker is what is measured.
+ * One MQTT 3.1.1 client over TLS 1.3, as lean as possible, so that the broker dominates the
+ * measurement.
  */
 import { connect, createSecureContext } from 'node:tls'
 import type { ConnectionOptions as ConnectionSettings, SecureContext, TLSSocket } from 'node:tls'
@@ -7,18 +8,18 @@ import type { TcpNetConnectOpts } from 'node:net'
 import { encodePacket } from '../../src/mqtt/encode-packet.ts'
 import type { Client, JobQoS, Target } from './job.ts'
 
-/** What every broker and client has to agree on. */
+/** The cipher that every broker and client must agree on. */
 const CIPHER = 'TLS_AES_256_GCM_SHA384'
 /**
- * Left to itself the newer OpenSSL of some brokers agrees on a hybrid with ML-KEM, which costs them
- * more and which the others don't have.
+ * Without this, the newer OpenSSL of some brokers agrees on a hybrid with ML-KEM, which costs them
+ * more and which the other brokers don't have.
  */
 const KEY_EXCHANGE = 'X25519'
-/** A broker that has not answered by then is stuck. */
+/** A broker that has not answered after this time is stuck. */
 const ANSWER_TIMEOUT_MS = 30_000
 /**
- * Connections come from so many addresses of 127.0.0.0/8 in turn: a broker that bounds the attempts
- * of one address has no reason to refuse any.
+ * The number of addresses of 127.0.0.0/8 from which connections come in turn, so that a broker that
+ * bounds the attempts of one address has no reason to refuse any.
  */
 const SOURCE_ADDRESSES = 100
 
@@ -27,30 +28,30 @@ const PUBLISH = 3
 const PUBACK = 4
 const SUBACK = 9
 
-/** What is heard on a connection. */
+/** Gets the packets of a connection. */
 export interface ConnectionHandlers {
   /**
-   * A PUBLISH: its first byte, and where its payload lies in `bytes`, which is the receiver's only
-   * until it returns.
+   * A PUBLISH: its first byte, and the position of its payload in `bytes`. The receiver may use
+   * `bytes` only until it returns.
    */
   readonly publish: (firstByte: number, bytes: Buffer, payloadStart: number, payloadEnd: number) => void
   readonly acknowledged: (packetId: number) => void
-  /** The end of a connection that nobody asked for, or a packet that has no place here. */
+  /** The connection ended unasked, or a packet came that has no place here. */
   readonly failed: (reason: string) => void
 }
 
 export interface ConnectionOptions extends Client {
   readonly clientId: string
-  /** The Session outlives the connection, and goes on when there is one. */
+  /** True: the Session outlives the connection, and an existing Session goes on. */
   readonly keepsSession?: boolean
   readonly handlers: ConnectionHandlers
-  /** A session to be resumed. */
+  /** A TLS session to be resumed. */
   readonly session?: Buffer | undefined
-  /** Told of each session ticket. */
+  /** Gets each session ticket. */
   readonly onSession?: (session: Buffer) => void
 }
 
-/** Makes connections to one broker; they share the parsed certificate. */
+/** Makes connections to one broker, which share the parsed certificate. */
 export class Connector {
   readonly #target: Target
   readonly #context: SecureContext
@@ -67,10 +68,10 @@ export class Connector {
     })
   }
 
-  /** Resolves with CONNACK; rejects when the broker refuses or the cipher is another one. */
+  /** Resolves with CONNACK. Rejects if the broker refuses or agrees on another cipher. */
   async open(options: ConnectionOptions): Promise<Connection> {
     this.#opened += 1
-    // Node hands to the TCP socket what its own types of TLS options leave out.
+    // Node passes options to the TCP socket that its own types of TLS options leave out.
     const settings: ConnectionSettings & TcpNetConnectOpts = {
       host: '127.0.0.1',
       port: this.#target.port,
@@ -90,7 +91,7 @@ export class Connector {
   }
 }
 
-/** Opens many, at most `concurrency` at a time, in order of their numbers. */
+/** Opens `count` connections, at most `concurrency` at a time, in the order of their numbers. */
 export async function openMany(
   count: number,
   concurrency: number,
@@ -145,7 +146,7 @@ export class Connection {
     if (body[1] !== 0) throw new Error(`CONNACK ${body[1]}`)
   }
 
-  /** Resolves when each Topic Filter was granted at that QoS. */
+  /** Resolves when each Topic Filter was granted at this QoS. */
   async subscribe(topicFilters: readonly string[], qos: JobQoS): Promise<void> {
     const subscriptions = topicFilters.map(
       (topicFilter) => ({ topicFilter, qos, noLocal: false, retainAsPublished: false, retainHandling: 0 }) as const,
@@ -219,7 +220,9 @@ export class Connection {
     }
   }
 
-  /** All PUBACKs of a chunk in one write, as a client that cares for its own CPU does. */
+  /**
+   * Sends all PUBACKs of a chunk in one write, as a client does that cares for its own CPU time.
+   */
   #acknowledge(): void {
     const bytes = Buffer.allocUnsafe(4 * this.#toAcknowledge.length)
     let at = 0
@@ -236,7 +239,7 @@ export class Connection {
   }
 }
 
-/** Where the body of the packet starts; 0 while its fixed header is not complete. */
+/** The position of the packet's body; 0 while its fixed header is incomplete. */
 function bodyStartOf(bytes: Buffer, start: number): number {
   for (let at = start + 1; at < bytes.length; at += 1) if ((bytes[at] as number) < 0x80) return at + 1
   return 0

@@ -1,6 +1,5 @@
 /**
- * The scenarios in which nothing is published: connections as fast as they come, and connections
- * that do nothing.
+ * The scenarios without messages: connections as fast as possible, and connections that do nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuNanoseconds, residentBytes } from '../process-accounting.ts'
@@ -11,7 +10,7 @@ import type { Client, IdleJob, IdleResult, StormJob, StormResult, Target } from 
 const CONNECTING_AT_ONCE = 64
 
 /**
- * CPU time of the broker from the first connection attempt to the last CONNACK. Throws when a
+ * The broker's CPU time from the first connection attempt to the last CONNACK. Throws if a
  * connection fails.
  */
 export async function runStorm(target: Target, job: StormJob): Promise<StormResult> {
@@ -35,7 +34,7 @@ export async function runStorm(target: Target, job: StormJob): Promise<StormResu
 
 /**
  * The growth of the broker's resident memory by connections that send nothing after CONNECT. Throws
- * when one fails.
+ * if one fails.
  */
 export async function runIdle(target: Target, job: IdleJob): Promise<IdleResult> {
   const { connections, firstConnections, settleMs, clients } = job
@@ -55,7 +54,7 @@ export async function runIdle(target: Target, job: IdleJob): Promise<IdleResult>
   }
 }
 
-/** Opens connections that stay open until `close`, and remembers which of them failed. */
+/** Opens connections that stay open until `close`, and remembers the failed ones. */
 class Opener {
   readonly #connector: Connector
   readonly #clients: readonly Client[]
@@ -75,13 +74,13 @@ class Opener {
     return connections
   }
 
-  /** The ticket that the broker gave last. Throws when it gave none. */
+  /** The last ticket that the broker gave. Throws if it gave none. */
   ticket(): Buffer {
     if (this.#ticket === undefined) throw new Error('the broker gave no session ticket')
     return this.#ticket
   }
 
-  /** Throws when a connection was lost meanwhile. */
+  /** Throws if a connection was lost meanwhile. */
   judge(): void {
     if (this.#failures.size === 0) return
     throw new Error([...this.#failures].map(([reason, count]) => `${reason}: ${count}`).join(', '))

@@ -1,4 +1,4 @@
-/** What went wrong in a run, with counts. */
+/** The faults of a run, with counts. */
 export class Faults {
   readonly #counts = new Map<string, number>()
 
@@ -11,7 +11,7 @@ export class Faults {
     this.#counts.set(text, (this.#counts.get(text) ?? 0) + count)
   }
 
-  /** Throws when there is one. */
+  /** Throws if there is a fault. */
   judge(): void {
     if (this.isEmpty) return
     throw new Error(Array.from(this.#counts, ([text, count]) => `${text}: ${count}`).join(', '))

@@ -1,6 +1,6 @@
 /**
- * The scenarios in which messages flow: connects, warms up, measures, takes the latency, drains,
- * and checks every message.
+ * The scenarios with messages: connects, warms up, measures, takes the latency, drains, and checks
+ * every message.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuNanoseconds } from '../process-accounting.ts'
@@ -16,17 +16,17 @@ import { SequenceCheck } from './sequence-check.ts'
 
 const CONNECTING_AT_ONCE = 32
 const FILTERS_OF_A_SUBSCRIBE = 100
-/** Time for what is on its way to arrive after the last message was sent. */
+/** The time for messages on their way to arrive after the last one was sent. */
 const DRAIN_TIMEOUT_MS = 20_000
-/** Between two rates, for what the first has left behind. */
+/** The pause between two rates, in which the rest of the first rate drains. */
 const SETTLE_MS = 300
 /**
- * At a fixed rate: a generator, or a broker, that is behind by more gives messages up instead of
- * sending them in a burst.
+ * At a fixed rate: a generator or broker that is further behind than this gives messages up instead
+ * of sending them in a burst.
  */
 const LONGEST_BURST_MS = 50
 
-/** Runs the job; throws a FlowFault when a message or a connection was not as it must be. */
+/** Runs the job. Throws a FlowFault if a message or a connection was not as it must be. */
 export async function runFlow(target: Target, job: FlowJob): Promise<FlowResult> {
   const run = new FlowRun(target, job)
   try {
@@ -36,7 +36,7 @@ export async function runFlow(target: Target, job: FlowJob): Promise<FlowResult>
   }
 }
 
-/** What went wrong, with counts. */
+/** The faults of a flow, with counts. */
 class FlowFault extends Error {
   override readonly name = 'FlowFault'
 }
@@ -63,7 +63,7 @@ class FlowRun {
   #acknowledgement = new LatencyHistogram()
   #published = 0
   #deliveries = 0
-  /** Messages a ms; undefined: as fast as the window allows. */
+  /** Messages per ms; undefined: as fast as the window allows. */
   #perMs: number | undefined = undefined
   #isPublishing = false
   #nextPublisher = 0
@@ -214,9 +214,9 @@ class FlowRun {
   }
 
   /**
-   * A publisher sends one message a turn of the event loop, so that each is written by itself, a
-   * TLS record of its own, as client libraries do; the next turn comes after all packets of this
-   * one were read.
+   * A publisher sends one message per turn of the event loop, so that each is written by itself, in
+   * its own TLS record, as client libraries do. The next turn comes after all packets of this turn
+   * were read.
    */
   #list(publisher: Publisher): void {
     if (this.#perMs !== undefined || publisher.isListed) return
@@ -247,7 +247,7 @@ class FlowRun {
     else this.#keepRate(this.#perMs, performance.now(), 0)
   }
 
-  /** Sends what is due by now, publishers in turn, and comes back in a ms. */
+  /** Sends the messages that are due now, publishers in turn, and comes back after a ms. */
   #keepRate(perMs: number, startedAtMs: number, sent: number): void {
     if (!this.#isPublishing) return
     const due = Math.floor((performance.now() - startedAtMs) * perMs) - sent
@@ -266,7 +266,7 @@ class FlowRun {
     this.#isPublishing = false
     const giveUpAtMs = performance.now() + DRAIN_TIMEOUT_MS
     while (this.#publishers.some(({ onTheirWay }) => onTheirWay > 0)) {
-      // A connection that broke brings no more, and what was skipped never arrives.
+      // A broken connection brings no more messages, and a skipped message never arrives.
       if (this.#faults.size > 0 || performance.now() > giveUpAtMs) break
       await sleep(10)
     }

@@ -3,7 +3,7 @@ import { runIdle, runStorm } from './connections.ts'
 import { runFlow } from './flow.ts'
 import type { Answer, Job, JobResult, Target } from './job.ts'
 
-// A comparison that is broken off leaves no load behind.
+// If the comparison is interrupted, no load stays behind.
 process.once('disconnect', () => process.exit(1))
 process.once('message', (message: { readonly target: Target; readonly job: Job }) => {
   run(message.target, message.job)

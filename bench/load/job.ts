@@ -1,17 +1,17 @@
 /**
- * What the benchmark asks of a load generator, and what it is told. Both go from process to process
- * by structured clone.
+ * The jobs of a load generator, and its answers. Both go from process to process by structured
+ * clone.
  */
 import type { Percentiles } from './latency-histogram.ts'
 
 export type JobQoS = 0 | 1
 
-/** The broker that is loaded. */
+/** The broker under load. */
 export interface Target {
   readonly port: number
-  /** The one certificate that is trusted, PEM. */
+  /** The one trusted certificate, PEM. */
   readonly certificate: string
-  /** Whose CPU time and memory are accounted. */
+  /** The process whose CPU time and memory are measured. */
   readonly pid: number
 }
 
@@ -20,7 +20,7 @@ export interface Credentials {
   readonly password: string
 }
 
-/** A connection; without credentials it sends neither user name nor password. */
+/** The login of a connection; without credentials it sends neither user name nor password. */
 export interface Client {
   readonly credentials: Credentials | undefined
 }
@@ -30,7 +30,7 @@ export interface Subscriber extends Client {
 }
 
 /**
- * A numbered sequence of messages of one publisher over its Topic Names in turn, all of which go to
+ * A numbered sequence of messages of one publisher, over its Topic Names in turn. All of them go to
  * the same receivers.
  */
 export interface Stream {
@@ -40,8 +40,8 @@ export interface Stream {
 }
 
 /**
- * Connections that subscribe to what nobody publishes: `subscriptionsEach` DevEUIs each, spread
- * over the applications.
+ * Connections that subscribe to topics to which nobody publishes: `subscriptionsEach` DevEUIs each,
+ * spread over the applications.
  */
 export interface Bystanders extends Client {
   readonly connections: number
@@ -51,15 +51,15 @@ export interface Bystanders extends Client {
 
 /**
  * At most `window` messages of a publisher are on their way, so that no broker has reason to drop
- * one: as fast as that allows, or at a fixed rate of published messages over all publishers. A
- * broker that can't keep the rate gets fewer, which shows in its throughput.
+ * one. Within this window, publishers send as fast as possible, or at a fixed rate over all
+ * publishers. A broker that can't keep the rate gets fewer messages, which shows in its throughput.
  */
 export interface Pace {
   readonly window: number
   readonly perSecond: number | undefined
 }
 
-/** Publishers, receivers, and messages from the ones to the others. */
+/** Publishers, receivers, and the streams of messages between them. */
 export interface FlowJob {
   readonly kind: 'flow'
   readonly qos: JobQoS
@@ -69,28 +69,27 @@ export interface FlowJob {
   readonly bystanders: Bystanders | undefined
   readonly pace: Pace
   /**
-   * The warm-up is over after this time and this number of messages: each Topic Name has been seen
-   * then.
+   * The warm-up ends after this time and this number of messages: each Topic Name was used by then.
    */
   readonly warmUpMs: number
   readonly warmUpMessages: number
   readonly measureMs: number
   /**
-   * Afterwards, half of the achieved rate for this time, for the latency; 0: the latency is taken
-   * while measuring.
+   * After the window, half of the achieved rate runs for this time, for the latency; 0: the latency
+   * is taken within the window.
    */
   readonly latencyMs: number
 }
 
-/** Connections as fast as they come, `concurrency` of them in the making at a time. */
+/** Connections as fast as possible; `concurrency` of them are being opened at a time. */
 export interface StormJob {
   readonly kind: 'storm'
   readonly connections: number
   readonly warmUpConnections: number
   readonly concurrency: number
-  /** With a session ticket of an earlier connection. */
+  /** True: connections use a session ticket of an earlier connection. */
   readonly resumed: boolean
-  /** One each, in turn. */
+  /** The logins of the connections, one each, in turn. */
   readonly clients: readonly Client[]
 }
 
@@ -99,8 +98,8 @@ export interface IdleJob {
   readonly kind: 'idle'
   readonly connections: number
   /**
-   * The memory at this number of connections is where counting starts: what a broker needs but once
-   * is left out.
+   * The number of connections at which the count of memory begins, which leaves out memory that a
+   * broker needs only once.
    */
   readonly firstConnections: number
   readonly settleMs: number
@@ -114,11 +113,11 @@ export interface FlowResult {
   readonly seconds: number
   readonly published: number
   readonly deliveries: number
-  /** Of the broker and of this generator, within the measured window. */
+  /** The CPU time of the broker and of this generator within the window. */
   readonly brokerCpuNs: number
   readonly generatorCpuNs: number
   readonly latency: Percentiles & { readonly publishedPerSecond: number }
-  /** From PUBLISH to PUBACK, of the same time as the latency; NaN at QoS 0. */
+  /** The time from PUBLISH to PUBACK, measured together with the latency; NaN at QoS 0. */
   readonly acknowledgement: Percentiles
 }
 
@@ -126,14 +125,14 @@ export interface StormResult {
   readonly kind: 'storm'
   readonly seconds: number
   readonly connections: number
-  /** How many of them were resumed. */
+  /** The number of resumed TLS sessions. */
   readonly resumed: number
   readonly brokerCpuNs: number
 }
 
 export interface IdleResult {
   readonly kind: 'idle'
-  /** The growth of resident memory by each connection. */
+  /** The growth of resident memory per connection. */
   readonly bytesPerConnection: number
   readonly connections: number
 }
@@ -141,8 +140,8 @@ export interface IdleResult {
 export type JobResult = FlowResult | StormResult | IdleResult
 
 /**
- * `fault`: a message was lost, doubled, late or misdirected, or a connection failed; counts in the
- * text.
+ * `fault`: a message was lost, doubled, late or misdirected, or a connection failed; the text has
+ * counts.
  */
 export type Answer =
   | { readonly kind: 'result'; readonly result: JobResult }

@@ -1,13 +1,14 @@
 /** Sends at a fixed rate. */
 
 /**
- * A generator, or a broker, that is behind by more gives messages up instead of sending them in a
- * burst.
+ * A generator or broker that is further behind than this gives messages up instead of sending them
+ * in a burst.
  */
 const LONGEST_BURST_MS = 50
 
 /**
- * Calls `send` with how many are due, each ms or so, until the function that it returns is called.
+ * Calls `send` about each ms with the number of messages that are due, until the returned function
+ * is called.
  */
 export function keepRate(perSecond: number, send: (due: number) => void): () => void {
   const startedAtMs = performance.now()

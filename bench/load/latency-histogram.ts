@@ -2,7 +2,7 @@
 
 const SMALLEST_MS = 0.001
 const GROWTH = Math.log(1.01)
-/** Reaches from 1 µs to some ten minutes; what is beyond counts as the last. */
+/** The buckets reach from 1 µs to some ten minutes; a longer latency counts in the last bucket. */
 const BUCKETS = 2_048
 
 /** Percentiles in ms. */
@@ -25,7 +25,7 @@ export class LatencyHistogram {
     if (ms > this.#maximum) this.#maximum = ms
   }
 
-  /** At most 1 % above the true value and never above the greatest; NaN without samples. */
+  /** At most 1 % above the true value, and never above the greatest; NaN without samples. */
   percentile(share: number): number {
     if (this.#samples === 0) return NaN
     const rank = Math.max(1, Math.ceil(share * this.#samples))

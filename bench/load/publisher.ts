@@ -1,28 +1,26 @@
-/**
- * One publisher: its packets, numbered and stamped, and how many of its messages are on their way.
- */
+/** One publisher: its packets, numbered and stamped, and the count of its messages on their way. */
 import assert from 'node:assert'
 import { encodePublish } from '../../src/mqtt/publish.ts'
 import type { Connection } from './connection.ts'
 import { PAYLOAD_BYTES } from './job.ts'
 import type { JobQoS } from './job.ts'
 
-/** Messages of a publisher that may be on their way at most: the room of its ring. */
+/** The most messages of a publisher that may be on their way: the size of its ring. */
 const MAXIMUM_WINDOW = 1_024
 /**
- * Bytes that may wait in the generator's own socket: beyond, the broker is the one that does not
- * read.
+ * Bytes that may wait in the generator's own socket. If more wait, the broker does not read fast
+ * enough.
  */
 const MAXIMUM_WAITING_BYTES = 262_144
 const LAST_PACKET_ID = 65_535
 
 /**
- * Where the payload says what: stream, number within the stream, number within the publisher, time
+ * The positions in the payload: stream, number within the stream, number within the publisher, time
  * of sending in ms.
  */
 export const PAYLOAD = { stream: 0, streamSequence: 4, publisherSequence: 8, sentAtMs: 12 } as const
 
-/** A stream as its publisher sees it. */
+/** A stream, as its publisher sees it. */
 export interface OutgoingStream {
   readonly index: number
   readonly receivers: number
@@ -40,20 +38,20 @@ interface Template {
 export class Publisher {
   readonly #connection: Connection
   readonly #templates: readonly Template[]
-  /** By number of the message: receivers that have not got it yet. */
+  /** By number of the message: the count of receivers that have not got it yet. */
   readonly #missing = new Uint16Array(MAXIMUM_WINDOW)
-  /** By number of the message: when it was sent. */
+  /** By number of the message: the time of sending. */
   readonly #sentAtMs = new Float64Array(MAXIMUM_WINDOW)
   readonly #qos: JobQoS
   readonly #window: number
   #sent = 0
-  /** All messages below have reached all of their receivers. */
+  /** All messages below this number have reached all of their receivers. */
   #arrived = 0
   #acknowledged = 0
   #packetId = 0
   #awaitedPacketId = 0
   #turn = 0
-  /** True while it stands in the list of those that may send again. */
+  /** True while the publisher stands in the list of those that may send again. */
   isListed = false
 
   constructor(connection: Connection, streams: readonly OutgoingStream[], qos: JobQoS, window: number) {
@@ -64,14 +62,14 @@ export class Publisher {
     this.#templates = templatesOf(streams, qos)
   }
 
-  /** Messages that have not reached all of their receivers, or are not acknowledged. */
+  /** The count of messages that are not acknowledged or have not reached all of their receivers. */
   get onTheirWay(): number {
     return this.#sent - Math.min(this.#arrived, this.#qos === 0 ? this.#sent : this.#acknowledged)
   }
 
   /**
-   * Sends up to so many messages in one write; fewer when more than the window would be on their
-   * way. Answers how many.
+   * Sends up to `wanted` messages in one write, at most as many as the window has room for. Returns
+   * their count.
    */
   send(wanted: number): number {
     const count = Math.min(wanted, this.#window - this.onTheirWay)
@@ -90,19 +88,19 @@ export class Publisher {
     return count
   }
 
-  /** A receiver has got the message of that number. */
+  /** A receiver has got the message of this number. */
   arrived(publisherSequence: number): void {
     const slot = publisherSequence % MAXIMUM_WINDOW
     this.#missing[slot] = (this.#missing[slot] as number) - 1
     while (this.#arrived < this.#sent && this.#missing[this.#arrived % MAXIMUM_WINDOW] === 0) this.#arrived += 1
   }
 
-  /** Milliseconds since the message whose PUBACK comes next was sent. */
+  /** The time since the message was sent whose PUBACK comes next, in milliseconds. */
   awaitedMs(nowMs: number): number {
     return nowMs - (this.#sentAtMs[this.#acknowledged % MAXIMUM_WINDOW] as number)
   }
 
-  /** A PUBACK; false when it is not the one that comes next [MQTT311-4.6.0-2]. */
+  /** Takes a PUBACK; false: it is not the one that must come next [MQTT311-4.6.0-2]. */
   acknowledged(packetId: number): boolean {
     this.#awaitedPacketId = this.#awaitedPacketId === LAST_PACKET_ID ? 1 : this.#awaitedPacketId + 1
     this.#acknowledged += 1
@@ -133,7 +131,8 @@ export class Publisher {
 }
 
 /**
- * One packet for each Topic Name, the streams in turn: neighbours in time are of different streams.
+ * One packet for each Topic Name, the streams in turn, so that neighbours in time belong to
+ * different streams.
  */
 function templatesOf(streams: readonly OutgoingStream[], qos: JobQoS): Template[] {
   const longest = Math.max(...streams.map(({ topicNames }) => topicNames.length))

@@ -1,21 +1,21 @@
-/** Whether each receiver got each message of each of its streams exactly once and in order. */
+/** Checks that each receiver got each message of each of its streams exactly once and in order. */
 
 /** Faults counted over all receivers. */
 export interface SequenceFaults {
   /** Messages that were skipped, or never came. */
   readonly lost: number
-  /** Messages that came again, or after a later one of their stream. */
+  /** Messages that came again, or after a later message of their stream. */
   readonly repeatedOrLate: number
   /** Messages that a receiver should not have got at all. */
   readonly misdirected: number
 }
 
-/** No stream and receiver belong together. */
+/** The receiver does not belong to the stream. */
 const NOT_EXPECTED = -1
 
 /**
- * A stream is a sequence of messages of one publisher, numbered 0, 1, 2 ... It is told which
- * receivers each stream has, then of each message that comes.
+ * A stream is a sequence of messages of one publisher, numbered 0, 1, 2 ... The check is told the
+ * receivers of each stream, then each message that comes.
  */
 export class SequenceCheck {
   readonly #receivers: number
@@ -33,10 +33,7 @@ export class SequenceCheck {
     }
   }
 
-  /**
-   * True when the message is a new one of the receiver's; false for one that must not count as
-   * delivered.
-   */
+  /** True if the message is a new one for the receiver; false if it must not count as delivered. */
   received(receiver: number, stream: number, sequence: number): boolean {
     const index = stream * this.#receivers + receiver
     const next = this.#next[index] ?? NOT_EXPECTED
@@ -57,7 +54,7 @@ export class SequenceCheck {
     return true
   }
 
-  /** The faults up to now, given how many messages of each stream were sent in all. */
+  /** The faults up to now, from the number of messages that were sent in each stream. */
   faults(sentOfStreams: readonly number[]): SequenceFaults {
     let missing = 0
     for (const [stream, sent] of sentOfStreams.entries()) {

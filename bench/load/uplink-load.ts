@@ -1,5 +1,5 @@
 /**
- * Uplinks of applications without a codec all the time, and in every second phase those of
+ * Sends uplinks of applications without a codec all the time and, in every second phase, uplinks of
  * applications with a script beside them.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,25 +15,25 @@ import { LatencyHistogram } from './latency-histogram.ts'
 
 const CONNECTING_AT_ONCE = 32
 const DRAIN_TIMEOUT_MS = 20_000
-/** Between two phases, for what the first has left behind. */
+/** The pause between two phases, in which the rest of the first phase drains. */
 const SETTLE_MS = 500
 /**
- * Uplinks of a kind that are remembered after they were sent: half a minute of them at the usual
+ * The number of last uplinks of a kind that are remembered: half a minute of them at the usual
  * rate.
  */
 const REMEMBERED = 65_536
 /**
- * Each uplink's number is its frame counter, from one of these on: so it has ten digits, at a known
- * place.
+ * The number of each uplink is its frame counter. Numbers begin here, so each has ten digits at a
+ * known place.
  */
 const FIRST_PLAIN = 1_000_000_000
 const FIRST_DECODED = 2_000_000_000
 const NUMBER_START = '{"fCnt":'.length
 const NUMBER_DIGITS = 10
-/** What the script makes of the uplinks' data. */
+/** The member that the script makes of the uplinks' data. */
 const DECODED_MEMBER = '"object":{"battery":92,"temperature":30.8,"humidity":50.5}'
 
-/** Runs the job; throws when an uplink was lost or doubled. */
+/** Runs the job. Throws if an uplink was lost or doubled. */
 export async function runUplinks(target: Target, job: UplinkJob): Promise<UplinkResult> {
   const load = new UplinkLoad(target, job)
   try {
@@ -50,7 +50,7 @@ class UplinkLoad {
   readonly #connections: Connection[] = []
   readonly #plain: Traffic
   readonly #decoded: Traffic
-  /** Within the phase. */
+  /** The count of the phase. */
   #notDecoded = 0
 
   constructor(target: Target, job: UplinkJob) {
@@ -146,13 +146,13 @@ class UplinkLoad {
 /** Uplinks of one kind: their packets, numbers and latencies. */
 class Traffic {
   latency = new LatencyHistogram()
-  /** Within the phase. */
+  /** The count of the phase. */
   arrived = 0
   onTheirWay = 0
   readonly #first: number
   readonly #packets: readonly Buffer[]
   readonly #payloadLength: number
-  /** By number, in turn: the uplink that has the place, and when it was sent. */
+  /** A ring by number: the uplink at each place, and its time of sending. */
   readonly #numbers = new Float64Array(REMEMBERED).fill(-1)
   readonly #sentAtMs = new Float64Array(REMEMBERED)
   #sent = 0
@@ -170,7 +170,7 @@ class Traffic {
     this.arrived = 0
   }
 
-  /** The devices in turn; each uplink a TLS record of its own. */
+  /** Sends uplinks of the devices in turn, each in its own TLS record. */
   send(connection: Connection, count: number): void {
     for (let index = 0; index < count; index += 1) {
       const number = this.#first + this.#sent
@@ -184,7 +184,7 @@ class Traffic {
     }
   }
 
-  /** False for one that is not on its way. */
+  /** False: no uplink with this number is on its way. */
   received(number: number): boolean {
     const place = number % REMEMBERED
     if (this.#numbers[place] !== number) return false
@@ -196,7 +196,7 @@ class Traffic {
   }
 }
 
-/** An uplink as ChirpStack v3 tells it, heard by three gateways. */
+/** An uplink in the form of ChirpStack v3, heard by three gateways. */
 function eventPayload(fCnt: number): Buffer {
   const rxInfo = [1, 2, 3].map((n) => ({
     gatewayID: `020202020202020${n}`,

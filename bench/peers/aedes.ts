@@ -1,6 +1,4 @@
-/**
- * The peer aedes, in a process of its own: `node aedes.ts <port> <certificate file> <key file>`.
- */
+/** The peer aedes, in its own process: `node aedes.ts <port> <certificate file> <key file>`. */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:tls'
 import { Aedes } from 'aedes'

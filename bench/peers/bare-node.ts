@@ -1,8 +1,9 @@
 /**
- * What Node's TLS costs by itself: as little between two sockets as a load of these scenarios can't
- * tell from a broker. It looks at the fixed header and the Topic Name, copies the rest, and keeps,
- * limits and checks nothing; no broker that uses Node's sockets and its streams can cost much less
- * for single packets. `node bare-node.ts <port> <certificate file> <key file>`.
+ * `node bare-node.ts <port> <certificate file> <key file>`: the cost of Node's TLS by itself. This
+ * peer does the least work between two sockets that a load of these scenarios can't distinguish
+ * from a broker. It reads the fixed header and the Topic Name, copies the rest, and keeps, limits
+ * and checks nothing. No broker that uses Node's sockets and streams can cost much less for single
+ * packets.
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:tls'
@@ -14,11 +15,11 @@ if (port === undefined || certFile === undefined || keyFile === undefined) throw
 const CONNECT = 1
 const PUBLISH = 3
 const SUBSCRIBE = 8
-/** Written early past this. */
+/** A buffer with more bytes is written before the end of the turn. */
 const FLUSH_BYTES = 65_536
 
 const subscribers = new Map<string, Client[]>()
-/** By Topic Name; forgotten at each SUBSCRIBE. */
+/** The receivers by Topic Name; forgotten at each SUBSCRIBE. */
 const routes = new Map<string, readonly Client[]>()
 let flushing: Client[] = []
 
@@ -32,7 +33,7 @@ class Client {
   constructor(socket: TLSSocket) {
     this.#socket = socket
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
-    // The load ends its connections as it likes.
+    // The load may end its connections in any way.
     socket.on('error', () => {})
   }
 
@@ -112,7 +113,7 @@ interface Body {
   readonly end: number
 }
 
-/** Where the packet's body lies; undefined while it is not all there. */
+/** The position of the packet's body; undefined while the packet is incomplete. */
 function bodyOf(chunk: Buffer, packetStart: number): Body | undefined {
   let length = 0
   for (let at = packetStart + 1, shift = 0; at < chunk.length; at += 1, shift += 7) {
@@ -124,8 +125,8 @@ function bodyOf(chunk: Buffer, packetStart: number): Body | undefined {
 }
 
 /**
- * The load's Topic Filters are Topic Names, or have a `+` in the place of the DevEUI, the event's
- * kind or both.
+ * The load's Topic Filters are Topic Names, or have a `+` in place of the DevEUI, the event's kind
+ * or both.
  */
 function routeOf(topicName: string): readonly Client[] {
   const known = routes.get(topicName)

@@ -1,8 +1,8 @@
 /**
- * The whole service as a peer, on the settings of its environment: `node product-service.ts serve`
- * until SIGTERM, or `populate <file>`, which makes the organizations, applications, devices, users
- * and tokens of a comparison in its data directory and writes what they are called;
- * `populate-codecs <file>` makes those of the figures of commands and codecs.
+ * The whole service as a peer, with the settings of its environment. `node product-service.ts
+ * serve` serves until SIGTERM. `populate <file>` makes the organizations, applications, devices,
+ * users and tokens of a comparison in the data directory, and writes their names and ids to the
+ * file; `populate-codecs <file>` makes those for the figures of commands and codecs.
  */
 import { writeFileSync } from 'node:fs'
 import { checkSettings, describeFaults, readEnvironment } from '../../src/settings/settings.ts'
@@ -18,7 +18,7 @@ import type { Credentials } from '../load/job.ts'
 
 const NOBODY = { userId: null }
 const TTL_SECONDS = 86_400
-/** Devices of one call, so that the list of outcomes stays short. */
+/** Devices made by one call, so that the list of outcomes stays short. */
 const BATCH = 10_000
 /** The applications of each organization, by the command that makes them. */
 const PLANS: ReadonlyMap<string, readonly PlannedApplication[]> = new Map([

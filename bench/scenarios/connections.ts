@@ -1,14 +1,14 @@
-/** S4 connections as fast as they come, S5 connections that do nothing. */
+/** S4: connections as fast as possible. S5: connections that do nothing. */
 import type { Deployment } from '../deployment.ts'
 import type { Client, JobResult } from '../load/job.ts'
 import type { Bound, Row } from './scenario.ts'
 
 const STORM_CONNECTIONS = 2_000
-/** Before them, so that a runtime that compiles has compiled. */
+/** Connections before the measurement, so that a runtime that compiles has compiled. */
 const STORM_WARM_UP = 300
 const STORM_CONCURRENCY = 64
 const IDLE_CONNECTIONS = 10_000
-/** From here on the memory is counted. */
+/** The number of connections at which the count of memory begins. */
 const IDLE_FIRST = 500
 const IDLE_SETTLE_MS = 2_000
 
@@ -57,7 +57,7 @@ function stormRow(name: string, resumed: boolean, bound: Bound | undefined): Row
   }
 }
 
-/** CPU time of the broker by connection, in ms. */
+/** The broker's CPU time per connection, in ms. */
 function cpuPerConnection(result: JobResult): number {
   return result.kind === 'storm' ? result.brokerCpuNs / result.connections / 1e6 : NaN
 }

@@ -1,4 +1,4 @@
-/** S1 fan-in, S2 fan-out, S3 pairs, S7 one network server for many devices. */
+/** S1: fan-in. S2: fan-out. S3: pairs. S7: one network server for many devices. */
 import {
   applicationTopicFilter,
   APPLICATIONS,
@@ -14,11 +14,13 @@ import type { Bound, Row, ScenarioName, Timing } from './scenario.ts'
 
 /**
  * Messages of one publisher on their way: a device's gateway sends a few at a time, a network
- * server as many as fit.
+ * server sends as many as fit.
  */
 const FEW = 8
 const MANY = 500
-/** At a fixed rate: what a broker may be behind by before it gets less than the rate. */
+/**
+ * Messages on their way at a fixed rate. A broker that is further behind gets less than the rate.
+ */
 const PACED = 64
 const FAN = 100
 const PAIRS = 200
@@ -26,7 +28,7 @@ const PAIRS_PER_SECOND = 20_000
 const PACED_DELIVERIES_PER_SECOND = 10_000
 
 const QOS: readonly JobQoS[] = [0, 1]
-/** By QoS; of S1, and of S7, which must not be dearer against mosquitto. */
+/** By QoS: the bounds of S1, and of S7, whose cost relative to mosquitto must not be higher. */
 const FAN_IN_BOUNDS = [0.6, 0.55] as const
 const DURABLE_FAN_IN_BOUNDS = [0.6, 0.95] as const
 
@@ -54,7 +56,7 @@ export const flowRows: readonly Row[] = [
   ),
 ]
 
-/** What tells one scenario from another. */
+/** The parts in which scenarios differ. */
 export type FlowParts = Pick<FlowJob, 'publishers' | 'receivers' | 'streams' | 'pace'> &
   Partial<Pick<FlowJob, 'bystanders' | 'warmUpMessages'>>
 
@@ -75,7 +77,7 @@ function row(
     unit: 'µs/delivery',
     bound,
     ...(durableBound === undefined ? {} : { durableBound }),
-    // The devices of S7 must all be seen once before its window begins.
+    // All devices of S7 must be seen once before its window begins.
     maximumRuns: scenario === 's7' ? 2 : Infinity,
     openFiles: USUAL_OPEN_FILES,
     job: (deployment, timing) => flowJob(make(deployment), qos, timing),
@@ -83,7 +85,9 @@ function row(
   }
 }
 
-/** At a fixed rate the latency is that of the measured window; flat out it is taken afterwards. */
+/**
+ * At a fixed rate, the latency is taken within the window; without a rate, it is taken afterwards.
+ */
 export function flowJob(parts: FlowParts, qos: JobQoS, { warmUpMs, measureMs, latencyMs }: Timing): FlowJob {
   const after = parts.pace.perSecond === undefined ? latencyMs : 0
   return {

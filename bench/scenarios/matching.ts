@@ -1,4 +1,4 @@
-/** S6: what a publish costs beside subscriptions that it does not match. */
+/** S6: the cost of a PUBLISH beside subscriptions that it does not match. */
 import {
   applicationTopicFilter,
   APPLICATIONS_OF_AN_ORGANIZATION,
@@ -14,7 +14,7 @@ import type { FlowParts } from './flows.ts'
 import { cpuPerDelivery, USUAL_OPEN_FILES } from './scenario.ts'
 import type { Row } from './scenario.ts'
 
-/** So many a connection: the service allows no more. */
+/** The subscriptions of each connection: the service allows no more. */
 const SUBSCRIPTIONS_EACH = 1_000
 const SIZES = [1_000, 10_000, 100_000, 1_000_000] as const
 const WINDOW = 500
@@ -38,8 +38,8 @@ function titleOf(size: number): string {
 }
 
 /**
- * All in one organization, so that nothing but matching keeps them apart: its devices' topics, and
- * as many others' filters.
+ * All clients belong to one organization, so that only topic matching keeps them apart: the topics
+ * of its devices, and filters for as many silent devices.
  */
 function matching(deployment: Deployment, size: number): FlowParts {
   const applications = Array.from({ length: APPLICATIONS_OF_AN_ORGANIZATION }, (_, index) => index)
