@@ -6,7 +6,10 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** All that people copy from: documents, and texts of the console and of the command line. */
+/**
+ * All texts from which people copy commands: documents, and texts of the console and of the command
+ * line.
+ */
 const files = globSync(
   ['*.md', '{docs,examples,deploy,bench}/**/*.md', 'deploy/**/*', '{src,console/src,simulator}/**/*.{ts,tsx}'],
   {
@@ -18,14 +21,14 @@ const files = globSync(
   .map((entry) => join(entry.parentPath, entry.name))
 
 /**
- * What fetches the package by its bare name, which is free on npm's public registry: anybody could
- * publish a program there.
+ * Commands that fetch the package by its bare name, which is free on npm's public registry: anybody
+ * could publish a program there.
  */
 const FETCHES = [
   /\b(?:npx|npm exec|npm x|pnpm dlx|pnpx|yarn dlx|bunx)\s+(?:-\S+\s+)*(?:--\s+)?fieldgate\b/,
   /\b(?:npm|pnpm|yarn|bun)\s+(?:install|i|add|create)\s+(?:-\S+\s+)*fieldgate(?![-\w/]|\.\w)/,
 ]
-/** The one sentence that warns of it. */
+/** The one sentence that warns of these commands. */
 const WARNING = '**Do not run `npx fieldgate`** or `npm install fieldgate` outside of a checkout'
 
 test('no document and no text of the program has people fetch the package from the public registry', () => {

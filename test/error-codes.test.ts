@@ -1,6 +1,6 @@
 /**
- * Every stable code that the service answers has its paragraph in docs/errors.md, and every
- * paragraph its code.
+ * Every stable code in an answer of the service has its paragraph in docs/errors.md, and every
+ * paragraph has its code.
  */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { argumentsOfCalls } from './support/source-calls.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** A function that takes a code, and which of its arguments that is. */
+/** A function that takes a code, with the place of the code among its arguments. */
 interface Refusing {
   readonly files: string
   readonly name: string
@@ -41,7 +41,7 @@ const MQTT: readonly Refusing[] = [
   { files: 'src/cli/bare-broker/bare-broker-policy.ts', name: 'refuse', argument: 1 },
 ]
 
-/** What templates stand for. */
+/** The codes for which templates stand. */
 const TEMPLATES: Readonly<Record<string, () => string[]>> = {
   '`invalid_${kind}`': () => ['invalid_tags', 'invalid_variables'],
   '`command_${code}`': () => commandFaultCodes().map((code) => `command_${code}`),
@@ -84,7 +84,7 @@ function reasonsOfHttp(): Set<string> {
 function codesOfBroker(): Set<string> {
   const own = codesOf(MQTT, 'src/{broker/**,access,lorawan/{commands,uplinks}}/*.ts', /\bcode: '([a-z0-9_]+)'/g)
   const codes = new Set([...own, ...tokenReasons()])
-  // For what commands wait is no refusal: docs/commands.md has a row for each.
+  // The codes for which commands wait are no refusals: docs/commands.md has a row for each.
   for (const code of WAIT_CODES) if (code !== 'device_disabled') codes.delete(code)
   return codes
 }
@@ -102,7 +102,7 @@ function codesOf(refusing: readonly Refusing[], propertiesIn: string, property: 
   return codes
 }
 
-/** The codes that an argument is or may be; none where it hands one on. */
+/** The codes that an argument can be; none if the argument is passed on. */
 function codesIn(argument: string): string[] {
   if (!argument.includes('`')) return Array.from(argument.matchAll(/'([a-z0-9_]+)'/g), ([, code = '']) => code)
   const codes = TEMPLATES[argument]?.()
@@ -110,7 +110,7 @@ function codesIn(argument: string): string[] {
   return codes
 }
 
-/** Why a token is refused: the reasons of its verification, which CONNECT hands on. */
+/** The reasons of a token's verification, which CONNECT passes on. */
 function tokenReasons(): string[] {
   const calls = sourcesOf('src/identity/tokens/token{s,-verifier}.ts').flatMap((source) =>
     argumentsOfCalls(source, 'refuse'),
@@ -135,7 +135,7 @@ function sourcesOf(files: string): string[] {
 }
 
 /**
- * The codes at the heads of the items of a part of docs/errors.md: what stands in backticks before
+ * The codes at the heads of the items of a part of docs/errors.md: they stand in backticks before
  * the colon.
  */
 function paragraphsOf(part: string): Set<string> {

@@ -34,8 +34,8 @@ interface Row {
 }
 
 /**
- * What happens at each bound of the broker, as its description says. The two bounds of what waits
- * have a test beside their code.
+ * The effect of each bound of the broker, as its description says it. The two bounds of queues have
+ * a test beside their code.
  */
 const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' | 'maximumQueuedBytes'>]: Row } = {
   maximumConnectPacketSizeBytes: {
@@ -170,7 +170,7 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
       }
       assert.deepEqual(answers, [0x10, 0x10, 0x97, 0x10, 0x10, 0x10, 0x10])
       assert.equal(broker.retained.count, 2)
-      // Together, before the first of them is owned: what is on its way counts.
+      // Both in one turn, before the first is owned: messages on their way count.
       for (const topicName of ['a', 'c']) client.publish(topicName, '', { retain: true })
       for (const topicName of ['d', 'e', 'f']) client.publish(topicName, 'x', { qos: 1, retain: true })
       const codes = (await everything(client)).map((packet) =>

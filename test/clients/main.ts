@@ -1,6 +1,6 @@
 /**
- * npm run clients: each program of examples/clients runs against a started service with tokens of a
- * few seconds, and must miss no event through several ends of its token.
+ * npm run clients: each program of examples/clients runs against a started service with tokens that
+ * last a few seconds, and must miss no event over several expired tokens.
  */
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,11 +15,12 @@ import { Program, runProgram } from '../support/program.ts'
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/clients', import.meta.url))
 const TOKEN_SECONDS = 5
-/** Events an example is sent, and the time between two: together they last through four tokens. */
+/** The number of events for an example; together they last through four tokens. */
 const EVENTS = 100
+/** The time between two events, ms. */
 const INTERVAL_MS = 200
 const LAST_EVENT_MS = 30_000
-/** As JSON, JavaScript and Python write it. */
+/** The frame counter, as JSON, JavaScript and Python print it. */
 const NUMBER = /fCnt['"]?: ?(\d+)/g
 const BUILD_MS = 900_000
 
@@ -29,14 +30,14 @@ interface Client {
   readonly folder: string
   /** Programs that must be on the PATH. */
   readonly needs: readonly string[]
-  /** Makes the example runnable in a copy of its folder. */
+  /** The commands that make the example runnable in a copy of its folder. */
   readonly build: readonly (readonly string[])[]
   readonly command: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
   readonly isOverWebSocket?: boolean
   /**
-   * The program is the one that the page Connect hands out under this id. Its first token is short,
-   * the next one is not.
+   * The id under which the page Connect shows the program. Its first token is short, the next one
+   * is not.
    */
   readonly snippet?: string
 }
@@ -143,7 +144,7 @@ const wanted = process.argv.slice(2)
 let passed = 0
 let failed = 0
 let skipped = 0
-// The copies stay from run to run: what was built is not built again.
+// The copies stay from run to run, so that nothing is built twice.
 const cache = join(tmpdir(), 'fieldgate-client-examples')
 await mkdir(cache, { recursive: true })
 await using world = await startWorld()
@@ -173,7 +174,7 @@ async function missingOf({ needs }: Client): Promise<readonly string[]> {
   return needs.filter((_, index) => found[index]?.code !== 0)
 }
 
-/** Builds and runs an example; answers what it did, or throws what is wrong. */
+/** Builds and runs an example. Returns a sentence about the run, or throws its fault. */
 async function tryOut(client: Client): Promise<string> {
   const [device] = world.devices
   if (device === undefined) throw new Error('the world has no device')
@@ -201,7 +202,7 @@ async function tryOut(client: Client): Promise<string> {
   return `${EVENTS} events, none missing, ${repeated} repeated, through ${tokens} connections`
 }
 
-/** Writes what the page Connect hands out, with a token of a few seconds. */
+/** Writes the texts of the page Connect, with a token that lasts a few seconds. */
 async function writePasted(id: string, folder: string, eventTopic: string, clientId: string): Promise<void> {
   const { service, organizationId, anna } = world
   const administration = new Administration(service)
@@ -247,7 +248,10 @@ function settingsOf(
   }
 }
 
-/** Publishes numbered events once the program's subscription stands; answers how many were repeated; all must have come. */
+/**
+ * Publishes numbered events once the program's subscription stands. All must arrive; returns how
+ * many were repeated.
+ */
 async function watch(program: Program, topic: string, device: World['devices'][number]): Promise<number> {
   while (!(await isSubscribed(topic))) {
     if (program.hasEnded) throw new Error(`it ended before it subscribed: ${program.stderr}${program.stdout}`)
@@ -265,7 +269,7 @@ async function watch(program: Program, topic: string, device: World['devices'][n
   return printed.length - EVENTS
 }
 
-/** To a program this is what the end of its token is. */
+/** Revokes all tokens, which looks to a program like the end of its token. */
 async function revokeTokens(): Promise<void> {
   const administration = new Administration(world.service)
   const { result } = await administration.must(
@@ -281,7 +285,10 @@ async function isSubscribed(topicFilter: string): Promise<boolean> {
   return (result as { topicFilters: string[] }[]).some(({ topicFilters }) => topicFilters.includes(topicFilter))
 }
 
-/** How often the client connected. An event that came while it was away can only have come by the Session that it went on with. */
+/**
+ * How often the client connected. An event that came while it was away can only have come by the
+ * resumed Session.
+ */
 function connectsOf(clientId: string, least: number): number {
   const lines = world.service.logText().split('\n')
   const accepted = lines.filter(

@@ -1,6 +1,6 @@
 /**
- * The flow that the page Connect hands out for Node-RED runs in a real Node-RED: events arrive, and
- * its button sends a command.
+ * The flow for Node-RED from the page Connect runs in a real Node-RED: events arrive, and its
+ * button sends a command.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -70,7 +70,7 @@ for (const [title, packageName] of [
   })
 }
 
-/** What the page Connect shows for a device. */
+/** The flow that the page Connect shows for a device. */
 async function flowFor(devEui: string, authority: string): Promise<string> {
   const { service, organizationId, applicationId } = world
   const administration = new Administration(service)
@@ -93,8 +93,8 @@ async function flowFor(devEui: string, authority: string): Promise<string> {
 }
 
 /**
- * A Node-RED of its own, and what it tells its editor: the states of nodes, and all that reaches a
- * debug node.
+ * A separate Node-RED, and the messages to its editor: the states of nodes, and all output of debug
+ * nodes.
  */
 class NodeRed {
   readonly #program: Program
@@ -122,7 +122,7 @@ class NodeRed {
       for (const topic of ['debug', 'status/#']) editor.send(JSON.stringify({ subscribe: topic }))
       return nodeRed
     } catch (error) {
-      // A program that stays keeps the test's process alive.
+      // A program that keeps running would keep the test's process alive.
       await program[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true })
       throw error
@@ -149,7 +149,7 @@ class NodeRed {
     return this.#program.output(pattern)
   }
 
-  /** Deploys nodes the way the editor does. */
+  /** Deploys nodes as the editor does. */
   async deploy(flow: string): Promise<void> {
     const answer = await fetch(`http://${this.#address}/flows`, {
       method: 'POST',
@@ -165,7 +165,7 @@ class NodeRed {
     assert.equal(answer.status, 200, await answer.text())
   }
 
-  /** The first thing told to the editor that matches, or has been. */
+  /** The first message to the editor, past or future, that matches. */
   async told(pattern: RegExp): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>()
     const look = (): void => {

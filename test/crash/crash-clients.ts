@@ -1,6 +1,6 @@
 /**
- * Clients that keep their part of QoS 1 and 2 over any number of crashes, and note what they were
- * promised and what they got.
+ * Clients that follow QoS 1 and 2 over any number of crashes, and record the promises that they got
+ * and the messages that came.
  */
 import type { IPublishPacket, Packet } from 'mqtt-packet'
 import { WireClient, codeOf } from '../support/wire-client.ts'
@@ -10,17 +10,17 @@ import type { RunningService } from '../support/running-service.ts'
 type Address = Pick<RunningService, 'mqttsPort' | 'ca'>
 
 /**
- * Unacknowledged messages of a publisher: below the service's Receive Maximum, enough to have some
- * at each kill.
+ * Unacknowledged messages of a publisher: below the service's Receive Maximum, and enough to have
+ * some at each kill.
  */
 const WINDOW = 32
 
-/** One message of a publisher, as it is found everywhere. */
+/** The key of one publisher's message, the same in all records. */
 export function messageKey(publisher: string, sequence: number): string {
   return `${publisher}:${sequence}`
 }
 
-/** Connects a kept Session; undefined when the service went away meanwhile. */
+/** Connects a kept Session; undefined: the service went away meanwhile. */
 async function connect(
   address: Address,
   version: Version,
@@ -55,9 +55,9 @@ interface Unacknowledged {
   isReceived: boolean
 }
 
-/** Publishes numbered messages to its own Topic Names, and repeats what was not acknowledged. */
+/** Publishes numbered messages to its own Topic Names, and repeats unacknowledged ones. */
 export class CrashPublisher {
-  /** Sequence numbers that the service has acknowledged: PUBACK, or PUBREC. */
+  /** Sequence numbers that the service has acknowledged by PUBACK or PUBREC. */
   readonly acknowledged = new Set<number>()
   sent = 0
   readonly name: string
@@ -96,7 +96,7 @@ export class CrashPublisher {
     this.#client = undefined
   }
 
-  /** Publishes no more, and resolves when all is acknowledged to the end. */
+  /** Publishes no more, and resolves when all messages are completely acknowledged. */
   async settle(): Promise<void> {
     this.#isSettling = true
     while (this.#unacknowledged.size > 0) {
@@ -157,14 +157,17 @@ export interface SubscriberOptions {
   readonly qos: 1 | 2
 }
 
-/** Keeps a Session, acknowledges what it gets and notes it. */
+/** Keeps a Session, acknowledges and records the messages that it gets. */
 export class CrashSubscriber {
   /**
-   * By message: how often it came as an Application Message (at QoS 2 a repeated PUBLISH is the
-   * same message).
+   * By message: how often it came as an Application Message. At QoS 2 a repeated PUBLISH is the
+   * same message.
    */
   readonly received = new Map<string, number>()
-  /** By Topic Name and publisher: the highest sequence number seen first. */
+  /**
+   * By Topic Name and publisher: the highest sequence number, counting each message when it came
+   * first.
+   */
   readonly #highest = new Map<string, number>()
   readonly outOfOrder: string[] = []
   repeatedWithDup = 0
@@ -183,14 +186,14 @@ export class CrashSubscriber {
     this.#options = options
   }
 
-  /** An earlier process has subscribed in its Session, which must be there. */
+  /** An earlier process has subscribed in this client's Session, which must exist. */
   resumes(): void {
     this.#isSubscribed = true
   }
 
   /**
-   * Connects, subscribes the first time, and takes what comes until the connection ends.
-   * `subscribed` is told then.
+   * Connects, subscribes the first time and calls `subscribed`, and receives messages until the
+   * connection ends.
    */
   async run(address: Address, subscribed: () => void): Promise<void> {
     const { version, login, topicFilter, qos } = this.#options
@@ -210,9 +213,7 @@ export class CrashSubscriber {
     this.#client = undefined
   }
 
-  /**
-   * Resolves when all these messages have come, in this life of the connection or an earlier one.
-   */
+  /** Resolves when all these messages have come, on this connection or an earlier one. */
   async has(keys: ReadonlySet<string>): Promise<void> {
     const missing = new Set([...keys].filter((key) => !this.received.has(key)))
     while (missing.size > 0) {
@@ -268,7 +269,9 @@ export class CrashSubscriber {
   }
 }
 
-/** The next packet; undefined at the end of the connection, also when nothing came for long. */
+/**
+ * The next packet; undefined at the end of the connection, or when no packet came for a long time.
+ */
 async function nextOrEnd(client: WireClient): Promise<Packet | undefined> {
   try {
     return await client.next()

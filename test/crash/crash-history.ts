@@ -1,4 +1,4 @@
-/** The whole history of an application through HTTP, as keys of the messages in it. */
+/** The whole history of an application by HTTP, as keys of its messages. */
 import { HttpsClient } from '../support/https-client.ts'
 import { messageKey } from './crash-clients.ts'
 

@@ -1,7 +1,7 @@
 /**
- * The promise of docs/durability.md against SIGKILL: the real service under load at QoS 1 and 2,
- * killed at random moments and started again, until every acknowledged message is accounted for at
- * every subscriber and in the history.
+ * Tests the promise of docs/durability.md against SIGKILL: the real service, under load at QoS 1
+ * and 2, is killed at random moments and started again. In the end every acknowledged message must
+ * be found at every subscriber and in the history.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -16,14 +16,14 @@ import { readHistory } from './crash-history.ts'
 
 export interface CrashOptions {
   readonly rounds: number
-  /** Seeds the moments of the kills; the rest of the timing is the machine's. */
+  /** The seed of the moments of the kills; the machine decides the rest of the timing. */
   readonly seed: number
   /** The longest and shortest time under load before a kill, in milliseconds. */
   readonly loadMs: readonly [shortest: number, longest: number]
   readonly say?: (line: string) => void
 }
 
-/** The counts of a run; every message is in them. */
+/** The counts of a run; they include every message. */
 export interface CrashCounts {
   readonly kills: number
   readonly published: number
@@ -41,7 +41,7 @@ interface Live {
 }
 
 const DEVICES = 6
-/** A machine that is full of other work is still waited for. */
+/** The time limit of a restart, long enough for a machine that is full of other work. */
 const RESTART_MS = 60_000
 const ENVIRONMENT = { FIELDGATE_LOG_LEVEL: 'warn', FIELDGATE_BROKER_TOKEN_DEFAULT_TTL_SECONDS: '31557600' }
 
@@ -124,7 +124,7 @@ async function restart(dataDirectory: string, { ca }: Deployment): Promise<Live>
 }
 
 /**
- * Every client in a loop of its own, which ends with its connection. Publishers begin when all have
+ * Runs every client in its own loop, which ends with its connection. Publishers begin when all have
  * subscribed.
  */
 async function startClients(live: Live, deployment: Deployment): Promise<Promise<void>[]> {
@@ -142,7 +142,7 @@ async function startClients(live: Live, deployment: Deployment): Promise<Promise
   return running
 }
 
-/** Load, with a subscriber that loses its connection now and then while others go on. */
+/** Runs load, in which a subscriber now and then loses its connection while others go on. */
 async function loadFor(
   ms: number,
   random: () => number,
@@ -198,7 +198,7 @@ async function settleAndCheck(
   }
 }
 
-/** What was published and subscribed to at QoS 2 came exactly once. */
+/** Messages that were published and subscribed to at QoS 2 came exactly once. */
 function checkOnce(subscribers: readonly CrashSubscriber[], publishers: readonly CrashPublisher[]): void {
   const [twice] = publishers.slice(-1)
   for (const { name, qos, received } of subscribers) {

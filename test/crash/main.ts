@@ -1,4 +1,7 @@
-/** `npm run crash [rounds] [seed]`: the crash suite for as long as you like, with a line a kill. */
+/**
+ * `npm run crash [rounds] [seed]`: the crash suite, with any number of rounds and a line for each
+ * kill.
+ */
 import { runCrashes } from './crash-run.ts'
 
 const [rounds = 200, seed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number)

@@ -1,4 +1,4 @@
-/** The blocks of code in the documentation, and what is to be done with each. */
+/** The blocks of code in the documentation, and the treatment of each. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Lexer } from 'marked'
@@ -6,23 +6,26 @@ import type { Token, Tokens } from 'marked'
 
 /** One block. */
 export interface Block {
-  /** `docs/api.md`, from the root of the repository. */
+  /** The page's path from the root of the repository: `docs/api.md`. */
   readonly file: string
-  /** The place of the block on its page, from 1: for messages. */
+  /** The place of the block on its page, from 1, for messages. */
   readonly number: number
-  /** The first word behind the fence; empty for none, and for a block that is only indented. */
+  /** The first word behind the fence; empty: there is none, or the block is only indented. */
   readonly language: string
   readonly text: string
   /**
-   * Why it is not run, where the page says so (`unrun="it asks for a password"`), or where it would
-   * change the machine.
+   * The reason why the block is not run: the page gives one (`unrun="it asks for a password"`), or
+   * the block would change the machine.
    */
   readonly unrun: string | undefined
-  /** What its output must have in it, where the page says so: `says="fPort: 0 is below 1"`. */
+  /**
+   * A text that the block's output must contain, if the page gives one: `says="fPort: 0 is below
+   * 1"`.
+   */
   readonly says: string | undefined
 }
 
-/** Commands that no test may run on the machine that it is on. */
+/** Commands that no test may run on its machine. */
 const CHANGES_MACHINE =
   /^(?:sudo |systemctl |systemd-|runuser |docker |podman |install |apt-get |npm (?:ci|install|run package)|set -e$)/m
 

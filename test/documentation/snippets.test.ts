@@ -1,7 +1,7 @@
 /**
  * Every block of code of the documentation is run, checked, or not run for a reason that stands
- * beside it. Commands run as they are written against one demonstration, page by page; only
- * addresses and folders of the demonstration are put in the place of those of the page.
+ * beside it. Commands run as written, page by page, against one demonstration; only its addresses
+ * and folders replace those of the page.
  */
 import assert from 'node:assert/strict'
 import { chmod, copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -26,14 +26,14 @@ const blocks = [...pages.values()].flat()
 const START_MS = 60_000
 const PAGE_MS = 60_000
 /**
- * The page whose first block makes `$api`, `$session` and `$auth`. Other pages say that they go on
- * from it.
+ * The page whose first block makes `$api`, `$session` and `$auth`. Other pages say that they
+ * continue it.
  */
 const FLOW = 'docs/api.md'
 
 const PEM = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n'
 
-/** What is checked of a block that is no command. */
+/** The checks of blocks that are no commands, by language. */
 const CHECKS: Readonly<Record<string, (text: string) => void | Promise<void>>> = {
   json: (text) => {
     const value = JSON.parse(text) as object
@@ -54,7 +54,7 @@ const CHECKS: Readonly<Record<string, (text: string) => void | Promise<void>>> =
     assert.ok(parse(text).length > 1)
   },
   python: async (text) => {
-    // A piece of a function may return.
+    // The code may return, so it needs a function around it.
     const whole = `async def piece():\n${text.replaceAll(/^/gm, '    ')}`
     await outputOf('python3', ['-c', 'import ast, sys; ast.parse(sys.argv[1])', whole])
   },
@@ -177,7 +177,10 @@ function flow(): Block {
   return first
 }
 
-/** A block that tells its name before it runs, and fails unless it says what it must. */
+/**
+ * The block, with code that prints its name first, and fails unless its output contains the
+ * required text.
+ */
 function runnable(block: Block): string {
   const { text, says } = block
   const placed = text
@@ -205,8 +208,8 @@ async function runShell(script: string): Promise<{ code: number | null; stdout: 
 }
 
 /**
- * Programs as the shell finds them: a reader of MQTT ends with its first message, and fails without one; an answer of HTTP that is
- * a refusal is a failure; `fieldgate` is the one of this checkout.
+ * Makes the programs that the shell finds. A reader of MQTT ends with its first message, and fails
+ * without one. A refusal by HTTP is a failure. `fieldgate` is the command of this checkout.
  */
 async function makeTools(directory: string): Promise<void> {
   await mkdir(directory)

@@ -1,6 +1,6 @@
 /**
- * The machine's clock is set while the service runs: by libfaketime (Debian: `faketime`), which
- * shows a process another clock.
+ * Sets the machine's clock while the service runs, by libfaketime (Debian: `faketime`), which shows
+ * a process another clock.
  */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -15,12 +15,14 @@ import type { Fault, FaultWorld } from './fault.ts'
 const LIBRARY = ['x86_64', 'aarch64']
   .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`)
   .find((path) => existsSync(path))
-/** libfaketime looks at its file once a second; the service's tick follows within another. */
+/**
+ * libfaketime looks at its file once a second; the service's tick follows within another second.
+ */
 const SETTLES_MS = 2_500
 const HOUR_SECONDS = 3_600
 /**
- * Ahead of the real time from the start on: what comes an hour back is still younger than its
- * device, and so in its history.
+ * The clock is ahead of the real time from the start on. So a message that comes an hour back is
+ * still younger than its device, and is in its history.
  */
 const START_SECONDS = 2 * HOUR_SECONDS
 
@@ -40,7 +42,7 @@ export const CLOCK_FAULTS: readonly Fault[] = [
           LD_PRELOAD: LIBRARY as string,
           FAKETIME_TIMESTAMP_FILE: file,
           FAKETIME_CACHE_DURATION: '1',
-          // The clock that durations are measured by is no matter of anybody's setting.
+          // Nobody sets the clock by which durations are measured.
           FAKETIME_DONT_FAKE_MONOTONIC: '1',
           DONT_FAKE_MONOTONIC: '1',
           NO_FAKE_STAT: '1',
@@ -63,7 +65,7 @@ export const CLOCK_FAULTS: readonly Fault[] = [
   },
 ]
 
-/** No live connection has ended, and who is known to the service comes in. */
+/** Checks that no live connection has ended, and that known clients can still connect. */
 async function assertNobodyNotices(world: FaultWorld, connects: number): Promise<void> {
   await world.load(20)
   assert.equal(world.connects, connects, 'a live connection ended')
@@ -72,7 +74,7 @@ async function assertNobodyNotices(world: FaultWorld, connects: number): Promise
     json: { username: 'admin', password: ADMIN_PASSWORD },
   })
   assert.equal(login.status, 200, login.text)
-  // From the addresses that the service knows, and has counted attempts of.
+  // These attempts come from addresses that the service knows, and whose attempts it has counted.
   for (let count = 0; count < 5; count += 1) {
     using client = await WireClient.open(service, 5)
     assert.equal(await client.connect({ username: 'nobody', password: 'default' }), 0x86)

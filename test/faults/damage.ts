@@ -1,6 +1,6 @@
 /**
- * A copy of the data directory is damaged at a random place: what is whole is served, and
- * `fieldgate check` says what is not.
+ * Damages a copy of the data directory at a random place. Whole records are served, and `fieldgate
+ * check` reports the damage.
  */
 import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -35,7 +35,10 @@ export const DAMAGE_FAULTS: readonly Fault[] = [
   },
 ]
 
-/** Relative to the folder. Where one kind of file is missing, another is taken. */
+/**
+ * A file, relative to the folder. If the folder has none of the chosen kind, another kind is
+ * chosen.
+ */
 async function chooseFile(folder: string, random: () => number): Promise<string> {
   const kind = random()
   const [directory, ending] =
@@ -53,10 +56,11 @@ async function chooseFile(folder: string, random: () => number): Promise<string>
 }
 
 interface Loss {
-  /** At most. */
+  /** The largest number of lost messages. */
   readonly messages: number
   /**
-   * The end of the log was torn: what stood there last can't be told from what was never completed.
+   * True: the end of the log was torn. Nothing distinguishes its last records from a batch that was
+   * never completed.
    */
   readonly isTorn: boolean
   readonly isRegistry: boolean
@@ -69,8 +73,8 @@ function lossOf({ text }: CheckEnd): Loss {
 }
 
 /**
- * The history of a service on the copy; undefined where its registry can't be used, which check
- * must have said.
+ * The history of a service on the copy; undefined: its registry can't be used, and check must have
+ * reported that.
  */
 async function serve(
   world: FaultWorld,

@@ -1,4 +1,4 @@
-/** The disk of the data directory fills under load, and has room again. */
+/** The disk of the data directory fills under load, and later has room again. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fault } from './fault.ts'

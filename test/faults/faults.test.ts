@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { runFaults } from './run-faults.ts'
 
 /**
- * One turn of all kinds of faults is longer than a test may be: these are the ones that no other
- * test has.
+ * A turn of all kinds of faults takes longer than a test may. These are the faults that no other
+ * test covers.
  */
 const HERE = [
   'kills the process',

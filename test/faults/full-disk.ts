@@ -1,5 +1,5 @@
 /**
- * The disk is full when the service starts: what is there is served, and the service goes on by
+ * The disk is full when the service starts: stored data is served, and the service goes on by
  * itself when there is room.
  */
 import assert from 'node:assert/strict'
@@ -19,7 +19,7 @@ export const FULL_DISK_FAULTS: readonly Fault[] = [
       await world.stop(signal)
       await disk.fill()
       try {
-        // Without the witnesses: they wait for acknowledgements, which nobody gets now.
+        // Without the witnesses, because they wait for acknowledgements, which nobody gets now.
         await using service = await startAsProcess(world.dataDirectory)
         await assertReads(world, service)
         await disk.empty()
@@ -60,7 +60,7 @@ async function fillOnce(world: FaultWorld, disk: SmallDisk): Promise<void> {
   await goesOn(world.service)
 }
 
-/** Everything that was acknowledged, and the registry. */
+/** Checks that everything acknowledged, and the registry, can be read. */
 async function assertReads(world: FaultWorld, service: RunningService): Promise<void> {
   const promised = new Set(world.acknowledged)
   const login = await service.http.ask('POST', '/api/internal/login', {
@@ -78,7 +78,7 @@ function change(service: RunningService): Promise<{ readonly status: number; rea
   return service.http.ask('POST', '/api/organizations', { token: service.adminSession, json: { organization } })
 }
 
-/** Resolves when the registry takes changes again and the service is healthy. */
+/** Resolves when the registry accepts changes again and the service is healthy. */
 async function goesOn(service: RunningService): Promise<void> {
   await within(
     (async () => {

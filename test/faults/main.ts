@@ -1,4 +1,6 @@
-/** `npm run faults -- [rounds] [seed] [first round]`: faults in random order, with a line each. */
+/**
+ * `npm run faults -- [rounds] [seed] [first round]`: faults in random order, with a line for each.
+ */
 import { runFaults } from './run-faults.ts'
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))

@@ -1,4 +1,4 @@
-/** Peers without a credential that want to take the service's sockets and memory. */
+/** Peers without a credential that try to exhaust the service's sockets and memory. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
@@ -11,12 +11,15 @@ import { HALF_A_HELLO, SilentConnections } from '../support/silent-connections.t
 import type { Fault, FaultWorld } from './fault.ts'
 
 /**
- * A neighbour's message takes no longer meanwhile, even on a machine that is busy with both ends.
+ * The longest time of another client's message meanwhile, even on a machine that is busy with both
+ * ends.
  */
 const NEIGHBOUR_MS = 5_000
-/** What the service may hold more while it is flooded. */
+/** The most memory that the service may use in addition while it is flooded. */
 const FLOOD_GROWTH_MIB = 256
-/** Of one connection: the service's buffer, and those of the two kernels. */
+/**
+ * The bytes taken from one connection: the service's buffer, and the buffers of the two kernels.
+ */
 const FLOOD_TAKEN_MIB = 32
 const FLOOD_MS = 3_000
 const FLOODERS = 4
@@ -35,7 +38,7 @@ export const NETWORK_FAULTS: readonly Fault[] = [
   {
     name: 'opens half of TLS connections',
     async run(world, random) {
-      // Most often some thousand, seldom 20,000.
+      // Mostly some thousands, seldom 20,000.
       const count = Math.round(2_000 * 10 ** random() * world.scale)
       const isHttps = random() < 0.5
       const port = isHttps ? Number(new URL(world.service.https).port) : world.service.mqttsPort
@@ -73,10 +76,10 @@ function mib(bytes: number): number {
   return Math.round(bytes / 1_048_576)
 }
 
-/** Sends what no client may send first, and then as much as the socket takes. */
+/** Sends a packet that no client may send first, then as much as the socket takes. */
 async function flood({ service }: FaultWorld): Promise<TLSSocket> {
   const socket = connect({
-    // It goes on though the service has said its last.
+    // The client goes on, even though the service has ended its side.
     socket: connectTcp({ port: service.mqttsPort, host: '127.0.0.1', allowHalfOpen: true }),
     ca: service.ca,
     servername: 'localhost',
@@ -94,7 +97,7 @@ async function flood({ service }: FaultWorld): Promise<TLSSocket> {
   return socket
 }
 
-/** New connections of others are served, and the witnesses' messages have not waited. */
+/** Checks that other clients can connect, and that the witnesses' messages have not waited. */
 async function assertServes(world: FaultWorld): Promise<void> {
   const { service } = world
   const health = await service.http.ask('GET', '/api/internal/health')

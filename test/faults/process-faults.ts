@@ -1,4 +1,4 @@
-/** The process is killed, frozen, or asked to end while everybody holds on to it. */
+/** The process is killed, frozen, or asked to end while all its peers hold on to it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Crowd } from '../support/crowd.ts'
 import type { Fault } from './fault.ts'

@@ -1,5 +1,5 @@
 /**
- * Faults in random order against a running service, each followed by a check of all promises. The
+ * Runs faults in random order against a running service, and checks all promises after each. The
  * same seed gives the same faults.
  */
 import { createRandom } from '../support/random.ts'
@@ -13,7 +13,7 @@ import { NETWORK_FAULTS } from './network-faults.ts'
 import { PROCESS_FAULTS } from './process-faults.ts'
 import { World } from './world.ts'
 
-/** All that there are. One that is added here is part of the command and of the tests. */
+/** All faults. A fault that is added here is part of the command and of the tests. */
 const FAULTS: readonly Fault[] = [
   ...PROCESS_FAULTS,
   ...NETWORK_FAULTS,
@@ -22,22 +22,22 @@ const FAULTS: readonly Fault[] = [
   ...FULL_DISK_FAULTS,
   ...DAMAGE_FAULTS,
 ]
-/** Between the seeds of two rounds, so that each has numbers of its own. */
+/** The distance between the seeds of two rounds, so that each has its own random numbers. */
 const ROUND_STEP = 7_919
 
 export interface FaultOptions {
   readonly rounds: number
   readonly seed: number
-  /** The number of the first round: one that failed is repeated alone by its number. */
+  /** The number of the first round: a failed round is repeated alone by its number. */
   readonly first?: number
   /** Below 1: shorter and smaller faults. */
   readonly scale?: number
-  /** By name; all where it is absent. */
+  /** The names of the faults to run; absent: all. */
   readonly only?: readonly string[]
   readonly say?: (line: string) => void
 }
 
-/** What the rounds came to. */
+/** The totals of the rounds. */
 export interface FaultCounts {
   readonly passed: number
   readonly failed: number
@@ -46,7 +46,7 @@ export interface FaultCounts {
   readonly impossible: readonly string[]
 }
 
-/** Runs them; a round that fails is told, counted, and followed by a new world. */
+/** Runs the rounds. A failed round is reported and counted, and the next one gets a new world. */
 export async function runFaults(options: FaultOptions): Promise<FaultCounts> {
   const { rounds, seed, first = 1, scale = 1, only, say = () => {} } = options
   const wanted = FAULTS.filter(({ name }) => only?.includes(name) ?? true)
@@ -99,8 +99,8 @@ async function strike(world: World, fault: Fault, random: Random): Promise<strin
 }
 
 /**
- * Each fault once before the first comes again, in another order each time; the round and the seed
- * alone decide.
+ * The fault of a round: each fault once before the first comes again, in another order each time.
+ * Only the round and the seed decide.
  */
 function faultOf(faults: readonly Fault[], seed: number, round: number): Fault {
   const turn = Math.floor((round - 1) / faults.length)

@@ -1,6 +1,6 @@
 /**
- * A file system of its own in a folder, which can be filled without harm to the machine. It takes
- * the rights of root, and Linux.
+ * A separate file system in a folder, which can be filled without harm to the machine. Needs the
+ * rights of root, and Linux.
  */
 import { spawnSync } from 'node:child_process'
 import { open, rm, statfs } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import type { SmallDisk } from './fault.ts'
 const SIZE_BYTES = 512 * 1024 * 1024
 const BLOCK = Buffer.alloc(1024 * 1024)
 
-/** Mounts it; undefined where that is not allowed. `unmount` must follow. */
+/** Mounts it; undefined: that is not allowed. `unmount` must follow. */
 export function mountSmallDisk(folder: string): (SmallDisk & { unmount(): void }) | undefined {
   const args = ['-t', 'tmpfs', '-o', `size=${SIZE_BYTES}`, 'fieldgate-faults', folder]
   if (spawnSync('mount', args, { stdio: 'ignore' }).status !== 0) return undefined

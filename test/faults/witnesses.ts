@@ -1,6 +1,6 @@
 /**
- * Clients of the faults suite: they come back after each loss, keep their part of QoS 1, and note
- * what was promised and what came.
+ * Clients of the faults suite: they come back after each loss, follow QoS 1, and record the
+ * promises that they got and the messages that came.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { IPublishPacket } from 'mqtt-packet'
@@ -11,17 +11,17 @@ import { messageKey } from '../crash/crash-clients.ts'
 
 type Address = Pick<RunningService, 'mqttsPort' | 'ca'>
 
-/** A message every so often, of each publisher. */
+/** The time between two messages of each publisher. */
 const BEAT_MS = 40
-/** Unacknowledged messages of a publisher; beyond, it waits. */
+/** Unacknowledged messages of a publisher; at this bound it waits. */
 const WINDOW = 200
 const KEEP_ALIVE_SECONDS = 30
 const PING_MS = 10_000
 const RETRY_MS = 100
-/** Before a refused message is tried again. */
+/** The wait before a refused message is tried again. */
 const REFUSED_MS = 300
 
-/** The present address of the service; undefined while there is none. */
+/** The present address of the service; undefined: there is none. */
 export type WhereIs = () => Address | undefined
 
 interface WitnessOptions {
@@ -31,14 +31,14 @@ interface WitnessOptions {
 }
 
 /**
- * A client with a kept Session that connects again whenever its connection is over, until it is
+ * A client with a kept Session that connects again whenever its connection has ended, until it is
  * stopped.
  */
 abstract class Witness {
   readonly name: string
-  /** Connections past CONNACK. */
+  /** Connections that got CONNACK. */
   connects = 0
-  /** Connections that found no Session though one had been kept. */
+  /** Connections that found no Session although one had been kept. */
   lostSessions = 0
   protected client: WireClient | undefined = undefined
   readonly #options: WitnessOptions
@@ -53,8 +53,8 @@ abstract class Witness {
   async run(whereIs: WhereIs): Promise<void> {
     while (!this.#isStopped) {
       const address = whereIs()
-      // What breaks a connection is the fault that is on; the runner's checks say what must not
-      // break.
+      // The present fault may break a connection; the runner's checks know which connections must
+      // not break.
       if (address !== undefined) await this.#visit(address).catch(() => {})
       await sleep(RETRY_MS)
     }
@@ -65,7 +65,7 @@ abstract class Witness {
     this.client?.destroy()
   }
 
-  /** After CONNACK, until the connection is over. */
+  /** Runs after CONNACK, until the connection has ended. */
   protected abstract attend(client: WireClient, isSessionPresent: boolean): Promise<void>
 
   async #visit(address: Address): Promise<void> {
@@ -92,8 +92,8 @@ abstract class Witness {
 }
 
 /**
- * Publishes a numbered message at each beat at QoS 1, and repeats what was not acknowledged, or was
- * refused.
+ * Publishes a numbered message at each beat at QoS 1, and repeats messages that were refused or not
+ * acknowledged.
  */
 export class FaultPublisher extends Witness {
   readonly #topicNames: readonly string[]
@@ -102,7 +102,7 @@ export class FaultPublisher extends Witness {
   #sequence = 0
   #packetId = 0
 
-  /** Keys of what is acknowledged are added to the set. */
+  /** Keys of acknowledged messages are added to the set. */
   constructor(
     options: Omit<WitnessOptions, 'version'> & { readonly topicNames: readonly string[] },
     acknowledged: Set<string>,
@@ -154,16 +154,19 @@ export class FaultPublisher extends Witness {
   }
 }
 
-/** The same message without its time: how long it takes is no measure of the service. */
+/**
+ * The same message without its time, because the duration of a repetition does not measure the
+ * service.
+ */
 function again(packet: IPublishPacket): IPublishPacket {
   return { ...packet, payload: String(packet.payload).replace(/"sentMs":[0-9.]+/, '"sentMs":-1') }
 }
 
-/** Keeps a Session, acknowledges what comes and notes it. */
+/** Keeps a Session, acknowledges and records the messages that come. */
 export class FaultSubscriber extends Witness {
   readonly received = new Set<string>()
   isSubscribed = false
-  /** In ms, since somebody set it to 0. */
+  /** The slowest message since somebody set this to 0, in ms. */
   slowestMs = 0
   readonly #topicFilter: string
   #changed: () => void = () => {}
@@ -173,7 +176,7 @@ export class FaultSubscriber extends Witness {
     this.#topicFilter = options.topicFilter
   }
 
-  /** Resolves when all of these have come. */
+  /** Resolves when all these messages have come. */
   async has(keys: ReadonlySet<string>): Promise<void> {
     const missing = new Set(this.missing(keys))
     while (missing.size > 0) {
@@ -190,7 +193,7 @@ export class FaultSubscriber extends Witness {
 
   protected override async attend(client: WireClient, isSessionPresent: boolean): Promise<void> {
     if (!isSessionPresent) client.send(client.subscribePacket(this.#topicFilter, 1))
-    // What waited for it while it was away is not slow.
+    // A message that waited while the witness was away does not count as slow.
     const sinceMs = performance.now()
     for (let packet = await client.next(); packet !== undefined; packet = await client.next()) {
       if (packet.cmd === 'suback') this.isSubscribed = Number(packet.granted[0]) < 0x80

@@ -26,14 +26,14 @@ const ENVIRONMENT = {
   FIELDGATE_BROKER_TOKEN_DEFAULT_TTL_SECONDS: '31557600',
   FIELDGATE_SESSION_EXPIRY_MAXIMUM_SECONDS: '604800',
 }
-/** Docker kills what it stops after so long. */
+/** Docker kills a container that has not stopped after this time. */
 const END_MS = 10_000
-/** A machine that is full of other work is still waited for. */
+/** The time limit of waiting, long enough for a machine that is full of other work. */
 const WAIT_MS = 60_000
 const POLL_MS = 50
-/** What the service may hold more after a fault than when it had started: caches fill. */
+/** The most memory that the service may use after a fault in addition to its start: caches fill. */
 const GROWTH_BYTES = 320 * 1024 * 1024
-/** New messages that each check waits for. */
+/** The number of new messages for which each check waits. */
 const MESSAGES_OF_A_CHECK = 20
 
 export class World implements FaultWorld {
@@ -43,7 +43,7 @@ export class World implements FaultWorld {
   readonly scale: number
   readonly #folder: string
   readonly #unmount: () => void
-  /** Leaves no process and no file system behind when this process ends before its time. */
+  /** Leaves no process and no file system behind if this process ends early. */
   readonly #atExit = (): void => {
     this.#running?.program.signal('SIGKILL')
     this.#unmount()
@@ -151,14 +151,14 @@ export class World implements FaultWorld {
     return readHistory(service.https, service.ca, service.adminSession, this.#applicationId)
   }
 
-  /** Forgets what earlier rounds measured. */
+  /** Resets the measurements of earlier rounds. */
   beginRound(): void {
     for (const subscriber of this.#subscribers) subscriber.slowestMs = 0
   }
 
   /**
-   * Throws an AssertionError when a promise is broken: the service answers, nothing acknowledged is
-   * lost, memory is given back.
+   * Throws an AssertionError if a promise is broken: the service answers, no acknowledged message
+   * is lost, memory is given back.
    */
   async assertPromises(): Promise<void> {
     await this.#removeCopies()
@@ -182,7 +182,7 @@ export class World implements FaultWorld {
     assert.ok(grownBytes < GROWTH_BYTES, `${Math.round(grownBytes / 1_048_576)} MiB more than at the start`)
   }
 
-  /** Everything that was acknowledged is in the history, too. */
+  /** Checks that all acknowledged messages are in the history, too. */
   async assertHistory(): Promise<void> {
     const promised = new Set(this.acknowledged)
     const history = await this.history(this.#alive())
@@ -191,8 +191,8 @@ export class World implements FaultWorld {
   }
 
   /**
-   * Ends everything and removes all files; where a promise was broken, `keep` copies them to a
-   * folder first, and answers it.
+   * Ends everything and removes all files. With `keep`, after a broken promise, copies the files to
+   * a folder first and returns it.
    */
   async close(keep = false): Promise<string | undefined> {
     for (const witness of this.#witnesses()) witness.stop()

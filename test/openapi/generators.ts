@@ -1,4 +1,4 @@
-/** Clients that four generators make of the OpenAPI document, and the main flow with each. */
+/** Clients that four generators make from the OpenAPI document, and the main flow with each. */
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,22 +9,22 @@ import type { World } from './world.ts'
 /** One generator. */
 export interface Generator {
   readonly name: string
-  /** Programs of the machine that it needs, beyond Node and npm. */
+  /** Programs that it needs on the machine, besides Node and npm. */
   readonly needs: readonly string[]
   /**
-   * Generates a client in an empty folder, compiles or checks it, and answers what the main flow
-   * with it told.
+   * Generates a client in an empty folder, compiles or checks it, runs the main flow with it, and
+   * returns the flow's outcome.
    */
   run(world: World, folder: string): Promise<unknown>
 }
 
 const CLIENTS = fileURLToPath(new URL('clients/', import.meta.url))
 
-/** As docs/api.md names them. */
+/** The versions that docs/api.md names. */
 const OPENAPI_PYTHON_CLIENT = '0.29.1'
 const OAPI_CODEGEN = 'v2.8.2'
 
-/** What the flow of each client is to tell. */
+/** The outcome that the flow of each client must have. */
 export function expectedOutcome({ applicationId }: World): unknown {
   return {
     organization: 'acme',
@@ -57,7 +57,7 @@ const heyApi: Generator = {
     const parts = await installParts()
     const configuration = {
       input: world.documentFile,
-      // So that Node runs what was generated as it is.
+      // With this, Node runs the generated code without a build.
       output: { path: join(folder, 'generated'), module: { extension: '.ts' } },
       plugins: ['@hey-api/client-fetch', '@hey-api/typescript', '@hey-api/sdk'],
       logs: { file: false, level: 'silent' },
@@ -68,7 +68,7 @@ const heyApi: Generator = {
   },
 }
 
-/** Checks the types of the flow with the generated ones, and runs it. */
+/** Checks the types of the flow against the generated ones, and runs it. */
 async function typeScriptFlow(world: World, folder: string, parts: string, flow: string): Promise<unknown> {
   await cp(join(CLIENTS, flow), join(folder, flow))
   await symlink(join(parts, 'node_modules'), join(folder, 'node_modules'))
@@ -130,7 +130,7 @@ const oapiCodegen: Generator = {
     ]
     await ran(join(tools, 'oapi-codegen'), [...output, world.documentFile], { folder })
     await writeFile(join(folder, 'main.go'), await readFile(join(CLIENTS, 'client.go')))
-    // What the machine trusts, the module proxy included, stays trusted while the program is built.
+    // The build trusts everything that the machine trusts, including the module proxy.
     await ran('go', ['mod', 'init', 'fieldgate.test/client'], { folder })
     await ran('go', ['mod', 'tidy'], { folder, timeoutMs })
     await ran('go', ['build', '-o', 'flow', '.'], { folder, timeoutMs })
@@ -138,15 +138,15 @@ const oapiCodegen: Generator = {
   },
 }
 
-/** Generators whose packages npm installs: quick enough for every run of the tests. */
+/** The generators whose packages npm installs: quick enough for every run of the tests. */
 export const NPM_GENERATORS: readonly Generator[] = [openApiFetch, heyApi]
 
 /** All four. */
 export const GENERATORS: readonly Generator[] = [...NPM_GENERATORS, openApiPythonClient, oapiCodegen]
 
 /**
- * Installs a Python package with what it needs. Call its modules, not its programs, which know the
- * folder that it is made in.
+ * Installs a Python package with its dependencies. Call its modules, not its programs, which
+ * contain the path of the folder in which they were made.
  */
 export async function installPython(name: string, requirement: string): Promise<string> {
   const folder = cacheFolder(name)

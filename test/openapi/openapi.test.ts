@@ -1,6 +1,6 @@
 /**
- * What others' programs make of the OpenAPI document that a running service serves. `npm run
- * generators` has more of them.
+ * Runs other people's programs on the OpenAPI document that a running service serves. `npm run
+ * generators` runs more of them.
  */
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'

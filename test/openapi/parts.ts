@@ -1,6 +1,6 @@
 /**
- * What looks at the OpenAPI document from outside: linters and generators, installed on demand,
- * apart from the service's packages.
+ * External programs for the OpenAPI document: linters and generators, installed on demand, apart
+ * from the service's packages.
  */
 import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -13,8 +13,7 @@ import type { ProgramOptions } from '../support/program.ts'
 const PARTS = fileURLToPath(new URL('parts/', import.meta.url))
 
 /**
- * Where what is installed on demand is kept between runs; `name` tells one kind and version from
- * another.
+ * The folder that keeps installed programs between runs; `name` distinguishes kinds and versions.
  */
 export function cacheFolder(name: string): string {
   const base = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
@@ -26,7 +25,10 @@ export function installParts(): Promise<string> {
   return npmParts(PARTS)
 }
 
-/** Makes a folder by `install`, in another place first: one that is there is whole. */
+/**
+ * Makes a folder by `install`, first in another place, so that an existing folder is always
+ * complete.
+ */
 export async function installOnce(folder: string, install: (scratch: string) => Promise<void>): Promise<void> {
   if (await isThere(folder)) return
   await mkdir(join(folder, '..'), { recursive: true })
@@ -35,7 +37,7 @@ export async function installOnce(folder: string, install: (scratch: string) => 
     await install(scratch)
     await rename(scratch, folder)
   } catch (error) {
-    // Somebody else was faster.
+    // Another process was faster.
     if (!(await isThere(folder))) throw error
   } finally {
     await rm(scratch, { recursive: true, force: true })
@@ -49,23 +51,23 @@ async function isThere(path: string): Promise<boolean> {
   )
 }
 
-/** How a program is run. */
+/** The options of running a program. */
 interface RunOptions {
   readonly folder: string
   readonly environment?: Readonly<Record<string, string>>
-  /** The longest that it may take, in milliseconds. */
+  /** The time limit, in milliseconds. */
   readonly timeoutMs?: number
-  /** Exit codes that are no failure; 0 alone where they are not given. */
+  /** Exit codes that are no failure. Default: only 0. */
   readonly acceptedCodes?: readonly number[]
 }
 
 /**
- * Runs a program in a folder, with this process's environment and more; answers its output, and
- * throws with it where it fails.
+ * Runs a program in a folder, with this process's environment and further variables. Returns its
+ * output, and throws with the output if the program fails.
  */
 export async function ran(command: string, args: readonly string[], options: RunOptions): Promise<string> {
   const inherited = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined)
-  // Node's test runner talks to its children by this one.
+  // Node's test runner talks to its children by this variable.
   const environment = { ...Object.fromEntries(inherited), NODE_TEST_CONTEXT: '', ...options.environment }
   const how: ProgramOptions = { environment, folder: options.folder }
   await using program = new Program(command, args, how)
@@ -75,7 +77,7 @@ export async function ran(command: string, args: readonly string[], options: Run
   return stdout + stderr
 }
 
-/** Runs one of the installed packages' programs, named by its file, on this Node. */
+/** Runs a program of an installed package, named by its file, on this Node. */
 export async function ranPart(
   parts: string,
   file: string,

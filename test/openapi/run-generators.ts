@@ -1,6 +1,6 @@
 /**
- * `npm run generators`: a client of each generator runs the main flow against a service. What the
- * machine lacks is skipped, and told.
+ * `npm run generators`: a client of each generator runs the main flow against a service. Generators
+ * for which the machine lacks a program are skipped and reported.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -10,10 +10,10 @@ import { textIn } from '../support/https-client.ts'
 import { makeFolder, startAsProcess, startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
 
-/** What a client is given, and what it is about. */
+/** The inputs of a client. */
 export interface World extends AsyncDisposable {
   readonly service: RunningService
-  /** An empty folder for what is generated; it goes with the world. */
+  /** An empty folder for generated files; it is removed with the world. */
   readonly folder: string
   /** The document, as the service serves it. */
   readonly documentFile: string
@@ -23,7 +23,7 @@ export interface World extends AsyncDisposable {
   readonly member: Person
   /** A global admin who is a member as well. */
   readonly admin: Person
-  /** What the clients of this folder read. */
+  /** The environment variables that the clients of this folder read. */
   readonly environment: Readonly<Record<string, string>>
 }
 
@@ -31,8 +31,8 @@ export interface World extends AsyncDisposable {
 export const DEV_EUI = '0101010101010101'
 
 /**
- * Starts one: in this process, or as a child from dist/. The service is known by its address, for
- * linters dislike `localhost`.
+ * Starts a world: in this process, or as a child from dist/. The service's address is an IP
+ * address, because linters dislike `localhost`.
  */
 export async function openWorld(how: 'in process' | 'as child' = 'in process'): Promise<World> {
   const folder = await makeFolder()

@@ -21,7 +21,7 @@ describe('the ChirpStack of the tests, held against the answers of a real ChirpS
   it('answers each question with the same code, the same words and the same content', async () => {
     const asked = { ...addressOf(chirpStack), devEui: DEV_EUI }
     const answers = await askChirpStack(asked)
-    // Not a question of its own: a real database has to be away for it.
+    // No question alone causes this answer: a real database has to be away for it.
     const { 'a command without its database': withoutDatabase, ...others } = real
     assert.deepEqual(answers, others)
     assert.equal(withoutDatabase?.code, 13)

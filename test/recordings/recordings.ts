@@ -1,24 +1,24 @@
 /**
- * What real ChirpStacks have told and answered, as `node test/network-servers/record.ts` has
- * written it down.
+ * The events and answers of real ChirpStacks that `node test/network-servers/record.ts` has
+ * recorded.
  */
 import { readFileSync } from 'node:fs'
 
 export type RecordedVersion = 'v3' | 'v4'
 
 export interface RecordedEvent {
-  /** The topic's: `up`, `join` ... */
+  /** The event's kind, as in the topic: `up`, `join` ... */
   readonly kind: string
   readonly devEui: string
   readonly payload: object
 }
 
-/** All events that were recorded of a version. */
+/** All recorded events of a version. */
 export function recordedEvents(version: RecordedVersion): readonly RecordedEvent[] {
   return JSON.parse(readFileSync(recordingUrl(version, 'events'), 'utf8')) as RecordedEvent[]
 }
 
-/** The bytes of an event that integrators can't read. */
+/** The bytes of an event in a form that integrators can't read. */
 export interface RecordedForm {
   readonly form: 'protobuf' | 'base64-ids'
   readonly kind: string
@@ -31,7 +31,7 @@ export function recordedForms(version: RecordedVersion): readonly RecordedForm[]
   return JSON.parse(readFileSync(recordingUrl(version, 'forms'), 'utf8')) as RecordedForm[]
 }
 
-/** Where a recording stands. */
+/** The place of a recording. */
 export function recordingUrl(version: RecordedVersion, name: 'events' | 'forms' | 'grpc'): URL {
   return new URL(`chirpstack-${version}/${name}.json`, import.meta.url)
 }

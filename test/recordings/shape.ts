@@ -1,25 +1,29 @@
 /**
- * What JSON objects of one kind have in common: their members, the kinds of the values, and which
- * members never miss.
+ * The common shape of JSON objects of one kind: their members, the kinds of the values, and the
+ * members that are never missing.
  */
 import assert from 'node:assert/strict'
 
 export interface Member {
-  /** What values were seen: `integer`, `uuid`, `time`, `base64`, `word DOWNLINK_GATEWAY` ... */
+  /**
+   * The kinds of values that were seen: `integer`, `uuid`, `time`, `base64`, `word
+   * DOWNLINK_GATEWAY` ...
+   */
   readonly kinds: Set<string>
-  /** In how many objects it was, and in how many it could have been. */
+  /** The number of objects that have the member. */
   count: number
+  /** The number of objects that could have had the member. */
   parents: number
 }
 
 /** By path, such as `rxInfo[].rssi`. */
 export type Shape = ReadonlyMap<string, Member>
 
-/** Members whose content is the deployment's or the device's own. */
+/** Members whose content belongs to the deployment or the device. */
 const OPEN_MEMBERS: ReadonlySet<string> = new Set(['object', 'tags'])
-/** Members in base64, which a text of other members can look like. */
+/** Members in base64, which can look like the text of other members. */
 const BASE64_MEMBERS: ReadonlySet<string> = new Set(['data', 'context'])
-/** Members that people have named. */
+/** Members whose values were chosen by people. */
 const NAMED_MEMBERS: ReadonlySet<string> = new Set([
   'applicationName',
   'deviceName',
@@ -40,7 +44,7 @@ const TEXTS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['seconds', /^\d+(?:\.\d+)?s$/],
 ]
 
-/** Bounds of numbers, by the last name of their path; both are included. */
+/** Bounds of numbers, by the last name of their path; both bounds are included. */
 const BOUNDS: Readonly<Record<string, readonly [low: number, high: number]>> = {
   fCnt: [0, 2 ** 32 - 1],
   fCntDown: [0, 2 ** 32 - 1],
@@ -76,7 +80,10 @@ export function shapeOf(objects: readonly object[]): Shape {
   return shape
 }
 
-/** What an imitation has that the real one has not, and what it lacks: a sentence each. */
+/**
+ * The differences between an imitation and the real shape: one sentence for each additional or
+ * missing member.
+ */
 export function differences(imitation: Shape, real: Shape): string[] {
   const sentences: string[] = []
   for (const [path, { kinds }] of imitation) {
@@ -92,7 +99,7 @@ export function differences(imitation: Shape, real: Shape): string[] {
   }
   for (const [path, { count, parents }] of real) {
     const imitated = imitation.get(path)
-    // A member of an object that the imitation never has is told with that object.
+    // If the imitation never has an object, the object is reported, but not its members.
     const isReachable = [...imitation.keys()].some((each) => each === parentOf(path)) || parentOf(path) === ''
     // A list may be empty.
     const isAlways = count === parents && !path.endsWith('[]')
@@ -103,14 +110,14 @@ export function differences(imitation: Shape, real: Shape): string[] {
   return sentences
 }
 
-/** An event's kind, and where it is a fault its code: events of one of these have one shape. */
+/** An event's kind, with the code of a fault. Events with the same kind and code have one shape. */
 export function eventKind({ kind, payload }: { readonly kind: string; readonly payload: object }): string {
   const { code, type } = payload as { readonly code?: string; readonly type?: string }
   const fault = kind === 'log' ? code : type
   return (kind === 'log' || kind === 'error') && fault !== undefined ? `${kind} ${fault}` : kind
 }
 
-/** The differences of all events that are imitated, kind by kind. */
+/** The differences of all imitated events, kind by kind. */
 export function eventDifferences(
   imitated: readonly { readonly kind: string; readonly payload: object }[],
   real: readonly { readonly kind: string; readonly payload: object }[],

@@ -18,7 +18,7 @@ import { recordedEvents } from './recordings.ts'
 import { eventDifferences, eventKind } from './shape.ts'
 
 const MINUTE_MS = 60_000
-/** As ChirpStack v4 names its applications. */
+/** A UUID, because ChirpStack v4 gives its applications such ids. */
 const APPLICATION_ID = 'ac134824-324d-427f-85da-370d2b18d379'
 
 for (const [family, version] of [
@@ -28,7 +28,7 @@ for (const [family, version] of [
   describe(`what the simulator tells as family ${family}, held against what a real ChirpStack ${version} has told`, () => {
     const real = recordedEvents(version)
     const simulated = lives(family).map((event) => brokerEvent(event, family, false))
-    // Made by a service on the Internet, so that none could be recorded.
+    // A service on the Internet makes these events, so none could be recorded.
     const comparable = simulated.filter(({ kind }) => kind !== 'location')
 
     it('is of all kinds that were recorded', () => {
@@ -51,7 +51,7 @@ function kindsOf(events: readonly { readonly kind: string }[]): string[] {
   return [...new Set(events.map(({ kind }) => kind))].toSorted()
 }
 
-/** Lives in which everything happens that the simulator can tell. */
+/** Lives of devices with all events that the simulator can make. */
 function lives(family: 'A' | 'B'): NetworkEvent[] {
   const options = { family, intervalMs: MINUTE_MS, applicationId: family === 'A' ? '5' : APPLICATION_ID } as const
   const members = family === 'B' ? { devEui: DEV_EUI } : {}
@@ -86,7 +86,7 @@ function refusedObject(options: DeviceOptions, members: object): NetworkEvent[] 
 function busyGateway(options: DeviceOptions, members: object): NetworkEvent[] {
   const gateways = createGateways([NEAR], createRandom(7))
   const { device, nowMs } = joined({ ...options, gateways, intervalMs: 10 * MINUTE_MS })
-  // The first goes out, with the counter 0.
+  // The first command goes out, with the counter 0.
   for (let count = 0; count < 2; count += 1) device.receive(command(members), nowMs)
   const { atMs } = untilEvent(device, 'txack')
   eventsUntil(device, atMs)

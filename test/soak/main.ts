@@ -1,7 +1,4 @@
-/**
- * `npm run soak [minutes]`: ten minutes of a busy day unless told otherwise, with a line for each
- * sample.
- */
+/** `npm run soak [minutes]`: a busy day in ten minutes by default, with a line for each sample. */
 import { FULL_CACHES_BYTES, assertBounded, mib, runSoak } from './soak-run.ts'
 
 const [minutes = 10] = process.argv.slice(2).map(Number)

@@ -1,8 +1,10 @@
-/** Whether numbered messages came without a gap, in memory that does not grow with their number. */
+/**
+ * Checks that numbered messages came without a gap, in memory that does not grow with their number.
+ */
 
 /**
- * For one reader: in order per Topic Name, with nothing left out. The first message of a Topic Name
- * says where it begins.
+ * Checks one reader: messages of a Topic Name come in order, without a gap. The first message of a
+ * Topic Name sets the beginning.
  */
 export class InOrder {
   readonly gaps: string[] = []
@@ -21,13 +23,13 @@ export class InOrder {
     this.#next.set(topicName, sequence + 1)
   }
 
-  /** True when everything up to this number has come. */
+  /** True if all messages up to this number have come. */
   hasAllUpTo(topicName: string, sequence: number): boolean {
     return (this.#next.get(topicName) ?? 0) > sequence
   }
 }
 
-/** For readers who share: each message came to one of them, in whichever order. */
+/** Checks readers who share a subscription: each message came to one of them, in any order. */
 export class Together {
   received = 0
   repeated = 0

@@ -7,15 +7,15 @@ import type { RunningService } from '../support/running-service.ts'
 
 export type Address = Pick<RunningService, 'mqttsPort' | 'ca'>
 
-/** How often a publisher sends what is due. */
+/** The interval at which a publisher sends the messages that are due. */
 const BEAT_MS = 50
 /**
- * Unacknowledged messages of a publisher, below the service's Receive Maximum: beyond, it falls
- * behind its pace.
+ * Unacknowledged messages of a publisher, below the service's Receive Maximum. At this bound the
+ * publisher falls behind its pace.
  */
 const WINDOW = 500
 
-/** Publishes numbered messages of `payloadBytes` at QoS 1, so many a second. */
+/** Publishes `perSecond` numbered messages of `payloadBytes` a second at QoS 1. */
 export class SteadyPublisher {
   acknowledged = 0
   readonly topicName: string
@@ -45,7 +45,7 @@ export class SteadyPublisher {
     this.#filler = 'x'.repeat(options.payloadBytes)
   }
 
-  /** Publishes until `end`, and resolves when all is acknowledged. */
+  /** Publishes until `end`, and resolves when all messages are acknowledged. */
   async run(): Promise<void> {
     let due = 0
     const beat = setInterval(() => {
@@ -66,7 +66,7 @@ export class SteadyPublisher {
     }
   }
 
-  /** The next beat is the last one. */
+  /** Ends after the next beat. */
   end(): void {
     this.#isEnding = true
   }
@@ -82,18 +82,18 @@ export interface Visit {
   readonly login: Login
   readonly version: Version
   readonly clientId: string
-  /** 0: the Session ends with the connection, and the visit begins without one. */
+  /** 0: the Session ends with the connection, and the visit begins without a Session. */
   readonly expirySeconds: number
   readonly topicFilters: readonly string[]
   readonly staysMs: number
-  /** Leaves before its time when this says so. */
+  /** Leaves early when this returns true. */
   readonly isDone?: () => boolean
   readonly take: (topicName: string, sequence: number, isRetained: boolean) => void
 }
 
 /**
- * Connects, subscribes where there is no Session, acknowledges and reports all that comes, and is
- * gone.
+ * Connects, subscribes if there is no Session, acknowledges and reports all messages, and
+ * disconnects.
  */
 export async function visit(address: Address, options: Visit): Promise<void> {
   const { version, expirySeconds } = options
@@ -110,7 +110,7 @@ export async function visit(address: Address, options: Visit): Promise<void> {
     const endsAtMs = Date.now() + options.staysMs
     const leaving = sleep(options.staysMs, undefined, { ref: false })
     while (Date.now() < endsAtMs && options.isDone?.() !== true) {
-      // A ping brings the packets that came before it, and is the pace of an idle reader.
+      // The answer to a ping comes behind all earlier packets, and sets the pace of an idle reader.
       const packets = await client.ping()
       if (packets === 'closed') throw new Error(`the connection of ${options.clientId} was closed`)
       for (const packet of packets) took(client, packet, options)

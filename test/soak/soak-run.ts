@@ -1,7 +1,7 @@
 /**
- * Hours of a busy day in minutes: the real service under a steady load, with readers whose Sessions
- * are kept, end or expire, shared subscriptions and retained messages. Memory and disk are watched,
- * and every message is accounted for.
+ * Plays hours of a busy day in minutes: the real service under a steady load, with readers whose
+ * Sessions are kept, end or expire, shared subscriptions and retained messages. Memory and disk are
+ * watched, and every message is accounted for.
  */
 import assert from 'node:assert/strict'
 import { readdir, rm, stat } from 'node:fs/promises'
@@ -29,7 +29,7 @@ export interface Sample {
   readonly diskBytes: number
 }
 
-/** What a soak came to. */
+/** The totals of a soak. */
 export interface SoakCounts {
   readonly acknowledged: number
   readonly received: number
@@ -40,25 +40,25 @@ export interface SoakCounts {
 
 const MIB = 1_048_576
 /**
- * What the caches of the log hold at most, and chance: a run of some seconds fills them until its
- * end.
+ * The most bytes that the log's caches hold, and a margin for chance: in a run of some seconds they
+ * fill until its end.
  */
 export const FILLING_CACHES_BYTES = 192 * MIB
-/** When they are full. */
+/** The margin once the caches are full. */
 export const FULL_CACHES_BYTES = 64 * MIB
 const RETENTION_BYTES = 256 * MIB
-/** The active segment, and the snapshot with the one that takes its place. */
+/** The active segment, a snapshot, and the snapshot that replaces it. */
 const DISK_MARGIN_BYTES = 64 * MIB
 const PUBLISHERS = 4
 const PER_SECOND = 100
-/** So large that retention is at work after four minutes. */
+/** So large that retention removes segments after four minutes. */
 const PAYLOAD_BYTES = 2_800
 const KEPT = 10
 const SHARING = 3
 const VISITORS = 4
 const RETAINED = 20
 
-/** Throws an AssertionError when a message is lost, or memory or disk grow. */
+/** Throws an AssertionError if a message is lost, or memory or disk grow. */
 export async function runSoak(options: SoakOptions): Promise<SoakCounts> {
   const dataDirectory = await makeFolder()
   try {
@@ -126,7 +126,7 @@ class Soak {
 
   async run(): Promise<SoakCounts> {
     await this.#retain()
-    // Sessions are there before the first message.
+    // The Sessions must exist before the first message.
     for (let number = 0; number < KEPT; number += 1) await this.#visitKept(number, 0)
     for (let number = 0; number < SHARING; number += 1) await this.#visitShared(number, 0)
     for (const topicName of this.#place.upTopics) {
@@ -153,7 +153,7 @@ class Soak {
     return this.#counts()
   }
 
-  /** The same again after a while, until the end. */
+  /** Repeats the work after random pauses, until the end. */
   async #again(work: () => Promise<void>, [shortest, longest]: readonly [number, number]): Promise<void> {
     while (!this.#isEnding) {
       await work()
@@ -192,7 +192,7 @@ class Soak {
     })
   }
 
-  /** A Session for one connection: it hears all that is retained, and then what comes. */
+  /** A Session for one connection: it gets all retained messages, then live ones. */
   async #visitOnce(): Promise<void> {
     const record = new InOrder()
     const retained = new Set<string>()
@@ -212,7 +212,7 @@ class Soak {
     assert.equal(retained.size, RETAINED)
   }
 
-  /** A Session that nobody comes back to: it expires. */
+  /** A Session to which nobody comes back: it expires. */
   async #leaveSession(): Promise<void> {
     const clientId = `left-${this.#visits}`
     const topicFilters = [this.#place.upFilter]
@@ -248,7 +248,7 @@ class Soak {
     return (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
   }
 
-  /** Everybody comes once more and reads to the end. */
+  /** Every reader comes once more and reads to the end. */
   async #settle(): Promise<void> {
     const hasAll = (record: InOrder | Together) => () =>
       this.#publishers.every(({ topicName, acknowledged }) => record.hasAllUpTo(topicName, acknowledged - 1))
@@ -281,7 +281,7 @@ class Soak {
 }
 
 /**
- * Throws an AssertionError when the second half of the time needed more memory than the first, by
+ * Throws an AssertionError if the second half of the time needed more memory than the first, by
  * more than `marginBytes`, or the disk more than retention allows.
  */
 export function assertBounded(samples: readonly Sample[], marginBytes: number): void {
@@ -305,7 +305,7 @@ async function bytesUnder(directory: string): Promise<number> {
   let bytes = 0
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
-    // Retention may have taken it meanwhile.
+    // Retention may have removed the file meanwhile.
     bytes += await stat(join(entry.parentPath, entry.name)).then(
       ({ size }) => size,
       () => 0,

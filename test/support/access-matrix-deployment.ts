@@ -1,4 +1,4 @@
-/** The deployment of the access matrix, and every credential that somebody could come with. */
+/** The deployment of the access matrix, and every credential with which somebody could come. */
 import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { Secret, TOTP } from 'otpauth'
@@ -11,7 +11,7 @@ import type { RunningService } from './running-service.ts'
 import { WireClient } from './wire-client.ts'
 import type { Login } from './wire-client.ts'
 
-/** What a bearer token is to the HTTP interface. */
+/** The kind of a bearer token, as the HTTP interface sees it. */
 export type Bearer =
   | { readonly kind: 'none in force' }
   | { readonly kind: 'session'; readonly sees: readonly ('A' | 'B')[] }
@@ -23,7 +23,7 @@ export interface Credential {
   readonly name: string
   readonly login: Login
   readonly standing: Standing
-  /** What is sent to the HTTP interface; undefined for no header at all. */
+  /** The value sent to the HTTP interface; undefined: no header at all. */
   readonly token: string | undefined
   readonly bearer: Bearer
 }
@@ -39,7 +39,7 @@ const BAD: Standing = { kind: 'refused', because: 'credential' }
 const NO_RIGHTS: Standing = { kind: 'refused', because: 'rights' }
 const NONE: Bearer = { kind: 'none in force' }
 
-/** Sets it up through the HTTP interface alone. */
+/** Sets it up only through the HTTP interface. */
 export async function createMatrixDeployment(service: RunningService): Promise<MatrixDeployment> {
   const administration = new Administration(service)
   const organizationA = await administration.organization()
@@ -112,12 +112,12 @@ function session(name: string, jwt: string, sees: readonly ('A' | 'B')[]): Crede
   return { name, login, standing: BAD, token: jwt, bearer: { kind: 'session', sees } }
 }
 
-/** At the broker alone: the HTTP interface knows no password beside a token. */
+/** Only for the broker: the HTTP interface accepts no password beside a token. */
 function badLogin(name: string, login: Login): Credential {
   return { name, login, standing: BAD, token: undefined, bearer: NONE }
 }
 
-/** A token that nobody should take, in the place of either kind. */
+/** A token that nobody may accept, in place of either kind. */
 function voidToken(name: string, jwt: string): Credential {
   return { ...session(name, jwt, []), bearer: NONE }
 }
@@ -143,7 +143,7 @@ async function createPlaces(
   }
 }
 
-/** Credentials that are none, that never were, and that are no longer. */
+/** Credentials that are malformed, that never existed, or that have ended. */
 async function voidCredentials(
   service: RunningService,
   administration: Administration,
@@ -199,14 +199,16 @@ function encoded(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** All claims and the key id of a good token, with another key of the same kind. */
+/**
+ * A token with all claims and the key id of a good token, signed by another key of the same kind.
+ */
 async function signedBySomebodyElse(jwt: string): Promise<string> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   const { kid = '', typ = '' } = decodeProtectedHeader(jwt)
   return new SignJWT(decodeJwt(jwt)).setProtectedHeader({ alg: 'ES256', kid, typ }).sign(privateKey)
 }
 
-/** A token that has just expired: the broker itself says when. */
+/** A token that has just expired, by the broker's own answer. */
 async function expiredToken(
   service: RunningService,
   administration: Administration,

@@ -1,11 +1,11 @@
 /**
- * What the access matrix expects: the specification's rules once more, written as patterns over
- * whole topics and a list of who owns what, without a line of the service's own code.
+ * The expectations of the access matrix: the specification's rules a second time, written as
+ * patterns over whole topics and a list of owners, without a line of the service's own code.
  */
 import type { Places } from './access-matrix-topics.ts'
 import type { Version } from './wire-client.ts'
 
-/** What a credential is good for at the broker. */
+/** The rights of a credential at the broker. */
 export type Standing =
   /** CONNECT is refused, as a bad user name or password, or as not authorized. */
   | { readonly kind: 'refused'; readonly because: 'credential' | 'rights' }
@@ -19,7 +19,7 @@ const LIMITS = { bytes: 1024, levels: 32 }
 
 export class Oracle {
   readonly #applications: Readonly<Record<'A' | 'B', readonly string[]>>
-  /** `application/device` of every device that there is. */
+  /** The owners of all devices, by `application/device`. */
   readonly #devices: ReadonlyMap<string, { readonly organization: 'A' | 'B'; readonly isDisabled: boolean }>
 
   constructor(places: Places) {
@@ -34,8 +34,8 @@ export class Oracle {
   }
 
   /**
-   * `malformed`: the packet is none; MQTT 3.1.1 knows no shared subscriptions, so that there it is
-   * refused.
+   * `malformed`: the packet is malformed. MQTT 3.1.1 has no shared subscriptions, so there the
+   * filter is refused.
    */
   subscribe(standing: Standing, topicFilter: string, version: Version): Decision {
     let asked = topicFilter
@@ -48,7 +48,8 @@ export class Oracle {
     if (isBeyondLimits(topicFilter)) return 'beyond limits'
     if (standing.kind === 'integrator') {
       const applications = this.#applications[standing.organization].join('|')
-      // Whatever is covered is granted, were it a device or a kind of event that nobody has.
+      // A filter that is covered is granted, even for a device or a kind of event that does not
+      // exist.
       return granted(new RegExp(`^application/(${applications})/device/([^/+#]*|\\+)/event/([^/+#]*|\\+)$`).test(asked))
     }
     if (standing.kind === 'network server') {
@@ -74,7 +75,7 @@ export class Oracle {
   }
 }
 
-/** The code of CONNACK: Connect Return Code in MQTT 3.1.1, Reason Code in MQTT 5. */
+/** The code of CONNACK: Connect Return Code in MQTT 3.1.1, Reason Code in MQTT 5.0. */
 export function connackOf(standing: Standing, version: Version): number {
   if (standing.kind !== 'refused') return 0
   if (standing.because === 'credential') return version === 4 ? 4 : 0x86
@@ -82,7 +83,7 @@ export function connackOf(standing: Standing, version: Version): number {
 }
 
 /**
- * The code of CONNACK for a CONNECT with a Will Message; MQTT 3.1.1 has no answer for a malformed
+ * The code of CONNACK for a CONNECT with a Will Message; MQTT 3.1.1 has no code for a malformed
  * one.
  */
 export function willConnackOf(decision: Decision, version: Version): number | 'closed' {

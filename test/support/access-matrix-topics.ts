@@ -1,10 +1,8 @@
-/**
- * The topic shapes of the access matrix, over two organizations that are each other's neighbours.
- */
+/** The topic shapes of the access matrix, over two neighbouring organizations. */
 
 /**
- * What there is: organization A has two applications, B has one; each application has a device of
- * its own.
+ * The deployment: organization A has two applications, B has one; each application has its own
+ * device.
  */
 export interface Places {
   readonly applicationA: string
@@ -13,7 +11,7 @@ export interface Places {
   readonly deviceA: string
   readonly otherDeviceA: string
   readonly deviceB: string
-  /** Of application A, and disabled. */
+  /** A disabled device of application A. */
   readonly disabledDeviceA: string
 }
 
@@ -22,7 +20,7 @@ export const UNKNOWN_DEVICE = 'ffffffffffffff01'
 
 const KINDS = ['up', 'join', 'ack', 'error', 'status', 'location', 'txack'] as const
 
-/** Each shape once. Topic Names and Topic Filters alike: every one is tried as either. */
+/** Each shape once. The same list serves as Topic Names and as Topic Filters. */
 export function topicShapes(places: Places): string[] {
   const { applicationA, otherApplicationA, applicationB, deviceA, otherDeviceA, deviceB, disabledDeviceA } = places
   const own = ofDevice(applicationA, deviceA)
@@ -33,8 +31,8 @@ export function topicShapes(places: Places): string[] {
     ...few(applicationA, disabledDeviceA),
     ...few(applicationA, UNKNOWN_DEVICE),
     ...few(UNKNOWN_APPLICATION, deviceA),
-    // A device of the organization under another application of it, and devices under the
-    // neighbour's.
+    // A device under another application of its organization, and devices under the neighbour's
+    // application.
     ...few(otherApplicationA, deviceA),
     ...few(applicationA, deviceB),
     ...few(applicationB, deviceA),
@@ -46,13 +44,13 @@ export function topicShapes(places: Places): string[] {
   return [...new Set(shapes)]
 }
 
-/** What endpoints 5 to 7 hand out for one device, and what lies between. */
+/** The topics of endpoints 5 to 7 for one device, and topics between them. */
 function ofDevice(application: string, device: string): string[] {
   const root = `application/${application}/device`
   return [
     ...few(application, device),
     ...KINDS.map((kind) => `${root}/${device}/event/${kind}`),
-    // ChirpStack v4 publishes these beside the specification's seven.
+    // ChirpStack v4 publishes these besides the specification's seven kinds.
     `${root}/${device}/event/log`,
     `${root}/${device}/event/integration`,
     `${root}/+/event/+`,
@@ -102,7 +100,7 @@ function climbing(applicationA: string, applicationB: string, deviceA: string, d
   ]
 }
 
-/** Nearly right. */
+/** Slightly misspelt topics. */
 function misspelt(application: string, device: string): string[] {
   const root = `application/${application}/device`
   const upper = device.toUpperCase()
@@ -131,7 +129,7 @@ function misspelt(application: string, device: string): string[] {
     `${root}/${device}`,
     `${root}/${device}/error`,
     `application/${application}`,
-    // The full-width digit and letters that a fold of Unicode would turn into ours.
+    // A full-width digit, and letters that Unicode's folding would turn into the device's own.
     `application/\uff11/device/${device}/event/up`,
     `application/${application}/device/${device}/event/\uff55\uff50`,
     `${root}/${device}/command/down\u200b`,

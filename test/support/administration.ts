@@ -1,4 +1,4 @@
-/** Sets a deployment up through the HTTP interface alone, as an administrator would. */
+/** Sets a deployment up only through the HTTP interface, as an administrator would. */
 import assert from 'node:assert/strict'
 import { textIn } from './https-client.ts'
 import type { RunningService } from './running-service.ts'
@@ -7,8 +7,8 @@ import type { RunningService } from './running-service.ts'
 export const PASSWORD = 'correct horse battery staple'
 
 /**
- * Of a token whose end a test waits for. It counts from the beginning of the second in which the
- * token is made, so one is lost; the rest is for a slow machine to connect with it.
+ * The life of a token for whose end a test waits. It counts from the beginning of the second in
+ * which the token is made, so up to one second is lost; the rest is for a slow machine to connect.
  */
 export const SHORT_TTL_SECONDS = 4
 
@@ -24,7 +24,7 @@ export interface Person {
   readonly session: string
 }
 
-/** What a network server connects with. */
+/** The login of a network server. */
 export interface ServiceCredential {
   readonly id: string
   readonly userName: string
@@ -43,7 +43,7 @@ export class Administration {
     return this.#created('/api/organizations', { organization: { name, displayName: name } })
   }
 
-  /** A new user with these memberships, logged in. */
+  /** Makes a user with these memberships, and logs the user in. */
   async person(memberships: readonly Membership[], isGlobalAdmin = false): Promise<Person> {
     const userName = this.#unique('person')
     const id = await this.#created('/api/users', {
@@ -67,7 +67,7 @@ export class Administration {
     return this.#created('/api/applications', { application })
   }
 
-  /** Answers the DevEUI, which is unique. */
+  /** Makes a device. Returns its DevEUI, which is unique. */
   async device(applicationId: string): Promise<string> {
     this.#serial += 1
     const devEui = `a0b1c2d3${this.#serial.toString(16).padStart(8, '0')}`
@@ -75,14 +75,14 @@ export class Administration {
     return devEui
   }
 
-  /** For one organization, or with `''` for the whole deployment. */
+  /** A credential for one organization, or with `''` for the whole deployment. */
   async serviceCredential(organizationId: string): Promise<ServiceCredential> {
     const serviceCredential = { name: this.#unique('network server'), organizationID: organizationId }
     const issued = await this.must('POST', '/api/service-credentials', { serviceCredential })
     return { id: textIn(issued, 'id'), userName: textIn(issued, 'userName'), password: textIn(issued, 'password') }
   }
 
-  /** Endpoint 4 of the specification. */
+  /** Calls endpoint 4 of the specification. */
   async brokerToken(session: string, organizationId: string, ttlInSeconds = '3600'): Promise<string> {
     const json = { organizationId, ttlInSeconds }
     const answer = await this.#service.http.must('POST', '/api/mosquitto-auth/login', { token: session, json })
@@ -93,7 +93,7 @@ export class Administration {
     await this.must('DELETE', `/api/broker-tokens/${tokenIdOf(jwt)}`)
   }
 
-  /** A request of the global admin that must succeed. */
+  /** Sends a request of the global admin that must succeed. */
   async must(method: string, path: string, json?: unknown): Promise<Readonly<Record<string, unknown>>> {
     const token = this.#service.adminSession
     return this.#service.http.must(method, path, json === undefined ? { token } : { token, json })
@@ -116,7 +116,7 @@ function tokenIdOf(jwt: string): string {
   return claims.jti
 }
 
-/** The part of a topic sentence that is in quotes: what a client of the specification takes. */
+/** The part of a topic sentence that is in quotes, which a client of the specification uses. */
 export function quotedTopic(sentence: unknown): string {
   assert.ok(typeof sentence === 'string', JSON.stringify(sentence))
   const topic = /'([^']+)'$/.exec(sentence)?.[1]

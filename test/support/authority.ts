@@ -1,4 +1,4 @@
-/** A certificate authority of an operator, by openssl: nothing of it is made by our own code. */
+/** A certificate authority of an operator, made by openssl: no code of this project takes part. */
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { outputOf } from './program.ts'
@@ -9,7 +9,7 @@ export class Authority {
   readonly #folder: string
   #serial = 0
 
-  /** Makes the authority in the folder; `caFile` is what clients trust. */
+  /** Makes the authority in the folder; clients trust `caFile`. */
   static async create(folder: string): Promise<Authority> {
     const files = ['-keyout', join(folder, 'ca-key.pem'), '-out', join(folder, 'ca.pem')]
     await outputOf('openssl', ['req', '-x509', ...KEY, ...files, '-subj', '/CN=The operator', '-days', '2'])
@@ -33,7 +33,7 @@ export class Authority {
   }
 
   /**
-   * Puts a new certificate for localhost and its key in place of those that are there; answers its
+   * Replaces the certificate for localhost and its key by new ones. Returns the certificate's
    * common name.
    */
   async issue(): Promise<string> {

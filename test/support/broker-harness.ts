@@ -22,7 +22,7 @@ import type {
   SubscriptionRequest,
 } from '../../src/mqtt/packet.ts'
 
-/** Time that stands still until a test moves it. */
+/** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {
   #now = Date.UTC(2026, 0, 1)
   #aheadMs = 0
@@ -35,7 +35,7 @@ export class ManualClock implements Clock {
     return this.#now as SteadyMs
   }
 
-  /** Sets the machine's clock forward, or back; no time passes. */
+  /** Sets the machine's clock forward or back; no time passes. */
   step(seconds: number): void {
     this.#aheadMs += seconds * 1000
   }
@@ -44,13 +44,13 @@ export class ManualClock implements Clock {
     setImmediate(run)
   }
 
-  /** What the broker waits for by this are moments: they are over with the turn. */
+  /** The broker's short waits end with the turn. */
   after(_ms: number, run: () => void): () => void {
     const waiting = setImmediate(run)
     return () => clearImmediate(waiting)
   }
 
-  /** Moves the time second by second, with a tick of the broker at each. */
+  /** Moves the time second by second, with a tick of the broker at each second. */
   advance(broker: Broker, seconds: number): void {
     for (let step = 0; step < seconds; step += 1) {
       this.#now += 1000
@@ -99,7 +99,10 @@ export class TestPermit implements Permit {
   }
 }
 
-/** Admits everybody: the user name is `tenant` or `tenant/identity`; none is `tenant/user`. */
+/**
+ * Admits everybody. The user name is `tenant` or `tenant/identity`; no user name means
+ * `tenant/user`.
+ */
 export class TestPolicy implements Policy {
   readonly authenticationMethod = 'TEST'
   readonly permits: TestPermit[] = []
@@ -120,14 +123,14 @@ export class TestPolicy implements Policy {
   }
 }
 
-/** One end of an in-memory duplex that keeps what was written until the test reads it. */
+/** One end of an in-memory duplex that keeps the written bytes until the test reads them. */
 class MemoryTransport implements Transport {
   handlers: TransportHandlers | undefined = undefined
   readonly written: Buffer[] = []
   wroteAnything: () => void = () => {}
   ended = false
   paused = false
-  /** When set, nothing written is taken: the client does not read. */
+  /** True: no written byte is taken, because the client does not read. */
   stuck = false
   #buffered = 0
 
@@ -173,14 +176,14 @@ export interface Harness {
   readonly broker: Broker
   readonly policy: TestPolicy
   readonly clock: ManualClock
-  /** A client that has not said CONNECT. */
+  /** A client that has not sent CONNECT. */
   readonly open: (version?: ProtocolVersion) => TestClient
-  /** A client past CONNACK. */
+  /** A client that has got CONNACK. */
   readonly connect: (fields?: Partial<ConnectPacket>) => Promise<TestClient>
 }
 
 /**
- * A CONNECT of MQTT 5.0 with Clean Start and without Keep Alive, where the fields say nothing else.
+ * A CONNECT of MQTT 5.0 with Clean Start and without Keep Alive, unless the fields say otherwise.
  */
 export function connectPacket(fields: Partial<ConnectPacket> = {}): ConnectPacket {
   return { type: 'connect', protocolVersion: 5, cleanStart: true, keepAliveSeconds: 0, clientId: 'client', ...fields }
@@ -219,14 +222,14 @@ export class TestClient {
   readonly transport = new MemoryTransport()
   readonly version: ProtocolVersion
   sessionPresent = false
-  /** What answered its CONNECT, once it is connected. */
+  /** The answer to its CONNECT; undefined before. */
   connack: ConnackPacket | undefined = undefined
   /**
-   * For a client whose own bytes were garbage, so that it can't know in which version it is
+   * True for a client whose own bytes were garbage, so it can't know in which version it is
    * answered.
    */
   readsNoMore = false
-  /** The bytes of all that was received. */
+  /** The bytes that were received. */
   readonly receivedBytes: Buffer[] = []
   readonly #reader: PacketReader<'client'>
   readonly #packets: ServerPacket[] = []
@@ -242,17 +245,17 @@ export class TestClient {
     broker.accept(this.transport, { address: '127.0.0.1', listener: 'tcp' })
   }
 
-  /** Packets that were received and not asked for yet. */
+  /** The number of packets that were received and not taken yet. */
   get unread(): number {
     return this.#packets.length
   }
 
-  /** The next packet that was received and not asked for yet; nothing is waited for. */
+  /** Takes the next received packet, without waiting. */
   takeOne(): ServerPacket | undefined {
     return this.#packets.shift()
   }
 
-  /** All packets that were received and not asked for yet; nothing is waited for. */
+  /** Takes all received packets, without waiting. */
   takeAll(): ServerPacket[] {
     return this.#packets.splice(0)
   }
@@ -265,13 +268,13 @@ export class TestClient {
     if (!this.transport.ended) this.transport.handlers?.data(bytes)
   }
 
-  /** The network fails: nothing is said. */
+  /** The network fails, without a packet. */
   drop(): void {
     this.transport.ended = true
     this.transport.handlers?.closed(undefined)
   }
 
-  /** The next packet, which must be of this type. */
+  /** The next packet, which must have this type. */
   async next<Type extends ServerPacket['type']>(type: Type): Promise<PacketOf<Type>> {
     while (this.#packets.length === 0) {
       if (this.transport.ended) throw new Error(`closed while waiting for ${type}`)
@@ -284,7 +287,7 @@ export class TestClient {
     return packet as PacketOf<Type>
   }
 
-  /** Waits until the broker has closed the connection; what it sent before is still to be read. */
+  /** Waits until the broker has closed the connection; earlier packets can still be read. */
   async closed(): Promise<void> {
     while (!this.transport.ended) {
       await new Promise<void>((resolve) => {
@@ -293,7 +296,9 @@ export class TestClient {
     }
   }
 
-  /** What came before the answer to a PINGREQ: the way to see that nothing else did. */
+  /**
+   * The packets that came before the answer to a PINGREQ. This shows that no other packet was sent.
+   */
   async sync(): Promise<ServerPacket[]> {
     this.send({ type: 'pingreq' })
     const before: ServerPacket[] = []

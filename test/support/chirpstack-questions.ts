@@ -1,5 +1,5 @@
 /**
- * What Fieldgate may ask the gRPC API of ChirpStack v4 about commands, asked of a real one or of
+ * The calls of Fieldgate to the gRPC API of ChirpStack v4 about commands, for a real ChirpStack or
  * the tests' own.
  */
 import assert from 'node:assert/strict'
@@ -15,20 +15,20 @@ export interface AskedChirpStack {
   /** `host:port`. */
   readonly target: string
   readonly apiKey: string
-  /** Of a device that is there; its queue is empty. */
+  /** An existing device whose queue is empty. */
   readonly devEui: string
 }
 
-/** An answer without what differs from one time to the next. */
+/** An answer, without the parts that differ from time to time. */
 export interface GivenAnswer {
-  /** gRPC's: 0 for an answer with content. */
+  /** gRPC's status code; 0 for an answer with content. */
   readonly code: number
-  /** With `<id>` for ids and `<eui>` for EUIs. */
+  /** The status message, with `<id>` in place of ids and `<eui>` in place of EUIs. */
   readonly details: string
   readonly answer?: object
 }
 
-/** By the question. */
+/** The answers, by the question. */
 export type GivenAnswers = Readonly<Record<string, GivenAnswer>>
 
 const OWN_ID = '11111111-2222-4333-8444-555555555555'
@@ -108,7 +108,7 @@ export async function askChirpStack({ target, apiKey, devEui }: AskedChirpStack)
 interface QueueMembers {
   readonly devEui: string
   readonly fPort: number
-  /** Of the data, in bytes. */
+  /** The length of the data, in bytes. */
   readonly length: number
   readonly id: string
   readonly expiresAtSeconds: number

@@ -1,4 +1,4 @@
-/** The command line in this process, from its source. */
+/** Runs the command line in this process, from its source. */
 import { Readable } from 'node:stream'
 import { run } from '../../src/cli/program.ts'
 

@@ -1,6 +1,6 @@
 /**
- * All kinds of peers at once that keep a service from ending: silent, half done, slow, busy, or
- * only many.
+ * All kinds of peers at once that could keep a service from ending: silent, half finished, slow,
+ * busy, or many.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http2'
@@ -28,7 +28,10 @@ const AT_ONCE = 20
 export class SilentGrpc {
   readonly #server: Http2Server
 
-  /** Writes a file for FIELDGATE_NETWORK_SERVERS_FILE that names it into the folder. */
+  /**
+   * Opens the server, and writes a file for FIELDGATE_NETWORK_SERVERS_FILE that names it into the
+   * folder.
+   */
   static async open(folder: string): Promise<{ readonly grpc: SilentGrpc; readonly file: string }> {
     const grpc = new SilentGrpc()
     grpc.#server.listen(0, '127.0.0.1')
@@ -65,7 +68,7 @@ export class Crowd {
   readonly #prefix = randomBytes(4).toString('hex')
   #uploading: NodeJS.Timeout | undefined = undefined
 
-  /** Resolves when everybody is there. */
+  /** Resolves when all peers are connected. */
   static async open(service: RunningService, mqttClients: number): Promise<Crowd> {
     const crowd = new Crowd(service)
     const administration = new Administration(service)
@@ -111,7 +114,7 @@ export class Crowd {
     unfinished.write('Content-Length: 1000\r\n\r\n{"username":')
   }
 
-  /** A socket that has shaken hands. */
+  /** A socket after its handshake. */
   async #socket(port: number): Promise<TLSSocket> {
     const socket = connect({ host: 'localhost', port, ca: this.#service.ca })
     socket.on('error', () => {})
@@ -167,7 +170,10 @@ export class Crowd {
   }
 }
 
-/** A service that lives longer than one crowd has the devices of the ones before. */
+/**
+ * A device of the application. A service that outlives one crowd still has the devices of earlier
+ * crowds.
+ */
 async function deviceOf(administration: Administration, applicationId: string): Promise<string> {
   const devEui = randomBytes(8).toString('hex')
   await administration.must('POST', '/api/devices', { device: { devEUI: devEui, applicationID: applicationId } })

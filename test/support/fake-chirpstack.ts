@@ -1,7 +1,7 @@
 /**
- * ChirpStack v4 for tests: a gRPC server made of its published definitions. It answers as version
- * 4.19 was seen to: it makes ids of its own, keeps a queue for each device, takes nearly everything
- * into it, and has INTERNAL for many things.
+ * ChirpStack v4 for tests: a gRPC server made from its published definitions. Its answers are those
+ * of version 4.19, as recorded: it makes its own ids, keeps a queue for each device, accepts nearly
+ * everything into it, and answers many faults with INTERNAL.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -23,7 +23,7 @@ import { ChirpStackApi } from '../../src/lorawan/network-servers/chirpstack/chir
 import type { ChirpStackAddress } from '../../src/lorawan/network-servers/chirpstack/chirpstack-api.ts'
 
 const API_KEY = 'an-API-key'
-/** What there is at first: one tenant with one application, without devices. */
+/** The initial content: one tenant with one application, without devices. */
 export const TENANT = '52f14cd4-c6f1-4fbd-8f87-4025e1d49242'
 export const APPLICATION = '7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11'
 
@@ -41,23 +41,23 @@ interface Fault {
 
 type Handler<Query, Answer> = (call: ServerUnaryCall<Query, Answer>, answer: sendUnaryData<Answer>) => void
 
-/** ChirpStack, as far as it is asked for here. */
+/** ChirpStack, with the calls that Fieldgate makes. */
 export class FakeChirpStack {
   readonly tenants = new Map([[TENANT, 'Valley & Sons']])
-  /** Tenant to application to name. */
+  /** By tenant and application: the application's name. */
   readonly applications = new Map([[TENANT, new Map([[APPLICATION, 'Water']])]])
-  /** Application to DevEUI to device. */
+  /** By application and DevEUI: the device. */
   readonly devices = new Map<string, Map<string, FakeDevice>>([[APPLICATION, new Map()]])
   readonly enqueued: ReceivedDownlink[] = []
-  /** By DevEUI; what a test takes out has been sent. */
+  /** By DevEUI: the queue. An item that a test removes counts as sent. */
   readonly queues = new Map<string, devicePb.DeviceQueueItem[]>()
   readonly flushed: string[] = []
   readonly calls: string[] = []
-  /** The answer to every call. */
+  /** The answer to every call; undefined: no fault. */
   fault: Fault | undefined
   /** The answers to single calls: `enqueue`, `queue`, `device` ... */
   readonly faults = new Map<string, Fault>()
-  /** Calls that are carried out, and whose answers never come. */
+  /** Calls that are carried out, but never answered. */
   readonly unanswered = new Set<string>()
   /** False: its devices have a profile without a codec. */
   hasCodec = true
@@ -261,7 +261,7 @@ function pageOf<Item>(all: readonly Item[], page: { getLimit(): number; getOffse
   return all.slice(page.getOffset(), page.getOffset() + page.getLimit())
 }
 
-/** Where it is, with its API key. */
+/** Its address, with its API key. */
 export function addressOf(chirpStack: FakeChirpStack): ChirpStackAddress {
   return { target: `127.0.0.1:${chirpStack.port}`, apiKey: API_KEY, tls: undefined }
 }

@@ -1,7 +1,4 @@
-/**
- * The machine's disk for messages, until it is said to be full: then nothing more can be written,
- * only read.
- */
+/** The machine's disk for messages, until a test fills it: then it can only be read. */
 import type { Disk, DiskFile } from '../../src/engine/ports/disk.ts'
 import { nodeDisk } from '../../src/engine/ports/node-disk.ts'
 
@@ -42,7 +39,7 @@ export class FillingDisk implements Disk {
       size: () => file.size(),
       write: async (pieces, position) => {
         if (!this.isFull) return file.write(pieces, position)
-        // The last block takes the beginning of it.
+        // The last block takes the beginning of the write.
         const all = Buffer.concat(pieces)
         await file.write([all.subarray(0, Math.floor(all.length / 2))], position)
         throw noSpace()

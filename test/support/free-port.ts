@@ -1,11 +1,11 @@
-/** Ports for servers that a test stops and starts again where they were. */
+/** Ports for servers that a test stops and starts again at the same port. */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * A port that nobody listens on, below those that systems give away by themselves: no other test
- * gets it while its server is stopped.
+ * A free port below the range that systems assign by themselves: no other test gets it while its
+ * server is stopped.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -15,7 +15,7 @@ export async function freePort(): Promise<number> {
       server.listen(port, '127.0.0.1')
       await once(server, 'listening')
     } catch {
-      // Somebody has it.
+      // The port is taken.
       continue
     }
     server.close()

@@ -1,6 +1,5 @@
 /**
- * A memory engine whose disk is full, or has room for so many messages, for as long as a test says
- * so.
+ * A memory engine whose disk is full, or has room for a few messages, for as long as a test wants.
  */
 import type { AppendRequest } from '../../src/broker/ports/engine.ts'
 import { ReasonCodes } from '../../src/mqtt/reason-codes.ts'
@@ -8,11 +7,11 @@ import type { ReasonCode } from '../../src/mqtt/reason-codes.ts'
 import { SurvivingEngine } from './surviving-engine.ts'
 
 export class FullEngine extends SurvivingEngine {
-  /** Messages that it still takes. */
+  /** The number of messages that it still accepts. */
   room = 0
-  /** What it says to those for which there is none. */
+  /** The Reason Code of the refusal. */
   reasonCode: ReasonCode = ReasonCodes.quotaExceeded
-  /** Messages that it was asked to own. */
+  /** The number of messages that it was asked to own. */
   asked = 0
 
   override append(partition: number, request: AppendRequest): void {

@@ -12,18 +12,18 @@ export type JsonObject = Readonly<Record<string, unknown>>
 export interface HttpAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** As it came. */
+  /** The body as it came. */
   readonly text: string
-  /** The JSON object of the body; empty when it is none. */
+  /** The JSON object of the body; empty if the body is none. */
   readonly body: JsonObject
 }
 
 export interface HttpQuestion {
   readonly token?: string | undefined
   readonly headers?: OutgoingHttpHeaders
-  /** Sent as JSON. */
+  /** A body that is sent as JSON. */
   readonly json?: unknown
-  /** Sent as it is, in the place of `json`. */
+  /** A body that is sent unchanged, in place of `json`. */
   readonly bytes?: Buffer | string
 }
 
@@ -42,8 +42,8 @@ export class HttpsClient {
   }
 
   /**
-   * Asks and answers whatever comes, refusals included. The token goes in the specification's
-   * header.
+   * Sends a request and returns any answer, refusals included. The token goes into the
+   * specification's header.
    */
   async ask(method: string, path: string, question: HttpQuestion = {}): Promise<HttpAnswer> {
     const { token, json } = question
@@ -57,7 +57,7 @@ export class HttpsClient {
     return within(this.#exchange(method, path, headers, bytes), `${method} ${path}`)
   }
 
-  /** The body of a success; anything else fails the test with what the service said. */
+  /** The body of a success; any other answer fails the test with the service's message. */
   async must(method: string, path: string, question: HttpQuestion = {}): Promise<JsonObject> {
     const { status, text, body } = await this.ask(method, path, question)
     assert.equal(status, 200, `${method} ${path}: ${status} ${text}`)

@@ -1,6 +1,6 @@
 /**
- * Connections of integrators and network servers that a test keeps open, and what it means that
- * they live or have ended.
+ * Connections of integrators and network servers that a test keeps open, and checks that they live
+ * or have ended.
  */
 import assert from 'node:assert/strict'
 import type { IConnectPacket } from 'mqtt-packet'
@@ -10,7 +10,7 @@ import type { Login, Version } from './wire-client.ts'
 
 export const COMMAND = JSON.stringify({ confirmed: false, fPort: 1, data: 'AQ==' })
 
-/** Everything that `connect` opened is closed with this. */
+/** Opens connections, and closes all of them at the end. */
 export class LiveConnections {
   readonly #service: RunningService
   readonly #clients: WireClient[] = []
@@ -19,7 +19,7 @@ export class LiveConnections {
     this.#service = service
   }
 
-  /** A connection past CONNACK. */
+  /** Opens a connection and waits for CONNACK. */
   async connect(version: Version, login: Login, fields: Partial<IConnectPacket> = {}): Promise<WireClient> {
     const client = await WireClient.open(this.#service, version)
     this.#clients.push(client)
@@ -27,12 +27,12 @@ export class LiveConnections {
     return client
   }
 
-  /** A connection by a broker-access token. */
+  /** Connects with a broker-access token. */
   integrator(version: Version, jwt: string, fields: Partial<IConnectPacket> = {}): Promise<WireClient> {
     return this.connect(version, { username: jwt, password: 'default' }, fields)
   }
 
-  /** A connection by a service credential. */
+  /** Connects with a service credential. */
   networkServer(
     credential: { readonly userName: string; readonly password: string },
     version: Version = 5,
@@ -45,7 +45,10 @@ export class LiveConnections {
   }
 }
 
-/** The connection ends: MQTT 5 is told why, MQTT 3.1.1 is closed; and nothing else comes before. */
+/**
+ * Checks that the connection ends, without any other packet: MQTT 5.0 gets the reason, MQTT 3.1.1
+ * is closed.
+ */
 export async function assertEnded(client: WireClient, reasonCode: number, reason: RegExp): Promise<void> {
   const [disconnect, ...others] = await client.rest()
   assert.deepEqual(others, [])
@@ -55,12 +58,12 @@ export async function assertEnded(client: WireClient, reasonCode: number, reason
   assert.match(reasonOf(disconnect) ?? '', reason)
 }
 
-/** The connection lives, and nothing has come that the test has not seen. */
+/** Checks that the connections live, and that no packet came that the test has not read. */
 export async function assertLives(...clients: readonly WireClient[]): Promise<void> {
   for (const client of clients) assert.deepEqual(await client.ping(), [])
 }
 
-/** Publishes at QoS 1 by MQTT 5 and answers the Reason Code of PUBACK. */
+/** Publishes at QoS 1 by MQTT 5.0. Returns the Reason Code of PUBACK. */
 export async function publish(
   client: WireClient,
   topicName: string,
@@ -72,7 +75,7 @@ export async function publish(
   return codeOf(puback)
 }
 
-/** The payload of the next packet, which must be a PUBLISH. */
+/** The Topic Name and payload of the next packet, which must be a PUBLISH. */
 export async function received(client: WireClient): Promise<{ readonly topic: string; readonly payload: string }> {
   const packet = await client.next()
   assert.ok(packet?.cmd === 'publish', JSON.stringify(packet))
@@ -81,8 +84,8 @@ export async function received(client: WireClient): Promise<{ readonly topic: st
 }
 
 /**
- * The members of the next packet, which must be a command for the topic's device, without what the
- * queue has added.
+ * The members of the next packet, which must be a command for the topic's device, without the
+ * members that the queue adds.
  */
 export async function receivedCommand(
   client: WireClient,

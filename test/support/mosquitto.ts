@@ -1,13 +1,12 @@
 /**
- * Debian's mosquitto as somebody else's broker: on a port of its own, with a disk, to be stopped
- * and started.
+ * Debian's mosquitto as a foreign broker: on its own port, with a disk, to be stopped and started.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
 import { Program } from './program.ts'
 
-/** Debian keeps it where only root looks for programs. */
+/** Debian installs it where only root looks for programs. */
 const PROGRAM = '/usr/sbin/mosquitto'
 
 export class Mosquitto {
@@ -15,7 +14,9 @@ export class Mosquitto {
   readonly #configurationFile: string
   #program: Program | undefined
 
-  /** Writes its configuration into the folder and starts it; `lines` are added to it. */
+  /**
+   * Writes its configuration into the folder and starts it; `lines` are added to the configuration.
+   */
   static async start(folder: string, lines: readonly string[] = ['allow_anonymous true']): Promise<Mosquitto> {
     const port = await freePort()
     const file = join(folder, 'mosquitto.conf')
@@ -26,7 +27,7 @@ export class Mosquitto {
       'max_queued_messages 100000',
       'log_dest stderr',
     ]
-    // It drops its rights otherwise, and can't write into the folder then.
+    // Otherwise it would drop its rights, and could not write into the folder.
     await writeFile(file, [...own, 'user root', ...lines, ''].join('\n'))
     const mosquitto = new Mosquitto(port, file)
     await mosquitto.comeBack()
@@ -38,7 +39,7 @@ export class Mosquitto {
     this.#configurationFile = configurationFile
   }
 
-  /** Stops it, in order: its Sessions are on disk then. */
+  /** Stops it in order; its Sessions are on disk then. */
   async stop(): Promise<void> {
     const program = this.#program
     this.#program = undefined

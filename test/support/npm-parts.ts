@@ -1,6 +1,6 @@
 /**
- * Programs from the npm registry that only tests run: installed when a test first asks for them,
- * from a lock file of their own.
+ * Programs from the npm registry that only tests run: installed when a test first needs them, from
+ * their own lock file.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -9,12 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runProgram } from './program.ts'
 
-/** How long npm may take. */
+/** The time limit of npm. */
 const INSTALL_MS = 110_000
 
 /**
  * Installs the packages of a folder that holds `package.json`, `package-lock.json` and `.npmrc`,
- * unless an earlier run did. Answers the path of a folder that holds `node_modules`. No script of a
+ * unless an earlier run did. Returns the path of a folder that holds `node_modules`. No script of a
  * package runs.
  */
 export async function npmParts(folder: string): Promise<string> {
@@ -41,7 +41,7 @@ export async function npmParts(folder: string): Promise<string> {
   return place
 }
 
-/** Where npm finds its registry, where the environment says so. */
+/** npm's registry, if the environment names one. */
 function npmSettings(): Record<string, string> {
   const passed = Object.entries(process.env).filter(([name]) =>
     /^(npm_config_|NODE_EXTRA_CA_CERTS|https?_proxy)/i.test(name),

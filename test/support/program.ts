@@ -1,6 +1,6 @@
 /**
- * Programs that are not ours, and our own as a child process: their output by lines, every wait
- * bounded, nothing left behind.
+ * Programs of others, and the service as a child process: their output by lines, with a limit on
+ * every wait, and nothing left behind.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -9,10 +9,10 @@ import { once } from 'node:events'
 import { within } from './bounded-wait.ts'
 
 export interface ProgramOptions {
-  /** The whole environment but PATH. */
+  /** The whole environment except PATH. */
   readonly environment?: Readonly<Record<string, string>>
   readonly input?: string
-  /** Where it runs; the folder of this process where it is not given. */
+  /** The working directory. Default: this process's folder. */
   readonly folder?: string
 }
 
@@ -45,7 +45,7 @@ export class Program {
       this.#stderr += text
       this.#notify()
     })
-    // Whoever ends before reading its input says why on standard error.
+    // A program that ends before it has read its input gives the reason on standard error.
     this.#child.stdin?.on('error', () => {})
     this.#child.stdin?.end(options.input)
     this.#closed = once(this.#child, 'close').then(([code, signal]: unknown[]) => {
@@ -74,14 +74,14 @@ export class Program {
   }
 
   /**
-   * Resolves with the first match in all of standard output so far; rejects when the program ends
-   * without one.
+   * Resolves with the first match in all of standard output so far; rejects if the program ends
+   * without a match.
    */
   output(pattern: RegExp, ms?: number): Promise<RegExpExecArray> {
     return this.#match(() => this.#stdout, pattern, ms)
   }
 
-  /** The same for standard error. */
+  /** As `output`, for standard error. */
   complaint(pattern: RegExp, ms?: number): Promise<RegExpExecArray> {
     return this.#match(() => this.#stderr, pattern, ms)
   }
@@ -95,7 +95,7 @@ export class Program {
     this.#child.kill(signal)
   }
 
-  /** Ends the program whatever it does, and resolves when it is gone. For the end of a test. */
+  /** Kills the program in any state, and resolves when it is gone. For the end of a test. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#ended) return
     this.#child.kill('SIGTERM')
@@ -103,7 +103,7 @@ export class Program {
       await within(this.#closed, 'SIGTERM', 5000)
     } catch {
       this.#child.kill('SIGKILL')
-      // A child of its own may hold the other end open.
+      // A child of the program may hold the other end open.
       this.#child.stdout?.destroy()
       this.#child.stderr?.destroy()
       await this.#closed
@@ -130,7 +130,7 @@ export class Program {
   }
 }
 
-/** Runs a program to its end; `ms` is how long that may take. */
+/** Runs a program to its end; `ms` is the time limit. */
 export async function runProgram(
   command: string,
   args: readonly string[],
@@ -140,7 +140,7 @@ export async function runProgram(
   return await program.ended(ms)
 }
 
-/** Runs a program that must succeed, and answers its standard output. */
+/** Runs a program that must succeed. Returns its standard output. */
 export async function outputOf(
   command: string,
   args: readonly string[],

@@ -1,7 +1,10 @@
-/** From 0 up to, and without, 1. */
+/** Gives numbers from 0 (included) to 1 (excluded). */
 export type Random = () => number
 
-/** Mulberry32: good enough for moments and choices, and the same everywhere for the same seed. */
+/**
+ * Mulberry32: random enough for moments and choices, and the same on every machine for the same
+ * seed.
+ */
 export function createRandom(seed: number): Random {
   let state = seed
   return () => {

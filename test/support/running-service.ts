@@ -1,6 +1,6 @@
 /**
- * The real service on free ports with a data directory of its own, in this process or as a child
- * from dist/.
+ * The real service on free ports with its own data directory, in this process or as a child from
+ * dist/.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -15,10 +15,10 @@ import type { Service } from '../../src/service/service.ts'
 import { HttpsClient, textIn } from './https-client.ts'
 import { Program } from './program.ts'
 
-/** Of the global admin `admin`. */
+/** The password of the global admin `admin`. */
 export const ADMIN_PASSWORD = 'admin of all the valleys'
 
-/** The command line, as a user starts it. */
+/** The command line that a user starts. */
 export const FIELDGATE = fileURLToPath(new URL('../../bin/fieldgate.mjs', import.meta.url))
 
 export interface RunningService {
@@ -26,21 +26,21 @@ export interface RunningService {
   readonly https: string
   readonly mqttsPort: number
   readonly caFile: string
-  /** PEM of that file. */
+  /** The certificate authority, PEM. */
   readonly ca: string
   readonly dataDirectory: string
   readonly http: HttpsClient
   /** A session of the global admin. */
   readonly adminSession: string
-  /** What the service has logged, one JSON object a line, from `trace` up. */
+  /** The service's log, one JSON object a line, from `trace` up. */
   logText(): string
   /** Stops the service and removes a data directory that it made. A second call does nothing. */
   stop(): Promise<void>
-  /** The same, for `await using`. */
+  /** As `stop`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** An empty folder that is the caller's to remove. */
+/** Makes an empty folder; the caller removes it. */
 export function makeFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'fieldgate-e2e-'))
 }
@@ -59,17 +59,17 @@ function serviceEnvironment(dataDirectory: string): Record<string, string> {
 }
 
 export interface InProcessOptions {
-  /** Replaces settings of `serviceEnvironment`. */
+  /** Overrides variables of `serviceEnvironment`. */
   readonly environment?: Readonly<Record<string, string>>
-  /** Goes with a configured certificate. */
+  /** The authority's file, for a configured certificate. */
   readonly caFile?: string
-  /** One that the caller made, and keeps. */
+  /** A data directory of the caller, which is not removed. */
   readonly dataDirectory?: string
-  /** What messages are kept on. */
+  /** The disk for messages. */
   readonly disk?: Disk
 }
 
-/** The service in this process. */
+/** Runs the service in this process. */
 export async function startInProcess(options: InProcessOptions = {}): Promise<RunningService> {
   const dataDirectory = options.dataDirectory ?? (await makeFolder())
   const result = checkSettings(readEnvironment({ ...serviceEnvironment(dataDirectory), ...options.environment }), {})
@@ -96,7 +96,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<Ru
   return open(reached, () => lines.join(''), stop)
 }
 
-/** The service as `fieldgate serve` runs it: built, in a process of its own, which `program` is. */
+/** Runs the built service as `fieldgate serve` does, in its own process: `program`. */
 export async function startAsProcess(
   dataDirectory: string,
   environment: Readonly<Record<string, string>> = {},
@@ -115,7 +115,7 @@ export async function startAsProcess(
   }
 }
 
-/** `fieldgate serve`, which may refuse to start. */
+/** Starts `fieldgate serve`, which may refuse to start. */
 export function spawnService(dataDirectory: string, environment: Readonly<Record<string, string>> = {}): Program {
   return new Program(process.execPath, [FIELDGATE, 'serve'], {
     environment: { ...serviceEnvironment(dataDirectory), ...environment },

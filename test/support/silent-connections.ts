@@ -1,19 +1,24 @@
-/** TCP connections of one address that say nothing, or begin a TLS handshake and say no more. */
+/**
+ * TCP connections from one address that send nothing, or begin a TLS handshake and send no more.
+ */
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { within } from './bounded-wait.ts'
 
 /** The head of a TLS record that announces a ClientHello of 512 bytes, and its first bytes. */
 export const HALF_A_HELLO = Buffer.from('1603010200010001fc0303', 'hex')
-/** So many are opened before the first of them is waited for. */
+/** The number of connections that are opened before the first is awaited. */
 const AT_ONCE = 500
 
 export interface SilentOptions {
   readonly port: number
   readonly count: number
-  /** One of the loopback network, so that its bounds are not those of the test's other clients. */
+  /**
+   * An address of the loopback network, so that its bounds are not shared with the test's other
+   * clients.
+   */
   readonly address: string
-  /** What each sends; nothing when absent. */
+  /** The bytes that each connection sends; absent: none. */
   readonly firstBytes?: Buffer
 }
 
@@ -21,7 +26,7 @@ export class SilentConnections {
   readonly #sockets = new Set<Socket>()
   #changed: () => void = () => {}
 
-  /** Resolves when all have been connected, or refused. */
+  /** Resolves when all have been connected or refused. */
   static async open(options: SilentOptions): Promise<SilentConnections> {
     const connections = new SilentConnections()
     for (let opened = 0; opened < options.count; opened += AT_ONCE) {
@@ -31,12 +36,12 @@ export class SilentConnections {
     return connections
   }
 
-  /** How many the other side has left open. */
+  /** The number of connections that the other side has left open. */
   get size(): number {
     return this.#sockets.size
   }
 
-  /** Resolves when the other side has closed all but so many. */
+  /** Resolves when the other side has closed all but `left` connections. */
   async closed(ms: number, left = 0): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#changed = () => {

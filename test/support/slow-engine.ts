@@ -1,6 +1,6 @@
 /**
- * A durable engine that owns what it is asked to when the test says so, and loses the rest when its
- * process crashes.
+ * A durable engine that owns requests when the test says so, and loses the others when its process
+ * crashes.
  */
 import type {
   AppendRequest,
@@ -19,7 +19,7 @@ import { SurvivingEngine } from './surviving-engine.ts'
 export class SlowDisk {
   readonly #owned = new SurvivingEngine()
 
-  /** For the next process. */
+  /** An engine for the next process. */
   mount(): SlowEngine {
     return new SlowEngine(this.#owned)
   }
@@ -37,12 +37,12 @@ export class SlowEngine implements Engine {
     this.partitions = owned.partitions
   }
 
-  /** Owns the first so many of the requests that wait. */
+  /** Owns the first `count` of the waiting requests. */
   sync(count = Infinity): void {
     for (const forward of this.#waiting.splice(0, count)) forward()
   }
 
-  /** What waits is lost, and whoever still asks is not there any more. */
+  /** Waiting requests are lost, and their callers are gone. */
   crash(): void {
     this.#hasCrashed = true
     this.#waiting = []

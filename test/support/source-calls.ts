@@ -1,8 +1,8 @@
-/** Calls in source text, for tests that hold the sources against the documentation. */
+/** Finds calls in source text, for tests that compare the sources with the documentation. */
 
 /**
- * The arguments of each call of a function or method of that name, as they are written; its
- * declaration does not count.
+ * The arguments, as text, of each call of a function or method with this name; its declaration does
+ * not count.
  */
 export function argumentsOfCalls(source: string, name: string): string[][] {
   const calls = source.matchAll(new RegExp(String.raw`(?<!function )(?<![\w#])${name}\(`, 'g'))
@@ -30,7 +30,10 @@ function splitArguments(source: string, start: number): string[] {
   throw new Error('a call without an end')
 }
 
-/** The index of the quote that ends the text; what a template holds in braces has no quote of its own kind here. */
+/**
+ * The index of the quote that ends the text; the braces of a template hold no quote of its kind
+ * here.
+ */
 function endOfText(source: string, start: number): number {
   const quote = source[start]
   let index = start + 1

@@ -1,13 +1,13 @@
 /**
- * A memory engine that a second broker can open again: what a durable engine is to a restart,
- * without a disk.
+ * A memory engine that a second broker can open again: without a disk, it survives a restart as a
+ * durable engine does.
  */
 import { MemoryEngine } from '../../src/engine/memory/memory.ts'
 
 export class SurvivingEngine extends MemoryEngine {
   override readonly isDurable = true
 
-  /** Nothing is let go: a reader of the next broker may need it. */
+  /** Drops no message, because a reader of the next broker may need it. */
   override open(): Promise<void> {
     return super.open({ lowestNeeded: () => 0 })
   }

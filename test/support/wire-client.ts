@@ -1,6 +1,6 @@
 /**
- * A client of single MQTT packets over TLS, encoded and decoded by mqtt-packet: it sends what a
- * polite client never would.
+ * A client of single MQTT packets over TLS, encoded and decoded by mqtt-packet. It can send packets
+ * that no polite client sends.
  */
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
@@ -18,9 +18,7 @@ export interface Login {
   readonly password?: Buffer | string | undefined
 }
 
-/**
- * Handshakes are resumed where they can be: a table of thousands of cases pays for few full ones.
- */
+/** TLS sessions, to resume handshakes: a table of thousands of cases needs few full handshakes. */
 const sessions = new Map<number, Buffer>()
 let opened = 0
 
@@ -33,12 +31,11 @@ export class WireClient {
   #wake: () => void = () => {}
   #messageId = 0
 
-  /** A socket that has shaken hands with the verified server; nothing of MQTT is said yet. */
+  /** Connects and verifies the server; no MQTT packet is sent yet. */
   static async open(service: Pick<RunningService, 'mqttsPort' | 'ca'>, version: Version): Promise<WireClient> {
     const { mqttsPort: port, ca } = service
     opened += 1
-    // Every address has a bound of its own on new connections; the loopback network has many
-    // addresses.
+    // Each address has its own bound on new connections; the loopback network has many addresses.
     const localAddress = `127.0.0.${2 + Math.floor(opened / 1000)}`
     const session = sessions.get(port)
     const socket = connect({
@@ -62,7 +59,7 @@ export class WireClient {
     })
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => this.#parser.parse(chunk))
-    // A reset is an end like any other.
+    // A reset counts as an end like any other.
     socket.on('error', () => {})
     socket.on('close', () => {
       this.#isClosed = true
@@ -89,7 +86,7 @@ export class WireClient {
     }
   }
 
-  /** Sends CONNECT and answers the code of CONNACK; 'closed' when there was none. */
+  /** Sends CONNECT. Returns the code of CONNACK; 'closed': there was none. */
   async connect(login: Login, fields: Partial<IConnectPacket> = {}): Promise<number | 'closed'> {
     this.send(this.connectPacket(login, fields))
     const packet = await this.next()
@@ -98,7 +95,7 @@ export class WireClient {
     return codeOf(packet)
   }
 
-  /** All packets in one write. */
+  /** Sends all packets in one write. */
   send(...packets: Packet[]): void {
     if (this.#isClosed) return
     this.#socket.write(Buffer.concat(packets.map((packet) => generate(packet, { protocolVersion: this.version }))))
@@ -115,12 +112,12 @@ export class WireClient {
     return qos === 0 ? packet : { ...packet, messageId: this.#nextId() }
   }
 
-  /** The code of SUBACK for one Topic Filter. */
+  /** Subscribes to one Topic Filter. Returns its code in SUBACK. */
   async subscribe(topicFilter: string, qos: 0 | 1 | 2 = 1): Promise<number> {
     return Number((await this.suback(topicFilter, qos)).granted[0])
   }
 
-  /** Subscribes; gives the whole answer. */
+  /** Subscribes. Returns the whole SUBACK. */
   async suback(topicFilter: string, qos: 0 | 1 | 2 = 1): Promise<ISubackPacket> {
     this.send(this.subscribePacket(topicFilter, qos))
     const packet = await this.next()
@@ -128,19 +125,19 @@ export class WireClient {
     return packet
   }
 
-  /** The next packet; undefined when the connection is closed. */
+  /** The next packet; undefined: the connection is closed. */
   async next(): Promise<Packet | undefined> {
     return within(this.#take(), 'a packet or the end of the connection')
   }
 
-  /** Everything up to the end of the connection, which must come. */
+  /** All packets up to the end of the connection, which must come. */
   async rest(): Promise<Packet[]> {
     const packets: Packet[] = []
     for (let packet = await this.next(); packet !== undefined; packet = await this.next()) packets.push(packet)
     return packets
   }
 
-  /** What came before the answer to a PINGREQ; 'closed' when the connection ended. */
+  /** The packets before the answer to a PINGREQ; 'closed': the connection ended. */
   async ping(): Promise<Packet[] | 'closed'> {
     this.send({ cmd: 'pingreq' })
     const packets: Packet[] = []
@@ -178,8 +175,7 @@ export class WireClient {
 }
 
 /**
- * The Reason Code, or MQTT 3.1.1's return code, of a packet that carries one; 0 where it left it
- * out.
+ * The Reason Code, or MQTT 3.1.1's return code, of a packet that has one; 0 if it leaves it out.
  */
 export function codeOf(packet: Packet): number {
   if ('reasonCode' in packet && typeof packet.reasonCode === 'number') return packet.reasonCode

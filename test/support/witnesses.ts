@@ -1,6 +1,6 @@
 /**
- * Subscribers that see whatever is delivered in the access matrix, and tell what should not have
- * been.
+ * Subscribers that see all messages delivered in the access matrix, and report those that should
+ * not have been.
  */
 import assert from 'node:assert/strict'
 import type { Packet } from 'mqtt-packet'
@@ -8,7 +8,7 @@ import type { Credential, MatrixDeployment } from './access-matrix-deployment.ts
 import type { RunningService } from './running-service.ts'
 import { WireClient } from './wire-client.ts'
 
-/** What ends the testimony: after it, nothing that was published before is still on its way. */
+/** The last message: when it has come, no earlier message is still on its way. */
 const LAST = 'the last'
 const COMMANDS = 'application/+/device/+/command/down'
 
@@ -16,10 +16,7 @@ export class Witnesses {
   readonly #service: RunningService
   readonly #deployment: MatrixDeployment
   readonly #clients: WireClient[] = []
-  /**
-   * Clients of the matrix's own subscriptions: those that were granted something, and those that
-   * were not.
-   */
+  /** Clients of the matrix's own subscriptions, granted and refused ones. */
   readonly #watched: { readonly client: WireClient; readonly isGranted: boolean; readonly title: string }[] = []
   readonly #titles = new Map<string, string>()
   readonly #granted = new Set<string>()
@@ -32,7 +29,7 @@ export class Witnesses {
     await witnesses.#subscribe('the token of a member of B', [eventsOf(applicationB)])
     await witnesses.#subscribe('the service credential of A', [COMMANDS])
     await witnesses.#subscribe('the service credential of B', [COMMANDS])
-    // Each organization has a network server of its own: that of the deployment gets no command.
+    // Each organization has its own network server, so that of the deployment gets no command.
     const everywhere = await witnesses.#connect('the service credential of the deployment')
     assert.equal(await everywhere.subscribe(COMMANDS, 0), 0)
     witnesses.watch(everywhere, false, 'the service credential of the deployment')
@@ -44,7 +41,7 @@ export class Witnesses {
     this.#deployment = deployment
   }
 
-  /** A payload, a valid command, that no other message has. */
+  /** A payload, valid as a command, that no other message has. */
   marked(verdict: 'granted' | 'refused', title: string): string {
     const serial = String(this.#titles.size)
     this.#titles.set(serial, `${verdict}: ${title}`)
@@ -52,14 +49,14 @@ export class Witnesses {
     return payloadOf(serial)
   }
 
-  /** Looks at the end whether this client got something, or nothing. */
+  /** At the end, checks whether this client got messages or none. */
   watch(client: WireClient, isGranted: boolean, title: string): void {
     this.#watched.push({ client, isGranted, title })
   }
 
   /**
-   * Publishes a last event and command of every device, and compares what was delivered with what
-   * was granted.
+   * Publishes a last event and command of every device, and compares the delivered messages with
+   * the granted ones.
    */
   async testify(): Promise<void> {
     await this.#publishTheLast()
@@ -104,7 +101,7 @@ export class Witnesses {
     return client
   }
 
-  /** At QoS 2: its whole exchange is over when the message has gone the way of all. */
+  /** At QoS 2, because its exchange ends only after all earlier messages have passed. */
   async #publishTheLast(): Promise<void> {
     const { applicationA, otherApplicationA, applicationB, deviceA, otherDeviceA, deviceB } = this.#deployment.places
     const devices = [
@@ -139,8 +136,8 @@ function payloadOf(serial: string): string {
 }
 
 /**
- * The service's own error event about a command: nobody here plays a network server that says what
- * became of it.
+ * True for the service's own error event about a command: no network server here reports the fate
+ * of commands.
  */
 function isUnconfirmed(packet: Packet): boolean {
   return (

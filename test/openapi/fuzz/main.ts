@@ -1,7 +1,7 @@
 /**
- * `npm run api-fuzz -- [minutes] [seed]`: Schemathesis makes requests out of the OpenAPI document
- * that a running service serves, good ones and bad ones, one by one and in chains, and holds each
- * answer against it. Five minutes unless told otherwise.
+ * `npm run api-fuzz -- [minutes] [seed]`: from the OpenAPI document that a running service serves,
+ * Schemathesis makes valid and invalid requests, single and in chains, and compares each answer
+ * with the document. Default: five minutes.
  */
 import { ranFuzzer } from './turn.ts'
 import type { Turn, TurnResult } from './turn.ts'
@@ -12,9 +12,11 @@ if (!(minutes > 0) || !Number.isInteger(seed)) {
   process.exit(2)
 }
 
-/** The longest turn on one service: what a fuzzer has deleted is there again on the next. */
+/**
+ * The longest turn on one service: the next turn has the things again that a fuzzer has deleted.
+ */
 const TURN_SECONDS = 300
-/** A shorter one does not come past the cases that every turn begins with. */
+/** A shorter turn does not get beyond the cases with which every turn begins. */
 const SHORTEST_TURN_SECONDS = 45
 
 const PEOPLE: readonly Turn['person'][] = ['admin', 'member', 'leaver']
@@ -27,7 +29,7 @@ let turns = 0
 while (performance.now() < untilMs) {
   const person = PEOPLE[turns % PEOPLE.length] ?? 'admin'
   const leftSeconds = Math.ceil((untilMs - performance.now()) / 1000)
-  // A leaver has few routes, and a member hears 403 of many.
+  // A leaver has few routes, and a member gets 403 from many routes.
   const share = person === 'admin' ? TURN_SECONDS : person === 'member' ? TURN_SECONDS / 2 : SHORTEST_TURN_SECONDS
   const seconds = Math.max(SHORTEST_TURN_SECONDS, Math.min(share, leftSeconds))
   const found = await turn({ person, seconds, seed: seed + turns })
@@ -44,8 +46,8 @@ console.log(`${cases - failures} passed, ${failures} failed`)
 process.exitCode = failures === 0 ? 0 : 1
 
 /**
- * A turn that can't be had, because a service does not start for instance, is a failure, and not
- * the end.
+ * Runs a turn. If the turn is impossible, for example because a service does not start, the turn
+ * counts as failed, and the others go on.
  */
 async function turn(one: Turn): Promise<TurnResult> {
   try {

@@ -7,32 +7,36 @@ import { ran } from '../parts.ts'
 import { openWorld } from '../world.ts'
 import { widened } from './widened.ts'
 
-/** Who asks, for how long. */
+/** The user and the duration of a turn. */
 export interface Turn {
   /**
-   * A global admin, a plain member, or a global admin with the very routes that end the own access.
+   * A global admin, a plain member, or a global admin who only calls the routes that end the
+   * caller's own access.
    */
   readonly person: 'admin' | 'member' | 'leaver'
   readonly seconds: number
   readonly seed: number
 }
 
-/** What came of it; `report` is what Schemathesis says. */
+/** The result of a turn; `report` is the output of Schemathesis. */
 export interface TurnResult {
   readonly cases: number
-  /** Of them those that were good and led to something. */
+  /** Requests that were valid and successful. */
   readonly accepted: number
   readonly failures: number
   readonly report: string
 }
 
-/** As docs/api.md names it. */
+/** The version that docs/api.md names. */
 const SCHEMATHESIS = '4.32.5'
 
-/** With them a fuzzer locks itself out, and would test nothing but 401 from then on. */
+/** With these operations a fuzzer would lock itself out, and get only 401 from then on. */
 const ENDS_OWN_ACCESS = ['signOutEverywhere', 'setPassword', 'deleteUser', 'updateUser', 'changeOwnPassword']
 
-/** Those of it that are sensible here; refusals.py has the one on well-formed requests. */
+/**
+ * The checks of Schemathesis that make sense here; refusals.py has the check of well-formed
+ * requests.
+ */
 const CHECKS = [
   'not_a_server_error',
   'status_code_conformance',
@@ -48,7 +52,7 @@ const CHECKS = [
   'valid_data_is_accepted',
 ]
 
-/** Runs one. Bounded by its seconds, and some more for the start and for what is under way. */
+/** Runs a turn. Bounded by its seconds, with some more for the start and for requests under way. */
 export async function ranFuzzer({ person, seconds, seed }: Turn): Promise<TurnResult> {
   const python = await installPython(`schemathesis-${SCHEMATHESIS}`, `schemathesis==${SCHEMATHESIS}`)
   await using world = await openWorld('as child')
@@ -81,7 +85,7 @@ export async function ranFuzzer({ person, seconds, seed }: Turn): Promise<TurnRe
     ...ENDS_OWN_ACCESS.map((id) => `--${filter}-operation-id=${id}`),
     join(folder, 'document.json'),
   ]
-  // Nobody who works on the same machine is to wait for a fuzzer.
+  // A fuzzer must not slow down others who work on the same machine.
   const said = await ran('nice', [python, '-m', 'schemathesis.cli', ...options], {
     folder,
     environment: {
@@ -96,13 +100,13 @@ export async function ranFuzzer({ person, seconds, seed }: Turn): Promise<TurnRe
   const counts = JSON.parse(await readFile(reportFile, 'utf8')) as Report
   const errors = counts.errors.reduce((sum, { count }) => sum + count, 0)
   const accepted = acceptedOf(counts)
-  // Whoever is let in nowhere, in so many cases, has tested nothing but the door.
+  // If so many cases were all refused, the turn has only tested the access control.
   const isVain = accepted === 0 && counts.test_cases.generated >= 200 && person !== 'leaver'
   const failures = counts.test_cases.unique_failures + errors + (counts.complete ? 0 : 1) + (isVain ? 1 : 0)
   return { cases: counts.test_cases.generated, accepted, failures, report: said }
 }
 
-/** What is read of the report of Schemathesis. */
+/** The members that are read from the report of Schemathesis. */
 interface Report {
   readonly complete: boolean
   readonly test_cases: { readonly generated: number; readonly unique_failures: number }

@@ -1,9 +1,9 @@
-/** The document with everything that the service accepts. */
+/** The document, widened to everything that the service accepts. */
 import { ALSO_ACCEPTS } from '../../../src/http/api/schema-keywords.ts'
 
 /**
- * A copy in which what `x-also-accepts` names is a choice of the schema: what a client that was
- * generated needs not know is no fault of the service's either.
+ * A copy of the document in which the schema allows the values of `x-also-accepts`. A generated
+ * client need not know these values, and accepting them is no fault of the service.
  */
 export function widened(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(widened)
@@ -15,10 +15,10 @@ export function widened(value: unknown): unknown {
   return { anyOf: [node, ...others.map((type: unknown) => TYPES[String(type)])] }
 }
 
-/** A larger number would have lost its last digits already in the client's JSON. */
+/** A larger number would already have lost its last digits in the client's JSON. */
 const TYPES: Readonly<Record<string, object>> = {
   object: { type: 'object' },
-  /** A parameter without a value is one that is not given. */
+  /** A parameter without a value counts as absent. */
   empty: { type: 'string', maxLength: 0 },
   integer: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
 }
