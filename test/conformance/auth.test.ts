@@ -63,7 +63,7 @@ describe('re-authentication', () => {
     await publishFully(publisher, 'old', 'x')
     await publishFully(publisher, 'both', 'y')
     assert.deepEqual(await payloads(client), ['y'])
-    // The permit that it came with no longer counts.
+    // The permit with which the client connected no longer counts.
     policy.permits[0]?.changed({ reasonCode: 0x98, reason: '', code: 'gone' })
     clock.advance(broker, 19)
     assert.deepEqual(await client.sync(), [])

@@ -1,11 +1,13 @@
-/** What the tests by chapter have in common: one rule, both versions of the protocol. */
+/**
+ * The parts that the tests by chapter share: one rule is tested in both versions of the protocol.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHarness } from '../support/broker-harness.ts'
 import type { Harness, TestClient } from '../support/broker-harness.ts'
 import type { ConnectPacket, ProtocolVersion, PublishPacket, ServerPacket } from '../../src/mqtt/packet.ts'
 
-/** A test for MQTT 3.1.1 and one for MQTT 5.0, each with a broker of its own. */
+/** A test for MQTT 3.1.1 and one for MQTT 5.0, each with its own broker. */
 export function both(title: string, run: (harness: Harness, version: ProtocolVersion) => Promise<void>): void {
   for (const version of [4, 5] as const) {
     test(`MQTT ${version === 4 ? '3.1.1' : '5.0'}: ${title}`, async () => run(await createHarness(), version))
@@ -18,7 +20,7 @@ export function lasting(version: ProtocolVersion, clientId: string): Partial<Con
   return version === 4 ? fields : { ...fields, properties: { sessionExpiryIntervalSeconds: 1000 } }
 }
 
-/** Publishes and waits until the broker has brought it to its end. */
+/** Publishes and waits until the QoS exchange has ended. */
 export async function publishFully(
   client: TestClient,
   topicName: string,
@@ -35,14 +37,14 @@ export async function publishFully(
 }
 
 /**
- * All that the broker has for the client at present: what is read from the log goes out a turn
- * later than what is live.
+ * All packets that the broker has for the client at present. Messages from the log go out a turn
+ * later than live ones, so it waits for both.
  */
 export async function everything(client: TestClient): Promise<ServerPacket[]> {
   return [...(await client.sync()), ...(await client.sync()), ...(await client.sync())]
 }
 
-/** The payloads of all PUBLISH packets that wait; anything else fails the test. */
+/** The payloads of all waiting PUBLISH packets; any other packet fails the test. */
 export async function payloads(client: TestClient): Promise<string[]> {
   const packets = await everything(client)
   return packets.map((packet) => {
@@ -52,8 +54,8 @@ export async function payloads(client: TestClient): Promise<string[]> {
 }
 
 /**
- * Waits for the end of the connection: in MQTT 5.0 with this Reason Code in DISCONNECT, in MQTT
- * 3.1.1 without a word.
+ * Waits for the end of the connection: in MQTT 5.0 after a DISCONNECT with this Reason Code, in
+ * MQTT 3.1.1 without a packet.
  */
 export async function expectEnd(client: TestClient, reasonCode: number): Promise<void> {
   if (client.version === 5) assert.equal((await client.next('disconnect')).reasonCode, reasonCode)
@@ -61,13 +63,13 @@ export async function expectEnd(client: TestClient, reasonCode: number): Promise
   assert.equal(client.unread, 0)
 }
 
-/** Bytes from hexadecimal digits, with spaces where they help. */
+/** Bytes from hexadecimal digits; spaces are ignored. */
 export function hex(digits: string): Buffer {
   return Buffer.from(digits.replaceAll(' ', ''), 'hex')
 }
 
 /**
- * A packet out of its first byte and its body, both as hexadecimal digits; the body is shorter than
+ * A packet from its first byte and its body, both as hexadecimal digits; the body is shorter than
  * 128 bytes.
  */
 export function packetBytes(first: string, body: string): Buffer {

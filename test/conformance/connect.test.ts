@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { connectPacket, createHarness } from '../support/broker-harness.ts'
 import { both, everything, expectEnd, hex, lasting, payloads } from './both-versions.ts'
 
-/** `10 .. 'MQTT' level`, and what follows the level. */
+/** The bytes `10 .. 'MQTT' level`, and behind them the rest. */
 function connectBytes(level: number, rest: string, name = 'MQTT'): Buffer {
   const body = Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([level]), hex(rest)])
   return Buffer.concat([Buffer.from([0x10, body.length]), body])

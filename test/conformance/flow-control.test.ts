@@ -151,7 +151,7 @@ describe('Receive Maximum of the server', () => {
       second.publish('a', 'x', { qos: 2, packetId: 1, dup: true })
       await second.next('pubrec')
     }
-    // A PUBREL of the earlier connection gives back nothing that counts here.
+    // A PUBREL for the earlier connection frees nothing in this connection's window.
     second.acknowledge('pubrel', 2)
     await second.next('pubcomp')
     second.publish('a', 'x', { qos: 1, packetId: 20 })

@@ -32,7 +32,7 @@ after(async () => {
   await listener.close()
 })
 
-/** How the bytes of a client are cut into writes, each of which is at least one TLS record. */
+/** The ways to cut a client's bytes into writes; each write is at least one TLS record. */
 const cuts: Readonly<Record<string, (bytes: Buffer) => Buffer[]>> = {
   'all in one': (bytes) => [bytes],
   'byte by byte': (bytes) => Array.from({ length: bytes.length }, (_, index) => bytes.subarray(index, index + 1)),
@@ -48,7 +48,7 @@ function pieces(bytes: Buffer, size: number): Buffer[] {
 
 interface SecureClient {
   readonly send: (packets: readonly Packet[], cut: (bytes: Buffer) => Buffer[]) => void
-  /** The next packets, as many as are named, which must be of these types. */
+  /** The next packets, one for each of these types, in this order. */
   readonly next: (...types: readonly ServerPacket['type'][]) => Promise<ServerPacket[]>
   readonly socket: TLSSocket
 }
@@ -150,7 +150,7 @@ describe('over TLS', () => {
     socket.on('data', (chunk: Buffer) => received.push(chunk))
     socket.write(encodePacket(connectPacket(), 5))
     await once(socket, 'close')
-    // A TLS alert at the most.
+    // At most a TLS alert.
     assert.ok(Buffer.concat(received).length <= 7)
   })
 })

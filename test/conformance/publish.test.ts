@@ -5,7 +5,7 @@ import type { AppendRequest } from '../../src/broker/ports/engine.ts'
 import { createHarness } from '../support/broker-harness.ts'
 import { both, everything, expectEnd, lasting, packetBytes, payloads, publishFully } from './both-versions.ts'
 
-/** A memory engine that owns messages only when it is let. */
+/** A memory engine that owns messages only when a test allows it. */
 class SlowEngine extends MemoryEngine {
   readonly held: { readonly partition: number; readonly request: AppendRequest }[] = []
 

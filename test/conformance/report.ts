@@ -1,5 +1,5 @@
 /**
- * Which tests prove which statement: read from the titles of the tests, written as
+ * Reads from the titles of the tests which tests prove which statement, and writes
  * docs/conformance.md.
  */
 import { globSync, readFileSync } from 'node:fs'
@@ -11,10 +11,10 @@ import { statements5 } from './statements-5.0.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Where the table is kept. */
+/** The file of the table. */
 export const reportFile = join(root, 'docs', 'conformance.md')
 
-/** A tag within the title of a test; the brackets are its sign. */
+/** A tag within the title of a test, in brackets. */
 const tagPattern = /\[(MQTT(?:311)?-[\d.]+-\d+)\]/g
 const literalPattern = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`/g
 
@@ -24,7 +24,10 @@ export interface TaggedTitle {
   readonly tags: readonly string[]
 }
 
-/** All strings with a tag in files of tests, in the order of files and lines. A title never spans lines, and a comment is no title. */
+/**
+ * All strings with a tag in files of tests, in the order of files and lines. A title never spans
+ * lines, and a comment is no title.
+ */
 export function taggedTitles(): TaggedTitle[] {
   const found: TaggedTitle[] = []
   for (const file of globSync('{src,test}/**/*.test.ts', { cwd: root }).toSorted()) {
@@ -49,12 +52,12 @@ function titleOf(literal: string): string {
     .replaceAll(/,\s*(?=,)/g, '')
 }
 
-/** Tags in a column of their own belong to the row of a table, which is named by what stands before them. */
+/** The name of a table's row: the text before tags that stand in a column of their own. */
 function rowOf(before: string): string {
   return `row ${before.replaceAll(/^[\s[]+|[\s,[]+$/g, '')}`
 }
 
-/** Statements that concern a server and have neither a test nor a reason. */
+/** Statements about a server that have neither a test nor a reason. */
 export function unproven(titles: readonly TaggedTitle[]): string[] {
   const proven = new Set(titles.flatMap(({ tags }) => tags))
   return [...statements5, ...statements311]

@@ -4,7 +4,7 @@ import { createHarness } from '../support/broker-harness.ts'
 import type { TestClient } from '../support/broker-harness.ts'
 import { both, lasting, payloads, publishFully } from './both-versions.ts'
 
-/** What a new subscriber finds retained, as `topic=payload`. */
+/** The retained messages that a new subscriber gets, as `topic=payload`. */
 async function retainedOf(client: TestClient, topicFilter = '#'): Promise<string[]> {
   await client.subscribe(topicFilter)
   const packets = await client.sync()
@@ -129,7 +129,7 @@ describe('a new subscription', () => {
       const message = await client.next('publish')
       received.push(message.payload.toString())
       client.acknowledge('puback', message.packetId)
-      // Room for one, and what comes in the same turn does not take it.
+      // There is room for one more, and the messages of the same turn do not use it.
       if (count === 0) publisher.publish('b/0', 'newer', { qos: 1 })
     }
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** What the specifications demand, by number and in our own words. */
+/** The normative statements of the specifications, by number and in our own words. */
 
 /** A numbered normative statement of MQTT 5.0 or MQTT 3.1.1. */
 export interface Statement {
@@ -6,11 +6,11 @@ export interface Statement {
   readonly tag: string
   readonly words: string
   /**
-   * `client`: it binds clients alone; where a server must answer a breach of it, a test may still
-   * name it.
+   * `client`: only clients are bound. If a server must answer a breach of the statement, a test may
+   * still name it.
    */
   readonly concerns: 'server' | 'client'
-  /** Why no test proves a statement that concerns servers. */
+  /** The reason why no test proves the statement, if it binds servers. */
   readonly leftOut?: string
 }
 

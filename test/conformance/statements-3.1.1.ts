@@ -1,6 +1,6 @@
 /**
- * The 141 normative statements of MQTT 3.1.1 (its Appendix B), in our own words; many of its
- * numbers mean something else in MQTT 5.0.
+ * The 141 normative statements of MQTT 3.1.1 (its Appendix B), in our own words. Many of its
+ * numbers have another meaning in MQTT 5.0.
  */
 import { rowsOf } from './statement.ts'
 import type { Statement } from './statement.ts'

@@ -235,7 +235,7 @@ describe('the Will Message is published', () => {
     const client = await harness.connect({ ...lasting(5, 'c'), will: { ...delayed, properties } })
     client.drop()
     harness.clock.advance(harness.broker, 10)
-    // It expires a minute after it was published, not after CONNECT.
+    // The message expires a minute after it was published, not a minute after CONNECT.
     assert.deepEqual({ ...(await watcher.next('publish')).properties }, properties)
   })
 

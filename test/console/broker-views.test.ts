@@ -1,6 +1,6 @@
 /**
- * The running broker as the console shows it: connections, refusals, the status, and what a new
- * token tells of its clients.
+ * The running broker in the console: connections, refusals, the status, and the clients of a new
+ * token.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -34,7 +34,7 @@ before(async () => {
   const [first] = world.devices
   assert.ok(first !== undefined)
   for (let fCnt = 0; fCnt < 30; fCnt += 1) await world.publish(first, 'up', climateUplink(fCnt))
-  // What each of these is refused stands on the page.
+  // The refusals of these clients appear on the page.
   await dashboard.subscribeAsync('application/+/device/+/event/up').catch(() => undefined)
   await refused({ clientId: 'meter-import', password: 'secret' })
   const revoked = await administration.brokerToken(session, world.organizationId)
@@ -142,7 +142,7 @@ test('refusals say why and what to do, how often, and are searched', async () =>
   const explained = page.getByRole('link', { name: 'What subscribe_wildcard_not_granted means' }).first()
   assert.equal(await explained.getAttribute('href'), '/docs/errors#mqtt-subscribe_wildcard_not_granted')
   await row.waitFor({ state: 'detached' })
-  // Who did not prove whose it is, is no business of the organization.
+  // Refusals of clients without a valid credential are not shown to the organization.
   assert.equal(await page.getByText('guessing').count(), 0)
   window.assertQuiet()
   await window.close()

@@ -1,6 +1,6 @@
 /**
- * Debian's Chromium, driven as a person would: pages that watch what they fetch and say, and
- * pictures of them.
+ * Debian's Chromium, driven as by a person: windows that record their pages' requests and
+ * complaints, and take pictures.
  */
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
@@ -11,10 +11,10 @@ import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { within } from '../support/bounded-wait.ts'
 
-/** Where the pictures are kept; git does not look there. */
+/** The folder of the pictures; git ignores it. */
 const PICTURES = fileURLToPath(new URL('../../test-output/console/', import.meta.url))
 
-/** How long anything on a page may take. */
+/** The longest time for any action on a page. */
 const PATIENCE_MS = 15_000
 
 const LOOKS = {
@@ -25,19 +25,19 @@ const LOOKS = {
 
 export type Look = keyof typeof LOOKS
 
-/** Starts the browser; without a sandbox of its own where the tests run as root. */
+/** Starts the browser; without its sandbox if the tests run as root. */
 export function launchBrowser(): Promise<Browser> {
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
   return within(chromium.launch({ executablePath: '/usr/bin/chromium', args }), 'Chromium', 30_000)
 }
 
-/** A window of its own, with nothing kept from before, and a record of what its pages did. */
+/** A separate window without stored data, and a record of its pages' actions. */
 export class Window {
   readonly context: BrowserContext
   readonly page: Page
-  /** Errors and warnings of the page's console, and exceptions that nobody caught. */
+  /** Errors and warnings of the page's console, and uncaught exceptions. */
   readonly complaints: string[] = []
-  /** Addresses of other origins that were asked for. */
+  /** Requested addresses of other origins. */
   readonly foreignRequests: string[] = []
   readonly origin: string
 
@@ -56,8 +56,8 @@ export class Window {
   }
 
   static async open(browser: Browser, origin: string, look: Look = 'light'): Promise<Window> {
-    // The service's own authority is not the browser's; certificates have tests of their own.
-    // Without motion: what fades has no contrast that could be judged.
+    // The browser does not know the service's authority; certificates have their own tests. Without
+    // motion, because the contrast of a fading text can't be judged.
     const context = await browser.newContext({
       ...LOOKS[look],
       ignoreHTTPSErrors: true,
@@ -68,7 +68,7 @@ export class Window {
     return new Window(context, await context.newPage(), origin)
   }
 
-  /** Signs in on the page that is asked for, and waits until it is there. */
+  /** Signs in on the requested page, and waits until the page appears. */
   async signIn(path: string, { userName, password }: { userName: string; password: string }): Promise<void> {
     await this.page.goto(path)
     await this.page.getByLabel('User name').fill(userName)
@@ -77,16 +77,19 @@ export class Window {
     await this.page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' })
   }
 
-  /** Keeps a picture of what is in view. */
+  /** Takes a picture of the visible part. */
   async picture(name: string): Promise<void> {
     const path = join(PICTURES, `${name}.png`)
     await mkdir(dirname(path), { recursive: true })
     await this.page.screenshot({ path, animations: 'disabled' })
   }
 
-  /** Fails unless the page, as it is, passes every rule of WCAG 2.2 A and AA that axe knows. */
+  /**
+   * Fails unless the page, in its present state, passes every rule of WCAG 2.2 A and AA that axe
+   * knows.
+   */
   async assertAccessible(what: string): Promise<void> {
-    // Scripts of tests are not the page's own, so they come in by the debugger, past the
+    // The script of the test is not the page's own, so it enters through the debugger, past the
     // Content-Security-Policy.
     const run = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`
     await this.page.evaluate(axe.source)
@@ -98,7 +101,7 @@ export class Window {
     assert.deepEqual(told, [], what)
   }
 
-  /** Fails where a page complained or asked somebody else. */
+  /** Fails if a page complained or sent a request to another origin. */
   assertQuiet(): void {
     assert.deepEqual(this.complaints, [])
     assert.deepEqual(this.foreignRequests, [])

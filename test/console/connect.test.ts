@@ -1,4 +1,4 @@
-/** What the page Connect hands out is pasted into programs as it stands, and works. */
+/** The texts of the page Connect are pasted into programs unchanged, and work. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,13 +34,13 @@ after(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Creates a token for the first device and answers the texts of a tab. */
+/** Creates a token for the first device. Returns the texts of a tab. */
 async function snippetsOf(tab: string): Promise<readonly string[]> {
   await window.page.getByRole('tab', { name: tab }).click()
   return window.page.getByRole('tabpanel').locator('pre').allTextContents()
 }
 
-/** A shell in the folder where the certificate authority was downloaded. */
+/** A shell in the folder into which the certificate authority was downloaded. */
 function shell(line: string): Program {
   return new Program('stdbuf', ['-oL', 'sh', '-c', `cd '${folder}' && exec ${line}`])
 }
@@ -123,8 +123,8 @@ test('a revoked token ends its connections at once and leaves the list', async (
 })
 
 /**
- * Publishes an event once a program's subscription stands, and resolves when the event came out of
- * it.
+ * Publishes an event once a program's subscription stands, and resolves when the program has
+ * printed the event.
  */
 async function publishOnceSubscribed(
   seen: Promise<unknown>,
@@ -145,7 +145,9 @@ async function publishOnceSubscribed(
   }
 }
 
-/** The connections that watch a device's events, by their ids; as administrators see them. */
+/**
+ * The connections that subscribe to a device's events, by their ids, as administrators see them.
+ */
 async function subscribers(device: World['devices'][number]): Promise<ReadonlySet<string>> {
   const topicFilter = `application/${world.applicationId}/device/${device.devEui}/event/+`
   const path = `/api/connections?organizationID=${world.organizationId}&limit=100`

@@ -6,7 +6,7 @@ import { launchBrowser, Window } from './browser.ts'
 import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
 
-/** What the page asks for of the past. */
+/** The number of stored events for which the page asks. */
 const STORED_EVENTS = 500
 
 let browser: Browser
@@ -50,7 +50,7 @@ test('search and page stand in the address: the way back from a device, and the 
   await page.getByText('3,015 devices.').waitFor()
   await next.click()
   await page.getByRole('link', { name: 'meter-00020' }).waitFor()
-  // A search begins at its first page, and asks for nothing in between.
+  // A search begins at its first page, without requests in between.
   const asked: string[] = []
   page.on('request', (request) => {
     const { pathname, searchParams } = new URL(request.url())
@@ -70,7 +70,7 @@ test('search and page stand in the address: the way back from a device, and the 
   await page.goto('/devices?search=meter-010&page=4000')
   await page.getByRole('link', { name: 'meter-01099' }).waitFor()
   await page.getByRole('button', { name: '4', exact: true, disabled: false }).waitFor()
-  // Another organization has none of it.
+  // Another organization has none of these devices.
   await page.getByRole('combobox', { name: 'Organization' }).click()
   await page.getByRole('option', { name: 'Harbour City' }).click()
   await page.getByText('No device yet').waitFor()
@@ -165,7 +165,7 @@ test('what came before the page was opened is there, without a gap and without a
   for (let fCnt = 0; fCnt < 20; fCnt += 1) await world.publish(device, 'up', climateUplink(fCnt))
   const window = await Window.open(browser, world.service.https)
   const { page } = window
-  // Events go on while the page is opening: some are stored, some live, and some both.
+  // Events keep coming while the page opens: some are stored, some live, and some both.
   let isOpening = true
   const publishing = (async () => {
     let fCnt = 20
@@ -178,7 +178,7 @@ test('what came before the page was opened is there, without a gap and without a
   await page.getByRole('option').first().waitFor()
   isOpening = false
   const published = await publishing
-  // When this one is drawn, all before it are; the keyboard begins at it.
+  // When this event is drawn, all earlier events are drawn; the keyboard begins at it.
   await world.publish(device, 'join', { devAddr: '00c0ffee' })
   await page.getByText('joined as 00c0ffee').waitFor()
   await page.getByRole('listbox').focus()

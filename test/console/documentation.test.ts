@@ -1,6 +1,6 @@
 /**
- * The documentation and the API reference as a reader meets them: axe, the search, a phone, no
- * complaint, nothing from elsewhere.
+ * The documentation and the API reference, as a reader sees them: axe, the search, a phone, no
+ * complaint, and no request to other origins.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -23,7 +23,7 @@ after(async () => {
   await world?.[Symbol.asyncDispose]()
 })
 
-/** The rules of axe take seconds for a long page, so not every page is judged in every look. */
+/** The rules of axe take seconds for a long page, so each look judges only some pages. */
 const PAGES: Readonly<Record<Look, readonly string[]>> = {
   light: ['/docs', '/docs/readme', '/docs/errors', '/docs/network-servers/mqtt', '/docs/no-such-page', '/api/docs'],
   dark: ['/docs/readme', '/docs/mqtt', '/api/docs'],
@@ -102,7 +102,7 @@ test('a phone opens the list of pages by a button, and pictures are shown', asyn
   await page.goto('/docs/readme')
   const image = page.getByRole('img', { name: /^Live/ })
   await image.scrollIntoViewIfNeeded()
-  // It rejects where the picture can't be shown.
+  // The call rejects if the picture can't be shown.
   await page.evaluate(`document.querySelector('img[alt^=Live]').decode()`)
   await page.getByRole('button', { name: 'Pages' }).click()
   await page

@@ -6,22 +6,22 @@ import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
 
 /**
- * What the console must bear, and for how long it does here; FIELDGATE_LIVE_SECONDS=60 is the whole
- * run.
+ * The rate of events that the console must bear, and the time of the test;
+ * FIELDGATE_LIVE_SECONDS=60 is the whole run.
  */
 const EVENTS_PER_SECOND = 200
 const SECONDS = Number(process.env['FIELDGATE_LIVE_SECONDS'] ?? 10)
 /**
- * The page draws its list so often; the events of a drawing are published when those of the one
- * before are shown.
+ * The page draws its list this often. The events of a drawing are published after those of the
+ * drawing before are shown.
  */
 const DRAWINGS_PER_SECOND = 10
 const EVENTS_OF_A_DRAWING = EVENTS_PER_SECOND / DRAWINGS_PER_SECOND
-/** Before the heap is looked at; the page keeps 2,000, so it is full by then. */
+/** Events before the heap is measured; the page keeps 2,000, so its ring is full by then. */
 const FILLING_EVENTS = 2_200
 /**
- * Of the heap, between the first and the last third of the run: the ring is full by then, so
- * nothing may grow.
+ * The allowed growth of the heap between the first and the last third of the run: the ring is full,
+ * so nothing may grow.
  */
 const ALLOWED_GROWTH_BYTES = 8_000_000
 
@@ -45,7 +45,7 @@ async function openLive(): Promise<Window> {
   return window
 }
 
-/** A device of the world; there are more than any test asks for. */
+/** A device of the world; it has more devices than any test needs. */
 function device(index: number): World['devices'][number] {
   const found = world.devices[index]
   assert.ok(found !== undefined)
@@ -138,7 +138,7 @@ test('a browser is a client like any other over WSS: the same token, permit and 
       json: { organizationId: world.organizationId, ttlInSeconds: '60' },
     })
   const { jwtMqttAuth } = await tokenOf(world.service.adminSession)
-  // The page's own library is not in its global scope, so the test speaks the bytes of MQTT 3.1.1
+  // The page's own library is not in its global scope, so the test writes the bytes of MQTT 3.1.1
   // itself.
   const speak = `async (token) => {
     const text = (value) => { const bytes = new TextEncoder().encode(value); return [bytes.length >> 8, bytes.length & 255, ...bytes] }
@@ -190,7 +190,7 @@ test(`${EVENTS_PER_SECOND} events a second for ${SECONDS} s leave the page at ea
     `heap ${(mean(heaps) / 1e6).toFixed(1)} MB, growth ${(growth / 1e6).toFixed(2)} MB over ${total} events`,
   )
   assert.ok(growth < ALLOWED_GROWTH_BYTES, `the heap grew by ${growth} bytes`)
-  // The page still answers.
+  // The page still responds.
   await page.getByRole('button', { name: 'Clear' }).click()
   await page.getByText('Waiting for the first event').waitFor()
   await window.close()

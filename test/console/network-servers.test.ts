@@ -1,4 +1,4 @@
-/** A ChirpStack that a global admin connects in the console. */
+/** A global admin connects a ChirpStack in the console. */
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { addressOf, FakeChirpStack } from '../support/fake-chirpstack.ts'

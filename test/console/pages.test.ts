@@ -1,6 +1,6 @@
 /**
- * Every page as it looks, and what holds for all: WCAG, the bound on script, nothing from
- * elsewhere, no complaint.
+ * Every page with a picture, and the rules for all pages: WCAG, the bound on script, no request to
+ * other origins, no complaint.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -10,11 +10,9 @@ import type { Look } from './browser.ts'
 import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
 
-/** Of all script before the first page can be used, as it goes over the wire with gzip. */
+/** The bound on all script before the first page can be used, compressed with gzip. */
 const FIRST_LOAD_BYTES = 300_000
-/**
- * From asking for the address to a page that answers, on a machine that does other things besides.
- */
+/** The time from the request to a page that responds, on a busy machine. */
 const INTERACTIVE_MS = 2_000
 
 let browser: Browser
@@ -30,7 +28,7 @@ after(async () => {
   await world?.[Symbol.asyncDispose]()
 })
 
-/** A table of which two rows are new and two are wrong. */
+/** A table with two new rows and two wrong rows. */
 const TABLE = {
   name: 'meters.csv',
   mimeType: 'text/csv',
@@ -39,7 +37,7 @@ const TABLE = {
   ),
 }
 
-/** What each page shows when its picture is taken. */
+/** The content of each page when its picture is taken. */
 const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
   connect: async ({ page }) => {
     await page.goto('/connect')

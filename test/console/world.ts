@@ -1,6 +1,6 @@
 /**
- * What the console is shown: a started service with two organizations, their devices, and a network
- * server that speaks for them.
+ * The world of the console's tests: a started service with two organizations, their devices, and a
+ * network server.
  */
 import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
@@ -19,14 +19,14 @@ export interface World {
   readonly anna: SignIn
   /** The global admin. */
   readonly admin: SignIn
-  /** Publishes an event of a device, and resolves when the broker has it. */
+  /** Publishes an event of a device, and resolves when the broker owns it. */
   publish(device: WorldDevice, kind: string, members: object): Promise<void>
-  /** Commands as they reach the network server. */
+  /** Commands in the order in which they reach the network server. */
   readonly commands: AsyncIterableIterator<ReceivedCommand>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** What somebody types to sign in. */
+/** The inputs of a sign-in. */
 export interface SignIn {
   readonly userName: string
   readonly password: string
@@ -60,7 +60,7 @@ const SITES = [
   'water-meter-school',
 ]
 
-/** Starts it all. Further devices, by their number, make the list long. */
+/** Starts the world. `furtherDevices` is the number of more devices, which make the list long. */
 export async function startWorld(options: { readonly furtherDevices?: number } = {}): Promise<World> {
   const service = await startInProcess()
   const administration = new Administration(service)
@@ -116,7 +116,7 @@ export async function startWorld(options: { readonly furtherDevices?: number } =
   }
 }
 
-/** An uplink of a climate sensor: temperature and humidity that move with its frame counter. */
+/** An uplink of a climate sensor; temperature and humidity change with its frame counter. */
 export function climateUplink(fCnt: number): object {
   const temperature = Math.round((18 + 4 * Math.sin(fCnt / 6)) * 10) / 10
   const humidity = Math.round((52 + 9 * Math.cos(fCnt / 9)) * 2) / 2
@@ -142,7 +142,7 @@ export function climateUplink(fCnt: number): object {
   }
 }
 
-/** From the block of RFC 9542 that nobody owns. */
+/** An EUI from the block of RFC 9542 for documentation, which nobody owns. */
 function euiOf(index: number): string {
   return `00005eef10${index.toString(16).padStart(6, '0')}`
 }

@@ -1,6 +1,6 @@
 /**
- * `fieldgate backup`, `restore` and `check` on real deployments: what was acknowledged before is
- * there after.
+ * `fieldgate backup`, `restore` and `check` on real deployments: messages acknowledged before the
+ * backup are there after the restore.
  */
 import assert from 'node:assert/strict'
 import { mkdir, open, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
@@ -60,7 +60,7 @@ function loginOf({ networkServer }: Place) {
   return { username: networkServer.userName, password: networkServer.password }
 }
 
-/** Publishes numbered events by a client of its own, and resolves when all are acknowledged. */
+/** Publishes numbered events by a separate client, and resolves when all are acknowledged. */
 async function publishAll(service: RunningService, place: Place, name: string, count: number): Promise<Set<string>> {
   const client = await WireClient.open(service, 5)
   assert.equal(await client.connect(loginOf(place), { clientId: name }), 0)
@@ -76,7 +76,7 @@ async function publishAll(service: RunningService, place: Place, name: string, c
   return keys
 }
 
-/** A kept Session that goes away. */
+/** Leaves a kept Session behind. */
 async function leaveSession(service: RunningService, place: Place, clientId: string): Promise<void> {
   const client = await WireClient.open(service, 5)
   assert.equal(await client.connect({ username: place.token, password: 'default' }, { clientId, ...LASTING }), 0)

@@ -1,6 +1,6 @@
 /**
- * Bad input over the real socket: a clear 4xx in the one error body, never a 500, and nothing
- * half-written.
+ * Bad input over the real socket gets a clear 4xx in the one error body, never a 500, and nothing
+ * is half written.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -31,7 +31,7 @@ after(async () => {
   await service.stop()
 })
 
-/** How much has been written: every change leaves an entry in the audit log. */
+/** The number of changes so far: every change leaves an entry in the audit log. */
 async function written(): Promise<string> {
   return textIn(await administration.must('GET', '/api/audit-log?limit=0'), 'totalCount')
 }
@@ -46,18 +46,18 @@ function assertRefused({ status, headers, body, text }: HttpAnswer, expected: re
     `${title}: ${text}`,
   )
   assert.ok(typeof code === 'number' && Array.isArray(details), title)
-  // Nothing of how it is made inside.
+  // Answers show nothing of the service's internals.
   assert.doesNotMatch(text, /node_modules|\bat \w+ \(|sqlite|SELECT|fastify|Error:/i, title)
 }
 
 interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PUT'
   readonly path: string
-  /** What would be taken. */
+  /** A body that would be accepted. */
   readonly good: Readonly<Record<string, unknown>>
 }
 
-/** The endpoints of the specification with a body, and the administration around them. */
+/** The endpoints of the specification that take a body, and the administration's. */
 const withBody = (): readonly Endpoint[] => [
   { method: 'POST', path: '/api/internal/login', good: { username: 'nobody', password: 'nothing' } },
   { method: 'POST', path: '/api/mosquitto-auth/login', good: { organizationId, ttlInSeconds: '60' } },
@@ -334,8 +334,8 @@ interface Spoilt {
 }
 
 /**
- * The body with one member of a wrong type, or without it, at either of its two levels. A change
- * may leave members out.
+ * The body with one member of a wrong type, or without the member, at either of its two levels. In
+ * a change, members may be absent.
  */
 function* spoilt(good: Readonly<Record<string, unknown>>, isChange: boolean): Generator<Spoilt> {
   for (const [name, value] of Object.entries(good)) {

@@ -1,6 +1,6 @@
 /**
- * What administrators and owners of tokens are told of the running broker: who is connected, and
- * what was refused and why.
+ * The running broker, as administrators and owners of tokens see it: the connections, and the
+ * refusals with their reasons.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -66,7 +66,7 @@ test('an admin of the organization sees its clients with their traffic, and ends
   assert.equal(server?.['messagesIn'], '1')
   assert.match(String(server?.['serviceCredentialName']), /^network-server/)
   assert.equal(server?.['listener'], 'tls')
-  // Its token says so, too.
+  // The token shows the refusal, too.
   const [token] = await list(`/api/broker-tokens?organizationID=${organizationId}`, admin.session)
   assert.equal(token?.['id'], client?.['tokenID'])
   assert.equal(token?.['connections'], 1)

@@ -1,6 +1,6 @@
 /**
- * Web pages of other hosts, by the settings of the deployment: the HTTP API and MQTT over WebSocket
- * answer those that are named.
+ * Web pages of other hosts: the HTTP API and MQTT over WebSocket answer the hosts that the
+ * deployment's settings name.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import type { RunningService } from '../support/running-service.ts'
 const APP = 'https://app.example.org'
 const EVIL = 'https://evil.example.org'
 
-/** Whether a page of this origin gets a WebSocket. */
+/** True if a page of this origin gets a WebSocket. */
 async function canConnect(service: RunningService, origin: string): Promise<boolean> {
   const webSocket = new WebSocket(`${service.https.replace('https:', 'wss:')}/mqtt`, 'mqtt', { ca: service.ca, origin })
   const opened = once(webSocket, 'open').then(() => true)

@@ -1,6 +1,6 @@
 /**
- * TLS as clients meet it: versions, the certificate and its replacement while connections are open,
- * for MQTT and HTTPS.
+ * TLS as clients see it: versions, and the certificate with its replacement while connections are
+ * open, for MQTT and HTTPS.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -54,7 +54,7 @@ async function certificateName(port: number): Promise<string> {
 
 /**
  * Shakes hands again and again until the port shows this certificate: at once, or within a minute
- * where no notice of the change comes.
+ * on systems that do not report the change of a file.
  */
 async function shows(port: number, name: string): Promise<void> {
   const until = Date.now() + 75_000
@@ -141,7 +141,7 @@ describe('a certificate that is replaced on disk', () => {
       assert.match(curl.stdout, /"jwt":"ey/)
       const where = ['-h', 'localhost', '-p', String(service.mqttsPort), '--cafile', authority.caFile]
       const mosquitto = await runProgram('mosquitto_pub', [...where, '-t', 'a', '-m', 'b'])
-      // The handshake is fine; it is the missing credential that is refused.
+      // The handshake succeeds; the refusal is about the missing credential.
       assert.match(mosquitto.stderr, /not authori[sz]ed|Connection Refused|bad user/i)
     }
   })
@@ -156,7 +156,7 @@ describe('a certificate that is replaced on disk', () => {
   })
 })
 
-/** A request on this very socket; answers the status. */
+/** Sends a request on this socket. Returns the status. */
 async function get(socket: TLSSocket, jwt: string): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   let text = ''
@@ -173,7 +173,7 @@ async function get(socket: TLSSocket, jwt: string): Promise<number> {
   return status
 }
 
-/** An MQTT connection past CONNACK. */
+/** An MQTT connection that has got CONNACK. */
 async function openBroker(): Promise<WireClient> {
   const token = service.adminSession
   const json = { organization: { name: `certificates-${Date.now()}` } }

@@ -1,5 +1,5 @@
 /**
- * Commands of the whole service from their acceptance to their fate, as an integrator and a network
+ * Commands in the whole service from their acceptance to their fate, as an integrator and a network
  * server see them.
  */
 import assert from 'node:assert/strict'

@@ -1,5 +1,5 @@
 /**
- * Every invalid command over MQTT 3.1.1 and MQTT 5: its exact answer, and that the connection goes
+ * Every invalid command over MQTT 3.1.1 and MQTT 5.0 gets its exact answer, and the connection goes
  * on. HTTP has the same table beside its routes.
  */
 import assert from 'node:assert/strict'
@@ -14,8 +14,8 @@ import type { WireClient } from '../support/wire-client.ts'
 
 const ROWS = [...WRONG_PAYLOADS, ...WRONG_COMMANDS]
 /**
- * Error events of one organization that come at once; each part of the table has an organization of
- * its own.
+ * The error events that one organization can get at once; each part of the table has its own
+ * organization.
  */
 const ROWS_PER_ORGANIZATION = 40
 

@@ -1,4 +1,7 @@
-/** Which network server gets a command: the organization's own, or one of the whole deployment. */
+/**
+ * A command goes to the organization's own network server, or else to a network server of the whole
+ * deployment.
+ */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { Administration } from '../support/administration.ts'

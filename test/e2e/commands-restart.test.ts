@@ -1,6 +1,6 @@
 /**
- * Commands while things fall over: the network server, and the service by SIGKILL, in the middle of
- * a queue.
+ * Commands survive crashes in the middle of a queue: of the network server, and of the service by
+ * SIGKILL.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -31,7 +31,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** A network server that has just started: it knows nothing of what was before. */
+/** A network server that has just started, and knows nothing of its earlier life. */
 async function networkServer(service: RunningService, credential: ServiceCredential): Promise<WireClient> {
   const client = await WireClient.open(service, 5)
   const login = { username: credential.userName, password: credential.password }
@@ -40,10 +40,10 @@ async function networkServer(service: RunningService, credential: ServiceCredent
   return client
 }
 
-/** By the id that a network server gets, what the sender calls the command. */
+/** The sender's ids of commands, by the ids that the network server gets. */
 const senderIds = new Map<string, string>()
 
-/** The next command; it is acknowledged by `acknowledge`. */
+/** The next command; `acknowledge` acknowledges it. */
 async function nextCommand(client: WireClient): Promise<{ readonly packet: IPublishPacket; readonly id: string }> {
   const packet = await client.next()
   assert.equal(packet?.cmd, 'publish')
@@ -68,7 +68,7 @@ async function send(service: RunningService, devEui: string, id: string): Promis
   await service.http.must('POST', path, { token: service.adminSession, json: { deviceQueueItem } })
 }
 
-/** A UUID for each. */
+/** A UUID, different for each number. */
 function idOf(number: number): string {
   return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 }
@@ -89,7 +89,7 @@ it('no accepted command is lost, and none comes again whose acknowledgement was 
     for (let number = 0; number < COMMANDS; number += 1) {
       await send(service, devices[number % 2] as string, idOf(number))
     }
-    // The network server takes some, and dies with others on their way.
+    // The network server takes some commands, and dies with others on their way.
     const server = await networkServer(service, credential)
     for (let count = 0; count < 10; count += 1) {
       const { packet, id } = await nextCommand(server)
@@ -99,7 +99,7 @@ it('no accepted command is lost, and none comes again whose acknowledgement was 
     }
     assert.notEqual(await server.ping(), 'closed')
     server.destroy()
-    // Its successor takes more.
+    // Its successor takes more commands.
     const successor = await networkServer(service, credential)
     for (let count = 0; count < 10; count += 1) {
       const { packet, id } = await nextCommand(successor)
@@ -109,7 +109,7 @@ it('no accepted command is lost, and none comes again whose acknowledgement was 
       see(id)
     }
     assert.notEqual(await successor.ping(), 'closed')
-    // What was stored before this one is stored as well: all share one order.
+    // All writes share one order: if this command is stored, all earlier ones are.
     await send(service, devices[0] as string, idOf(COMMANDS))
     const { pid } = service.program
     assert.ok(pid !== undefined)
@@ -137,7 +137,7 @@ it('no accepted command is lost, and none comes again whose acknowledgement was 
   context.diagnostic(`${COMMANDS + 1} commands, ${taken.length} taken before the kill, ${rest.length} after it`)
 })
 
-/** Of each device: even numbers are of one, odd ones of the other. */
+/** Checks the order for each device: even numbers belong to one, odd numbers to the other. */
 function assertInOrder(ids: readonly string[]): void {
   for (const device of [0, 1]) {
     const own = ids.map((id) => Number(id.slice(-12))).filter((number) => number % 2 === device)

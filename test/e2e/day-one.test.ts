@@ -15,11 +15,11 @@ import { outputOf, Program, runProgram } from '../support/program.ts'
 import { FIELDGATE, makeFolder } from '../support/running-service.ts'
 
 const DEV_EUI = '0102030405060708'
-/** Of mosquitto_sub: ends with the first message, or fails after 20 s. */
+/** The arguments of mosquitto_sub to end with the first message, or fail after 20 s. */
 const ONE_MESSAGE = ['-C', '1', '-W', '20']
 const RECORDED = fileURLToPath(new URL('../recordings/data-directory/2026-11-21.tgz', import.meta.url))
 
-/** An operator's shell: the settings of the deployment stand in its environment. */
+/** An operator's shell; its environment has the settings of the deployment. */
 class Operator {
   readonly environment: Readonly<Record<string, string>>
   readonly httpsPort: number
@@ -47,7 +47,7 @@ class Operator {
     return new Program(process.execPath, [FIELDGATE, 'serve'], { environment: this.environment })
   }
 
-  /** What a command prints on standard output; it must succeed. */
+  /** The standard output of a command that must succeed. */
   async run(line: string, input = ''): Promise<string> {
     const ran = await runProgram(process.execPath, [FIELDGATE, ...line.split(' ')], {
       environment: this.environment,
@@ -57,7 +57,7 @@ class Operator {
     return ran.stdout.trim()
   }
 
-  /** One request of curl, as JSON. */
+  /** The JSON answer to one request of curl. */
   async curl(ca: string, path: string, session?: string, body?: object): Promise<Record<string, unknown>> {
     const args = ['-sS', '--fail-with-body', '--cacert', ca]
     if (session !== undefined) args.push('-H', `Authorization: Bearer ${session}`)
@@ -81,7 +81,7 @@ async function isStarted(program: Program): Promise<void> {
   await program.output(/API reference +https:/, 30_000)
 }
 
-/** SIGTERM, an orderly end, and free ports. */
+/** Ends the program in order by SIGTERM; its ports are free after that. */
 async function stop(program: Program): Promise<void> {
   program.signal('SIGTERM')
   const { code, stderr } = await program.ended(15_000)
@@ -89,7 +89,7 @@ async function stop(program: Program): Promise<void> {
   assert.match(stderr, /service\.stopped/)
 }
 
-/** Those of the stored uplinks, the oldest first. */
+/** The frame counters of the stored uplinks, the oldest first. */
 async function frameCounters(operator: Operator, ca: string, session: string): Promise<number[]> {
   const { result } = await operator.curl(ca, '/api/applications/1/events?limit=100', session)
   return (result as { readonly kind: string; readonly event: { readonly fCnt: number } }[])
@@ -118,7 +118,7 @@ describe('the first day', () => {
     const made = join(data, 'tls', 'ca.pem')
     const operator = new Operator(httpsPort, mqttsPort, data)
 
-    // A busy port: the start says which one, and leaves nothing that stands in the way.
+    // A port is busy: the start names it, and leaves no file that stops the next start.
     const other = createServer().listen(mqttsPort, '127.0.0.1')
     await once(other, 'listening')
     await using early = operator.serve()
@@ -129,19 +129,19 @@ describe('the first day', () => {
     other.close()
     await once(other, 'close')
 
-    // The first start that listens shows the password, and it logs in.
+    // The first start that listens prints the password, and the password works.
     await using first = operator.serve()
     const [, password = ''] = await first.output(/log in as admin with the password (\S+)/, 30_000)
     await isStarted(first)
     await operator.logIn(made, 'admin', password)
 
-    // The password is lost: the operator of the machine sets another, while the service runs.
+    // The password is lost. The machine's operator sets another one while the service runs.
     await operator.run('user set-password admin --password-stdin', 'found again on day one\n')
     await operator.logIn(made, 'admin', 'found again on day one')
     await assert.rejects(operator.logIn(made, 'admin', password), /401|invalid/)
     await stop(first)
 
-    // A certificate of the operator's own.
+    // A certificate from the operator's own authority.
     const authority = await Authority.create(folder)
     await authority.issue()
     const ca = authority.caFile
@@ -151,7 +151,7 @@ describe('the first day', () => {
     await isStarted(second)
     assert.doesNotMatch(second.stdout, /password/)
 
-    // An organization, an application, a device, a network server, a user.
+    // An organization, an application, a device, a network server and a user are made.
     await secured.run('organization create acme --display-name Acme')
     await secured.run('application create meters --organization acme')
     await secured.run('import - --format csv --application meters', `devEUI,name\n${DEV_EUI},meter 1\n`)
@@ -162,7 +162,7 @@ describe('the first day', () => {
     await secured.run('user create anna --organization acme --password-stdin', 'anna on her first day\n')
     const token = await secured.run('token create --organization acme --user anna')
 
-    // An event goes out, and a command comes in: both clients have subscribed, and are away when it is published.
+    // An event and a command are published while their receivers, which have subscribed, are away.
     const reader = secured.mqtt(ca, token, 'default')
     const networkServer = secured.mqtt(ca, credential.userName, credential.password)
     const events = ['-i', 'reader', '-c', '-t', 'application/1/device/+/event/+']
@@ -181,7 +181,7 @@ describe('the first day', () => {
     await outputOf('mosquitto_pub', ['-V', 'mqttv5', ...reader, ...command])
     assert.match(await outputOf('mosquitto_sub', [...networkServer, ...commands, ...ONE_MESSAGE]), /"data":"AQID"/)
 
-    // A backup while it runs; what comes later is not in it.
+    // A backup of the running service; later changes are not in it.
     const backup = join(folder, 'monday.backup')
     await secured.run(`backup ${backup}`)
     await outputOf('mosquitto_pub', [...networkServer, '-t', event, '-m', uplink(2)])
@@ -204,7 +204,7 @@ describe('an upgrade', () => {
     const data = join(folder, 'upgraded')
     await mkdir(data)
     await outputOf('tar', ['xzf', RECORDED, '-C', data, '--strip-components=1'])
-    // The recorded events grow old.
+    // The recorded events grow old, so the retention is ten years.
     const operator = new Operator(httpsPort, mqttsPort, data, { FIELDGATE_RETENTION_DAYS: '3650' })
     const ca = join(data, 'tls', 'ca.pem')
     await using service = operator.serve()

@@ -1,6 +1,6 @@
 /**
- * `fieldgate demo` as somebody meets it: what it prints is pasted into a shell as it stands, and
- * works.
+ * `fieldgate demo` as a user sees it: its printed lines are pasted into a shell unchanged, and
+ * work.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -10,11 +10,11 @@ import { outputOf, Program } from '../support/program.ts'
 import { FIELDGATE, makeFolder } from '../support/running-service.ts'
 
 /**
- * A device of class A hears a command after an uplink of its own; those of the demonstration send
- * one in this time.
+ * A device of class A hears a command after its own uplink; each device of the demonstration sends
+ * one within this time.
  */
 const LONGEST_UPLINK_MS = 60_000
-/** From the keyboard to the end of the process. */
+/** The time from the keyboard's signal to the end of the process. */
 const LONGEST_STOP_MS = 10_000
 
 let folder: string
@@ -31,7 +31,7 @@ function startDemonstration(): Program {
   return new Program(process.execPath, [FIELDGATE, 'demo'], {
     environment: {
       HOME: folder,
-      // What is pasted must be quoted for the shell.
+      // A pasted path must be quoted for the shell.
       FIELDGATE_DATA_DIR: join(folder, "somebody's own data"),
       FIELDGATE_HTTPS_PORT: '0',
       FIELDGATE_MQTTS_PORT: '0',
@@ -46,8 +46,8 @@ async function printedLine(program: Program, command: string): Promise<string> {
 }
 
 /**
- * A pasted line; its output comes line by line although it goes to a pipe, and a signal reaches it,
- * not the shell.
+ * Runs a pasted line. Its output comes line by line although it goes to a pipe, and a signal
+ * reaches the program, not the shell.
  */
 function paste(line: string): Program {
   return new Program('stdbuf', ['-oL', 'sh', '-c', `exec ${line}`])

@@ -1,6 +1,6 @@
 /**
- * What a device's events tell of it stands in the list of devices, and outlives the process that
- * heard them.
+ * The list of devices shows the facts from the devices' events, and keeps them over a restart of
+ * the process.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -26,7 +26,9 @@ async function deviceOf(service: RunningService, applicationId: string): Promise
   return device
 }
 
-/** A network server publishes these events of the device and waits until the broker owns them. */
+/**
+ * Publishes these events of the device as a network server, and waits until the broker owns them.
+ */
 async function publish(service: RunningService, topics: string, events: Readonly<Record<string, object>>) {
   const { userName: username, password } = await new Administration(service).serviceCredential('')
   const client = await connectAsync(`mqtts://localhost:${service.mqttsPort}`, { ca: service.ca, username, password })

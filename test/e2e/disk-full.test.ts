@@ -1,6 +1,6 @@
 /**
- * The disk fills under the running service: network servers wait, readers go on, nothing is lost,
- * and it goes on by itself.
+ * The disk fills under the running service: network servers wait, readers go on, no message is
+ * lost, and the service recovers by itself.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'

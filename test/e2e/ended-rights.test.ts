@@ -1,5 +1,5 @@
 /**
- * Whoever has lost a right leaves nothing behind that still uses it: no Will Message, no stored
+ * A user who has lost a right leaves nothing behind that still uses it: no Will Message, no stored
  * Session, no lost race.
  */
 import assert from 'node:assert/strict'
@@ -49,15 +49,16 @@ async function witness(): Promise<WireClient> {
 }
 
 /**
- * Above it: a right that ends by the token's expiry has ended when the Will Message is due. Long
- * enough, too, to end any other.
+ * Longer than the token's life: if the right ends by the token's expiry, it has ended when the Will
+ * Message is due. Also long enough to end any other right.
  */
 const WILL_DELAY_SECONDS = SHORT_TTL_SECONDS + 1
 
 const REMAINING = JSON.stringify({ confirmed: false, fPort: 2, data: 'Ag==' })
 
 /**
- * The ways to lose the right to send commands, each after `prepare` has had its say with a token.
+ * The ways to lose the right to send commands. `prepare` runs before with a token, and the loss
+ * runs after it.
  */
 const LOSSES: readonly {
   readonly title: string
@@ -77,7 +78,7 @@ const LOSSES: readonly {
 ]
 
 describe('a Will Message', () => {
-  // A command goes to one network server: the witness of the test that is over must not take it.
+  // A command goes to one network server: the witness of an earlier test must not get it.
   afterEach(() => live.closeAll())
 
   it('of an integrator whose connection breaks is published as its command', async () => {
@@ -107,7 +108,7 @@ describe('a Will Message', () => {
       await leaveWill(token, COMMAND)
       await lose?.({ ...person, token })
     }
-    // One whose right remains comes when it is due, after the others.
+    // The Will Message of a user whose right remains comes when it is due, after the others.
     await leaveWill((await member()).token, REMAINING)
     assert.deepEqual(await receivedCommand(sees), { topic: commandTopic, payload: REMAINING })
     await assertNothingMore(sees)
@@ -151,7 +152,7 @@ describe('a CONNECT in progress', () => {
       const token = await administration.brokerToken(session, organizationId)
       using client = await WireClient.open(service, 5)
       const revoked = administration.revokeToken(token)
-      // Spread over the time that the revocation takes.
+      // The publishes are spread over the time that the revocation takes.
       for (let turn = 0; turn < round; turn += 1) await new Promise(setImmediate)
       client.send(client.connectPacket({ username: token, password: 'default' }))
       await revoked
@@ -163,14 +164,14 @@ describe('a CONNECT in progress', () => {
   })
 })
 
-/** A connection that breaks, and whose Will Message is due some seconds later. */
+/** Breaks a connection whose Will Message is due some seconds later. */
 async function leaveWill(token: string, payload: string): Promise<void> {
   const will = { topic: commandTopic, payload, qos: 1, properties: { willDelayInterval: WILL_DELAY_SECONDS } } as const
   const client = await live.integrator(5, token, { will, properties: { sessionExpiryInterval: 60 } })
   client.destroy()
 }
 
-/** One more command, sent by somebody else, is all that comes. */
+/** Checks that no other command comes before one more command, which another user sends. */
 async function assertNothingMore(sees: WireClient): Promise<void> {
   const last = JSON.stringify({ confirmed: true, fPort: 9, data: 'CQ==' })
   await publish(await live.integrator(5, (await member()).token), commandTopic, last)

@@ -1,6 +1,6 @@
 /**
- * Four connections that flood behind a refused CONNECT: the service reads a buffer of each, closes
- * it, and its memory stays.
+ * Four connections that flood behind a refused CONNECT: the service reads one buffer of each,
+ * closes it, and its memory stays bounded.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -19,8 +19,8 @@ type Service = Awaited<ReturnType<typeof startAsProcess>>
 const FLOODS = 4
 const CHUNK = Buffer.alloc(262_144)
 /**
- * Of each connection: the service's buffer, and those of the two kernels. What a flood sends within
- * a second is hundreds of times that.
+ * The bytes taken from each connection: the service's buffer, and the buffers of the two kernels. A
+ * flood sends hundreds of times as many within a second.
  */
 const MAXIMUM_TAKEN_BYTES = 33_554_432
 const MAXIMUM_GROWTH_BYTES = 67_108_864
@@ -51,7 +51,7 @@ async function memoryBytes(): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
 }
 
-/** However it ends. */
+/** Resolves when the socket has ended, in whichever way. */
 function endOf(socket: EventEmitter): Promise<void> {
   return new Promise((resolve) => {
     socket.on('error', () => {})
@@ -59,10 +59,13 @@ function endOf(socket: EventEmitter): Promise<void> {
   })
 }
 
-/** Bytes that the service's end took until it closed the connection. */
+/**
+ * Floods a connection. Returns the bytes that the service's end took until it closed the
+ * connection.
+ */
 async function floodTls(): Promise<number> {
   const { mqttsPort: port, ca } = service
-  // It goes on though the service has said its last.
+  // The client goes on, even though the service has ended its side.
   const socket = connect({
     socket: connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true }),
     servername: 'localhost',

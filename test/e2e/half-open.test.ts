@@ -1,6 +1,6 @@
 /**
- * Connections that never get to what they came for: they are closed in time, bounded by address,
- * and nobody else notices.
+ * Connections that never finish their handshake or request: they are closed in time, bounded by
+ * address, and other clients notice nothing.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -13,15 +13,15 @@ import type { RunningService } from '../support/running-service.ts'
 import { HALF_A_HELLO, SilentConnections } from '../support/silent-connections.ts'
 import { WireClient } from '../support/wire-client.ts'
 
-/** The handshake's deadline, and time for a busy machine. */
+/** The handshake's deadline, with time for a busy machine. */
 const HANDSHAKE_MS = 20_000
-/** The deadline of a request's header, looked at every 5 s, and time for a busy machine. */
+/** The deadline of a request's header, which is checked every 5 s, with time for a busy machine. */
 const HEADER_MS = 35_000
-/** What one address may have in silence, `HTTPS_ADDRESS_LIMITS`. */
+/** The silent connections that one address may have: `HTTPS_ADDRESS_LIMITS`. */
 const PENDING_PER_ADDRESS = 1_000
 /**
- * What an address may not have is closed when it is accepted, long before the deadline of the
- * handshake.
+ * A connection beyond its address's bound is closed when it is accepted, long before the deadline
+ * of the handshake.
  */
 const REFUSAL_MS = 6_000
 const MIB = 1_048_576
@@ -97,8 +97,8 @@ describe('a connection that says nothing', { concurrency: true }, () => {
     await overMqtts.closed(HANDSHAKE_MS)
     await assertServes()
     const afterOne = await residentBytes()
-    // The address itself is no worse off for it, and a second flood lives in what the first has
-    // given back.
+    // The flood leaves no penalty: a second flood from the same address gets the places that the
+    // first gave back.
     using again = await SilentConnections.open({ ...flood, port: httpsPort })
     await again.closed(REFUSAL_MS, PENDING_PER_ADDRESS)
     assert.ok(again.size > PENDING_PER_ADDRESS / 2)

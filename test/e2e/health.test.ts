@@ -1,4 +1,4 @@
-/** `fieldgate health`, the question of containers and scripts: its exit code is the answer. */
+/** `fieldgate health`, for containers and scripts: its exit code is the answer. */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'

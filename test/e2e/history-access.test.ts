@@ -1,6 +1,6 @@
 /**
- * Who may read what was stored: every credential × every application and device by HTTP, and every
- * topic shape by replay.
+ * The right to read stored events: every credential × every application and device by HTTP, and
+ * every topic shape by replay.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -18,7 +18,7 @@ type Owner = 'A' | 'B' | 'nobody'
 interface Case {
   readonly path: string
   readonly owner: Owner
-  /** `application/device` of what a success tells. */
+  /** `application/device` of the events in a successful answer. */
   readonly expected: readonly string[]
 }
 
@@ -26,7 +26,7 @@ const BEGINNING = '2020-01-01T00:00:00Z'
 
 let service: RunningService
 let deployment: MatrixDeployment
-/** `application/device` of every device that has an event; one each. */
+/** `application/device` of every device that has an event; each device has one event. */
 let stored: Readonly<Record<'A' | 'B', readonly string[]>>
 
 before(async () => {
@@ -81,7 +81,8 @@ function casesOfHttp(): Case[] {
 }
 
 /**
- * As for the topic endpoints (specification §5), with the organization taken from what is named.
+ * As for the topic endpoints (specification §5), with the organization of the named application or
+ * device.
  */
 function expectedStatus({ bearer }: Credential, owner: Owner): number {
   if (bearer.kind === 'none in force') return 401
@@ -97,7 +98,7 @@ test('each credential reads what its organization has, and of all else hears one
     const refusals = new Set<string>()
     for (const { path, owner, expected } of casesOfHttp()) {
       for (const accept of ['application/json', 'application/x-ndjson']) {
-        // A header can't carry control characters; what is left of such a token must be refused as
+        // A header can't carry control characters; the rest of such a token must be refused as
         // well.
         const token = credential.token?.replace('\u0001', '%01')
         const answer = await service.http.ask('GET', path, { token, headers: { accept } })
@@ -139,7 +140,8 @@ for (const version of [4, 5] as const) {
           cases += 1
           const isOwn: boolean =
             oracle.subscribe(standing, shape, version) === 'granted' && !shape.startsWith('$share/')
-          // The place 0-0 is of one partition alone, and nothing is behind two prefixes.
+          // A place belongs to one partition, so `0-0` may be refused even for an own topic. No topic
+          // stands behind two prefixes.
           if (prefix.startsWith('$replay/0-0')) assert.ok(isOwn || !isGranted, title)
           else assert.equal(isGranted, isOwn && prefix.lastIndexOf('$replay') === 0, title)
           for (const topicName of topicNames) {
@@ -155,7 +157,7 @@ for (const version of [4, 5] as const) {
   })
 }
 
-/** What a subscription at QoS 0, on a connection of its own, comes to. */
+/** The result of a subscription at QoS 0, on its own connection. */
 async function replay(login: Credential['login'], topicFilter: string, version: Version) {
   using client = await WireClient.open(service, version)
   assert.equal(await client.connect(login), 0)
@@ -169,7 +171,7 @@ async function replay(login: Credential['login'], topicFilter: string, version: 
   return { isGranted, topicNames }
 }
 
-/** What comes within two round trips: the second begins when what is stored has been read. */
+/** The packets of two round trips: the second begins when the stored messages have been read. */
 async function packetsBeforeTheEnd(client: WireClient) {
   const first = await client.ping()
   if (first === 'closed') return []

@@ -1,6 +1,6 @@
 /**
- * Stored events by HTTP and by replay, of the real service: what network servers published, for
- * whom it belongs to.
+ * Stored events of the real service, by HTTP and by replay: the events that network servers
+ * published, for their organization.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -52,7 +52,7 @@ async function integrator(person: Person, organizationId: string, protocolVersio
   return connect(await administration.brokerToken(person.session, organizationId), 'default', protocolVersion)
 }
 
-/** Every third event at each QoS. */
+/** Publishes events, a third at each QoS. */
 async function publish(applicationId: string, devEui: string, from: number, count: number): Promise<void> {
   for (let fCnt = from; fCnt < from + count; fCnt += 1) {
     const topicName = `application/${applicationId}/device/${devEui}/event/${fCnt % 10 === 9 ? 'status' : 'up'}`
@@ -60,7 +60,7 @@ async function publish(applicationId: string, devEui: string, from: number, coun
   }
 }
 
-/** Resolves with so many messages, in the order in which they came. */
+/** Resolves with `count` messages, in the order of arrival. */
 function collect(client: MqttClient, count: number): Promise<IPublishPacket[]> {
   const { promise, resolve } = Promise.withResolvers<IPublishPacket[]>()
   const packets: IPublishPacket[] = []

@@ -1,4 +1,4 @@
-/** What comes over the socket of the HTTP interface and is no request, or not a whole one. */
+/** Bytes on the socket of the HTTP interface that are no request, or no whole request. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, it } from 'node:test'
@@ -63,7 +63,7 @@ describe('on the socket', () => {
   })
 })
 
-/** Everything that comes back for these bytes, up to the end of the connection. */
+/** All bytes of the answer to these bytes, up to the end of the connection. */
 async function rawAnswer(text: string): Promise<string> {
   const socket = connect({ host: 'localhost', port: Number(new URL(service.https).port), ca: service.ca })
   const chunks: Buffer[] = []

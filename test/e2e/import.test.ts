@@ -1,6 +1,6 @@
 /**
- * The import of devices over a real socket: the body has been read to its end long before the last
- * row is written.
+ * The import of devices over a real socket: the service has read the whole body long before it
+ * writes the last row.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

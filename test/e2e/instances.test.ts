@@ -1,5 +1,5 @@
 /**
- * The built service as a process of its own: two side by side, and two that want the same data
+ * The built service in its own process: two side by side, and two that want the same data
  * directory.
  */
 import assert from 'node:assert/strict'
@@ -37,7 +37,7 @@ describe('two instances', () => {
     assert.equal((await second.http.must('GET', '/api/organizations', ask))['totalCount'], '0')
     const strange = await second.http.ask('GET', '/api/organizations', { token: first.adminSession })
     assert.equal(strange.status, 401)
-    // Neither CA is trusted for the other.
+    // Neither CA is trusted for the other service.
     const deceived = new HttpsClient(second.https, first.ca)
     await assert.rejects(deceived.ask('GET', '/api/internal/health'), /certificate|signature/i)
     deceived.close()

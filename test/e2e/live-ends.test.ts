@@ -1,7 +1,4 @@
-/**
- * What ends a right ends what it carried on live connections, at once; what remains allowed goes
- * on.
- */
+/** When a right ends, its uses on live connections end at once; uses that remain allowed go on. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Administration, SHORT_TTL_SECONDS } from '../support/administration.ts'
@@ -20,7 +17,7 @@ let live: LiveConnections
 let organizationId: string
 let applicationId: string
 let devEui: string
-/** Of the whole deployment. */
+/** A credential for the whole deployment. */
 let networkServer: ServiceCredential
 
 before(async () => {

@@ -1,6 +1,6 @@
 /**
- * One mistyped command topic of a client of MQTT 3.1.1 costs it two connections at most, and none
- * of its other commands.
+ * A mistyped command topic costs a client of MQTT 3.1.1 at most two connections, and none of its
+ * other commands.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -57,7 +57,7 @@ for (const qos of [1, 2] as const) {
       published.push(client.publishAsync(topicName, command('BA=='), { qos }))
       await within(Promise.all([...published, mistyped]), 'the acknowledgement of each')
       await within(client.publishAsync(topicName, command('BQ=='), { qos }), 'the acknowledgement of the next one')
-      // It sends again without DUP, whatever [MQTT-3.3.1-1] says.
+      // The client sends again without DUP, contrary to [MQTT-3.3.1-1].
       assert.equal(connects, 3)
       const queue = await service.http.must('GET', `/api/devices/${devEui}/queue`, { token: session })
       const items = queue['deviceQueueItems'] as readonly { readonly data: string }[]

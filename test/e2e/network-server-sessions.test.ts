@@ -1,6 +1,6 @@
 /**
- * What a network server has not got acknowledged is not lost with its connection: its Session is
- * kept where the client wants one.
+ * Commands that a network server has not acknowledged are not lost with its connection: its Session
+ * is kept if the client asks for that.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -29,7 +29,7 @@ after(async () => {
   await service.stop()
 })
 
-/** Connects, and goes without a word. */
+/** Connects, and disconnects without a DISCONNECT. */
 async function visit(login: Login, version: Version, fields: Partial<IConnectPacket>) {
   const client = await WireClient.open(service, version)
   client.send(client.connectPacket(login, fields))

@@ -1,4 +1,4 @@
-/** A ChirpStack v4 that is set up in one step, while the service runs. */
+/** A ChirpStack v4 is set up in one step, while the service runs. */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -104,14 +104,15 @@ describe('a ChirpStack that is set up', { timeout: 90_000 }, () => {
     assert.equal((await fieldgate(folder, 'network-server', 'remove', 'main', '--yes')).code, 0)
     const gone = await fieldgate(folder, 'network-server', 'remove', 'main', '--yes')
     assert.match(gone.error, /object does not exist/)
-    // Nobody has its applications any more: the command waits for a client of the broker.
+    // No network server has its applications any more: the command waits for a client of the
+    // broker.
     const command = { deviceQueueItem: { confirmed: false, fPort: 7, data: 'AQID', id: 'b' } }
     const sent = await ask('POST', `/api/devices/${DEV_EUI}/queue`, command)
     assert.deepEqual(sent.body, { id: 'b', state: 'queued', repeated: false })
   })
 })
 
-/** Resolves when the log tells that a round has ended. */
+/** Resolves when the log reports that a round has ended. */
 async function synchronised(service: RunningService): Promise<void> {
   for (let tries = 0; tries < 200; tries += 1) {
     if (service.logText().includes('network_server.synchronised')) return

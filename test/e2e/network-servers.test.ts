@@ -1,6 +1,4 @@
-/**
- * Network servers that the settings name, with the whole service between them and an integrator.
- */
+/** Network servers from the settings, with the whole service between them and an integrator. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -46,7 +44,7 @@ async function start(file?: string): Promise<RunningService> {
 interface Integrator {
   readonly client: MqttClient
   next(): Promise<{ readonly topicName: string; readonly payload: string }>
-  /** What has come and was not asked for. */
+  /** The messages that came and were not read. */
   rest(): readonly { readonly topicName: string; readonly payload: string }[]
 }
 

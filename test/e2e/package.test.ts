@@ -1,5 +1,5 @@
 /**
- * The package that operators install: what is in it, and that its command serves and gets signals
+ * The package that operators install: its content, and its command, which serves and gets signals
  * itself.
  */
 import assert from 'node:assert/strict'
@@ -24,7 +24,7 @@ test('npm run package makes a package whose command serves, with the locked pack
     assert.equal(await readFile(join(installed, 'npm-shrinkwrap.json'), 'utf8'), lock)
     const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Record<string, unknown>
     assert.equal(manifest['scripts'], undefined)
-    // As npm lays it out: the command is a link, and the package finds what it needs in
+    // The layout of npm: the command is a link, and the package finds its dependencies in
     // node_modules.
     await symlink(join(root, 'node_modules'), join(installed, 'node_modules'))
     await mkdir(join(folder, 'bin'))

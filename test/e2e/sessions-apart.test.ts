@@ -23,7 +23,9 @@ let live: LiveConnections
 let here: Place
 let there: Place
 let networkServer: ServiceCredential
-/** A member of both organizations, another of the first, and one of the second. */
+/**
+ * Three users: a member of both organizations, a member of the first, and a member of the second.
+ */
 let both: Person
 let colleague: Person
 let stranger: Person
@@ -51,7 +53,10 @@ async function place(): Promise<Place> {
   return { organizationId, applicationId, devEui: await administration.device(applicationId) }
 }
 
-/** A Session that outlives its connection, by the Client Identifier that everybody here uses. */
+/**
+ * Connects to a Session that outlives its connection; all clients here use the same Client
+ * Identifier.
+ */
 async function connect(person: Person, { organizationId }: Place, version: Version): Promise<WireClient> {
   const token = await administration.brokerToken(person.session, organizationId)
   const properties = version === 5 ? { properties: { sessionExpiryInterval: 600 } } : {}

@@ -1,5 +1,5 @@
 /**
- * The simulator as a network server of either family against the started service, seen by an
+ * The simulator as a network server of either family against the started service, observed by an
  * integrator.
  */
 import assert from 'node:assert/strict'
@@ -23,7 +23,7 @@ const IDS = ['0b0e6c3a-92d5-4f0e-8d8e-111111111111', '0b0e6c3a-92d5-4f0e-8d8e-22
 
 type Family = 'A' | 'B'
 
-/** The place of an id in the events of family A, which the simulator is told to write. */
+/** An event of family A. The simulator is told to write the command's id as `queueItemId`. */
 interface FateEvent {
   readonly commandId?: string
   readonly acknowledged?: boolean
@@ -42,7 +42,7 @@ after(async () => {
 
 /**
  * An application with devices, a network server's credential for its organization, and an
- * integrator who watches.
+ * integrator who reads its events.
  */
 class Town implements AsyncDisposable {
   readonly #events: { readonly devEui: string; readonly kind: string; readonly payload: Record<string, unknown> }[] = []
@@ -112,7 +112,7 @@ class Town implements AsyncDisposable {
     return program
   }
 
-  /** The events of a kind so far, of one device or all, once there are so many. */
+  /** The events of a kind so far, of one device or of all, once there are at least `count`. */
   async events(kind: string, count: number, devEui?: string): Promise<Record<string, unknown>[]> {
     const { promise, resolve } = Promise.withResolvers<Record<string, unknown>[]>()
     const look = (): void => {
@@ -131,7 +131,7 @@ class Town implements AsyncDisposable {
     }
   }
 
-  /** Publishes a command as the family wants it; resolves when the service owns it. */
+  /** Publishes a command in the family's form; resolves when the service owns it. */
   async command(devEui: string, members: object): Promise<void> {
     const command = { confirmed: true, fPort: 10, data: 'AQ==', devEui, ...members }
     const topicName = `application/${this.applicationId}/device/${devEui}/command/down`
@@ -151,7 +151,8 @@ function deviceOf(applicationID: string, devEUI: string, index: number): object 
     deviceName: `device-${index}`,
     devEUI,
     model: models[index % models.length],
-    // Far apart, each with a gateway of its own: one that all share has no time for all join accepts, and it depends on chance when the last has joined.
+    // Far apart, so that each device has its own gateway. A shared gateway has no time for all join
+    // accepts, and chance decides when the last device has joined.
     location: { latitude: 46.6 + index * 0.05, longitude: 7.9, altitude: 800 },
   }
 }
@@ -251,7 +252,8 @@ for (const family of ['A', 'B'] as const) {
         await town.events('up', 1, devEui)
         for (const id of IDS) await town.command(devEui, { id })
         await town.events('ack', 1)
-        // The first may be owned by the same commit as the ack; the second is published after that was answered.
+        // The commit of the ack may own the first of these events as well; the second is published
+        // after the answer to the ack.
         await town.events('up', (await town.events('up', 0, other)).length + 2, other)
         simulator.signal('SIGKILL')
         await simulator.ended()

@@ -1,6 +1,6 @@
 /**
- * A start on a disk without any room: what is stored is served, changes are refused with a reason,
- * and all goes on by itself. It takes a file system of its own.
+ * A start on a disk without any room: stored data is served, changes are refused with a reason, and
+ * the service recovers by itself. The test needs its own file system.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -25,7 +25,7 @@ after(async () => {
 async function fill(): Promise<void> {
   const file = await open(ballast, 'w')
   try {
-    // More than there is.
+    // More blocks than the file system has.
     for (let count = 0; count < 10_000; count += 1) await file.write(Buffer.alloc(4_096))
   } catch (error) {
     assert.ok(error instanceof Error && 'code' in error && error.code === 'ENOSPC')

@@ -1,6 +1,6 @@
 /**
- * Each documented way to start the service ends it in order by a signal to the process that was
- * started, and leaves nothing behind.
+ * Each documented way to start the service ends it in order by a signal to the started process, and
+ * leaves nothing behind.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -16,8 +16,8 @@ import { makeFolder } from '../support/running-service.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const launcher = join(root, 'bin', 'fieldgate.mjs')
 /**
- * As on a Node before 22.15, which can't replace itself: the launcher stays, with the service as
- * its child.
+ * Imitates a Node before 22.15, which can't replace its own process: the launcher stays, with the
+ * service as its child.
  */
 const WITHOUT_EXECVE = ['--import', 'data:text/javascript,process.execve=undefined']
 const hasProc = existsSync('/proc/self/stat')
@@ -25,8 +25,8 @@ const START_MS = 60_000
 const END_MS = 20_000
 
 /**
- * `to` is the process of the chain that gets the signal; the one that was started where it is not
- * given.
+ * A way to start and stop. `to` is the process of the chain that gets the signal. Default: the
+ * started process.
  */
 interface Way {
   readonly command: readonly string[]
@@ -42,8 +42,8 @@ const LAUNCHER = [process.execPath, launcher, 'serve']
 const OLD_NODE = [process.execPath, ...WITHOUT_EXECVE, launcher, 'serve']
 
 const WAYS: readonly Way[] = [
-  // SIGINT to npx alone changes nothing: npx passes it to its shell, which waits for the service. A
-  // terminal tells the service as well.
+  // SIGINT to npx alone has no effect: npx passes it to its shell, which waits for the service. A
+  // terminal sends it to the service as well.
   { command: NPX, signal: 'SIGTERM' },
   { command: NPX, signal: 'SIGHUP' },
   { command: NPX, signal: 'SIGTERM', to: 'shell' },
@@ -54,7 +54,7 @@ const WAYS: readonly Way[] = [
   { command: LAUNCHER, signal: 'SIGTERM' },
   { command: LAUNCHER, signal: 'SIGINT' },
   { command: OLD_NODE, signal: 'SIGTERM' },
-  // Nobody can pass this one on: the service notices that its launcher is gone.
+  // Nobody can pass SIGKILL on: the service notices that its launcher is gone.
   { command: OLD_NODE, signal: 'SIGKILL' },
 ]
 
@@ -72,7 +72,7 @@ for (const { command, signal, to } of WAYS) {
         const started = JSON.parse((await program.complaint(/^.*"service\.started".*$/m, START_MS))[0]) as Ports
         servicePid = await holderOf(folder)
         process.kill(pidOf(program, to, servicePid), signal)
-        // Closed is the output of all that wrote to it, the service included.
+        // The output closes when all its writers have ended, including the service.
         const { stderr } = await program.ended(END_MS)
         assert.match(stderr, /"stop\.asked"/)
         assert.match(stderr, /"service\.stopped"/)
@@ -107,7 +107,7 @@ function start([command = '', ...args]: readonly string[], folder: string): Prog
   return new Program(command, args, { environment, folder: root })
 }
 
-/** The process that serves, as it says itself. */
+/** The id of the process that serves, as the service itself tells it. */
 async function holderOf(folder: string): Promise<number> {
   const { pid } = JSON.parse(await readFile(join(folder, 'data', 'instance.json'), 'utf8')) as { readonly pid: number }
   return pid
@@ -136,6 +136,6 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }

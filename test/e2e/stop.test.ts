@@ -1,11 +1,11 @@
-/** SIGTERM ends the service in order and in time, whatever its peers do. */
+/** SIGTERM ends the service in order and in time, even if its peers do not cooperate. */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
 import { Crowd, SilentGrpc } from '../support/crowd.ts'
 import { makeFolder, startAsProcess } from '../support/running-service.ts'
 
-/** Docker kills what it stops after so long. */
+/** Docker kills a container that has not stopped after this time. */
 const END_MS = 10_000
 
 test('SIGTERM under silent, half-open, slow, busy and many connections ends the service within 10 s, in order', async (t) => {

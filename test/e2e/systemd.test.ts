@@ -1,6 +1,6 @@
 /**
- * The service as a unit of systemd: what it tells its supervisor, and what systemd says of the unit
- * file.
+ * The service as a unit of systemd: its messages to the supervisor, and systemd's judgement of the
+ * unit file.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -15,8 +15,8 @@ const UNIT = fileURLToPath(new URL('../../deploy/systemd/fieldgate.service', imp
 const USERS = fileURLToPath(new URL('../../deploy/systemd/fieldgate.sysusers.conf', import.meta.url))
 
 /**
- * Prints each datagram of a Unix socket as a line. Its end closes what came with the datagram, as
- * systemd does.
+ * Prints each datagram of a Unix socket as a line. When it ends, the descriptors that came with the
+ * datagram are closed, as by systemd.
  */
 const RECEIVER = `
 import socket, sys
@@ -57,7 +57,8 @@ describe('a service that a supervisor started', () => {
       await receiver.output(/listening/)
       await using service = serve({ NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000' })
       await receiver.output(/^READY=1/m, 30_000)
-      // Told after it listens; the log is written in the background.
+      // The message to systemd comes after the service listens; the log is written in the
+      // background.
       await service.complaint(/"service\.started"/)
       await receiver.output(/^WATCHDOG=1/m)
       service.signal('SIGTERM')
@@ -76,7 +77,10 @@ describe('a service that a supervisor started', () => {
   })
 })
 
-/** The unit with the command of this checkout, for systemd wants to see the program. */
+/**
+ * Writes the unit with the command of this checkout, because systemd checks that the program
+ * exists.
+ */
 async function writeUnit(): Promise<string> {
   await mkdir(join(folder, 'units'), { recursive: true })
   const file = join(folder, 'units', 'fieldgate.service')
@@ -98,7 +102,7 @@ describe('the unit of systemd', () => {
   })
 
   it('leaves the service few rights', { skip }, async () => {
-    // Of 100. systemd calls up to 19 "OK"; an ordinary service has 96.
+    // The scale ends at 100. systemd calls up to 19 "OK"; an ordinary service has 96.
     const args = ['security', '--offline=true', '--threshold=19', '--no-pager', await writeUnit()]
     const { code, stdout, stderr } = await runProgram('systemd-analyze', args, { ms: 60_000 })
     assert.equal(code, 0, stdout + stderr)

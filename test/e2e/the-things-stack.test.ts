@@ -1,5 +1,5 @@
 /**
- * The Things Stack behind its HTTP API and its webhooks: the command's id goes there and comes back
+ * The Things Stack with its HTTP API and its webhooks: the command's id goes there and comes back
  * with each fate.
  */
 import assert from 'node:assert/strict'
@@ -17,7 +17,7 @@ import { within } from '../support/bounded-wait.ts'
 import { startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
 
-/** A downlink as The Things Stack was asked to queue it. */
+/** A downlink that The Things Stack was asked to queue. */
 interface Pushed {
   readonly correlation_ids: readonly string[]
   readonly f_port: number
@@ -26,7 +26,7 @@ interface Pushed {
 }
 
 /**
- * Takes what is pushed, one after the other, and answers 200 unless a test answers in its place.
+ * Takes pushed downlinks one after the other, and answers 200 unless a test sets another answer.
  */
 class TheThingsStack {
   answer: (pushed: Pushed, response: ServerResponse) => Promise<void> = async (_pushed, response) => {
@@ -104,14 +104,17 @@ after(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Sends a command and gives the downlink that was pushed for it. */
+/** Sends a command. Returns the downlink that was pushed for it. */
 async function push(id: string, confirmed = true): Promise<Pushed> {
   const deviceQueueItem = { confirmed, fPort: 10, data: 'AQID', id }
   await administration.must('POST', `/api/devices/${devEui}/queue`, { deviceQueueItem })
   return theThingsStack.next()
 }
 
-/** Posts a webhook about a downlink, as The Things Stack does: with its own correlation ids before those that were sent along. */
+/**
+ * Posts a webhook about a downlink, as The Things Stack does: its own correlation ids stand before
+ * those of the downlink.
+ */
 async function tell(member: string, pushed: Partial<Pushed>, fields: object = {}): Promise<void> {
   const { correlation_ids: sent = [], ...downlink } = pushed
   const correlationIds = ['as:downlink:01HQ', ...sent]

@@ -1,6 +1,6 @@
 /**
- * The specification's typical flow (§1.5), from login to events and commands, with clients that are
- * not ours.
+ * The specification's typical flow (§1.5), from login to events and commands, with other people's
+ * clients.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -13,7 +13,7 @@ import { outputOf, Program, runProgram } from '../support/program.ts'
 import { startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
 
-/** Specification §6. */
+/** The kinds of event of specification §6. */
 const KINDS = ['up', 'join', 'ack', 'error', 'status', 'location', 'txack'] as const
 const COMMAND = { confirmed: true, fPort: 8, data: 'AQID' }
 
@@ -38,7 +38,7 @@ after(async () => {
   await service.stop()
 })
 
-/** What the HTTP endpoints give a client, asked by `curl` alone. */
+/** The answers of the HTTP endpoints to a client; only `curl` asks. */
 interface Given {
   readonly jwtMqttAuth: string
   readonly applicationTopic: string
@@ -46,7 +46,7 @@ interface Given {
   readonly commandTopic: string
 }
 
-/** One request of curl, which verifies the certificate against our CA alone and must succeed. */
+/** One request of curl, which trusts only our CA and must succeed. */
 async function curl(path: string, jwt?: string, body?: object): Promise<Record<string, unknown>> {
   const args = ['-sS', '--fail-with-body', '--cacert', service.caFile, '-H', 'Accept: application/json']
   if (jwt !== undefined) args.push('-H', `Grpc-Metadata-Authorization: Bearer ${jwt}`)
@@ -56,7 +56,7 @@ async function curl(path: string, jwt?: string, body?: object): Promise<Record<s
   return { ...answer }
 }
 
-/** Steps 1 to 5 of the flow; `credential` says which of the two goes to the topic endpoints. */
+/** Steps 1 to 5 of the flow; `credential` decides which token goes to the topic endpoints. */
 async function askByCurl(credential: 'session' | 'broker-access'): Promise<Given> {
   const login = await curl('/api/internal/login', undefined, { username: userName, password: PASSWORD })
   assert.equal(login['is2faRequired'], false)
@@ -121,12 +121,12 @@ function mosquitto(version: 4 | 5, given: Given, topic: string): string[] {
   return [...trust.split(' '), '-u', given.jwtMqttAuth, '-P', 'default', '-q', '1', '-t', topic]
 }
 
-/** A network server that is no program of ours: MQTT.js with the credential alone. */
+/** A network server from a foreign library: MQTT.js with only the credential. */
 function connectNetworkServer(): Promise<MqttClient> {
   return within(connectAsync(mqttOptions(networkServer, 5)), 'CONNACK')
 }
 
-/** Resolves when `count` messages have come, with what came by topic. */
+/** Resolves with the messages by topic when `count` messages have come. */
 function collect(client: MqttClient, count: number): Promise<Map<string, string>> {
   const { promise, resolve } = Promise.withResolvers<Map<string, string>>()
   const messages = new Map<string, string>()
@@ -138,8 +138,8 @@ function collect(client: MqttClient, count: number): Promise<Map<string, string>
 }
 
 /**
- * The events of all seven kinds of the device, published by the network server and acknowledged by
- * the broker.
+ * Publishes one event of each of the seven kinds as the network server. Resolves when the broker
+ * has acknowledged all.
  */
 async function publishAllKinds(client: MqttClient, device: string, qos: 0 | 1 | 2): Promise<Map<string, string>> {
   const events = new Map(KINDS.map((kind) => [`${device}/event/${kind}`, JSON.stringify({ kind, devEUI: devEui })]))
@@ -147,7 +147,10 @@ async function publishAllKinds(client: MqttClient, device: string, qos: 0 | 1 | 
   return events
 }
 
-/** A network server gets the command with the members that newer ones want. */
+/**
+ * Checks that the network server gets the command with the additional members that newer network
+ * servers need.
+ */
 function assertHandedOver(payload = ''): void {
   const { id, ...command } = JSON.parse(payload) as { readonly id: string }
   assert.match(id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)

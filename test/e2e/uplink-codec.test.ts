@@ -1,6 +1,6 @@
 /**
- * Uplinks of the whole service get their objects, live and in the history, and a tenant's script is
- * the tenant's trouble alone.
+ * Uplinks of the whole service get their objects, live and in the history, and a tenant's script
+ * harms only that tenant.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -21,10 +21,10 @@ const CAYENNE_OBJECT = '"object":{"temperatureSensor":{"1":25},"humiditySensor":
 const SUM = 'function Decode(fPort, bytes) { return { sum: bytes.reduce((sum, byte) => sum + byte, 0) } }'
 const BROKEN = 'function Decode() { return missing }'
 const ENDLESS = 'function Decode() { for (;;) {} }'
-/** Never too slow by itself, so that nothing holds it back. */
+/** Slow, but never too slow by itself, so that the script is not held back. */
 const SLOW = 'function Decode() { const end = Date.now() + 60; while (Date.now() < end) {} return { slow: true } }'
 
-/** Uplinks of the hostile tenant, on their way before the first of the neighbour's. */
+/** Uplinks of the hostile tenant that are on their way before the neighbour's first uplink. */
 const HOSTILE_UPLINKS = 100
 /** Uplinks of the neighbour meanwhile, one after the other. */
 const NEIGHBOURLY_UPLINKS = 10
@@ -83,7 +83,7 @@ class Tenant {
     return tenant
   }
 
-  /** How many events have come that nobody has received. */
+  /** The number of events that came and were not received by the test. */
   get unread(): number {
     return this.#events.length
   }
@@ -108,7 +108,7 @@ class Tenant {
     return this.#events.splice(0, count)
   }
 
-  /** What is stored, oldest first. */
+  /** The stored uplinks, the oldest first. */
   async stored(): Promise<unknown[]> {
     const answer = await service.http.ask('GET', `/api/applications/${this.applicationId}/events?order=oldest`, {
       token: this.#session,
@@ -188,8 +188,8 @@ for (const [name, script] of Object.entries({ ENDLESS, SLOW })) {
       void neighbour.publish(FAMILY_A(fCnt, 'AQID'))
       assert.deepEqual(await neighbour.receive(1), [`up ${withObject(FAMILY_A(fCnt, 'AQID'), '"object":{"sum":6}')}`])
     }
-    // In one queue with the slow ones, of 60 ms each, the neighbour's would have come last. The
-    // endless script is held back soon.
+    // In one queue with the slow uplinks, of 60 ms each, the neighbour's would come last. The
+    // endless script is soon held back.
     if (script === SLOW) assert.ok(hostile.unread < HOSTILE_UPLINKS, 'the flood is not over')
     const counters: number[] = []
     while (counters.length < HOSTILE_UPLINKS) {
@@ -202,10 +202,12 @@ for (const [name, script] of Object.entries({ ENDLESS, SLOW })) {
   })
 }
 
-/** A network server that comes back sends what it gathered all at once. */
+/** When a network server comes back, it sends all gathered uplinks at once. */
 const BACKLOG_UPLINKS = 4_000
 const BACKLOG_DEVICES = 20
-/** As many as Receive Maximum lets it; MQTT.js does not look at that itself. */
+/**
+ * The number of unacknowledged uplinks that Receive Maximum allows; MQTT.js does not enforce it.
+ */
 const BACKLOG_WINDOW = 1_000
 
 for (const [name, protocolVersion, qos] of [

@@ -1,6 +1,7 @@
 /**
- * The same clients, and a broker that crashes anywhere: what its engine had not owned is lost,
- * nothing else. QoS 1 at least once, QoS 2 exactly once, both in order, over any number of crashes.
+ * The clients of flaky-delivery.test.ts, and a broker that crashes anywhere. Only messages that its
+ * engine did not own are lost. QoS 1 arrives at least once, QoS 2 exactly once, both in order, over
+ * any number of crashes.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -47,7 +48,7 @@ const schedule = fc.array(fc.oneof(...ACTIONS), { minLength: 20, maxLength: 200,
 const versions = fc.constantFrom<ProtocolVersion>(4, 5)
 const receiveMaxima = fc.constantFrom<number>(1, 2, 3, 65_535)
 
-/** Schedules that once lost a message, doubled one or changed the order. */
+/** Schedules that once lost a message, doubled a message or changed the order. */
 const REGRESSIONS: [Action[], ProtocolVersion, number][] = [
   // An order of sending that began again with each process.
   'publish, publish, sync, close, subscriber reads, publish, sync, close, publisher reads, sync, publish, sync, subscriber reads, publisher breaks, tick, sync, sync one, sync, publisher breaks, publisher reads, publish, sync one, publish, publisher breaks, subscriber reads, publish, sync',
@@ -56,8 +57,8 @@ const REGRESSIONS: [Action[], ProtocolVersion, number][] = [
   // A PUBREL that came again while the engine had not forgotten the Packet Identifier, which then
   // meant another message.
   'publish, sync, sync one, tick, publisher reads, publisher breaks, publish, sync one, publisher reads, publish, crash, publish, sync one, subscriber reads, publish, publish, subscriber reads, publish, publisher breaks, publish, subscriber reads, subscriber breaks, sync one, subscriber reads, publisher reads, subscriber reads, crash, sync one',
-  // A message that a member of a group had given back, and that neither it nor the next one was
-  // saved with.
+  // A message that a member of a group gave back, and that was in the saved state of neither this
+  // member nor the next.
   'publish, sync, tick, subscriber breaks, sync, subscriber reads, sync one, subscriber reads, crash, crash, sync, sync one, sync one, publisher reads, sync one, publisher breaks, tick, publisher reads, crash, sync, sync one, subscriber reads, tick, subscriber reads, subscriber reads',
 ].map((text) => [text.split(', ') as Action[], 4, 1])
 
@@ -68,14 +69,14 @@ interface Clients {
   readonly members: 1 | 2
 }
 
-/** Brokers one after the other on one disk, with the clients that move from one to the next. */
+/** Brokers one after the other on one disk, with clients that move from one to the next. */
 class Deployment {
   readonly disk = new SlowDisk()
   readonly clock = new ManualClock()
   engine: SlowEngine
   harness: Harness
   readonly publisher: Publisher
-  /** One with a subscription of its own, or two that share one. */
+  /** One subscriber with its own subscription, or two that share one. */
   readonly subscribers: readonly Subscriber[]
   #acting = 0
 
@@ -114,14 +115,14 @@ class Deployment {
     }
   }
 
-  /** All clients in turn; true when one of them had something to do. */
+  /** Lets all clients take a step in turn; true if one of them had something to do. */
   async stepAll(): Promise<boolean> {
     const moved = [await this.publisher.step()]
     for (const subscriber of this.subscribers) moved.push(await subscriber.step())
     return moved.includes(true)
   }
 
-  /** Resolves when what is owned by now has been told. */
+  /** Resolves when the clients have been told about the owned requests. */
   async sync(count?: number): Promise<void> {
     await turn()
     this.engine.sync(count)
@@ -166,7 +167,8 @@ function turn(): Promise<void> {
 }
 
 /**
- * Runs the schedule, then lets everything be good for as long as it takes; answers what was sent.
+ * Runs the schedule, then lets the network be good until all is delivered. Returns the sent
+ * messages.
  */
 async function deliver(deployment: Deployment, actions: readonly Action[], published: 1 | 2): Promise<string[]> {
   await deployment.subscribe()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ProtocolVersion, ServerPacket } from '../../src/mqtt/packet.ts'
 import type { Harness, TestClient } from '../support/broker-harness.ts'
 
-/** One end of the protocol with a memory that outlives its connections. */
+/** One end of the protocol, whose memory outlives its connections. */
 abstract class FlakyClient {
   harness: Harness
   readonly version: ProtocolVersion
@@ -35,13 +35,15 @@ abstract class FlakyClient {
     this.connection?.drop()
   }
 
-  /** Its broker has crashed: nobody told it, and another one is there. */
+  /** The client's broker has crashed without a word, and another one replaces it. */
   moveTo(harness: Harness): void {
     this.connection = undefined
     this.harness = harness
   }
 
-  /** Handles one of the packets that wait, so that the connection can break between any two. */
+  /**
+   * Handles one of the packets that wait, so that the connection can break between any two packets.
+   */
   async step(): Promise<boolean> {
     const connection = await this.connected()
     const packet = connection.takeOne()
@@ -119,7 +121,7 @@ export class Subscriber extends FlakyClient {
   }
 }
 
-/** The first time that each was received. */
+/** The received messages, each at the place where it came first. */
 export function firsts(received: readonly string[]): string[] {
   return [...new Set(received)]
 }

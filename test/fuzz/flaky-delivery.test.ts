@@ -1,6 +1,6 @@
 /**
- * Publishers and subscribers that follow the protocol on connections that break anywhere: QoS 1 at
- * least once, QoS 2 exactly once, both in order.
+ * Publishers and subscribers that follow the protocol on connections that break anywhere. QoS 1
+ * arrives at least once, QoS 2 exactly once, both in order.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -47,7 +47,7 @@ for (const granted of [1, 2] as const) {
               else if (action === 4) subscriber.drop()
               else await new Promise((resolve) => setImmediate(resolve))
             }
-            // Then the network is good for as long as it takes.
+            // Then the network is good until all is delivered.
             for (let quiet = 0; quiet < 4;) {
               const moved = [await publisher.step(), await subscriber.step()]
               if (moved.includes(true)) quiet = 0

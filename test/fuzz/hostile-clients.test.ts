@@ -1,6 +1,6 @@
 /**
- * Sequences of valid, odd and broken packets of several clients against one broker: it never fails,
- * keeps nothing, and serves who behaves.
+ * Sequences of valid, odd and broken packets of several clients against one broker. The broker
+ * never fails, keeps no leftover state, and serves well-behaved clients.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import { publishFully } from '../conformance/both-versions.ts'
 import { fuzzRuns } from './fuzz-runs.ts'
 
 const SLOTS = 4
-/** Sessions of the harness live no longer; the sequences end with more time than that. */
+/** The longest life of Sessions in the harness; the sequences end with a longer time. */
 const MAXIMUM_EXPIRY_SECONDS = 30
 
 type Action =
@@ -177,12 +177,12 @@ const steps = fc.array(fc.record({ slot: fc.nat(SLOTS - 1), action }), {
 })
 
 interface Clients {
-  /** Who acts for each slot at present. */
+  /** The present client of each slot. */
   readonly current: (TestClient | undefined)[]
   readonly all: TestClient[]
 }
 
-/** A client that has CONNECT as its first packet, most of the time. */
+/** A client that sends CONNECT as its first packet, most of the time. */
 function opened(harness: Harness, clients: Clients, slot: number, first?: Packet): TestClient {
   const known = clients.current[slot]
   if (known !== undefined && !known.transport.ended) return known
@@ -197,7 +197,7 @@ function opened(harness: Harness, clients: Clients, slot: number, first?: Packet
   return client
 }
 
-/** What a client does that follows the protocol. */
+/** Answers packets as the protocol requires. */
 function answer(client: TestClient): void {
   for (const received of client.takeAll()) {
     if (received.type === 'publish' && received.qos > 0)
@@ -225,8 +225,8 @@ async function act(harness: Harness, clients: Clients, slot: number, step: Actio
       clients.all.push(clients.current[slot])
       return
     case 'send': {
-      // A second CONNECT is the end; now and then it is sent, mostly it goes to a connection of its
-      // own.
+      // A second CONNECT ends the connection. Now and then it is sent; mostly it goes to a new
+      // connection.
       if (step.packet.type === 'connect' && step.cutAt % 8 !== 0) clients.current[slot] = undefined
       const client = opened(harness, clients, slot, step.packet)
       const { packet: sent } = step

@@ -1,6 +1,6 @@
 /**
- * What ChirpStacks stand on: PostgreSQL, Redis and brokers, on free ports, with data in a folder of
- * the test.
+ * The servers that ChirpStacks need: PostgreSQL, Redis and brokers, on free ports, with data in a
+ * folder of the test.
  */
 import { chown, mkdir, writeFile } from 'node:fs/promises'
 import { execFileSync } from 'node:child_process'
@@ -10,7 +10,7 @@ import { outputOf } from '../support/program.ts'
 import { Part } from './part.ts'
 import type { Programs } from './programs.ts'
 
-/** A server that is stopped, killed and started again on its port with its data. */
+/** A server that can be stopped, killed and started again on its port with its data. */
 export interface BackingServer {
   readonly port: number
   readonly part: Part
@@ -20,18 +20,18 @@ export interface PostgreSql extends BackingServer {
   /** Makes a database with the extensions that ChirpStack wants. */
   createDatabase(name: string): Promise<void>
   /**
-   * Every connection ends, nothing is written that was not: what a crash leaves. It can be started
+   * Ends every connection without a further write, as a crash does. The server can be started
    * again.
    */
   crash(): Promise<void>
 }
 
-/** PostgreSQL refuses to run as root: Debian's package has made this user. */
+/** PostgreSQL refuses to run as root. Debian's package has made this user. */
 const POSTGRESQL_USER = 'postgres'
 
 /**
- * An empty cluster; whoever reaches it is `postgres`. Nothing is synced: it survives its own crash,
- * not the machine's.
+ * An empty cluster, whose user is `postgres`. Nothing is synced: the data survives a crash of
+ * PostgreSQL, but not of the machine.
  */
 export async function startPostgreSql(programs: Programs, folder: string): Promise<PostgreSql> {
   const own = join(folder, 'postgresql')
@@ -82,7 +82,7 @@ function idOf(option: '-u' | '-g'): string {
   return execFileSync('id', [option, POSTGRESQL_USER], { encoding: 'utf8' }).trim()
 }
 
-/** Redis without a disk. Each ChirpStack has a database of its own there, by number. */
+/** Redis without a disk. Each ChirpStack has its own database there, by number. */
 export async function startRedis(programs: Programs, folder: string): Promise<BackingServer> {
   const own = join(folder, 'redis')
   await mkdir(own, { recursive: true })
@@ -98,7 +98,10 @@ export async function startRedis(programs: Programs, folder: string): Promise<Ba
   return { port, part }
 }
 
-/** A mosquitto with its Sessions on disk; `lines` are added to its configuration, or take the place of the open listener. */
+/**
+ * A mosquitto with its Sessions on disk; `lines` are added to its configuration, or replace the
+ * open listener.
+ */
 export async function startBroker(
   programs: Programs,
   folder: string,
@@ -111,7 +114,7 @@ export async function startBroker(
   const file = join(own, 'mosquitto.conf')
   const listener = lines?.(port) ?? [`listener ${port} 127.0.0.1`, 'allow_anonymous true']
   const common = ['persistence true', `persistence_location ${own}/`, 'max_queued_messages 1000000', 'log_dest stderr']
-  // It drops its rights otherwise, and can't write into the folder then.
+  // Otherwise it would drop its rights, and could not write into the folder.
   const user = process.getuid?.() === 0 ? ['user root'] : []
   await writeFile(file, [...listener, ...common, ...user, ''].join('\n'))
   const part = new Part({

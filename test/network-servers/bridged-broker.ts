@@ -1,6 +1,6 @@
 /**
- * A mosquitto that stays a ChirpStack's own broker: set up as docs/network-servers/bridge.md says,
- * with Fieldgate as a client of it.
+ * A mosquitto that stays the broker of a ChirpStack, set up by docs/network-servers/bridge.md, with
+ * Fieldgate as its client.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,11 +13,11 @@ import type { MqttIntegration } from './mqtt-integration.ts'
 import type { Programs } from './programs.ts'
 
 export interface BridgedBroker extends BackingServer {
-  /** By which Fieldgate reaches it. */
+  /** The path from Fieldgate to it. */
   readonly fieldgatePath: CutProxy
-  /** What a ChirpStack needs to be its client. */
+  /** The settings with which a ChirpStack connects to it. */
   integration(clientId: string): MqttIntegration
-  /** The element of Fieldgate's settings file. */
+  /** Its entry in Fieldgate's settings file. */
   networkServer(name: string, organizationId: string): object
   close(): Promise<void>
 }

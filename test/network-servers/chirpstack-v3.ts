@@ -1,6 +1,6 @@
 /**
- * A ChirpStack v3, which is an application server and a network server, on free ports with
- * databases of their own.
+ * A ChirpStack v3, which is an application server and a network server, on free ports with their
+ * own databases.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,26 +15,29 @@ import type { Programs } from './programs.ts'
 export interface ChirpStackV3Settings {
   readonly programs: Programs
   readonly folder: string
-  /** Names its databases, so lower-case letters and digits. */
+  /** The name of its databases, so only lower-case letters and digits. */
   readonly name: string
   readonly postgreSql: PostgreSql
   readonly redis: BackingServer
-  /** Of the application server; the network server has the next one. */
+  /** The application server's database in Redis; the network server has the next one. */
   readonly redisDatabase: number
-  /** Gateways' topics begin with `gateway/`, so one v3 a broker. */
+  /**
+   * The broker of its gateways. Topics of gateways begin with `gateway/`, so each v3 needs its own
+   * broker.
+   */
   readonly gatewayBroker: BackingServer
   readonly integration: MqttIntegration
 }
 
 export interface ChirpStackV3 {
-  /** The one that Fieldgate knows. */
+  /** The part that Fieldgate knows. */
   readonly applicationServer: Part
   readonly networkServer: Part
-  /** Of the application server's HTTP API, in clear text. */
+  /** The port of the application server's HTTP API, in clear text. */
   readonly apiPort: number
-  /** Where the application server reaches the network server. */
+  /** The port at which the application server reaches the network server. */
   readonly networkServerPort: number
-  /** Their path to PostgreSQL. */
+  /** The path from both parts to PostgreSQL. */
   readonly databasePath: CutProxy
   close(): Promise<void>
 }
@@ -67,7 +70,7 @@ export async function startChirpStackV3(settings: ChirpStackV3Settings): Promise
     name: 'ChirpStack v3 application server',
     command: programs.chirpStackV3ApplicationServer,
     args: ['-c', applicationFile],
-    // Its HTTP API has all its calls by then.
+    // All calls of its HTTP API exist when this line appears.
     ready: /starting join-server api/,
     folder,
   })
@@ -89,11 +92,11 @@ interface Ports {
 }
 
 /**
- * As docs/network-servers/mqtt.md says: connections to PostgreSQL that v3 keeps. Without it v3
- * keeps two, and opens a new one for nearly each query. PostgreSQL refuses some of them, and v3
- * drops the events for which it asked. Those that are open are not bounded: v3's two servers call
- * each other within transactions, and with 20 each they waited for each other while 60 devices were
- * made and joined.
+ * Connections to PostgreSQL that v3 keeps, as docs/network-servers/mqtt.md recommends. By default
+ * v3 keeps two, and opens a new one for nearly each query. PostgreSQL refuses some of these, and v3
+ * drops the events whose query failed. The number of open connections is not bounded: v3's two
+ * servers call each other within transactions, and with 20 connections each they waited for each
+ * other while 60 devices were made and joined.
  */
 const KEPT_CONNECTIONS = '  max_idle_connections=50'
 

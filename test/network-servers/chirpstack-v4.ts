@@ -1,6 +1,6 @@
 /**
- * A ChirpStack v4 on free ports, with a region of EU868, a database of its own and the paths to its
- * neighbours in our hands.
+ * A ChirpStack v4 on free ports, with a region of EU868, its own database and paths to its
+ * neighbours that a test controls.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,11 +16,11 @@ import type { Programs } from './programs.ts'
 export interface ChirpStackV4Settings {
   readonly programs: Programs
   readonly folder: string
-  /** Names its database, so lower-case letters and digits. */
+  /** The name of its database, so only lower-case letters and digits. */
   readonly name: string
   readonly postgreSql: PostgreSql
   readonly redis: BackingServer
-  /** Its number of a database of Redis. */
+  /** The number of its database in Redis. */
   readonly redisDatabase: number
   readonly gatewayBroker: BackingServer
   readonly integration: MqttIntegration
@@ -28,18 +28,18 @@ export interface ChirpStackV4Settings {
 
 export interface ChirpStackV4 {
   readonly part: Part
-  /** Of its gRPC API, in clear text. */
+  /** The port of its gRPC API, in clear text. */
   readonly apiPort: number
-  /** Of an admin, for all tenants. */
+  /** The API key of an admin, for all tenants. */
   readonly apiKey: string
-  /** Its path to PostgreSQL. */
+  /** The path from it to PostgreSQL. */
   readonly databasePath: CutProxy
   /** The prefix of its gateways' topics: `eu868/gateway/<id>/event/up`. */
   readonly topicPrefix: string
   close(): Promise<void>
 }
 
-/** Gateways' topics of several ChirpStacks meet on one broker. */
+/** Starts a ChirpStack. Gateways' topics of several ChirpStacks can meet on one broker. */
 export async function startChirpStackV4(settings: ChirpStackV4Settings): Promise<ChirpStackV4> {
   const { programs, name, postgreSql } = settings
   const folder = join(settings.folder, name)
@@ -54,7 +54,7 @@ export async function startChirpStackV4(settings: ChirpStackV4Settings): Promise
     name: `ChirpStack v4 (${name})`,
     command: programs.chirpStackV4,
     args: ['--config', folder],
-    // The last that it begins; migrations and its queries of Redis are behind it.
+    // The last step of its start, behind migrations and queries of Redis.
     ready: /Setting up API interface/,
     folder,
   })
@@ -92,7 +92,10 @@ function serverSettings(settings: ChirpStackV4Settings, databasePort: number, ap
 ${v4Section(settings.integration)}`
 }
 
-/** The three channels that all devices of EU868 know, so that no device has to learn others. */
+/**
+ * The settings with the three channels that all devices of EU868 know, so that no device has to
+ * learn others.
+ */
 function regionSettings(gatewayBrokerPort: number, topicPrefix: string): string {
   const channels = [868_100_000, 868_300_000, 868_500_000].map(
     (frequency) => `

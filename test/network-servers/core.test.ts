@@ -1,6 +1,6 @@
 /**
- * Fieldgate between integrators and real ChirpStacks on every way that the documentation names:
- * events, fates and order of commands.
+ * Fieldgate between integrators and real ChirpStacks on every documented way: events, fates and
+ * order of commands.
  */
 import { after, before, describe } from 'node:test'
 import { testEvents } from './events-suite.ts'
@@ -13,7 +13,7 @@ import { startServers } from './servers.ts'
 import type { Servers } from './servers.ts'
 
 const WAYS = ['v4-mqtt', 'v4-grpc', 'v4-bridge', 'v3'] as const
-/** A minute and a half where nothing else runs. */
+/** The suite takes a minute and a half if nothing else runs. */
 const TIMEOUT_MS = 400_000
 const ENVIRONMENT = { FIELDGATE_COMMAND_WORD_SECONDS: String(WORD_SECONDS) }
 

@@ -1,6 +1,6 @@
 /**
- * The network path between two programs: TCP by way of this process, which can cut it, hold it
- * still and lead it elsewhere.
+ * The network path between two programs: TCP through this process, which can cut it, stop it and
+ * lead it elsewhere.
  */
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
@@ -12,7 +12,7 @@ export class CutProxy {
   #targetPort: number
   #state: 'open' | 'cut' | 'silent' = 'open'
 
-  /** Listens on a free port of the loopback interface, and on the same one until it is closed. */
+  /** Listens on a free port of the loopback interface, and keeps this port until it is closed. */
   static async open(targetPort: number): Promise<CutProxy> {
     const server = createServer()
     server.listen(0, '127.0.0.1')
@@ -32,31 +32,30 @@ export class CutProxy {
     return address.port
   }
 
-  /** How many connections pass now. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#pairs.size
   }
 
-  /** Where connections go from now on: a server that came back on another port. */
+  /** The target of new connections from now on, for a server that came back on another port. */
   leadTo(targetPort: number): void {
     this.#targetPort = targetPort
   }
 
-  /** Ends every connection with a reset, and those that come until `mend`. */
+  /** Resets every connection, and those that come until `mend`. */
   cut(): void {
     this.#state = 'cut'
     this.#reset()
   }
 
-  /** Nothing passes any more, nobody is told; connections that come are not answered either. */
+  /** Stops all bytes without telling either side; new connections are not answered. */
   silence(): void {
     this.#state = 'silent'
     for (const sockets of this.#pairs) for (const socket of sockets) socket.pause()
   }
 
   /**
-   * New connections pass. Those that were held still are ended with a reset, as a path that lost
-   * their state would.
+   * Lets new connections pass. Stopped connections are reset, as by a path that lost their state.
    */
   mend(): void {
     this.#state = 'open'
@@ -98,7 +97,7 @@ export class CutProxy {
   }
 }
 
-/** A socket that is ending already can't be reset any more: Node would never close it. */
+/** A socket that is already ending can't be reset: Node would never close it. */
 function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy()
   else socket.resetAndDestroy()

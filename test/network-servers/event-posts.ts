@@ -1,6 +1,6 @@
 /**
- * Where ChirpStack's own HTTP integration posts its events: the measure of what Fieldgate passes
- * on.
+ * Receives the events that ChirpStack's own HTTP integration posts. The tests compare Fieldgate's
+ * events with them.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -12,7 +12,7 @@ import { within } from '../support/bounded-wait.ts'
 export interface EventPost {
   /** `up`, `join` ... */
   readonly kind: string
-  /** As it came: JSON. */
+  /** The body as it came: JSON. */
   readonly body: string
 }
 
@@ -44,12 +44,12 @@ export class EventPosts {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/events`
   }
 
-  /** Everything that has come, in order. */
+  /** All posts, in order. */
   get all(): readonly EventPost[] {
     return this.#posts
   }
 
-  /** All that has been posted about a device, once there are at least as many as `count` says. */
+  /** All posts about a device, once there are at least `count`. */
   async settled(devEui: string, count: number): Promise<readonly EventPost[]> {
     const { promise, resolve } = Promise.withResolvers<readonly EventPost[]>()
     const look = (): void => {

@@ -1,6 +1,6 @@
 /**
- * Every kind of event of a real ChirpStack, member by member against what its own HTTP integration
- * posts.
+ * Every kind of event of a real ChirpStack, compared member by member with the post of its own HTTP
+ * integration.
  */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -10,8 +10,8 @@ import type { Places } from './places.ts'
 import { pumpUntil } from './radio-pump.ts'
 
 /**
- * Kinds by family. A `location` comes from a service on the Internet that ChirpStack asks; nothing
- * here can make one.
+ * The kinds of event by way. A `location` comes from a service on the Internet that ChirpStack
+ * asks; no test here can make one.
  */
 const KINDS: Readonly<Record<Way, readonly string[]>> = {
   'v4-mqtt': ['ack', 'join', 'log', 'status', 'txack', 'up'],
@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<Way, readonly string[]>> = {
 
 const LAST_FPORT = 99
 
-/** A device's life in which everything happens of which ChirpStack tells. */
+/** The life of a device with all the events that ChirpStack can send. */
 async function liveOf(place: Place): Promise<string> {
   const { integrator } = place
   const device = await place.device({ statusRequestsPerDay: 1 })
@@ -37,7 +37,7 @@ async function liveOf(place: Place): Promise<string> {
   await request
   const got = (count: number): Promise<boolean> =>
     pumpUntil([device], ({ received }) => received.length >= count, 30_000)
-  // With the answer to that request.
+  // This uplink also answers that request.
   await device.uplink(223, Buffer.alloc(51, 0xff), { isConfirmed: true })
   await next('up', 2)
   await next('status', 1)
@@ -51,21 +51,21 @@ async function liveOf(place: Place): Promise<string> {
   await next('txack', 2)
   await device.emptyUplink()
   await next('ack', 1)
-  // The frame before may still take the next command along.
+  // The frame before may still carry the next command.
   device.isAcknowledging = false
   await integrator.command(devEui, { id: 'not-acknowledged', confirmed: true, data: 'AQ==' })
   await got(3)
   await next('txack', 3)
   await device.uplink(1, Buffer.alloc(0))
   await next('ack', 2)
-  // v3 publishes side by side: the last uplink could come before this one.
+  // v3 publishes events concurrently: the last uplink could come before this one.
   await uplinkOf(1)
   await device.uplink(LAST_FPORT, Buffer.from([0]))
   await uplinkOf(LAST_FPORT)
   return devEui
 }
 
-/** Texts without the member that Fieldgate puts first. */
+/** The texts without the member that Fieldgate adds at the beginning. */
 function withoutCommandId(text: string): string {
   return text.replace(/^\{"commandId":"[^"]*",/, '{')
 }

@@ -1,4 +1,4 @@
-/** Every fate that a command can come to in a real network server, and how it is told here. */
+/** Every fate that a command can have in a real network server, and how Fieldgate reports it. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { ErrorWithReasonCode } from 'mqtt'
@@ -9,12 +9,12 @@ import type { Place, Way } from './place.ts'
 import type { Places } from './places.ts'
 import { ask, pumpUntil } from './radio-pump.ts'
 
-/** `state`, and behind it `transmitted` where a gateway has sent the command. */
+/** The state, with `transmitted` behind it if a gateway has sent the command. */
 type Fate = string
 
 interface Case {
   readonly title: string
-  /** Sends the command `c` and does what leads to its fate. Answers the DevEUI. */
+  /** Sends the command `c` and causes its fate. Returns the DevEUI. */
   run(place: Place): Promise<string>
   readonly fate: Readonly<Record<Way, Fate>>
 }
@@ -120,8 +120,8 @@ const CASES: readonly Case[] = [
       await place.integrator.command(device.devEui, { id: ID, data: Buffer.alloc(200, 1).toString('base64') })
       await place.untilQueued(device.devEui, 1)
       const keepSlow = (): boolean => {
-        // SF12: 51 bytes at most. The answer to the first uplink may ask for a faster rate, however
-        // late it comes.
+        // SF12 carries at most 51 bytes. The answer to the first uplink may ask for a faster rate,
+        // even late.
         device.mac.dataRate = 0
         return false
       }
@@ -174,7 +174,10 @@ const CASES: readonly Case[] = [
   },
 ]
 
-/** Fieldgate's settings for these tests: how long a network server may say nothing of a command. */
+/**
+ * Fieldgate's setting in these tests: how long it waits for a network server's word about a
+ * command.
+ */
 export const WORD_SECONDS = 30
 const FATE_MS = (WORD_SECONDS + 20) * 1_000
 
@@ -201,7 +204,7 @@ async function outcomeOf(one: Case, place: Place): Promise<string> {
     seen = command.transmittedAt === null ? command.state : `${command.state} transmitted`
     return seen === fate[place.way]
   }
-  // What has another fate in the end is told with it.
+  // If the command has another fate in the end, the assertion below reports it.
   await place.fieldgate.untilCommand(devEui, ID, isIt, FATE_MS).catch(() => {})
   return `a command ${title}: ${seen}`
 }
@@ -212,7 +215,7 @@ async function untilPast(time: string): Promise<void> {
   await promise
 }
 
-/** An address is on the air with its last byte first. */
+/** The address is on the air with its last byte first. */
 function isAddressedTo({ session }: LorawanDevice, phyPayload: Buffer): boolean {
   return session !== undefined && phyPayload.readUInt32LE(1) === session.devAddr.readUInt32BE(0)
 }

@@ -1,6 +1,6 @@
 /**
- * What happens to Fieldgate and to real ChirpStacks while events and commands pass. Run by `npm run
- * network-servers`.
+ * Faults of Fieldgate and of real ChirpStacks while events and commands pass. `npm run
+ * network-servers` runs this.
  */
 import { after, before } from 'node:test'
 import { FillingDisk } from '../support/filling-disk.ts'
@@ -13,7 +13,7 @@ import type { Servers } from './servers.ts'
 import { TROUBLES_OF_THE_PATH, TROUBLES_OF_THE_PROCESS, fullDisk, testUplinks } from './uplinks-suite.ts'
 
 const WAYS = ['v4-mqtt', 'v4-grpc', 'v4-bridge', 'v3'] as const
-/** Events of `v4-grpc` come like those of `v4-mqtt`. */
+/** Events of `v4-grpc` come on the same way as those of `v4-mqtt`. */
 const EVENT_WAYS = ['v4-mqtt', 'v4-bridge', 'v3'] as const
 
 await describeWithNetworkServers('Fieldgate in a process of its own', { timeout: 3_600_000 }, (programs) => {

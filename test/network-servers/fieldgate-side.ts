@@ -1,6 +1,6 @@
 /**
- * Fieldgate under test: in this process or as a child that can be killed and frozen; network
- * servers and integrators come by paths that can be cut.
+ * Fieldgate under test: in this process, or as a child that can be killed and frozen. Network
+ * servers and integrators reach it by paths that can be cut.
  */
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -17,14 +17,14 @@ import { Integrator } from './integrator.ts'
 import type { MqttIntegration } from './mqtt-integration.ts'
 
 export interface FieldgateOptions {
-  /** True for a child process, which runs what `npm run build` has made. */
+  /** True: a child process runs the result of `npm run build`. */
   readonly asProcess?: boolean
-  /** What messages are kept on; only in this process. */
+  /** The disk for messages; only in this process. */
   readonly disk?: Disk
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** A command as `GET /api/devices/<DevEUI>/queue` tells it. */
+/** A command, as `GET /api/devices/<DevEUI>/queue` shows it. */
 export interface ListedCommand {
   readonly id: string
   readonly state: string
@@ -39,11 +39,11 @@ export class FieldgateSide {
   readonly #options: FieldgateOptions
   #networkServersFile = ''
   #service: RunningService & { readonly program?: Program }
-  /** By which network servers reach its MQTT over TLS. */
+  /** The path from network servers to MQTT over TLS. */
   readonly networkServerPath: CutProxy
-  /** By which integrators do. */
+  /** The path from integrators to MQTT over TLS. */
   readonly integratorPath: CutProxy
-  /** Of the service that runs now, over its restarts. */
+  /** The administration of the service, also after restarts. */
   readonly administration: Administration
 
   static async start(folder: string, options: FieldgateOptions = {}): Promise<FieldgateSide> {
@@ -81,13 +81,13 @@ export class FieldgateSide {
     return this.#service
   }
 
-  /** Its settings file of network servers, from the next start on. */
+  /** Sets the settings file of network servers, from the next start on. */
   async setNetworkServers(networkServers: readonly object[]): Promise<void> {
     this.#networkServersFile = join(this.#folder, 'network-servers.json')
     await writeFile(this.#networkServersFile, JSON.stringify({ networkServers }))
   }
 
-  /** How a ChirpStack connects to it: as docs/network-servers/mqtt.md says. */
+  /** The settings with which a ChirpStack connects, as in docs/network-servers/mqtt.md. */
   mqttIntegration(credential: ServiceCredential, clientId: string): MqttIntegration {
     return {
       server: `ssl://localhost:${this.networkServerPath.port}`,
@@ -98,7 +98,7 @@ export class FieldgateSide {
     }
   }
 
-  /** An application with the id that the network server has for it. */
+  /** Makes an application with the id that the network server uses. */
   async application(organizationId: string, id: string): Promise<void> {
     assert.equal(await this.administration.application(organizationId, { id, name: `application ${id}` }), id)
   }
@@ -107,7 +107,7 @@ export class FieldgateSide {
     await this.administration.must('POST', '/api/devices', { device: { devEUI: devEui, applicationID: applicationId } })
   }
 
-  /** An integrator that reads the application's events. */
+  /** Connects an integrator that reads the application's events. */
   async integrator(organizationId: string, applicationId: string): Promise<Integrator> {
     const { administration, service } = this
     const { session } = await administration.person([{ organizationId }])
@@ -115,13 +115,16 @@ export class FieldgateSide {
     return Integrator.connect({ port: this.integratorPath.port, ca: service.ca, token, applicationId })
   }
 
-  /** What is known of a device's commands, those that have left the queue too. */
+  /** The device's commands, including those that have left the queue. */
   async commands(devEui: string): Promise<readonly ListedCommand[]> {
     const answer = await this.administration.must('GET', `/api/devices/${devEui}/queue`)
     return answer['deviceQueueItems'] as readonly ListedCommand[]
   }
 
-  /** Resolves when the command is as the test says; rejects with how it is when that takes too long. */
+  /**
+   * Resolves when the command fulfils the condition; rejects with the command's state after the
+   * time limit.
+   */
   async untilCommand(
     devEui: string,
     id: string,
@@ -141,13 +144,13 @@ export class FieldgateSide {
     await this.#service.stop()
   }
 
-  /** Starts it again with the same data; the paths lead there. */
+  /** Starts it again with the same data, and leads the paths there. */
   async comeBack(): Promise<void> {
     this.#service = await startService(join(this.#folder, 'data'), this.#options, this.#networkServersFile)
     for (const path of [this.networkServerPath, this.integratorPath]) path.leadTo(this.#service.mqttsPort)
   }
 
-  /** As a power cut would; only a child process. */
+  /** Kills it, as a power cut would; only a child process. */
   async kill(): Promise<void> {
     const { program } = this.#service
     assert.ok(program !== undefined, 'it is no process of its own')
@@ -156,7 +159,7 @@ export class FieldgateSide {
     await this.#service.stop()
   }
 
-  /** It stands still, with its connections open; only a child process. */
+  /** Freezes it, with its connections open; only a child process. */
   freeze(): void {
     this.#service.program?.signal('SIGSTOP')
   }

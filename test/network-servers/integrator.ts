@@ -1,6 +1,6 @@
 /**
- * An integrator with a Session that is kept: notes every event in the order in which it comes, and
- * sends commands.
+ * An integrator with a kept Session: records every event in the order of arrival, and sends
+ * commands.
  */
 import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
@@ -11,12 +11,12 @@ export interface ReceivedEvent {
   readonly devEui: string
   /** The last level of the topic: `up`, `join` ... */
   readonly kind: string
-  /** As it came: JSON. */
+  /** The payload as it came: JSON. */
   readonly text: string
   readonly body: EventBody
 }
 
-/** The members that tests look at, of both families of events. */
+/** The members that tests read, from both families of events. */
 export interface EventBody {
   readonly commandId?: string
   readonly fCnt?: number
@@ -45,7 +45,7 @@ export interface CommandFields {
 }
 
 export interface IntegratorSettings {
-  /** Of the path to Fieldgate's MQTT over TLS. */
+  /** The port of the path to Fieldgate's MQTT over TLS. */
   readonly port: number
   /** PEM. */
   readonly ca: string
@@ -63,8 +63,8 @@ export class Integrator {
   readonly #watchers = new Set<() => void>()
 
   /**
-   * Subscribed to all events of the application at QoS 1. It comes back by itself when its
-   * connection is lost.
+   * Subscribes to all events of the application at QoS 1. A lost connection is made again by
+   * itself.
    */
   static async connect({ port, ca, token, applicationId }: IntegratorSettings): Promise<Integrator> {
     serial += 1
@@ -87,7 +87,7 @@ export class Integrator {
   private constructor(client: MqttClient, applicationId: string) {
     this.#client = client
     this.#applicationId = applicationId
-    // It comes back; what it said is in what follows.
+    // The client connects again by itself; the tests look at the events that follow.
     client.on('error', () => {})
     client.on('message', (topicName, payload) => {
       const [, , , devEui = '', , kind = ''] = topicName.split('/')
@@ -97,7 +97,7 @@ export class Integrator {
     })
   }
 
-  /** Everything that has come, in order. */
+  /** All events, in order. */
   get events(): readonly ReceivedEvent[] {
     return this.#events
   }
@@ -106,12 +106,15 @@ export class Integrator {
     return this.#events.filter((event) => event.devEui === devEui && (kind === undefined || event.kind === kind))
   }
 
-  /** The first event, come or to come, that the test says yes to. */
+  /** The first event, past or future, that fulfils the condition. */
   find(title: string, isIt: (event: ReceivedEvent) => boolean, ms?: number): Promise<ReceivedEvent> {
     return this.until(title, () => this.#events.find(isIt), ms)
   }
 
-  /** The value that `look` answers after some event; it is asked at once, too. */
+  /**
+   * The first value other than undefined that `look` returns; `look` is called at once and after
+   * each event.
+   */
   async until<T>(title: string, look: () => T | undefined, ms?: number): Promise<T> {
     const { promise, resolve } = Promise.withResolvers<T>()
     const watch = (): void => {
@@ -127,7 +130,7 @@ export class Integrator {
     }
   }
 
-  /** Publishes a command at QoS 1. Resolves with PUBACK; rejects where that is a refusal. */
+  /** Publishes a command at QoS 1. Resolves with PUBACK; rejects if that is a refusal. */
   async command(devEui: string, { confirmed = false, fPort = 10, ...fields }: CommandFields): Promise<void> {
     const topicName = `application/${this.#applicationId}/device/${devEui}/command/down`
     await this.#client.publishAsync(topicName, JSON.stringify({ confirmed, fPort, ...fields }), { qos: 1 })

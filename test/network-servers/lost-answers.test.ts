@@ -1,4 +1,7 @@
-/** Commands by gRPC whose answers get lost: ChirpStack sends each once, and each has its fate. */
+/**
+ * Commands by gRPC whose answers get lost: ChirpStack sends each command once, and each has its
+ * fate.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
@@ -19,15 +22,14 @@ const ROUNDS = 5
 const LOST_MS = 5_000
 
 /**
- * Passes everything on, but from `loseNext` to the end of the connection nothing that the server
- * says.
+ * Passes all bytes on. After `loseNext`, the server's bytes are dropped until the connection ends.
  */
 class ForgetfulPath {
   readonly #server = createServer((near) => this.#join(near))
   readonly #target: number
   readonly #sockets = new Set<Socket>()
   #isLosing = false
-  /** Answers that were lost. */
+  /** The number of lost answers. */
   lost = 0
 
   constructor(target: number) {
@@ -107,7 +109,8 @@ await describeWithNetworkServers('an answer of ChirpStack that gets lost', { tim
       )
     }
     assert.equal(path.lost, ROUNDS)
-    // What is known to be sent is never enqueued again, so one that is there twice is there now.
+    // A command that is known to be sent is never enqueued again, so a doubled command would be
+    // there by now.
     assert.deepEqual(await place.networkServer.queue(device.devEui), [])
     assert.deepEqual(bytesOf(device), [0, 1, 2, 3, 4])
     assert.equal(place.integrator.eventsOf(device.devEui, 'txack').length, ROUNDS)

@@ -1,7 +1,4 @@
-/**
- * Where a ChirpStack publishes its events and takes its commands: the settings of
- * docs/network-servers/mqtt.md, for both versions.
- */
+/** The MQTT settings of a ChirpStack, as in docs/network-servers/mqtt.md, for both versions. */
 
 export interface MqttIntegration {
   /** As `ssl://localhost:8883/` or `tcp://127.0.0.1:1883`. */
@@ -11,19 +8,16 @@ export interface MqttIntegration {
   readonly clientId: string
   /** Path of a PEM file; empty without TLS, or for the system's authorities. */
   readonly caFile: string
-  /**
-   * How events are written: as the documentation has it, or in one of the forms that integrators
-   * can't read.
-   */
+  /** The form of events: the documented one, or a form that integrators can't read. */
   readonly form?: EventForm
 }
 
-/** `base64-ids` is version 3's alone. */
+/** The forms of events; only version 3 has `base64-ids`. */
 export type EventForm = 'json' | 'protobuf' | 'base64-ids'
 
 const V3_MARSHALERS = { json: 'json_v3', protobuf: 'protobuf', 'base64-ids': 'json' } as const
 
-/** The section of `chirpstack.toml`, as the documentation has it. */
+/** The section of `chirpstack.toml`, as in the documentation. */
 export function v4Section({ server, userName, password, clientId, caFile, form = 'json' }: MqttIntegration): string {
   return `
 [integration]
@@ -43,7 +37,7 @@ export function v4Section({ server, userName, password, clientId, caFile, form =
 `
 }
 
-/** The section of `chirpstack-application-server.toml`, as the documentation has it. */
+/** The section of `chirpstack-application-server.toml`, as in the documentation. */
 export function v3Section({ server, userName, password, clientId, caFile, form = 'json' }: MqttIntegration): string {
   return `
 [application_server.integration]

@@ -1,6 +1,5 @@
 /**
- * Commands of one device reach it in the order in which they were sent, each once, and each has its
- * own fate.
+ * Commands of one device reach it in the order of sending, each once, and each has its own fate.
  */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -27,7 +26,7 @@ export function testOrder(places: () => Places, way: Way): void {
       ),
     )
     await pumpUntil(devices, (device) => device.received.length >= COMMANDS, IN_TIME_MS)
-    // What comes twice comes behind them.
+    // A doubled command would come behind them.
     await pumpUntil(devices, () => false, 1_000)
     for (const device of devices) {
       const said = `${bytesOf(device).join(' ')}; not taken: ${device.notTaken.join(' ')}`

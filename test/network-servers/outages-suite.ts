@@ -1,5 +1,6 @@
 /**
- * 40 commands while a part is away: each reaches its device once and in order, and comes to a fate.
+ * Sends 40 commands while a part is away: each reaches its device once and in order, and has a
+ * fate.
  */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -11,7 +12,7 @@ import { bytesOf, pumpUntil } from './radio-pump.ts'
 
 const DEVICES = 4
 const COMMANDS_OF_A_DEVICE = 10
-/** From one command to the next. */
+/** The time from one command to the next. */
 const PACE_MS = 100
 const AWAY_MS = 5_000
 const IN_TIME_MS = 90_000
@@ -24,7 +25,7 @@ interface Outage {
   comeBack(places: Places, way: Way): Promise<void>
 }
 
-/** What of a ChirpStack Fieldgate speaks with. */
+/** The part of a ChirpStack with which Fieldgate speaks. */
 function chirpStackOf(places: Places, way: Way) {
   const part =
     { v3: places.v3?.applicationServer, 'v4-bridge': places.v4Bridged?.part }[way as string] ?? places.v4?.part
@@ -50,8 +51,8 @@ export const OUTAGES_OF_OTHERS: readonly Outage[] = [
   },
   {
     title: "ChirpStack's PostgreSQL can not be reached",
-    // Over MQTT, ChirpStack acknowledges a command before it looks at its database, and drops it:
-    // the command ends `unconfirmed`.
+    // Over MQTT, ChirpStack acknowledges a command before it uses its database, and drops it: the
+    // command ends as `unconfirmed`.
     ways: ALL,
     goAway: async (places, way) => chirpStackOf(places, way).databasePath.cut(),
     comeBack: async (places, way) => chirpStackOf(places, way).databasePath.mend(),
@@ -106,7 +107,7 @@ export function testOutages(places: () => Places, ways: readonly Way[], outages:
         await outage.comeBack(places(), way)
         await Promise.all(sending)
         await pumpUntil(devices, (device) => countOfAnswers(device) >= numbers.length, IN_TIME_MS)
-        // What comes twice comes behind them.
+        // A doubled command would come behind them.
         await pumpUntil(devices, () => false, 1_500)
         for (const device of devices) await assertBars(place, device, numbers)
       })
@@ -114,13 +115,14 @@ export function testOutages(places: () => Places, ways: readonly Way[], outages:
   }
 }
 
-/** Places whose network server was seen to tell what becomes of commands. */
+/** Places whose network server has been seen to report the fates of commands. */
 const telling = new WeakSet<Place>()
 
 /**
- * A ChirpStack v3 names no command in its events, so Fieldgate has to see two of them before it
- * knows that they come. As long as it does not know, it waits 5 s for the word on a command, and
- * then sends the next one: amid an outage those would end as `unconfirmed`.
+ * Lets Fieldgate learn that the network server reports fates. The events of a ChirpStack v3 name no
+ * command, so Fieldgate has to see two of them before it knows that they come. Until then, it waits
+ * 5 s for news of a command, and then sends the next one: in an outage, such commands would end as
+ * `unconfirmed`.
  */
 async function learnHowItTells(place: Place): Promise<void> {
   if (place.way !== 'v3' || telling.has(place)) return
@@ -136,19 +138,19 @@ async function learnHowItTells(place: Place): Promise<void> {
 }
 
 /**
- * Frames with commands, and those that the device could not take for their frame counter was used
- * twice.
+ * The number of frames with commands, including frames that the device rejected because their frame
+ * counter was used twice.
  */
 function countOfAnswers({ received, notTaken }: LorawanDevice): number {
   return received.length + notTaken.filter((reason) => reason === 'repeated_fcnt').length
 }
 
 /**
- * Each command has come once, in order, and is known to have been transmitted. Over MQTT a network
- * server that dies with a command in its hands tells nobody, and the word on one may get lost with
- * it: such a command is `unconfirmed`, whether it has come or not. A ChirpStack v4 that answers
- * late, and gets the device's next uplink meanwhile, sends two commands by one frame counter: the
- * device takes one of them.
+ * Checks that each command has come once, in order, and is reported as transmitted. There are two
+ * exceptions. Over MQTT, a network server that dies with a command tells nobody, and its event
+ * about a command may get lost: such a command is `unconfirmed`, whether it has come or not. A
+ * ChirpStack v4 that answers late, and gets the device's next uplink meanwhile, sends two commands
+ * with one frame counter: the device accepts only one.
  */
 async function assertBars(place: Place, device: LorawanDevice, numbers: readonly number[]): Promise<void> {
   const { devEui } = device

@@ -1,5 +1,5 @@
 /**
- * A program that belongs to a network server: started where it was, killed, frozen, thawed; it
+ * A program of a network server: can be started again at its place, killed, frozen and thawed; it
  * never outlives the test process.
  */
 import { spawn } from 'node:child_process'
@@ -8,19 +8,19 @@ import { once } from 'node:events'
 import { within } from '../support/bounded-wait.ts'
 
 export interface PartSettings {
-  /** For messages. */
+  /** The name in messages. */
   readonly name: string
   readonly command: string
   readonly args: readonly string[]
-  /** What it says when it can be used. */
+  /** The output by which the program is ready. */
   readonly ready: RegExp
-  /** The user that it runs as, where this process is root. */
+  /** The user that it runs as, if this process is root. */
   readonly user?: string
   /** The working directory. */
   readonly folder: string
 }
 
-/** Of the text that is kept of one start. */
+/** The most characters that are kept of the output since one start. */
 const KEPT_CHARACTERS = 8_000_000
 const START_MS = 60_000
 
@@ -37,7 +37,7 @@ export class Part {
     this.#settings = settings
   }
 
-  /** What it has said since its last start. */
+  /** The output since the last start. */
   get text(): string {
     return this.#text
   }
@@ -50,13 +50,13 @@ export class Part {
     return this.#child !== undefined
   }
 
-  /** Resolves when it can be used. */
+  /** Resolves when the program is ready. */
   async start(): Promise<void> {
     if (this.#child !== undefined) throw new Error(`${this.name} runs already`)
     const { command, args, user, folder, ready } = this.#settings
     const as =
       user !== undefined && process.getuid?.() === 0 ? [`--reuid=${user}`, `--regid=${user}`, '--init-groups'] : []
-    // The kernel ends it when this process is gone, however that came about.
+    // The kernel ends it when this process is gone, for whatever reason.
     const child = spawn('setpriv', [...as, '--pdeathsig', 'KILL', command, ...args], {
       cwd: folder,
       env: { PATH: process.env['PATH'] ?? '', HOME: folder },
@@ -75,7 +75,7 @@ export class Part {
     await this.says(ready, START_MS)
   }
 
-  /** Resolves when what it has said since its start matches; rejects when it ends before that. */
+  /** Resolves when the output since the start matches; rejects if the program ends before that. */
   async says(pattern: RegExp, ms?: number): Promise<RegExpExecArray> {
     const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>()
     const look = (): void => {
@@ -94,9 +94,7 @@ export class Part {
     }
   }
 
-  /**
-   * Ends it in order, and by force where that takes too long. Does nothing when it is not running.
-   */
+  /** Ends it in order, and by force after the time limit. Does nothing if it is not running. */
   async stop(): Promise<void> {
     const child = this.#child
     if (child === undefined) return
@@ -109,13 +107,13 @@ export class Part {
     }
   }
 
-  /** As a power cut would. */
+  /** Kills it, as a power cut would. */
   async kill(signal: 'SIGKILL' | 'SIGQUIT' = 'SIGKILL'): Promise<void> {
     this.#child?.kill(signal)
     await within(this.#exited, `the end of ${this.name}`)
   }
 
-  /** It stands still, with its connections open. */
+  /** Freezes it, with its connections open. */
   freeze(): void {
     this.#child?.kill('SIGSTOP')
   }

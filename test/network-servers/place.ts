@@ -1,6 +1,6 @@
 /**
- * One way between Fieldgate and a real network server, as tests use it: whatever the network server
- * is, the same calls.
+ * A way between Fieldgate and a real network server, with the same calls for each kind of network
+ * server.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -15,18 +15,18 @@ import { ask } from './radio-pump.ts'
 import type { DeviceKeys, ProfileSettings, QueueItem } from './v4-administration.ts'
 
 /**
- * `v4-mqtt`: a ChirpStack v4 with Fieldgate as its broker. `v4-grpc`: the same one, another tenant,
- * commands by gRPC. `v4-bridge`: a ChirpStack v4 whose broker stays. `v3`: a ChirpStack v3 with
- * Fieldgate as its broker.
+ * The ways. `v4-mqtt`: a ChirpStack v4 with Fieldgate as its broker. `v4-grpc`: another tenant of
+ * the same ChirpStack, with commands by gRPC. `v4-bridge`: a ChirpStack v4 that keeps its broker.
+ * `v3`: a ChirpStack v3 with Fieldgate as its broker.
  */
 export type Way = 'v4-mqtt' | 'v4-grpc' | 'v4-bridge' | 'v3'
 
 export interface DeviceOptions extends ProfileSettings, Pick<Partial<DeviceSettings>, 'rssi' | 'snr'> {
-  /** False for a device that is registered in Fieldgate alone. */
+  /** False for a device that is registered only in Fieldgate. */
   readonly isKnownThere?: boolean
 }
 
-/** What the two versions of ChirpStack have in common. */
+/** The calls that both versions of ChirpStack have. */
 export interface NetworkServerSide {
   deviceProfile(settings: ProfileSettings): Promise<string>
   device(applicationId: string, deviceProfileId: string, keys: DeviceKeys): Promise<unknown>
@@ -42,7 +42,7 @@ export interface PlaceParts {
   readonly fieldgate: FieldgateSide
   readonly integrator: Integrator
   readonly gateway: LorawanGateway
-  /** What ChirpStack's own HTTP integration posts about the devices of all places. */
+  /** The posts of ChirpStack's own HTTP integration about the devices of all places. */
   readonly posts: EventPosts
   readonly networkServer: NetworkServerSide
 }
@@ -74,7 +74,7 @@ export class Place {
     this.networkServer = parts.networkServer
   }
 
-  /** A new device that both sides know; it has not joined. */
+  /** Makes a device that both sides know; it has not joined. */
   async device(options: DeviceOptions = {}): Promise<LorawanDevice> {
     const { isKnownThere = true, rssi, snr, ...profile } = options
     serial += 1
@@ -83,7 +83,7 @@ export class Place {
       joinEui: '0101010101010101',
       appKey: randomBytes(16).toString('hex'),
     }
-    // A deployment that synchronises would be first otherwise.
+    // First here, before a deployment that synchronises registers the device itself.
     await this.fieldgate.device(this.applicationId, keys.devEui)
     if (isKnownThere) {
       await this.networkServer.device(this.applicationId, await this.#profile(profile), keys)
@@ -100,8 +100,8 @@ export class Place {
   }
 
   /**
-   * One that has joined and sent an uplink. Only with that does v3's application server get the
-   * device's key: what it encrypts before, the device can't read.
+   * Makes a device that has joined and sent an uplink. Only with this uplink does v3's application
+   * server get the device's key; the device can't read downlinks that v3 encrypts before.
    */
   async joinedDevice(options: DeviceOptions = {}): Promise<LorawanDevice> {
     const device = await this.device(options)
@@ -112,7 +112,7 @@ export class Place {
   }
 
   /**
-   * Resolves when so many commands wait in the network server. It has no event for that, so it is
+   * Resolves when `count` commands wait in the network server. It has no event for that, so it is
    * asked again and again.
    */
   async untilQueued(devEui: string, count: number, withinMs = 30_000): Promise<void> {
@@ -139,7 +139,7 @@ export class Place {
   }
 }
 
-/** A busy network server answers too late now and then, and a device asks again. */
+/** Joins, with several attempts: a busy network server sometimes answers too late. */
 export async function join(device: LorawanDevice): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -1,6 +1,6 @@
 /**
- * Fieldgate with real ChirpStacks on the ways that the documentation names, each way with an
- * organization and an application of its own.
+ * Fieldgate with real ChirpStacks on the documented ways; each way has its own organization and
+ * application.
  */
 import assert from 'node:assert/strict'
 import { connectGateway } from '../../simulator/lorawan/gateway.ts'
@@ -20,22 +20,22 @@ import type { Servers } from './servers.ts'
 import { V3Administration } from './v3-administration.ts'
 import { V4Administration } from './v4-administration.ts'
 
-/** A ChirpStack that is there because one of the ways needs it. */
+/** The ways that were started. A ChirpStack runs only if one of them needs it. */
 export interface Places {
   readonly fieldgate: FieldgateSide
-  /** Throws for a way that was not asked for. */
+  /** Throws for a way that was not started. */
   of(way: Way): Place
-  /** Of `v4-mqtt` and `v4-grpc`. */
+  /** The ChirpStack of `v4-mqtt` and `v4-grpc`. */
   readonly v4: ChirpStackV4 | undefined
-  /** Of `v4-bridge`. */
+  /** The ChirpStack of `v4-bridge`. */
   readonly v4Bridged: ChirpStackV4 | undefined
   readonly bridgedBroker: BridgedBroker | undefined
   readonly v3: ChirpStackV3 | undefined
-  /** Fieldgate's path to the gRPC API of `v4`. */
+  /** The path from Fieldgate to the gRPC API of `v4`. */
   readonly grpcPath: CutProxy | undefined
 }
 
-/** What there is of a way before Fieldgate has it. */
+/** The parts of a way that exist before Fieldgate knows it. */
 interface Prepared {
   readonly way: Way
   readonly organizationId: string
@@ -44,7 +44,7 @@ interface Prepared {
   readonly gateway: { readonly protocol: 'v3' | 'v4'; readonly topicPrefix: string; readonly gatewayId: string }
 }
 
-/** Starts all that the ways need. It is closed with the servers. */
+/** Starts everything that the ways need. It is closed with the servers. */
 export async function openPlaces(
   servers: Servers,
   ways: readonly Way[],
@@ -55,7 +55,8 @@ export async function openPlaces(
   const posts = await EventPosts.open()
   servers.closing(() => posts.close())
   const opening = new Opening(servers, fieldgate, posts)
-  // Numbers of applications are the deployment's own until v3 has claimed its one.
+  // v3 goes first, since applications get numbers as ids from the deployment: v3 must claim its
+  // number before others do.
   if (ways.includes('v3')) await opening.openV3()
   await Promise.all([
     ways.includes('v4-mqtt') || ways.includes('v4-grpc') ? opening.openV4(ways) : undefined,
@@ -101,7 +102,7 @@ class Opening {
   }
 
   async openV4(ways: readonly Way[]): Promise<void> {
-    // One credential for the whole deployment: one ChirpStack speaks for several organizations.
+    // One credential for the whole deployment, because one ChirpStack serves several organizations.
     const credential = await this.#fieldgate.administration.serviceCredential('')
     const integration = this.#fieldgate.mqttIntegration(credential, 'chirpstack-1')
     const v4 = await startChirpStackV4({ ...this.#servers, name: 'v4', redisDatabase: 2, integration })
@@ -131,7 +132,7 @@ class Opening {
     this.#entries.push(broker.networkServer('valley', Object.values(tenants)[0] ?? ''))
   }
 
-  /** Starts Fieldgate again where network servers are to be named, and waits until it has them. */
+  /** Starts Fieldgate again if there are network servers to name, and waits until it knows them. */
   async finish(): Promise<Places> {
     const fieldgate = this.#fieldgate
     if (this.#entries.length > 0) {
@@ -167,7 +168,10 @@ class Opening {
     }
   }
 
-  /** A tenant and an application there, an organization and the application here. Answers tenant and organization. */
+  /**
+   * Makes a tenant and an application in ChirpStack, and an organization and the application in
+   * Fieldgate. Returns the ids of tenant and organization.
+   */
   async #addTenant(way: Way, v4: ChirpStackV4, gatewayId: string): Promise<Readonly<Record<string, string>>> {
     const administration = new V4Administration(v4)
     this.#servers.closing(async () => administration.close())

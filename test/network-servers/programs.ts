@@ -1,4 +1,4 @@
-/** Where the programs of real network servers are found, and what is missing on this machine. */
+/** Finds the programs of real network servers, and reports the missing ones. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
@@ -6,18 +6,18 @@ import { tmpdir } from 'node:os'
 import { basename, delimiter, join } from 'node:path'
 import { describe, test } from 'node:test'
 
-/** What a test needs to run. */
+/** The programs that a test needs. */
 export interface Programs {
   readonly chirpStackV4: string
   readonly chirpStackV3ApplicationServer: string
   readonly chirpStackV3NetworkServer: string
-  /** The folder of `initdb` and `postgres`. */
+  /** The folder with `initdb` and `postgres`. */
   readonly postgreSqlFolder: string
   readonly redisServer: string
   readonly mosquitto: string
 }
 
-/** The names under which a network server's program may be found, the first that is there. */
+/** The names under which a network server's program may be found; the first found one counts. */
 const CHIRPSTACK = {
   chirpStackV4: ['chirpstack-v4', 'chirpstack'],
   chirpStackV3ApplicationServer: ['chirpstack-application-server'],
@@ -28,15 +28,15 @@ const CHIRPSTACK_HINT =
   'set FIELDGATE_TEST_CHIRPSTACK to a folder with chirpstack-v4, chirpstack-application-server and ' +
   'chirpstack-network-server (each as it is or as .xz), or put them on the PATH'
 
-/** Debian keeps servers where only root looks for programs. */
+/** Debian installs servers where only root looks for programs. */
 const SERVER_FOLDERS = ['/usr/sbin', '/usr/local/sbin']
 
-/** Either all programs, or a sentence that says which are missing and how to get them. */
+/** All programs, or a sentence that names the missing ones and says how to get them. */
 type Found =
   | { readonly programs: Programs; readonly missing: undefined }
   | { readonly programs: undefined; readonly missing: string }
 
-/** Looks for everything, and unpacks what is there as `.xz`. */
+/** Looks for all programs, and unpacks the programs that exist as `.xz`. */
 export async function findPrograms(): Promise<Found> {
   const folder = process.env['FIELDGATE_TEST_CHIRPSTACK'] ?? ''
   const chirpStack: Record<string, string | undefined> = {}
@@ -82,8 +82,8 @@ export async function findPrograms(): Promise<Found> {
 }
 
 /**
- * A suite that needs real network servers. Where they are not here it counts as one skipped test,
- * which says what is missing.
+ * A suite that needs real network servers. On a machine without them it counts as one skipped test,
+ * which names the missing programs.
  */
 export async function describeWithNetworkServers(
   title: string,
@@ -111,8 +111,8 @@ async function findChirpStack(folder: string, names: readonly string[]): Promise
 }
 
 /**
- * The unpacked program: once for each size and time of the packed one, however many tests ask side
- * by side.
+ * The unpacked program. It is unpacked once for each size and time of the packed file, even if many
+ * tests ask at once.
  */
 async function unpacked(packed: string): Promise<string> {
   const { size, mtimeMs } = statSync(packed)
@@ -141,7 +141,7 @@ function onPath(name: string): string | undefined {
   return [...folders, ...SERVER_FOLDERS].map((folder) => join(folder, name)).find((file) => existsSync(file))
 }
 
-/** Debian has each version in a folder of its own: the newest. */
+/** Debian has each version in its own folder; the newest counts. */
 function findPostgreSql(): string | undefined {
   const versions = '/usr/lib/postgresql'
   const found = existsSync(versions)

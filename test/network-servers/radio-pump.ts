@@ -1,23 +1,23 @@
-/** Devices of class A that send again and again, so that what waits for them can be sent. */
+/** Devices of class A that send again and again, so that waiting downlinks can be sent. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LorawanDevice } from '../../simulator/lorawan/device.ts'
 
 /**
  * How long a device listens after an uplink. ChirpStack answers within some 350 ms, a busy one
- * later; a device that sent again while it still makes the answer would get two of one frame
+ * later. If a device sent again before the answer, it would get two downlinks with one frame
  * counter.
  */
 const LISTENING_MS = 1_500
 
 /**
- * From an answer to the next uplink: ChirpStack writes down what it has sent. With a radio the
- * answer takes longer than that.
+ * The time from an answer to the next uplink, in which ChirpStack stores the sent downlink. With a
+ * real radio the answer takes longer than that.
  */
 const BETWEEN_MS = 400
 
 /**
- * Each device that is not done sends an uplink, and when that is answered, or won't be, the next.
- * False when some are not done in time.
+ * Each unfinished device sends an uplink and, after its answer or the time for it, the next. False:
+ * some are not finished in time.
  */
 export async function pumpUntil(
   devices: readonly LorawanDevice[],
@@ -43,7 +43,7 @@ export async function ask(device: LorawanDevice): Promise<void> {
   await answer
 }
 
-/** The one-byte payloads of the application's frames that a device has got, in order. */
+/** The one-byte payloads of the application's downlinks that a device has got, in order. */
 export function bytesOf(device: LorawanDevice): number[] {
   return device.received.map(({ payload }) => payload[0] ?? -1)
 }

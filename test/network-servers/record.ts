@@ -1,6 +1,6 @@
 /**
- * Records anew what real ChirpStacks tell and answer: `node test/network-servers/record.ts`, as
- * this folder's README says.
+ * Records the events and answers of real ChirpStacks anew: `node test/network-servers/record.ts`,
+ * as this folder's README says.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { recordingUrl } from '../recordings/recordings.ts'

@@ -1,6 +1,6 @@
 /**
- * Lets real ChirpStacks tell all that they tell, and keeps it: what the stand-ins of other tests
- * are held against.
+ * Makes real ChirpStacks send all their kinds of events, and records these. The stand-ins of other
+ * tests are compared with the recordings.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -26,12 +26,12 @@ import { V3Administration } from './v3-administration.ts'
 import { V4Administration } from './v4-administration.ts'
 import type { DeviceKeys, ProfileSettings } from './v4-administration.ts'
 
-/** The first has a GPS receiver, the second has none. */
+/** The first gateway has a GPS receiver, the second has none. */
 const GATEWAY_IDS = ['0102030405060799', '010203040506079a'] as const
 const GATEWAY_LOCATION = { latitude: 47.1, longitude: 8.2, altitude: 400 }
-/** Asks a codec of ChirpStack's own to fail. */
+/** Makes a codec script of ChirpStack fail. */
 const BAD_PAYLOAD = 'ff'
-/** More than DR0 carries. */
+/** More bytes than DR0 carries. */
 const TOO_LONG_BYTES = 60
 
 const CODECS = {
@@ -58,7 +58,7 @@ interface Recorded {
   readonly broker: MqttClient
 }
 
-/** Takes the events of one application as they come, and waits for those that a step is for. */
+/** Receives the events of one application, and waits for the events of each step. */
 export class EventRecorder {
   readonly #recorded: Recorded
   readonly #events: RecordedEvent[] = []
@@ -81,7 +81,7 @@ export class EventRecorder {
     return this.#events
   }
 
-  /** Everything of which a ChirpStack tells, as far as a test can make it happen. */
+  /** Causes every event of a ChirpStack that a test can cause. */
   async run(): Promise<void> {
     const { protocol } = this.#recorded
     await this.#liveOfClassA()
@@ -93,7 +93,7 @@ export class EventRecorder {
     if (protocol === 'v4') await this.#expired()
   }
 
-  /** The first events of a device, whatever they are written in. */
+  /** The first events of a device, in any form. */
   async firstBytes(form: RecordedForm['form']): Promise<readonly RecordedForm[]> {
     const device = await this.device()
     await device.uplink(10, Buffer.from('010203', 'hex'))
@@ -113,7 +113,7 @@ export class EventRecorder {
     await this.#recorded.broker.endAsync()
   }
 
-  /** A device that has joined. */
+  /** Makes a device that has joined. */
   async device(settings: ProfileSettings = {}, keys: DeviceKeys = this.#newKeys()): Promise<LorawanDevice> {
     const { applicationId, networkServer, gateways } = this.#recorded
     await networkServer.device(applicationId, await networkServer.deviceProfile(settings), keys)
@@ -173,7 +173,9 @@ export class EventRecorder {
     await this.#next(device, 'status', 1)
   }
 
-  /** The status of a device with external power, and of one that can't measure its battery. */
+  /**
+   * Causes the status of a device with external power, or of one that can't measure its battery.
+   */
   async #status(battery: number): Promise<void> {
     const device = await this.device({ statusRequestsPerDay: 1 })
     device.mac.battery = battery
@@ -185,23 +187,23 @@ export class EventRecorder {
     await this.#next(device, 'status', 1)
   }
 
-  /** A codec of ChirpStack's own that decodes, and one that fails. */
+  /** Causes events of a codec script that decodes, and of one that fails. */
   async #codecs(): Promise<void> {
     const { protocol } = this.#recorded
     const device = await this.device({ codecScript: CODECS[protocol] })
-    // With the counters 0, 1 and 2.
+    // Uplinks with the counters 0, 1 and 2.
     for (const [fCnt, payload] of [BAD_PAYLOAD, '2a', BAD_PAYLOAD].entries()) {
       await device.uplink(10, Buffer.from(payload, 'hex'))
       await this.#next(device, 'up', fCnt + 1)
     }
     await this.#next(device, protocol === 'v4' ? 'log' : 'error', 2)
-    // Version 4 writes into its own log, and tells nobody.
+    // Version 4 writes these only into its own log.
     if (protocol === 'v4') return
     await this.#publish(device, { fPort: 10, object: { led: true } })
     await this.#nextFault(device, 'DOWNLINK_CODEC')
   }
 
-  /** With the counter 0, and with one above it. */
+  /** Causes the error with the counter 0, and with a counter above it. */
   async #tooLong(): Promise<void> {
     const device = await this.device({ statusRequestsPerDay: 1 })
     device.isAdaptive = false
@@ -224,7 +226,7 @@ export class EventRecorder {
     await this.#nextFault(device, 'OTAA')
   }
 
-  /** Version 3 knows no time after which a downlink is not to be sent. */
+  /** Version 3 has no time after which a downlink expires. */
   async #expired(): Promise<void> {
     const device = await this.device()
     await device.uplink(10, Buffer.from('01', 'hex'))
@@ -246,7 +248,7 @@ export class EventRecorder {
     const { devEui, deviceClass } = device
     const { networkServer } = this.#recorded
     await this.#publish(device, members)
-    // Class C is sent it at once.
+    // Class C gets it at once.
     if (deviceClass === 'C') return
     while ((await networkServer.queue(devEui)).length === 0) await sleep(20)
   }
@@ -281,7 +283,7 @@ export class EventRecorder {
   }
 }
 
-/** Each recorder has databases of its own; a v3 takes two in a row, and one between. */
+/** Numbers of Redis databases by form: a v4 uses this number, a v3 the two behind it. */
 const REDIS_DATABASES: Readonly<Record<EventForm, number>> = { json: 8, protobuf: 4, 'base64-ids': 12 }
 
 export interface RecordedV4 {
@@ -291,7 +293,8 @@ export interface RecordedV4 {
 }
 
 /**
- * A ChirpStack v4 with the gateways' broker for its events as well. It is closed with the servers.
+ * Opens a ChirpStack v4 that also sends its events to the gateways' broker. It is closed with the
+ * servers.
  */
 export async function openV4Recorder(servers: Servers, form: EventForm = 'json'): Promise<RecordedV4> {
   const chirpStack = await startChirpStackV4({
@@ -324,7 +327,7 @@ export interface RecordedV3 {
   readonly chirpStack: ChirpStackV3
 }
 
-/** A ChirpStack v3 in the same way. */
+/** Opens a ChirpStack v3 in the same way. */
 export async function openV3Recorder(servers: Servers, form: EventForm = 'json'): Promise<RecordedV3> {
   const chirpStack = await startChirpStackV3({
     ...servers,
@@ -352,7 +355,7 @@ async function openRecorder(
       return connectGateway({ url, gatewayId, protocol, topicPrefix, gpsLocation })
     }),
   )
-  // Its place is known from now on.
+  // ChirpStack knows the gateway's location from now on.
   for (const gateway of gateways) await gateway.sendStats()
   const broker = await connectAsync(url)
   await broker.subscribeAsync('application/#', { qos: 1 })
@@ -370,7 +373,10 @@ function own(
   return { server, userName: '', password: '', clientId: `chirpstack-${name}`, caFile: '', form }
 }
 
-/** The join and the first uplink of a device, as a ChirpStack that is set to another form writes them. */
+/**
+ * The join and the first uplink of a device, as written by a ChirpStack that is set to another
+ * form.
+ */
 export async function recordForm(
   servers: Servers,
   version: RecordedVersion,
@@ -378,13 +384,13 @@ export async function recordForm(
 ): Promise<readonly RecordedForm[]> {
   const opened = version === 'v4' ? await openV4Recorder(servers, form) : await openV3Recorder(servers, form)
   const forms = await opened.recorder.firstBytes(form)
-  // Another one would hear the gateways of this one, and the other way round.
+  // Two ChirpStacks would hear each other's gateways.
   await opened.recorder.close()
   await opened.chirpStack.close()
   return forms
 }
 
-/** What its gRPC API answers to questions about commands, and what it answers without its database. */
+/** The answers of its gRPC API to questions about commands, with and without its database. */
 export async function recordAnswers({ recorder, chirpStack }: RecordedV4): Promise<GivenAnswers> {
   const { devEui } = await recorder.device()
   const { apiPort, apiKey, databasePath } = chirpStack

@@ -1,4 +1,7 @@
-/** The recordings that other tests rest on are still what real ChirpStacks tell and answer. */
+/**
+ * Checks that the recordings that other tests use still match the events and answers of real
+ * ChirpStacks.
+ */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, it } from 'node:test'
@@ -28,7 +31,7 @@ await describeWithNetworkServers('what was recorded of real ChirpStacks', { time
     const { 'a command without its database': withoutDatabase, ...answers } = await recordAnswers(v4)
     const { 'a command without its database': recordedWithout, ...others } = recorded
     assert.deepEqual(answers, others)
-    // Its words depend on the moment.
+    // The text of this answer depends on the moment.
     assert.equal(withoutDatabase?.code, recordedWithout?.code)
   })
 

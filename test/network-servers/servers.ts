@@ -1,4 +1,6 @@
-/** The servers that all ChirpStacks of a test process share, in a folder that goes with them. */
+/**
+ * The servers that all ChirpStacks of a test process share, in a folder that is removed with them.
+ */
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,16 +13,19 @@ export interface Servers {
   readonly folder: string
   readonly postgreSql: PostgreSql
   readonly redis: BackingServer
-  /** Where gateways and ChirpStacks meet. */
+  /** The broker to which gateways and ChirpStacks connect. */
   readonly gatewayBroker: BackingServer
-  /** Has something closed before the servers are; the last that was named goes first. */
+  /**
+   * Registers a function that is called before the servers close; the last registered one runs
+   * first.
+   */
   closing(close: () => Promise<unknown>): void
   close(): Promise<void>
 }
 
 export async function startServers(programs: Programs): Promise<Servers> {
   const folder = await mkdtemp(join(tmpdir(), 'fieldgate-network-servers-'))
-  // PostgreSQL runs as another user, and has its data in there.
+  // PostgreSQL runs as another user, and has its data in this folder.
   await chmod(folder, 0o755)
   const closers: (() => Promise<unknown>)[] = []
   const close = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** The simulator with `--lorawan` against real ChirpStacks, as docs/simulator.md has it. */
+/** The simulator with `--lorawan` against real ChirpStacks, as docs/simulator.md describes it. */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ const LIVELY = [
   '--confirmed',
   '0.5',
 ]
-/** Of class C, and of class A. */
+/** The first device has class C, the second class A. */
 const DEV_EUIS = ['0200000000000001', '0200000000000003'] as const
 
 await describeWithNetworkServers('the simulator with --lorawan', { timeout: 180_000 }, (programs) => {
@@ -127,7 +127,7 @@ await describeWithNetworkServers('the simulator with --lorawan', { timeout: 180_
   }
 })
 
-/** Enters the listed devices by hand, as docs/simulator.md says. */
+/** Makes the listed devices one by one, as docs/simulator.md says. */
 async function enter(v3: V3Administration, list: string): Promise<string> {
   const applicationId = await v3.application('simulated')
   await v3.gateway('0200000000ff0001')

@@ -1,22 +1,22 @@
-/** Uplinks of many devices at an even pace, and the count of what became of them. */
+/** Sends uplinks of many devices at an even pace, and counts how they arrived. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LorawanDevice } from '../../simulator/lorawan/device.ts'
 import type { Place } from './place.ts'
 
 export interface LoadCounts {
-  /** Uplinks that ChirpStack has told its own HTTP integration of. */
+  /** Uplinks that ChirpStack's own HTTP integration has posted. */
   readonly published: number
   readonly lost: number
-  /** Those that came more than once at the integrator. */
+  /** Uplinks that came to the integrator more than once. */
   readonly doubled: number
   /**
-   * Those that came for the first time behind a later one of their device. Told, not judged:
-   * nothing here tells whose doing it is.
+   * Uplinks that came for the first time behind a later uplink of their device. Only reported: no
+   * test can tell which program changed the order.
    */
   readonly outOfOrder: number
 }
 
-/** Above 100: what is counted. Another fPort is not. */
+/** The fPort of counted uplinks; above 100. Other fPorts are not counted. */
 const FPORT = 101
 const WAIT_MS = 60_000
 
@@ -28,7 +28,7 @@ export class UplinkLoad {
   #sent = 0
   #running: Promise<void> = Promise.resolve()
 
-  /** Devices that have joined and ask for nothing. */
+  /** Makes devices that have joined and ask for nothing. */
   static async prepare(place: Place, devices: number, perSecond: number): Promise<UplinkLoad> {
     const joined = await Promise.all(Array.from({ length: devices }, () => place.joinedDevice()))
     for (const device of joined) device.isAdaptive = false
@@ -49,9 +49,7 @@ export class UplinkLoad {
     this.#running = this.#run()
   }
 
-  /**
-   * Sends no more, waits until nothing is missing, or as long as it takes to be sure, and counts.
-   */
+  /** Stops sending, waits until no uplink is missing or long enough to be sure, and counts. */
   async settle(): Promise<LoadCounts> {
     this.#isStopping = true
     await this.#running
@@ -59,7 +57,7 @@ export class UplinkLoad {
     let published = -1
     for (;;) {
       const counts = this.#count()
-      // ChirpStack drops an uplink that it finds behind a later one: not all that was sent is
+      // ChirpStack drops an uplink that comes behind a later one, so not every sent uplink is
       // published.
       const isComplete = counts.published === published && counts.lost === 0
       if (isComplete || performance.now() > deadline) return counts
@@ -106,8 +104,8 @@ export class UplinkLoad {
 }
 
 /**
- * A device of the load and its frame counter; undefined for another event. Of both families of
- * events.
+ * The device of the load and the frame counter, from an event of either family; undefined: another
+ * event.
  */
 function keyOf(text: string, own: ReadonlySet<string>): string | undefined {
   const body = JSON.parse(text) as {

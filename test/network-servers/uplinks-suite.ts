@@ -1,6 +1,6 @@
 /**
- * Nothing is lost while Fieldgate is killed, frozen, cut off or without a disk under 60 uplinks a
- * second.
+ * No uplink is lost while Fieldgate is killed, frozen, cut off or without a disk, under 60 uplinks
+ * a second.
  */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -12,19 +12,19 @@ import { UplinkLoad } from './uplink-load.ts'
 
 const PER_SECOND = 60
 /**
- * So that each sends once a second: ChirpStack handles uplinks of one device side by side when they
- * come closer.
+ * With so many devices, each sends once a second: ChirpStack handles uplinks of one device
+ * concurrently if they come closer.
  */
 const DEVICES = 60
-/** Before and after what happens. */
+/** The time of load before and after a trouble. */
 const LOAD_MS = 4_000
 /**
- * What was on its way to Fieldgate or to the integrator when a connection broke may come twice:
- * docs/network-servers/README.md.
+ * Uplinks that were on their way to Fieldgate or to the integrator when a connection broke may come
+ * twice: docs/network-servers/README.md.
  */
 const DOUBLED_AT_MOST = 400
 
-/** Something that happens to Fieldgate under load; resolved when it is over. */
+/** A fault of Fieldgate under load; `run` resolves when it is over. */
 interface Trouble {
   readonly title: string
   happen(places: Places, way: Way): Promise<void>
@@ -70,7 +70,7 @@ export const TROUBLES_OF_THE_PATH: readonly Trouble[] = [
   },
 ]
 
-/** Its disk is full for a time. */
+/** Fills Fieldgate's disk for some time. */
 export function fullDisk(disk: FillingDisk, seconds: number): Trouble {
   return {
     title: `without room on its disk for ${seconds} s`,
@@ -106,9 +106,9 @@ export function testUplinks(places: () => Places, ways: readonly Way[], troubles
 }
 
 /**
- * The lines of v3's log about events that it dropped before they came to its MQTT client: its
- * PostgreSQL answered with an error. Its HTTP integration may have posted them all the same, so
- * they would count as lost here, and Fieldgate never got them.
+ * The lines of v3's log about events that it dropped before its MQTT client got them, because
+ * PostgreSQL answered with an error. Its HTTP integration may have posted these events. They would
+ * count as lost here, though Fieldgate never got them.
  */
 function droppedByV3({ v3 }: Places): readonly string[] {
   const lines = v3?.applicationServer.text.split('\n') ?? []

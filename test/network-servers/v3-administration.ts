@@ -1,9 +1,9 @@
-/** Sets a ChirpStack v3 up by its HTTP API, and looks into its queues, as its own console would. */
+/** Sets a ChirpStack v3 up by its HTTP API, and reads its queues, as its own console would. */
 import assert from 'node:assert/strict'
 import type { DeviceKeys, ProfileSettings, QueueItem } from './v4-administration.ts'
 import type { NetworkServerSide } from './place.ts'
 
-/** Of a profile, in characters. */
+/** The longest name of a profile, in characters. */
 const MAXIMUM_NAME_LENGTH = 100
 
 export class V3Administration implements NetworkServerSide {
@@ -29,7 +29,7 @@ export class V3Administration implements NetworkServerSide {
       networkServerID: networkServerId,
       addGWMetaData: true,
       nwkGeoLoc: true,
-      // For all devices: with their first uplink.
+      // Makes each device report its status with its first uplink.
       devStatusReqFreq: 1,
       reportDevStatusBattery: true,
       reportDevStatusMargin: true,
@@ -54,7 +54,7 @@ export class V3Administration implements NetworkServerSide {
     this.#serviceProfileId = serviceProfileId
   }
 
-  /** Answers its id, a number in digits. */
+  /** Makes an application. Returns its id, a number in digits. */
   async application(name: string): Promise<string> {
     const application = {
       name,
@@ -65,7 +65,10 @@ export class V3Administration implements NetworkServerSide {
     return textOf((await this.#ask('POST', '/api/applications', { application })).id)
   }
 
-  /** v3's own HTTP integration: it posts every event of the application there, as `json_v3`. */
+  /**
+   * Sets up v3's own HTTP integration: it posts every event of the application to the URL, as
+   * `json_v3`.
+   */
   async httpIntegration(applicationId: string, url: string): Promise<void> {
     const integration = { applicationID: applicationId, marshaler: 'JSON_V3', eventEndpointURL: url, headers: [] }
     await this.#ask('POST', `/api/applications/${applicationId}/integrations/http`, { integration })
@@ -92,7 +95,7 @@ export class V3Administration implements NetworkServerSide {
     return textOf((await this.#ask('POST', '/api/device-profiles', { deviceProfile }))['id'])
   }
 
-  /** A device of LoRaWAN 1.0 that may join with these keys. */
+  /** Makes a device of LoRaWAN 1.0 that may join with these keys. */
   async device(applicationId: string, deviceProfileId: string, keys: DeviceKeys): Promise<void> {
     const device = {
       devEUI: keys.devEui,
@@ -105,7 +108,7 @@ export class V3Administration implements NetworkServerSide {
       tags: { valley: 'north' },
     }
     await this.#ask('POST', '/api/devices', { device })
-    // The one key of a device of LoRaWAN 1.0 stands there, in ChirpStack's reckoning.
+    // ChirpStack stores the one key of a device of LoRaWAN 1.0 in this member.
     const deviceKeys = { devEUI: keys.devEui, nwkKey: keys.appKey, appKey: '0'.repeat(32), genAppKey: '0'.repeat(32) }
     await this.#ask('POST', `/api/devices/${keys.devEui}/keys`, { deviceKeys })
   }
@@ -129,7 +132,7 @@ export class V3Administration implements NetworkServerSide {
     await this.#ask('POST', '/api/gateways', { gateway })
   }
 
-  /** What waits in the network server for a device. Its items have no ids. */
+  /** The downlinks that wait for a device in the network server. They have no ids. */
   async queue(devEui: string): Promise<readonly Omit<QueueItem, 'id' | 'isPending'>[]> {
     const { deviceQueueItems } = await this.#ask('GET', `/api/devices/${devEui}/queue`)
     return deviceQueueItems as readonly Omit<QueueItem, 'id' | 'isPending'>[]

@@ -1,4 +1,4 @@
-/** Sets a ChirpStack v4 up by its gRPC API, and looks into its queues, as its own console would. */
+/** Sets a ChirpStack v4 up by its gRPC API, and reads its queues, as its own console would. */
 import grpc from '@grpc/grpc-js'
 import type { CallOptions, ClientUnaryCall, Metadata, requestCallback } from '@grpc/grpc-js'
 import applicationService from '@chirpstack/chirpstack-api/api/application_grpc_pb.js'
@@ -14,7 +14,7 @@ import tenant from '@chirpstack/chirpstack-api/api/tenant_pb.js'
 import common from '@chirpstack/chirpstack-api/common/common_pb.js'
 import type { NetworkServerSide } from './place.ts'
 
-/** What a device must know to join. */
+/** The keys of a device that may join. */
 export interface DeviceKeys {
   /** 16 lower-case hexadecimal digits. */
   readonly devEui: string
@@ -25,9 +25,9 @@ export interface DeviceKeys {
 
 export interface ProfileSettings {
   readonly deviceClass?: 'A' | 'C'
-  /** Script of ChirpStack's own codec (`decodeUplink`, `encodeDownlink`). */
+  /** A codec script for ChirpStack (`decodeUplink`, `encodeDownlink`). */
   readonly codecScript?: string
-  /** How often a day it is asked for battery and margin. */
+  /** How often a day ChirpStack asks the device for battery and margin. */
   readonly statusRequestsPerDay?: number
 }
 
@@ -50,7 +50,7 @@ type Call<Query, Answer> = (
 
 const CALL_MS = 15_000
 export class V4Administration {
-  /** A call made while ChirpStack starts waits for it. */
+  /** A call that is made while ChirpStack starts waits for it. */
   readonly #metadata = new grpc.Metadata({ waitForReady: true })
   readonly #tenants: tenantService.TenantServiceClient
   readonly #applications: applicationService.ApplicationServiceClient
@@ -61,7 +61,7 @@ export class V4Administration {
   constructor({ apiPort, apiKey }: { readonly apiPort: number; readonly apiKey: string }) {
     const target = `127.0.0.1:${apiPort}`
     const credentials = grpc.credentials.createInsecure()
-    // A ChirpStack that comes back is found at once.
+    // With this, a ChirpStack that comes back is found at once.
     const options = { 'grpc.max_reconnect_backoff_ms': 500, 'grpc.initial_reconnect_backoff_ms': 100 }
     this.#tenants = new tenantService.TenantServiceClient(target, credentials, options)
     this.#applications = new applicationService.ApplicationServiceClient(target, credentials, options)
@@ -89,7 +89,10 @@ export class V4Administration {
     return (await this.#call(this.#applications.create.bind(this.#applications), query)).getId()
   }
 
-  /** ChirpStack's own HTTP integration: it posts every event of the application there, as JSON. */
+  /**
+   * Sets up ChirpStack's own HTTP integration: it posts every event of the application to the URL,
+   * as JSON.
+   */
   async httpIntegration(applicationId: string, url: string): Promise<void> {
     const one = new application.HttpIntegration()
     one.setApplicationId(applicationId)
@@ -113,7 +116,7 @@ export class V4Administration {
     one.setDeviceStatusReqInterval(settings.statusRequestsPerDay ?? 0)
     if (settings.deviceClass === 'C') {
       one.setSupportsClassC(true)
-      // How long it waits for the acknowledgement of a confirmed downlink.
+      // How long ChirpStack waits for the acknowledgement of a confirmed downlink.
       one.setClassCTimeout(3)
     }
     if (settings.codecScript !== undefined) {
@@ -125,7 +128,7 @@ export class V4Administration {
     return (await this.#call(this.#profiles.create.bind(this.#profiles), query)).getId()
   }
 
-  /** A device of LoRaWAN 1.0 that may join with these keys. */
+  /** Makes a device of LoRaWAN 1.0 that may join with these keys. */
   async device(applicationId: string, deviceProfileId: string, keys: DeviceKeys): Promise<void> {
     const one = new device.Device()
     one.setDevEui(keys.devEui)
@@ -140,7 +143,7 @@ export class V4Administration {
     await this.#call(this.#devices.create.bind(this.#devices), query)
     const secrets = new device.DeviceKeys()
     secrets.setDevEui(keys.devEui)
-    // The one key of a device of LoRaWAN 1.0 stands there, in ChirpStack's reckoning.
+    // ChirpStack stores the one key of a device of LoRaWAN 1.0 in this member.
     secrets.setNwkKey(keys.appKey)
     const keysQuery = new device.CreateDeviceKeysRequest()
     keysQuery.setDeviceKeys(secrets)
@@ -165,7 +168,7 @@ export class V4Administration {
     await this.#call(this.#gateways.create.bind(this.#gateways), query)
   }
 
-  /** The calls of both versions, for one tenant. */
+  /** The calls that both versions have, for one tenant. */
   ofTenant(tenantId: string): NetworkServerSide {
     return {
       deviceProfile: (settings) => this.deviceProfile(tenantId, JSON.stringify(settings), settings),
@@ -176,7 +179,7 @@ export class V4Administration {
     }
   }
 
-  /** What waits in ChirpStack for a device. */
+  /** The downlinks that wait for a device in ChirpStack. */
   async queue(devEui: string): Promise<readonly QueueItem[]> {
     const query = new device.GetDeviceQueueItemsRequest()
     query.setDevEui(devEui)

@@ -1,4 +1,4 @@
-// The main flow by the client of @hey-api/openapi-ts.
+// The main flow with the client of @hey-api/openapi-ts.
 import { client } from './generated/client.gen.ts'
 import {
   cancelCommand,

@@ -1,4 +1,4 @@
-// The main flow by openapi-typescript (types) and openapi-fetch (calls).
+// The main flow with openapi-typescript (types) and openapi-fetch (calls).
 import createClient from 'openapi-fetch'
 import type { components, paths } from './schema.d.ts'
 
