@@ -1,6 +1,6 @@
 // npm run release -- <version>: turns the unreleased changes into a release. It writes
-// CHANGELOG.md, package.json and package-lock.json of the current directory, commits and tags them,
-// and never pushes.
+// CHANGELOG.md, package.json, package-lock.json and the documents of the current directory, commits
+// and tags them, and never pushes.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -10,7 +10,8 @@ const USAGE = `Usage: npm run release -- <version> [--dry-run]
 Makes a release of the current commit, in the repository of the current directory:
   1. CHANGELOG.md: the section "Unreleased" becomes the section of the version, with the date of today (UTC).
   2. package.json and package-lock.json: the version is set.
-  3. git: the three files are committed, and the commit gets the tag v<version>. Nothing is pushed.
+  3. README.md and docs/: the name of the package's file, fieldgate-<version>.tgz, gets the new version.
+  4. git: these files are committed, and the commit gets the tag v<version>. Nothing is pushed.
 
 Nothing is changed unless the working tree is clean, the section "Unreleased" has entries, and the version is
 higher than each version that was released before.
@@ -125,7 +126,20 @@ function releasedFiles(version) {
       change,
       text: jsonText({ ...lock, version, packages: { ...lock.packages, '': root } }),
     },
+    ...(before === version ? [] : releasedDocuments(`fieldgate-${before}.tgz`, `fieldgate-${version}.tgz`)),
   ]
+}
+
+/**
+ * The documents that tell people to install the package's file, with its new name.
+ * @param {string} before
+ * @param {string} after
+ */
+function releasedDocuments(before, after) {
+  return git('ls-files', '--', 'README.md', 'docs/*.md')
+    .split('\n')
+    .filter((name) => name !== '' && read(name).includes(before))
+    .map((name) => ({ name, change: `${before} becomes ${after}`, text: read(name).replaceAll(before, after) }))
 }
 
 /**

@@ -43,6 +43,7 @@ beforeEach(() => {
   write('package.json', json({ name: 'fieldgate', version: '0.1.0', private: true }))
   const packages = { '': { name: 'fieldgate', version: '0.1.0' }, 'node_modules/x': { version: '0.1.0' } }
   write('package-lock.json', json({ name: 'fieldgate', version: '0.1.0', packages }))
+  write('README.md', 'npm install ./fieldgate-0.1.0.tgz\n')
   git('init', '--quiet', '--initial-branch=main')
   git('add', '.')
   git('commit', '--quiet', '-m', 'all: Begin')
@@ -89,7 +90,7 @@ function assertRefused(ran: Ran, reason: RegExp, status = 1): void {
   assertUnchanged()
 }
 
-test('a release dates the changes, sets the version, commits and tags', () => {
+test('a release dates the changes, sets the version everywhere, commits and tags', () => {
   const { status, stdout, stderr } = release('0.2.0')
   assert.equal(status, 0, stderr)
   assert.match(stdout, /^Released 0\.2\.0: .* tag v0\.2\.0\.\nNothing was pushed\./)
@@ -101,6 +102,7 @@ test('a release dates the changes, sets the version, commits and tags', () => {
   assert.equal(read('package.json'), json({ name: 'fieldgate', version: '0.2.0', private: true }))
   const packages = { '': { name: 'fieldgate', version: '0.2.0' }, 'node_modules/x': { version: '0.1.0' } }
   assert.equal(read('package-lock.json'), json({ name: 'fieldgate', version: '0.2.0', packages }))
+  assert.equal(read('README.md'), 'npm install ./fieldgate-0.2.0.tgz\n')
   assert.equal(git('log', '--format=%s'), 'all: Release 0.2.0\nall: Begin')
   assert.equal(git('status', '--porcelain'), '')
   assert.equal(git('rev-parse', 'v0.2.0^{commit}'), git('rev-parse', 'HEAD'))
