@@ -2,8 +2,7 @@
 import { systemClock } from '../clock.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { CommandRegistry } from '../lorawan/commands/command-registry.ts'
-import { createDownlinks } from '../lorawan/commands/downlinks.ts'
-import type { Downlinks } from '../lorawan/commands/downlinks.ts'
+import { Downlinks } from '../lorawan/commands/downlinks.ts'
 import { MqttNetworkServer } from '../lorawan/network-servers/mqtt-network-server.ts'
 import type { Parts, StartContext } from './parts.ts'
 
@@ -21,7 +20,7 @@ export function openDownlinks(
   // The commands and the network servers over MQTT need each other: these functions are called when
   // both are there.
   const mqtt = createMqttNetworkServer(parts, () => downlinks)
-  const downlinks: Downlinks = createDownlinks({
+  const downlinks: Downlinks = new Downlinks({
     state: parts.state,
     publisher: brokerLink,
     serverOf: (applicationId) => networkServers.serverOf(applicationId) ?? mqtt,

@@ -16,7 +16,7 @@ export function createMetrics(
   telemetry.registerNumbers('broker', () => ({ ...broker.counters }), CURRENT_BROKER_COUNTERS)
   telemetry.registerCounts('broker', 'refusals', () => broker.refusals)
   telemetry.registerNumbers('commands', () => downlinks.numbers(), CURRENT_DOWNLINK_NUMBERS)
-  telemetry.registerCounts('commands', 'refusals', () => downlinks.refusals)
+  telemetry.registerCounts('commands', 'refusals', () => downlinks.commands.refusals)
   telemetry.registerNumbers('network_servers', () => ({ ...openedNetworkServers.counters }))
   telemetry.registerNumbers('uplinks', () => uplinkPath.numbers(), ['held'])
   telemetry.registerNumbers('codecs', () => codecs.counters, ['waiting', 'workers'])

@@ -287,7 +287,7 @@ async function pass(downlinks: TestDownlinks, ms: number): Promise<void> {
 /** An event passes: false when it goes on as it is. */
 function tell(downlinks: TestDownlinks, kind: string, event: object): boolean {
   const payload = Buffer.from(JSON.stringify(event))
-  const told = downlinks.events.told({ devEui: DEVICE, kind, payload })
+  const told = downlinks.events.apply({ devEui: DEVICE, kind, payload })
   downlinks.published.push({ topicName: `application/5/device/${DEVICE}/event/${kind}`, payload: told, qos: 1 })
   return told !== payload
 }

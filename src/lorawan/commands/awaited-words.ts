@@ -4,23 +4,16 @@
  * command in its events, the device's next one waits for its word.
  */
 import { later } from '../../clock.ts'
-import type { Clock, SteadyMs } from '../../clock.ts'
+import type { SteadyMs } from '../../clock.ts'
+import type { CommandPorts } from './command-ports.ts'
 import type { DownlinkFailure, DownlinkItem } from './downlink-item.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
 
-export interface AwaitedWordsOptions {
+export interface AwaitedWordsOptions extends Pick<CommandPorts, 'clock' | 'heardAtMs' | 'wordWaitMs'> {
   readonly queue: Pick<DownlinkQueue, 'unconfirmed' | 'giveUp'>
-  readonly clock: Pick<Clock, 'now' | 'steady'>
-  /**
-   * When the device was last heard of; undefined when that was long ago, or never. Only looked at
-   * for a change.
-   */
-  readonly heardAtMs: (devEui: string) => number | undefined
-  /** Whether the application's network server was ever seen to tell what becomes of commands. */
+  /** True when the application's network server was ever seen to report what became of commands. */
   readonly tells: (applicationId: string) => boolean
-  /** How long a network server may say nothing of a command. */
-  readonly waitMs: number
-  /** Told when the device's next command needn't wait any longer. */
+  /** Called when the device's next command needn't wait any longer. */
   readonly onFree: (devEui: string) => void
 }
 
@@ -184,10 +177,10 @@ export class AwaitedWords {
 
   /** True when the command has come to a fate by it. */
   #judge({ item, sinceMs, silentUplinks, hasHeardOfOne }: Awaited, nowMs: SteadyMs): boolean {
-    const { queue, waitMs } = this.#options
+    const { queue, wordWaitMs } = this.#options
     const isSilent = silentUplinks >= SILENT_UPLINKS
-    const isOver = item.state === 'sent' && (isSilent || nowMs - sinceMs >= waitMs)
-    if (isOver) queue.unconfirmed(item, isSilent ? SILENT : awaitsAck(item) ? NOT_ANSWERED : notHeardOfFor(waitMs))
+    const isOver = item.state === 'sent' && (isSilent || nowMs - sinceMs >= wordWaitMs)
+    if (isOver) queue.unconfirmed(item, isSilent ? SILENT : awaitsAck(item) ? NOT_ANSWERED : notHeardOfFor(wordWaitMs))
     // Words come, and none about this one: it is not there any more.
     if (isSilent && hasHeardOfOne && item.holdsNext) queue.giveUp(item)
     return isOver

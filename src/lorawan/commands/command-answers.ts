@@ -3,13 +3,13 @@
  * devices, which every client that may see the device's events can have.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
-import type { Clock, SteadyMs } from '../../clock.ts'
+import type { SteadyMs } from '../../clock.ts'
 import { given } from '../../given.ts'
-import type { Logger } from '../../logger.ts'
 import type { QoS } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { CommandAnswer, CommandRefused, CommandTarget } from './commands.ts'
-import type { CommandRegistry, DeviceNames } from './command-registry.ts'
+import type { CommandPorts } from './command-ports.ts'
+import type { DeviceNames } from './command-registry.ts'
 import type { DownlinkItem } from './downlink-item.ts'
 import type { ErrorType, EventPayloads } from '../events.ts'
 import { eventTopic } from '../topics.ts'
@@ -53,13 +53,9 @@ export interface ResponseWanted {
   readonly qos: QoS
 }
 
-export interface CommandAnswersOptions {
-  readonly publisher: Publisher
-  readonly registry: CommandRegistry
-  /** Whether the events of the application's devices are of family B. */
+export interface CommandAnswersOptions extends Pick<CommandPorts, 'publisher' | 'registry' | 'clock' | 'log'> {
+  /** True when the events of the application's devices are of family B. */
   readonly isFamilyB: (applicationId: string) => boolean
-  readonly clock: Pick<Clock, 'now' | 'steady'>
-  readonly log: Logger
 }
 
 /**

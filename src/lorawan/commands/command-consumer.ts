@@ -35,7 +35,7 @@ async function consume(message: ConsumedMessage, commands: Commands, answers: Co
   }
   const wanted = responseWanted(message)
   const answer = message.retain ? RETAINED : await commands.submit(topic, parseCommand(message.payload))
-  return conclude(topic, answer, message, wanted, answers)
+  return decide(topic, answer, message, wanted, answers)
 }
 
 /** It would be sent to the device again each time that a network server subscribes. */
@@ -48,7 +48,7 @@ const RETAINED: CommandRefused = {
   message: 'a command cannot be retained: it would be repeated whenever a network server connects',
 }
 
-function conclude(
+function decide(
   target: CommandTarget,
   answer: CommandAnswer,
   { sender, qos }: ConsumedMessage,

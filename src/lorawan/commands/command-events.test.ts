@@ -269,7 +269,7 @@ async function hear(downlinks: TestDownlinks, kind: string, event: object): Prom
 function tell(downlinks: TestDownlinks, kind: string, event: string | object, devEui = DEVICE): boolean {
   assert.ok(downlinks.events.wants(topicOf(kind)))
   const payload = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event))
-  const told = downlinks.events.told({ devEui, kind, payload })
+  const told = downlinks.events.apply({ devEui, kind, payload })
   if (told === payload) return false
   downlinks.published.push({ topicName: topicOf(kind), payload: told, qos: 1 })
   return true

@@ -87,7 +87,7 @@ export class CommandEvents {
   }
 
   /**
-   * Undefined when `told` can be asked at once. Else it resolves when it can: the event names a
+   * Undefined when `apply` can be asked at once. Else it resolves when it can: the event names a
    * downlink by an id that the network server may just be giving to a command.
    */
   named({ devEui, payload }: CommandEvent): Promise<void> | undefined {
@@ -114,7 +114,7 @@ export class CommandEvents {
     const { organizationId, devEui } = item.content
     const id = item.networkServerItemId
     const events = id === undefined ? [] : this.#unclaimed.claim(organizationId, devEui, id)
-    for (const { kind, payload } of events) this.#tell(devEui, kind, membersOf(payload) ?? {})
+    for (const { kind, payload } of events) this.#applyTo(devEui, kind, membersOf(payload) ?? {})
     if (events.length > 0) this.#onDiscarded(item)
     if (!this.#queue.isInDoubt(devEui)) this.#unclaimed.forget(devEui)
   }
@@ -124,11 +124,11 @@ export class CommandEvents {
    * with the command's id as its first member, `commandId`; the very same payload where it is about
    * no command that is known.
    */
-  told({ devEui, kind, payload }: CommandEvent): Buffer {
+  apply({ devEui, kind, payload }: CommandEvent): Buffer {
     if (payload.length > MAXIMUM_EVENT_BYTES || !this.#queue.knows(devEui)) return payload
     const members = membersOf(payload)
     if (members === undefined) return payload
-    const item = this.#tell(devEui, kind, members)
+    const item = this.#applyTo(devEui, kind, members)
     this.#note(devEui, kind, members, item)
     if (item === undefined) this.#keep({ devEui, kind, payload }, downlinkIdIn(members))
     if (item === undefined || Object.hasOwn(members, 'commandId')) return payload
@@ -142,7 +142,7 @@ export class CommandEvents {
     this.#unclaimed.keep(organizationId, id, event)
   }
 
-  #tell(devEui: string, kind: string, members: JsonObject): DownlinkItem | undefined {
+  #applyTo(devEui: string, kind: string, members: JsonObject): DownlinkItem | undefined {
     switch (kind) {
       case 'txack':
         return this.#transmitted(devEui, members)

@@ -4,12 +4,10 @@
  * restart.
  */
 import type { Logger } from '../../logger.ts'
+import type { CommandPorts } from './command-ports.ts'
 import type { DurableState } from './durable-state.ts'
 
-export interface CommandNamingOptions {
-  readonly state: DurableState
-  readonly log: Logger
-}
+export type CommandNamingOptions = Pick<CommandPorts, 'state' | 'log'>
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const PREFIX = 'naming/'

@@ -80,7 +80,7 @@ test('where one command of a device goes at a time, the next one waits for the w
   assert.deepEqual(waits(downlinks), { two: 'awaits_word', one: 'next_uplink' })
   assert.match(reasonOf(downlinks, 'two') ?? '', /what became of the command "one" before it/)
   const told = (kind: string, members: object) =>
-    downlinks.events.told({ devEui: DEVICE, kind, payload: Buffer.from(JSON.stringify(members)) })
+    downlinks.events.apply({ devEui: DEVICE, kind, payload: Buffer.from(JSON.stringify(members)) })
   told('txack', { fCnt: 7 })
   await downlinks.settle()
   assert.equal(waits(downlinks)['one'], 'device_acknowledgement')

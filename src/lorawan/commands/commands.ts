@@ -3,16 +3,15 @@
  * has an answer. What brought it (MQTT, HTTP) gives the answer its form.
  */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../clock.ts'
-import type { Logger } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import { dataLengthFault, objectFault } from './command.ts'
 import type { Command, CommandFault, CommandResult } from './command.ts'
 import { plainWait } from './command-waits.ts'
 import type { CommandWait } from './command-waits.ts'
-import type { CommandCodec, CommandRegistry, DownlinkEncoder } from './command-registry.ts'
-import type { DevicePlaces, DownlinkHandOver } from './downlink-hand-over.ts'
+import type { CommandPorts } from './command-ports.ts'
+import type { CommandCodec } from './command-registry.ts'
+import type { DownlinkHandOver } from './downlink-hand-over.ts'
 import type { DownlinkContent, DownlinkItem, DownlinkState, EnqueueFault } from './downlink-item.ts'
 import type { Cancellation, DownlinkQueue } from './downlink-queue.ts'
 
@@ -58,14 +57,9 @@ export interface Flushed {
   readonly sent: readonly string[]
 }
 
-export interface CommandsOptions {
+export interface CommandsOptions extends Pick<CommandPorts, 'places' | 'registry' | 'encoder' | 'clock' | 'log'> {
   readonly queue: DownlinkQueue
   readonly handOver: DownlinkHandOver
-  readonly places: DevicePlaces
-  readonly registry: CommandRegistry
-  readonly encoder: DownlinkEncoder
-  readonly clock: Pick<Clock, 'now' | 'after'>
-  readonly log: Logger
 }
 
 /** What a command is to send: bytes, or an object for the network server's codec. */
@@ -77,8 +71,8 @@ interface Queued {
   readonly isRepeated: boolean
   /** As it was when the queue owned it. */
   readonly state: DownlinkState
-  /** Resolves with the first word of a network server that judges downlinks. */
-  readonly said: Promise<void> | undefined
+  /** Resolves when a network server that judges downlinks has answered the offer. */
+  readonly verdict: Promise<void> | undefined
 }
 
 /**
@@ -86,7 +80,7 @@ interface Queued {
  * them. Longer than such a server needs, and short enough that a client's connection is not held up
  * by one that hangs.
  */
-const FIRST_WORD_MS = 2_000
+const VERDICT_WAIT_MS = 2_000
 
 const REASON_CODE_OF: Readonly<Record<EnqueueFault, ReasonCode>> = {
   command_id_taken: ReasonCodes.payloadFormatInvalid,
@@ -242,12 +236,12 @@ export class Commands {
       return refused(id, REASON_CODE_OF[code], code, reason, code === 'command_id_taken' ? 'id' : undefined)
     }
     const { item, isRepeated } = enqueued
-    return { item, isRepeated, state: item.state, said: handOver.firstWord(item) }
+    return { item, isRepeated, state: item.state, verdict: handOver.verdictOn(item) }
   }
 
-  async #answerOf({ item, isRepeated, state: before, said }: Queued): Promise<CommandAnswer> {
-    if (said !== undefined) await this.#word(said)
-    const state = said === undefined ? before : item.state
+  async #answerOf({ item, isRepeated, state: before, verdict }: Queued): Promise<CommandAnswer> {
+    if (verdict !== undefined) await this.#waitFor(verdict)
+    const state = verdict === undefined ? before : item.state
     const { failure } = item
     if (state === 'failed' && failure?.code === 'command_refused') {
       return refused(item.content.id, ReasonCodes.implementationSpecificError, failure.code, failure.reason)
@@ -255,10 +249,11 @@ export class Commands {
     return { ok: true, id: item.content.id, state, isRepeated }
   }
 
-  async #word(said: Promise<void>): Promise<void> {
+  /** Waits for the verdict, but not longer than a sender may be kept waiting. */
+  async #waitFor(verdict: Promise<void>): Promise<void> {
     const late = Promise.withResolvers<void>()
-    const stop = this.#options.clock.after(FIRST_WORD_MS, late.resolve)
-    await Promise.race([said, late.promise])
+    const stop = this.#options.clock.after(VERDICT_WAIT_MS, late.resolve)
+    await Promise.race([verdict, late.promise])
     stop()
   }
 

@@ -4,9 +4,9 @@ import { beforeEach, describe, it } from 'node:test'
 import { readCommand } from './command.ts'
 import { AWAY, DEVICE, MemoryState, openTestDownlinks, OTHER_DEVICE, TestNetworkServer } from './downlinks.testing.ts'
 import type { TestDownlinks } from './downlinks.testing.ts'
-import type { HandOver } from './network-server.ts'
+import type { HandOverAnswer } from './network-server.ts'
 
-const LOST: HandOver = { outcome: 'away', reason: 'no answer', isInDoubt: true }
+const LOST: HandOverAnswer = { outcome: 'away', reason: 'no answer', isInDoubt: true }
 const ONE = '11111111-0000-4000-8000-000000000001'
 const TWO = '22222222-0000-4000-8000-000000000002'
 
@@ -36,7 +36,7 @@ describe('a command to which its network server gives an id', () => {
   })
 
   it('is known by an event that comes before the answer: the event waits for it', async () => {
-    const answer = Promise.withResolvers<HandOver>()
+    const answer = Promise.withResolvers<HandOverAnswer>()
     server.answer = () => answer.promise
     await send('a')
     await downlinks.settle()
@@ -52,7 +52,7 @@ describe('a command to which its network server gives an id', () => {
   })
 
   it('is told what came while its answer was waited for too long', async () => {
-    const answer = Promise.withResolvers<HandOver>()
+    const answer = Promise.withResolvers<HandOverAnswer>()
     server.answer = () => answer.promise
     await send('a')
     await downlinks.settle()
@@ -235,7 +235,7 @@ describe('a command of an object', () => {
   })
 })
 
-function taken(networkServerItemId: string): HandOver {
+function taken(networkServerItemId: string): HandOverAnswer {
   return { outcome: 'taken', networkServerItemId }
 }
 
@@ -252,7 +252,7 @@ function eventOf(kind: string, members: Readonly<Record<string, unknown>>) {
 
 /** The command's id that the event goes on with. */
 function tell(opened: TestDownlinks, kind: string, members: Readonly<Record<string, unknown>>): unknown {
-  const payload = opened.events.told(eventOf(kind, members))
+  const payload = opened.events.apply(eventOf(kind, members))
   return (JSON.parse(payload.toString()) as { readonly commandId?: string }).commandId
 }
 

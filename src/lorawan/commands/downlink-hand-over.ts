@@ -1,152 +1,99 @@
 /**
- * Hands the commands of the downlink queue to network servers: of each device one after the other,
- * of all devices side by side. A network server that is away has them offered again when it is
- * ready.
+ * Hands the commands of the downlink queue over to network servers: the commands of one device one
+ * after the other, those of different devices side by side. When a network server was away, its
+ * commands are offered again as soon as it is ready.
  */
-import type { Clock, SteadyMs } from '../../clock.ts'
-import type { Logger } from '../../logger.ts'
+import type { SteadyMs } from '../../clock.ts'
+import type { CommandPorts } from './command-ports.ts'
 import { plainWait, waitBehind, waitForNetworkServer, waitForWord } from './command-waits.ts'
 import type { CommandWait } from './command-waits.ts'
 import type { DownlinkItem } from './downlink-item.ts'
+import { DownlinkLanes } from './downlink-lanes.ts'
+import type { Away } from './downlink-lanes.ts'
 import type { DownlinkQueue } from './downlink-queue.ts'
-import type { Downlink, HandOver, NetworkServer } from './network-server.ts'
+import type { Downlink, HandOverAnswer } from './network-server.ts'
 
-/** Where a device belongs now. */
-export interface DevicePlace {
-  readonly applicationId: string
-  readonly organizationId: string
-  readonly isDisabled: boolean
-}
-
-/** Looks devices up; answers at once where it can. */
-export interface DevicePlaces {
-  device(devEui: string): DevicePlace | undefined | Promise<DevicePlace | undefined>
-}
-
-export interface DownlinkHandOverOptions {
+export interface DownlinkHandOverOptions extends Pick<CommandPorts, 'serverOf' | 'places' | 'clock' | 'log'> {
   readonly queue: DownlinkQueue
-  /** Who takes the downlinks of the application's devices; undefined when nobody does. */
-  readonly serverOf: (applicationId: string) => NetworkServer | undefined
-  readonly places: DevicePlaces
-  readonly log: Logger
-  readonly clock: Pick<Clock, 'steady' | 'after' | 'afterTurn'>
   /**
-   * The device's next command waits for the word on one that its network server has; `offer` is
-   * called when it has come.
+   * True while the device's next command has to wait for an event about an earlier one. `offer` is
+   * to be called when the event has come.
    */
   readonly isHeld: (devEui: string) => boolean
   /**
-   * Ids that events of the item's device have named, and that are of no command that is known; the
+   * Ids that events of the item's device have named, and that belong to no known command; the
    * earliest first.
    */
   readonly unclaimedIds: (item: DownlinkItem) => readonly string[]
-  /** Told when an offer to a network server that gives ids has ended. */
+  /** Called when an offer to a network server that gives ids has ended. */
   readonly onAnswered: (item: DownlinkItem) => void
 }
 
-type Away = Extract<HandOver, { readonly outcome: 'away' }>
-
-/** Devices of one application that are to be offered again. */
-interface Lane {
-  readonly organizationId: string
-  readonly waiting: Set<string>
-  /**
-   * Devices whose offers found the network server away, in the generation: they wait for the next
-   * one.
-   */
-  readonly missed: Map<string, Away>
-  /** The latest answer by which nobody took a command of any of its devices. */
-  away: Away | undefined
-  /** How many of them found it away for all devices. */
-  misses: number
-  generation: number
-}
-
 /**
- * Hand-overs without an answer, of one organization: a tenant whose network server takes messages
+ * Offers of one organization that have no answer yet. A tenant whose network server takes messages
  * and acknowledges none holds up its own devices alone.
  */
 const MAXIMUM_OFFERED_PER_ORGANIZATION = 2_000
-/** Offers of one turn of the event loop, so that a network server's return stalls nobody else. */
-const OFFERS_PER_TURN = 200
-/**
- * After so many devices in vain an application's others wait for the network server: a subscription
- * may be to single devices.
- */
-const MISSES_PER_LANE = 8
-/** What waits is offered again without a call, for a call may be missed. */
+/** Waiting commands are offered again after this time, for the call of a network server may be missed. */
 const RETRY_MS = 10_000
 /**
- * How long an event waits for the id of the command that is on offer; its device's other events
- * wait behind it.
+ * How long an event waits for the id of the command on offer. The later events of the device wait
+ * behind it.
  */
 const NAMING_MS = 2_000
 
-const AWAY_UNSERVED: HandOver = {
+const AWAY_UNSERVED: HandOverAnswer = {
   outcome: 'away',
   code: 'network_server_never_connected',
   reason: 'no network server serves the application',
 }
 const AWAY_DISABLED = { outcome: 'away', code: 'device_disabled', reason: 'the device is disabled' } as const
-const REFUSED_REMOVED: HandOver = { outcome: 'refused', reason: 'the device was removed' }
+const REFUSED_REMOVED: HandOverAnswer = { outcome: 'refused', reason: 'the device was removed' }
 
 export class DownlinkHandOver {
+  readonly #options: DownlinkHandOverOptions
   readonly #queue: DownlinkQueue
-  readonly #serverOf: DownlinkHandOverOptions['serverOf']
-  readonly #places: DevicePlaces
-  readonly #log: Logger
-  readonly #clock: DownlinkHandOverOptions['clock']
-  readonly #isHeld: DownlinkHandOverOptions['isHeld']
-  readonly #unclaimedIds: DownlinkHandOverOptions['unclaimedIds']
-  readonly #onAnswered: DownlinkHandOverOptions['onAnswered']
-  readonly #lanes = new Map<string, Lane>()
-  /** Devices with an item on offer, or whose next one follows a little later. */
+  readonly #lanes: DownlinkLanes
+  /** Devices with an item on offer, or whose next item follows a little later. */
   readonly #busy = new Set<string>()
+  /** By organization: how many items are on offer. */
   readonly #offeredOf = new Map<string, number>()
-  /** Disabled devices, with their applications: their commands wait, and hold up nobody else's. */
+  /** Disabled devices, with their applications. Their commands wait, and hold up no other device's. */
   readonly #disabled = new Map<string, string>()
+  /** Functions to be called when the network server has answered the offer of the item. */
   readonly #awaited = new Map<DownlinkItem, () => void>()
-  /** By DevEUI: what is on offer to a network server that gives ids. */
+  /** By DevEUI: resolves when the network server has given an id to the item on offer. */
   readonly #naming = new Map<string, PromiseWithResolvers<void>>()
-  /** Grows with each call of a network server: what found it away before is worth another try. */
-  #generation = 0
-  #isSweeping = false
   #isClosed = false
   #retriedAtMs: SteadyMs
 
   constructor(options: DownlinkHandOverOptions) {
+    this.#options = options
     this.#queue = options.queue
-    this.#serverOf = options.serverOf
-    this.#places = options.places
-    this.#log = options.log
-    this.#clock = options.clock
-    this.#isHeld = options.isHeld
-    this.#unclaimedIds = options.unclaimedIds
-    this.#onAnswered = options.onAnswered
+    this.#lanes = new DownlinkLanes({
+      clock: options.clock,
+      isFull: (organizationId) => this.#isFull(organizationId),
+      offerNext: (devEui, applicationId) => this.#offerNext(devEui, applicationId),
+    })
     this.#retriedAtMs = options.clock.steady()
   }
 
   /**
-   * An item has come to wait: it is offered, unless others are before it or its network server is
-   * known to be away.
+   * An item waits: offers it now, unless other items go first or its network server is known to be
+   * away.
    */
   offer({ content: { devEui, applicationId } }: DownlinkItem): void {
-    const lane = this.#lanes.get(applicationId)
-    if (lane !== undefined) this.#renew(lane)
-    if (lane?.missed.has(devEui) === true) return
-    if (lane !== undefined && this.#isBlocked(lane)) lane.waiting.add(devEui)
-    else this.#offerNext(devEui, applicationId)
+    if (this.#lanes.admits(devEui, applicationId)) this.#offerNext(devEui, applicationId)
   }
 
   /** A network server can take downlinks (again). */
   ready(): void {
-    this.#generation += 1
-    this.#sweepSoon()
+    this.#lanes.ready()
   }
 
-  /** To be called every second or so. */
+  /** To be called about every second. */
   tick(): void {
-    const now = this.#clock.steady()
+    const now = this.#options.clock.steady()
     if (now - this.#retriedAtMs < RETRY_MS) return
     this.#retriedAtMs = now
     const disabled = [...this.#disabled]
@@ -155,9 +102,7 @@ export class DownlinkHandOver {
     this.ready()
   }
 
-  /**
-   * For what a command waits that has not been taken; undefined for one that does not wait here.
-   */
+  /** Why the item has not been handed over yet; undefined for an item that has left the queue. */
   waitOf(item: DownlinkItem): CommandWait | undefined {
     if (item.state !== 'queued') return undefined
     const { devEui, applicationId, organizationId } = item.content
@@ -165,43 +110,42 @@ export class DownlinkHandOver {
     if (item.isOffered || first === undefined) return plainWait('handing_over')
     if (first !== item) return waitBehind(first.content.id)
     if (this.#busy.has(devEui)) return plainWait('paced')
-    if (this.#isHeld(devEui)) return waitForWord(this.#queue.left(devEui).at(-1)?.content.id)
+    if (this.#options.isHeld(devEui)) return waitForWord(this.#queue.left(devEui).at(-1)?.content.id)
     if (this.#disabled.has(devEui)) return AWAY_DISABLED
-    const lane = this.#lanes.get(applicationId)
-    const away = lane?.missed.get(devEui) ?? (lane?.waiting.has(devEui) === true ? lane.away : undefined)
+    const away = this.#lanes.awayOf(devEui, applicationId)
     if (away !== undefined) return waitForNetworkServer(away)
     return plainWait(this.#isFull(organizationId) ? 'organization_busy' : 'handing_over')
   }
 
   /**
-   * Asks the application's network server to forget what it has for the device, and cancels what it
-   * has forgotten; gives the ids of those commands. A failure is logged.
+   * Asks the application's network server to forget the device's commands that it has, and cancels
+   * the commands that it has forgotten. Resolves with their ids; a failure is logged.
    */
   async flush(applicationId: string, devEui: string): Promise<readonly string[]> {
-    const networkServer = this.#serverOf(applicationId)
+    const networkServer = this.#options.serverOf(applicationId)
     try {
       const recalledIds = (await networkServer?.flush?.(devEui)) ?? []
       return this.#queue.recalled(devEui, recalledIds, false)
     } catch (error) {
-      this.#log.warn({ devEui, networkServer: networkServer?.name, error }, 'command.flush_failed')
+      this.#options.log.warn({ devEui, networkServer: networkServer?.name, error }, 'command.flush_failed')
       return []
     }
   }
 
-  /** Whether the application's network server takes objects in the place of bytes. */
+  /** True when the application's network server takes objects in the place of bytes. */
   takesObjects(applicationId: string): boolean {
-    return this.#serverOf(applicationId)?.takesObjects === true
+    return this.#options.serverOf(applicationId)?.takesObjects === true
   }
 
   /**
-   * Resolves when it is known what id the device's command on offer has got, or after 2 s;
-   * undefined when no network server that gives ids is being asked.
+   * Resolves when the network server has given an id to the device's command on offer, or after
+   * 2 s. Undefined when no command of the device is on offer to a network server that gives ids.
    */
   naming(devEui: string): Promise<void> | undefined {
     const naming = this.#naming.get(devEui)
     if (naming === undefined) return undefined
     return new Promise((resolve) => {
-      const stop = this.#clock.after(NAMING_MS, resolve)
+      const stop = this.#options.clock.after(NAMING_MS, resolve)
       void naming.promise.then(() => {
         stop()
         resolve()
@@ -210,12 +154,13 @@ export class DownlinkHandOver {
   }
 
   /**
-   * Resolves with a network server's first word on the item; undefined when nobody is to be waited
-   * for: it waits behind others, or its network server takes what it is given.
+   * Resolves when a network server that judges downlinks has answered the offer of the item.
+   * Undefined when there is no such answer to wait for: the item is not on offer, or its network
+   * server takes every downlink.
    */
-  firstWord(item: DownlinkItem): Promise<void> | undefined {
-    if (!item.isOffered || this.#serverOf(item.content.applicationId)?.judges !== true) return undefined
-    // The same command may have come twice.
+  verdictOn(item: DownlinkItem): Promise<void> | undefined {
+    if (!item.isOffered || this.#options.serverOf(item.content.applicationId)?.judges !== true) return undefined
+    // The same command may have come twice: both senders wait.
     const before = this.#awaited.get(item)
     return new Promise((resolve) => {
       this.#awaited.set(item, () => {
@@ -225,51 +170,53 @@ export class DownlinkHandOver {
     })
   }
 
-  /** Offers nothing any more. What is on offer may still be taken. */
+  /** Offers nothing any more. A network server may still take an item that is on offer. */
   close(): void {
     this.#isClosed = true
+    this.#lanes.close()
   }
 
   #offerNext(devEui: string, applicationId: string): void {
-    if (this.#isClosed || this.#busy.has(devEui) || this.#isHeld(devEui)) return
+    if (this.#isClosed || this.#busy.has(devEui) || this.#options.isHeld(devEui)) return
     const item = this.#queue.next(devEui)
     if (item === undefined) return
     const { organizationId } = item.content
     if (this.#isFull(organizationId)) {
-      this.#lane(applicationId, organizationId).waiting.add(devEui)
+      this.#lanes.wait({ ...item.content, applicationId })
       return
     }
     item.isOffered = true
     this.#busy.add(devEui)
     this.#offeredOf.set(organizationId, (this.#offeredOf.get(organizationId) ?? 0) + 1)
-    const generation = this.#generation
+    const { generation } = this.#lanes
     void this.#ask(item).then((answer) => {
       this.#release(item)
-      if (answer.outcome === 'away') this.#waitFor(answer, item, generation)
+      if (answer.outcome === 'away') this.#keep(item, answer, generation)
       else this.#settle(answer, item)
       if (this.#naming.has(devEui)) this.#endNaming(item)
       this.#awaited.get(item)?.()
       this.#awaited.delete(item)
-      this.#goOn(applicationId)
+      this.#lanes.goOn(applicationId)
     })
   }
 
-  async #ask(item: DownlinkItem): Promise<HandOver> {
+  async #ask(item: DownlinkItem): Promise<HandOverAnswer> {
     const { content } = item
+    const { places, serverOf, log } = this.#options
     try {
-      const place = await this.#places.device(content.devEui)
+      const place = await places.device(content.devEui)
       if (place?.organizationId !== content.organizationId) {
         this.#queue.forgetDevice(content.devEui)
         return REFUSED_REMOVED
       }
       if (place.isDisabled) return AWAY_DISABLED
-      const networkServer = this.#serverOf(place.applicationId)
+      const networkServer = serverOf(place.applicationId)
       if (networkServer === undefined) return AWAY_UNSERVED
       if (networkServer.givesIds === true) this.#naming.set(content.devEui, Promise.withResolvers())
       else if (content.replaces) await networkServer.flush?.(content.devEui)
       return await networkServer.handOver(this.#downlinkOf(item, place.applicationId))
     } catch (error) {
-      this.#log.error({ devEui: content.devEui, error }, 'command.hand_over_failed')
+      log.error({ devEui: content.devEui, error }, 'command.hand_over_failed')
       return { outcome: 'away', reason: 'the hand-over failed' }
     }
   }
@@ -279,8 +226,8 @@ export class DownlinkHandOver {
     const { devEui, confirmed, fPort, data, object, expiresAtMs, replaces } = content
     const downlink = { id, applicationId, devEui, confirmed, fPort, data, object, expiresAtMs, replaces }
     if (inDoubtSinceMs === undefined) return downlink
-    const forMs = this.#clock.steady() - inDoubtSinceMs
-    const doubt = { forMs, otherIds: this.#queue.otherIds(item), unclaimedIds: this.#unclaimedIds(item) }
+    const forMs = this.#options.clock.steady() - inDoubtSinceMs
+    const doubt = { forMs, otherIds: this.#queue.otherIds(item), unclaimedIds: this.#options.unclaimedIds(item) }
     return { ...downlink, doubt }
   }
 
@@ -293,23 +240,22 @@ export class DownlinkHandOver {
     else this.#offeredOf.set(organizationId, offered)
   }
 
-  /** What came of the item while its network server was being asked finds the item now. */
+  /** Events that came while the network server was being asked can be about this item now. */
   #endNaming(item: DownlinkItem): void {
     const { devEui } = item.content
     const naming = this.#naming.get(devEui)
     this.#naming.delete(devEui)
-    this.#onAnswered(item)
+    this.#options.onAnswered(item)
     naming?.resolve()
   }
 
   /**
-   * The item has left the queue; the device's next one goes as soon as its network server keeps
-   * them in order.
+   * The item leaves the queue. The device's next item follows as soon as the network server will
+   * keep both in order.
    */
-  #settle(answer: Exclude<HandOver, { readonly outcome: 'away' }>, item: DownlinkItem): void {
+  #settle(answer: Exclude<HandOverAnswer, Away>, item: DownlinkItem): void {
     const { devEui, applicationId } = item.content
-    const lane = this.#lanes.get(applicationId)
-    if (lane !== undefined) lane.away = undefined
+    this.#lanes.reached(applicationId)
     if (answer.outcome === 'refused') this.#queue.failed(item, { code: 'command_refused', reason: answer.reason })
     else {
       this.#queue.recalled(devEui, answer.recalledIds ?? [], true)
@@ -321,104 +267,23 @@ export class DownlinkHandOver {
       return
     }
     this.#busy.add(devEui)
-    this.#clock.after(waitMs, () => {
+    this.#options.clock.after(waitMs, () => {
       this.#busy.delete(devEui)
       this.#offerNext(devEui, applicationId)
     })
   }
 
-  #waitFor(answer: Away, item: DownlinkItem, generation: number): void {
-    const { devEui, applicationId, organizationId, id: commandId } = item.content
-    this.#log.debug({ devEui, commandId, reason: answer.reason }, 'command.waits')
-    if (answer.isInDoubt === true) item.inDoubtSinceMs = this.#clock.steady()
-    if (answer === AWAY_DISABLED) {
-      this.#disabled.set(devEui, applicationId)
-      return
-    }
-    const lane = this.#lane(applicationId, organizationId)
-    if (answer.isOfDevice !== true) lane.away = answer
-    // A network server has called meanwhile: it is worth another try.
-    if (generation !== this.#generation) {
-      lane.waiting.add(devEui)
-      return
-    }
-    this.#renew(lane)
-    lane.missed.set(devEui, answer)
-    if (answer.isOfDevice !== true) lane.misses += 1
-  }
-
-  /** Those that have missed in an earlier generation wait to be offered again. */
-  #renew(lane: Lane): void {
-    if (lane.generation === this.#generation) return
-    for (const devEui of lane.missed.keys()) lane.waiting.add(devEui)
-    lane.missed.clear()
-    lane.misses = 0
-    lane.generation = this.#generation
-  }
-
-  /** A place has become free, or a network server has called meanwhile: others may go. */
-  #goOn(applicationId: string): void {
-    const lane = this.#lanes.get(applicationId)
-    if (lane === undefined) return
-    this.#renew(lane)
-    if (this.#isBlocked(lane)) return
-    if (lane.waiting.size > 0) this.#sweepSoon()
-    else if (lane.missed.size === 0) this.#lanes.delete(applicationId)
-  }
-
-  #sweepSoon(): void {
-    if (this.#isSweeping || this.#isClosed) return
-    this.#isSweeping = true
-    this.#clock.afterTurn(() => this.#sweep())
-  }
-
-  /**
-   * One device of each application in turn, so that none waits for the length of another's queue.
-   */
-  #sweep(): void {
-    this.#isSweeping = false
-    let offers = 0
-    let isMore = false
-    // A copy: lanes change their places on the way.
-    const lanes = Array.from(this.#lanes)
-    for (const [applicationId, lane] of lanes) {
-      this.#renew(lane)
-      if (this.#isBlocked(lane) || this.#isFull(lane.organizationId)) continue
-      if (offers >= OFFERS_PER_TURN) {
-        isMore = true
-        break
-      }
-      const [devEui] = lane.waiting
-      if (devEui === undefined) {
-        if (lane.missed.size === 0) this.#lanes.delete(applicationId)
-        continue
-      }
-      lane.waiting.delete(devEui)
-      // Behind the others, for the next turn.
-      this.#lanes.delete(applicationId)
-      this.#lanes.set(applicationId, lane)
-      offers += 1
-      isMore ||= lane.waiting.size > 0
-      this.#offerNext(devEui, applicationId)
-    }
-    if (isMore) this.#sweepSoon()
-  }
-
-  #isBlocked(lane: Lane): boolean {
-    return lane.misses >= MISSES_PER_LANE
+  /** The item stays in the queue. */
+  #keep(item: DownlinkItem, answer: Away, generation: number): void {
+    const { devEui, applicationId, id: commandId } = item.content
+    const { log, clock } = this.#options
+    log.debug({ devEui, commandId, reason: answer.reason }, 'command.waits')
+    if (answer.isInDoubt === true) item.inDoubtSinceMs = clock.steady()
+    if (answer === AWAY_DISABLED) this.#disabled.set(devEui, applicationId)
+    else this.#lanes.missed(answer, item, generation)
   }
 
   #isFull(organizationId: string): boolean {
     return (this.#offeredOf.get(organizationId) ?? 0) >= MAXIMUM_OFFERED_PER_ORGANIZATION
-  }
-
-  #lane(applicationId: string, organizationId: string): Lane {
-    let lane = this.#lanes.get(applicationId)
-    if (lane === undefined) {
-      const generation = this.#generation
-      lane = { organizationId, waiting: new Set(), missed: new Map(), away: undefined, misses: 0, generation }
-      this.#lanes.set(applicationId, lane)
-    }
-    return lane
   }
 }

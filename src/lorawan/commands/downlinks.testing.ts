@@ -7,11 +7,10 @@ import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
 import { TestClock } from '../../clock.testing.ts'
 import { silentLogger } from '../../logger.ts'
 import type { CommandCodec, DownlinkEncoder } from './command-registry.ts'
-import { createDownlinks } from './downlinks.ts'
-import type { Downlinks, DownlinksOptions } from './downlinks.ts'
-import type { DevicePlace } from './downlink-hand-over.ts'
+import { Downlinks } from './downlinks.ts'
+import type { CommandPorts, DevicePlace } from './command-ports.ts'
 import type { DurableState } from './durable-state.ts'
-import type { Downlink, HandOver, NetworkServer } from './network-server.ts'
+import type { Downlink, HandOverAnswer, NetworkServer } from './network-server.ts'
 
 /** A state that survives the object that uses it; it fails, or waits, when it is told to. */
 export class MemoryState implements DurableState {
@@ -55,7 +54,7 @@ export class TestNetworkServer implements NetworkServer {
   recalled: readonly string[] = []
   givesIds = false
   takesObjects = false
-  answer: HandOver | ((downlink: Downlink) => HandOver | Promise<HandOver>) = { outcome: 'taken' }
+  answer: HandOverAnswer | ((downlink: Downlink) => HandOverAnswer | Promise<HandOverAnswer>) = { outcome: 'taken' }
 
   constructor(judges = false) {
     this.judges = judges
@@ -65,7 +64,7 @@ export class TestNetworkServer implements NetworkServer {
     return true
   }
 
-  async handOver(downlink: Downlink): Promise<HandOver> {
+  async handOver(downlink: Downlink): Promise<HandOverAnswer> {
     this.offered.push(downlink)
     return typeof this.answer === 'function' ? this.answer(downlink) : this.answer
   }
@@ -79,7 +78,7 @@ export class TestNetworkServer implements NetworkServer {
 }
 
 /** The answer of a network server that is away. */
-export const AWAY: HandOver = { outcome: 'away', reason: 'it is away' }
+export const AWAY: HandOverAnswer = { outcome: 'away', reason: 'it is away' }
 
 /** After so long a command is unconfirmed. */
 export const WORD_WAIT_MS = 3_600_000
@@ -113,7 +112,7 @@ const jsonEncoder: DownlinkEncoder = {
 
 /** Loaded and ready; `overrides` share the state or the network server of an earlier one. */
 export async function openTestDownlinks(
-  overrides: Partial<DownlinksOptions> & { readonly state?: MemoryState; readonly server?: TestNetworkServer } = {},
+  overrides: Partial<CommandPorts> & { readonly state?: MemoryState; readonly server?: TestNetworkServer } = {},
 ): Promise<TestDownlinks> {
   const { state = new MemoryState(), server = new TestNetworkServer() } = overrides
   const clock = new TestClock()
@@ -125,7 +124,7 @@ export async function openTestDownlinks(
     [DEVICE, place],
     [OTHER_DEVICE, place],
   ])
-  const downlinks = createDownlinks({
+  const downlinks = new Downlinks({
     state,
     publisher: { publish: async (message) => void published.push(message) },
     serverOf: () => server,
@@ -153,8 +152,7 @@ export async function openTestDownlinks(
     ...overrides,
   })
   await downlinks.load()
-  return {
-    ...downlinks,
+  return Object.assign(downlinks, {
     state,
     server,
     published,
@@ -163,11 +161,11 @@ export async function openTestDownlinks(
     clock,
     heard,
     settle,
-    told: (tail) =>
+    told: (tail: string) =>
       published
         .filter(({ topicName }) => topicName.endsWith(tail))
         .map(({ payload }) => JSON.parse(payload.toString()) as Record<string, unknown>),
-  }
+  })
 }
 
 /** Some turns: what is deferred defers again, and nothing here takes more than a few. */

@@ -51,7 +51,7 @@ export interface DownlinkDoubt {
 }
 
 /** What a network server said to a downlink. */
-export type HandOver =
+export type HandOverAnswer =
   /**
    * It has the downlink: from here on it is not sent again. `nextAfterMs`: the device's next one
    * follows so much later, for the network server handles them side by side. `holdsNext`: it
@@ -103,7 +103,7 @@ export interface NetworkServer {
    * Offers a downlink. Downlinks of one device are offered one after the other, in order. Never
    * rejects.
    */
-  handOver(downlink: Downlink): Promise<HandOver>
+  handOver(downlink: Downlink): Promise<HandOverAnswer>
   /**
    * Asks it to forget what it has not sent to the device yet; absent where a network server has no
    * such call. Resolves with the ids of what it has forgotten, as far as it gives ids; rejects when

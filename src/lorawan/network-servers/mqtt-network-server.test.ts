@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createHarness } from '../../../test/support/broker-harness.ts'
 import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderFilter } from '../../broker/ports/consumer.ts'
 import { MqttNetworkServer } from './mqtt-network-server.ts'
-import type { Downlink, HandOver, NetworkServer } from '../commands/network-server.ts'
+import type { Downlink, HandOverAnswer, NetworkServer } from '../commands/network-server.ts'
 import { describeNetworkServer } from './network-server-contract.testing.ts'
 import type { FarSide, ReceivedDownlink, TestSink } from './network-server-contract.testing.ts'
 
@@ -324,7 +324,7 @@ async function unused(): Promise<never> {
 }
 
 /** The answer to one that the network server acknowledges. */
-async function taken(downlink: Downlink): Promise<HandOver> {
+async function taken(downlink: Downlink): Promise<HandOverAnswer> {
   const { dispatcher, server } = open()
   const answer = server.handOver(downlink)
   await turn()

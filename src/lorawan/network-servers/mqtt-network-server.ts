@@ -6,7 +6,7 @@ import type { Dispatcher, ReaderFilter, ReaderListener } from '../../broker/port
 import type { CommandNaming } from '../commands/command-naming.ts'
 import { nobodyReads } from '../commands/command-waits.ts'
 import type { Presence } from '../commands/command-waits.ts'
-import type { Downlink, EventSink, HandOver, NetworkServer } from '../commands/network-server.ts'
+import type { Downlink, EventSink, HandOverAnswer, NetworkServer } from '../commands/network-server.ts'
 import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './adapter/downlink-message.ts'
 import { commandTopic, parseTopicFilter } from '../topics.ts'
 
@@ -28,14 +28,20 @@ export interface MqttNetworkServerOptions {
 }
 
 const TAKEN = { outcome: 'taken' } as const
-const NO_READER: HandOver = { outcome: 'away', reason: 'no network server is connected that subscribes to the command' }
-const NO_ROOM: HandOver = {
+const NO_READER: HandOverAnswer = {
+  outcome: 'away',
+  reason: 'no network server is connected that subscribes to the command',
+}
+const NO_ROOM: HandOverAnswer = {
   outcome: 'away',
   code: 'network_server_busy',
   reason: 'the network server has not acknowledged what it was sent before',
 }
-const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting down' }
-const ABANDONED: HandOver = { outcome: 'away', reason: 'the network server’s Session ended before it acknowledged' }
+const CLOSED: HandOverAnswer = { outcome: 'away', reason: 'the service is shutting down' }
+const ABANDONED: HandOverAnswer = {
+  outcome: 'away',
+  reason: 'the network server’s Session ended before it acknowledged',
+}
 
 /**
  * The adapter. A network server that names commands in its events gets those of a device one
@@ -70,7 +76,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     return !this.#isServedElsewhere(applicationId)
   }
 
-  async handOver(downlink: Downlink): Promise<HandOver> {
+  async handOver(downlink: Downlink): Promise<HandOverAnswer> {
     if (this.#isClosed) return CLOSED
     const { applicationId } = downlink
     const refusal = undeliverable(downlink, this.#naming)
@@ -82,7 +88,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     return { ...TAKEN, nextAfterMs: NEXT_AFTER_MS, holdsNext: !this.#naming.names(applicationId) }
   }
 
-  async #offerToOne(downlink: Downlink, organizationId: string): Promise<HandOver> {
+  async #offerToOne(downlink: Downlink, organizationId: string): Promise<HandOverAnswer> {
     const ofOwn = await this.#offer(downlink, ({ tenant }) => tenant === `organization:${organizationId}`)
     if (ofOwn !== NO_READER) return ofOwn
     if (await this.#hasOwn(organizationId))
@@ -91,11 +97,11 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     return ofAny === NO_READER ? this.#away('deployment', 'the deployment’s network server') : ofAny
   }
 
-  #away(tenant: string, whose: string): HandOver {
+  #away(tenant: string, whose: string): HandOverAnswer {
     return { outcome: 'away', ...nobodyReads(whose, this.#presenceOf(tenant)) }
   }
 
-  #offer(downlink: Downlink, isFor?: ReaderFilter): Promise<HandOver> {
+  #offer(downlink: Downlink, isFor?: ReaderFilter): Promise<HandOverAnswer> {
     return new Promise((resolve) => {
       const topicName = commandTopic(downlink.applicationId, downlink.devEui)
       const message = { topicName, payload: downlinkMessage(downlink), qos: 1 } as const

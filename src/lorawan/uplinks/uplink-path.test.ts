@@ -73,7 +73,7 @@ beforeEach(() => {
     commandEvents: {
       wants: (topicName) => /\/event\/(?:txack|log)$/.test(topicName),
       named: () => naming?.promise,
-      told: ({ devEui, kind, payload }) =>
+      apply: ({ devEui, kind, payload }) =>
         kind === 'txack' ? Buffer.from(`${devEui} ${kind} ${payload.toString()}`) : payload,
     },
     publisher: { publish: (message) => publish(message) },

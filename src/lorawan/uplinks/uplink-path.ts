@@ -47,7 +47,7 @@ export interface UplinkPathParts {
   readonly registry: UplinkRegistry
   readonly codecs: Pick<Codecs, 'decodeUplink'>
   /** Is told of the events that may be about commands, and has them go on with the command's id. */
-  readonly commandEvents: Pick<CommandEvents, 'wants' | 'named' | 'told'>
+  readonly commandEvents: Pick<CommandEvents, 'wants' | 'named' | 'apply'>
   /**
    * Where error events go, and events that network servers bring in by other ways than as clients
    * of the broker.
@@ -179,7 +179,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     const event = { devEui, kind: eventKind, payload: received }
     const isOfCommand = this.#commandEvents.wants(topicName)
     const naming = isOfCommand ? this.#commandEvents.named(event) : undefined
-    const payload = isOfCommand && naming === undefined ? this.#commandEvents.told(event) : received
+    const payload = isOfCommand && naming === undefined ? this.#commandEvents.apply(event) : received
     const codec = this.#codecs.known(applicationId)
     const { organizationId = '', decoderScript = '' } = codec ?? {}
     const size: HeldSize = { applicationId, organizationId, payloadBytes: payload.length, decoderScript }
@@ -379,7 +379,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
 
   /** The id of the command that the event may be about is known, or no more waited for. */
   #settleNamed(held: Held, event: CommandEvent): void {
-    this.#settle(held, { payload: this.#commandEvents.told(event), error: undefined })
+    this.#settle(held, { payload: this.#commandEvents.apply(event), error: undefined })
   }
 
   /** The first word counts: what has gone on can't be changed any more. */

@@ -1,4 +1,4 @@
-import type { HandOver } from '../../commands/network-server.ts'
+import type { HandOverAnswer } from '../../commands/network-server.ts'
 
 /**
  * What has become of events and downlinks of the configured network servers, for the metrics. All
@@ -37,7 +37,7 @@ export function createCounters(): NetworkServerCounters {
 }
 
 /** The answer to a downlink, counted. */
-export function counted(counters: NetworkServerCounters, answer: HandOver): HandOver {
+export function counted(counters: NetworkServerCounters, answer: HandOverAnswer): HandOverAnswer {
   if (answer.outcome === 'taken') counters.downlinksTaken += 1
   else if (answer.outcome === 'away') counters.downlinksAway += 1
   else counters.downlinksRefused += 1

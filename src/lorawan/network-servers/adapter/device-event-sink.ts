@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../../clock.ts'
 import type { Publisher } from '../../../broker/ports/consumer.ts'
+import type { DevicePlace } from '../../commands/command-ports.ts'
 import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
 import { EVENT_KINDS, eventTopic, isDevEui } from '../../topics.ts'
 import type { PublishedEventKind } from '../../topics.ts'
@@ -11,13 +12,6 @@ import type { EventInspection } from '../../uplinks/event-inspection.ts'
 import type { NetworkServerCounters } from './counters.ts'
 import { EventRefused } from './event-refused.ts'
 import type { Logger } from '../../../logger.ts'
-
-/** Where a device is registered. */
-export interface DevicePlace {
-  readonly applicationId: string
-  readonly organizationId: string
-  readonly isDisabled: boolean
-}
 
 export interface DeviceEventSinkParts {
   /** Takes a DevEUI of 16 lower-case hexadecimal digits. */

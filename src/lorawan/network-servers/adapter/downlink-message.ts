@@ -1,7 +1,7 @@
 /** A downlink in the JSON that network servers take as the payload of a command message. */
 import { given } from '../../../given.ts'
 import type { CommandNaming } from '../../commands/command-naming.ts'
-import type { Downlink, HandOver } from '../../commands/network-server.ts'
+import type { Downlink, HandOverAnswer } from '../../commands/network-server.ts'
 
 /**
  * ChirpStack v4 acknowledges a command when it has read it, and handles it in a task of its own.
@@ -44,7 +44,7 @@ export function undeliverable(
   { fPort, applicationId }: Downlink,
   naming: Pick<CommandNaming, 'names' | 'countsFrames'>,
   theirId = applicationId,
-): HandOver | undefined {
+): HandOverAnswer | undefined {
   if (naming.countsFrames(applicationId) && fPort > HIGHEST_FPORT_OF_V3) {
     const reason = `fPort: ${fPort} is above ${HIGHEST_FPORT_OF_V3}, the highest that ChirpStack v3 takes`
     return { outcome: 'refused', reason }

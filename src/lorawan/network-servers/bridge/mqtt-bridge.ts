@@ -8,7 +8,7 @@ import type { Clock } from '../../../clock.ts'
 import type { PublishPacket, ProtocolVersion } from '../../../mqtt/packet.ts'
 import { isFailure, ReasonCodes } from '../../../mqtt/reason-codes.ts'
 import type { CommandNaming } from '../../commands/command-naming.ts'
-import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
+import type { Downlink, EventSink, HandOverAnswer, NetworkServer } from '../../commands/network-server.ts'
 import { Backoff } from '../adapter/backoff.ts'
 import type { BackoffSettings } from '../adapter/backoff.ts'
 import { BrokerConnection } from './broker-connection.ts'
@@ -89,7 +89,7 @@ export class MqttBridge implements NetworkServer {
     return this.#settings.takesCommands && isMapped && this.#parts.mayServe(applicationId)
   }
 
-  async handOver(downlink: Downlink): Promise<HandOver> {
+  async handOver(downlink: Downlink): Promise<HandOverAnswer> {
     return counted(this.#parts.counters, await this.#offer(downlink))
   }
 
@@ -101,7 +101,7 @@ export class MqttBridge implements NetworkServer {
     return Promise.resolve()
   }
 
-  async #offer(downlink: Downlink): Promise<HandOver> {
+  async #offer(downlink: Downlink): Promise<HandOverAnswer> {
     const applicationId = this.#theirs?.get(downlink.applicationId) ?? downlink.applicationId
     const refusal = undeliverable(downlink, this.#parts.naming, applicationId)
     if (refusal !== undefined) return refusal
@@ -138,7 +138,7 @@ export class MqttBridge implements NetworkServer {
     }
   }
 
-  #nobodyThere(): HandOver {
+  #nobodyThere(): HandOverAnswer {
     this.#offerLater()
     return {
       outcome: 'away',

@@ -5,12 +5,12 @@
  */
 import grpc from '@grpc/grpc-js'
 import type { Clock } from '../../../clock.ts'
-import type { Downlink, DownlinkDoubt, HandOver } from '../../commands/network-server.ts'
+import type { Downlink, DownlinkDoubt, HandOverAnswer } from '../../commands/network-server.ts'
 import type { ChirpStackApi, ChirpStackQueueItem } from './chirpstack-api.ts'
 import { faultOf } from './grpc-fault.ts'
 import { Patience } from '../adapter/patience.ts'
 
-type Away = Extract<HandOver, { readonly outcome: 'away' }>
+type Away = Extract<HandOverAnswer, { readonly outcome: 'away' }>
 
 export interface ChirpStackDownlinksParts {
   readonly api: Pick<
@@ -69,7 +69,7 @@ export class ChirpStackDownlinks {
   }
 
   /** Offers a downlink; never rejects. */
-  async offer(downlink: Downlink): Promise<HandOver> {
+  async offer(downlink: Downlink): Promise<HandOverAnswer> {
     const { doubt } = downlink
     let recalledIds: readonly string[]
     try {
@@ -128,14 +128,14 @@ export class ChirpStackDownlinks {
    * What came before `Enqueue` failed: ChirpStack has not got the downlink now, but it may still
    * have it from before.
    */
-  async #unasked(error: unknown, downlink: Downlink): Promise<HandOver> {
+  async #unasked(error: unknown, downlink: Downlink): Promise<HandOverAnswer> {
     const { code, reason } = faultOf(error)
     const isUnknown = code === NOT_FOUND || (NOT_ALLOWED.has(code) && (await this.#isUnknown(downlink)))
     if (isUnknown) return UNKNOWN_DEVICE
     return { outcome: 'away', reason, isInDoubt: downlink.doubt !== undefined }
   }
 
-  async #judge(error: unknown, downlink: Downlink): Promise<HandOver> {
+  async #judge(error: unknown, downlink: Downlink): Promise<HandOverAnswer> {
     const { code, reason } = faultOf(error)
     if (PASSING.has(code)) return { outcome: 'away', reason, isInDoubt: true }
     if (NOT_ALLOWED.has(code)) {
@@ -147,7 +147,7 @@ export class ChirpStackDownlinks {
   }
 
   /** Asks for the device: where ChirpStack can't answer that either, its database is away. */
-  async #judgeInternal(reason: string, { devEui, id }: Downlink): Promise<HandOver> {
+  async #judgeInternal(reason: string, { devEui, id }: Downlink): Promise<HandOverAnswer> {
     try {
       await this.#api.profileOf(devEui)
     } catch (error) {
@@ -184,8 +184,8 @@ const UNSETTLED: Away = {
   reason: 'an earlier try got no answer, and may be on its way',
   isOfDevice: true,
 }
-const UNKNOWN_DEVICE: HandOver = { outcome: 'refused', reason: 'ChirpStack has no such device' }
-const NO_CODEC: HandOver = {
+const UNKNOWN_DEVICE: HandOverAnswer = { outcome: 'refused', reason: 'ChirpStack has no such device' }
+const NO_CODEC: HandOverAnswer = {
   outcome: 'refused',
   reason: 'object: the device’s profile in ChirpStack has no codec, and the application here has none',
 }

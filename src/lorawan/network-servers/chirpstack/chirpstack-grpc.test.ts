@@ -7,7 +7,7 @@ import type { Registry } from '../../../identity/registry.ts'
 import { syncedRegistry } from '../../../service/synced-registry.ts'
 import { describeNetworkServer, TestSink } from '../network-server-contract.testing.ts'
 import type { FarSide } from '../network-server-contract.testing.ts'
-import type { Downlink, HandOver } from '../../commands/network-server.ts'
+import type { Downlink, HandOverAnswer } from '../../commands/network-server.ts'
 import { SETTLED_MS } from './chirpstack-downlinks.ts'
 import { ChirpStackGrpc } from './chirpstack-grpc.ts'
 import { ChirpStackSync } from './chirpstack-sync.ts'
@@ -123,7 +123,7 @@ describe('a downlink to ChirpStack by gRPC', () => {
 
   const { status } = grpc
   // Where the device can be asked for at the same time; `isInDoubt` as it comes.
-  const answers: readonly (readonly [number, string, HandOver['outcome'], boolean?])[] = [
+  const answers: readonly (readonly [number, string, HandOverAnswer['outcome'], boolean?])[] = [
     [status.NOT_FOUND, 'Object does not exist', 'refused'],
     [status.INVALID_ARGUMENT, 'Validation error: FPort must be between 1 - 255', 'refused'],
     [status.FAILED_PRECONDITION, 'no', 'refused'],
@@ -147,7 +147,7 @@ describe('a downlink to ChirpStack by gRPC', () => {
 
   it('waits, and is in no doubt, while ChirpStack can’t be reached', async () => {
     chirpStack.stop()
-    const heard: HandOver[] = []
+    const heard: HandOverAnswer[] = []
     // The first call may have been on its way when the connection broke.
     for (let ready = sink.readyCount; heard.length < 2; ready = sink.readyCount) {
       heard.push(await adapter.handOver(downlink()))

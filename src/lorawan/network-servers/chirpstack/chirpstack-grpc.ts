@@ -3,7 +3,7 @@
  * and devices in the registry.
  */
 import type { Clock } from '../../../clock.ts'
-import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
+import type { Downlink, EventSink, HandOverAnswer, NetworkServer } from '../../commands/network-server.ts'
 import type { BackoffSettings } from '../adapter/backoff.ts'
 import { Backoff } from '../adapter/backoff.ts'
 import type { ChirpStackApi } from './chirpstack-api.ts'
@@ -27,8 +27,11 @@ export interface ChirpStackGrpcParts {
   readonly log: Logger
 }
 
-const CLOSED: HandOver = { outcome: 'away', reason: 'the service is shutting down' }
-const PAUSING: HandOver = { outcome: 'away', reason: 'it could not be asked a moment ago, and is asked again soon' }
+const CLOSED: HandOverAnswer = { outcome: 'away', reason: 'the service is shutting down' }
+const PAUSING: HandOverAnswer = {
+  outcome: 'away',
+  reason: 'it could not be asked a moment ago, and is asked again soon',
+}
 
 /** How long an attempt to reach ChirpStack lasts, before the next one begins. */
 const REACHING_MS = 60_000
@@ -61,7 +64,7 @@ export class ChirpStackGrpc implements NetworkServer {
     return this.#parts.sync.applications.has(applicationId)
   }
 
-  async handOver(downlink: Downlink): Promise<HandOver> {
+  async handOver(downlink: Downlink): Promise<HandOverAnswer> {
     // One that is away is asked again after a while, however often it is offered something
     // meanwhile.
     if (this.#isClosed || this.#offering.isPausing) return this.#isClosed ? CLOSED : PAUSING

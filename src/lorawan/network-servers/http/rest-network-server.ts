@@ -1,7 +1,7 @@
 /** Downlinks by the HTTP API of a network server whose events come as webhooks. */
 import type { Clock } from '../../../clock.ts'
 import { objectOf, textAt } from '../../../json.ts'
-import type { Downlink, EventSink, HandOver, NetworkServer } from '../../commands/network-server.ts'
+import type { Downlink, EventSink, HandOverAnswer, NetworkServer } from '../../commands/network-server.ts'
 import type { BackoffSettings } from '../adapter/backoff.ts'
 import { counted } from '../adapter/counters.ts'
 import type { NetworkServerCounters } from '../adapter/counters.ts'
@@ -66,7 +66,7 @@ export class RestNetworkServer implements NetworkServer {
     return this.#parts.serves(applicationId)
   }
 
-  async handOver(downlink: Downlink): Promise<HandOver> {
+  async handOver(downlink: Downlink): Promise<HandOverAnswer> {
     const answer = await this.#offer(downlink)
     if (answer.outcome === 'away') this.#offering.failed()
     else this.#offering.succeeded()
@@ -80,7 +80,7 @@ export class RestNetworkServer implements NetworkServer {
     return Promise.resolve()
   }
 
-  async #offer(downlink: Downlink): Promise<HandOver> {
+  async #offer(downlink: Downlink): Promise<HandOverAnswer> {
     if (this.#isClosed) return { outcome: 'away', reason: 'the service is shutting down' }
     let answer: HttpAnswer
     try {
@@ -113,7 +113,7 @@ export class RestNetworkServer implements NetworkServer {
 }
 
 /** What the answer to an enqueued downlink means. */
-function handOverOf(answer: HttpAnswer): HandOver {
+function handOverOf(answer: HttpAnswer): HandOverAnswer {
   const { status } = answer
   if (status >= 200 && status < 300) return { outcome: 'taken' }
   if (isThereAlready(answer)) return { outcome: 'taken' }

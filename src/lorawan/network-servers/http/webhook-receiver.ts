@@ -3,7 +3,7 @@
  * bytes to the sink.
  */
 import type { EventSink } from '../../commands/network-server.ts'
-import type { DevicePlace } from '../adapter/device-event-sink.ts'
+import type { DevicePlace } from '../../commands/command-ports.ts'
 import { EventRefused } from '../adapter/event-refused.ts'
 import type { EventRefusalCode } from '../adapter/event-refused.ts'
 import { objectAt, parseObject, textAt } from '../../../json.ts'
