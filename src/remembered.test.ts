@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, it } from 'node:test'
-import fc from 'fast-check'
+import { array, assert as assertProperty, asyncProperty, constant, constantFrom, nat, oneof, record } from 'fast-check'
+import type { Arbitrary } from 'fast-check'
 import { Remembered } from './remembered.ts'
 import type { RememberedOptions } from './remembered.ts'
 
@@ -41,6 +42,8 @@ function open(options: Partial<RememberedOptions<Fact | undefined, void>> = {}) 
   }
   return { memory, pending, answer, learn }
 }
+
+const groupOf = ({ group }: Fact): string => group
 
 const fact = (version: number, group = 'g'): Fact => ({ version, group })
 
@@ -217,8 +220,6 @@ describe('the bound of a memory', () => {
 })
 
 describe('a group of values', () => {
-  const groupOf = ({ group }: Fact): string => group
-
   it('is forgotten at once, and no other', async () => {
     const { memory, learn } = open({ groupOf })
     await learn('a', fact(1, 'g'))
@@ -263,13 +264,13 @@ describe('a group of values', () => {
   })
 })
 
-describe('a change of a value in place', () => {
-  const openSets = () => {
-    const pending: ((set: Set<string>) => void)[] = []
-    const look = () => new Promise<Set<string>>((resolve) => pending.push(resolve))
-    return { sets: new Remembered<Set<string>>({ look, maximum: Infinity }), pending }
-  }
+const openSets = () => {
+  const pending: ((set: Set<string>) => void)[] = []
+  const look = () => new Promise<Set<string>>((resolve) => pending.push(resolve))
+  return { sets: new Remembered<Set<string>>({ look, maximum: Infinity }), pending }
+}
 
+describe('a change of a value in place', () => {
   it('reaches the callers that keep the value', async () => {
     const { sets, pending } = openSets()
     const asked = sets.of('a')
@@ -304,21 +305,21 @@ describe('a change of a value in place', () => {
 describe('in any order of questions, changes and look-ups', () => {
   const IDS = ['a', 'b', 'c']
   const GROUPS = ['g', 'h']
-  const id = fc.constantFrom(...IDS)
-  const group = fc.constantFrom(...GROUPS)
-  const index = fc.nat(5)
-  const command = fc.oneof(
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('ask' as const), id }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('change' as const), id, group }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), id }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('removeGroup' as const), group }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('import' as const), group }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('read' as const), index }) },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('deliver' as const), index }) },
+  const id = constantFrom(...IDS)
+  const group = constantFrom(...GROUPS)
+  const index = nat(5)
+  const command = oneof(
+    { weight: 4, arbitrary: record({ kind: constant('ask' as const), id }) },
+    { weight: 3, arbitrary: record({ kind: constant('change' as const), id, group }) },
+    { weight: 1, arbitrary: record({ kind: constant('remove' as const), id }) },
+    { weight: 2, arbitrary: record({ kind: constant('removeGroup' as const), group }) },
+    { weight: 1, arbitrary: record({ kind: constant('import' as const), group }) },
+    { weight: 3, arbitrary: record({ kind: constant('read' as const), index }) },
+    { weight: 4, arbitrary: record({ kind: constant('deliver' as const), index }) },
   )
 
   it('what is at hand is true now, and an answer was true at some moment since the question', async () => {
-    const run = async (commands: readonly (typeof command extends fc.Arbitrary<infer One> ? One : never)[]) => {
+    const run = async (commands: readonly (typeof command extends Arbitrary<infer One> ? One : never)[]) => {
       const source = new Map<string, Fact>()
       const pending: { readonly id: string; read?: () => Fact | undefined; deliver: () => void }[] = []
       const memory = new Remembered<Fact | undefined>({
@@ -372,7 +373,7 @@ describe('in any order of questions, changes and look-ups', () => {
           set(next.id, undefined)
           memory.forget(next.id)
         } else if (next.kind === 'removeGroup') {
-          for (const [one, value] of [...source]) if (value.group === next.group) set(one, undefined)
+          for (const [one, value] of source) if (value.group === next.group) set(one, undefined)
           memory.forgetGroup(next.group)
         } else if (next.kind === 'import') {
           for (const one of IDS) if (!source.has(one)) set(one, make(next.group))
@@ -398,6 +399,6 @@ describe('in any order of questions, changes and look-ups', () => {
       }
       assert.ok(questions.every(({ isAnswered }) => isAnswered))
     }
-    await fc.assert(fc.asyncProperty(fc.array(command, { maxLength: 60 }), run), { numRuns: 300 })
+    await assertProperty(asyncProperty(array(command, { maxLength: 60 }), run), { numRuns: 300 })
   })
 })
