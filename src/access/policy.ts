@@ -13,7 +13,6 @@ import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import { holderOfToken, tokenGround } from './holders.ts'
 import { IntegratorPermit } from './integrator-permit.ts'
 import { NetworkServerPermit } from './network-server-permit.ts'
-import { OrganizationApplications } from './organization-applications.ts'
 import { PermitWatch } from './permit-watch.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 
@@ -55,7 +54,6 @@ export class AccessPolicy implements Policy {
   readonly #limits: AccessLimits
   readonly #networkServers: NetworkServerWatch
   readonly #watch = new PermitWatch()
-  readonly #applications: OrganizationApplications
   /**
    * One for all permits, as `#recheckAccess` and `#recheckCredential` are: a deployment holds many
    * thousands.
@@ -80,7 +78,6 @@ export class AccessPolicy implements Policy {
     this.#networkServers = networkServers
     this.#registry = registry
     this.#limits = limits
-    this.#applications = new OrganizationApplications(registry.directory)
     this.#unsubscribe = registry.changes.subscribe((change) => this.#changed(change))
   }
 
@@ -184,7 +181,7 @@ export class AccessPolicy implements Policy {
   async #integratorPermit(claims: BrokerAccessClaims, seenChanges: number): Promise<IntegratorPermit> {
     return new IntegratorPermit({
       claims,
-      applications: await this.#applications.of(claims.organizationId),
+      applications: await this.#registry.directory.applicationsOf(claims.organizationId),
       directory: this.#registry.directory,
       madeAtMs: this.#madeAtMs,
       maximumMessagesPerSecond: this.#limits.integratorMessagesPerSecond,
@@ -201,7 +198,7 @@ export class AccessPolicy implements Policy {
     const { organizationId } = credential
     return new NetworkServerPermit({
       credential,
-      applications: organizationId === null ? undefined : await this.#applications.of(organizationId),
+      applications: organizationId === null ? undefined : await this.#registry.directory.applicationsOf(organizationId),
       directory: this.#registry.directory,
       maximumMessagesPerSecond: this.#limits.networkServerMessagesPerSecond,
       seenChanges,
@@ -219,7 +216,6 @@ export class AccessPolicy implements Policy {
 
   #changed(change: Change): void {
     this.#changes += 1
-    this.#applications.changed(change)
     switch (change.kind) {
       case 'token_revoked':
         this.#end(`token:${change.tokenId}`, TOKEN_REVOKED)

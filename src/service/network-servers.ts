@@ -2,7 +2,6 @@
  * The network servers that are no clients of the broker, wired to the registry, the path of uplinks
  * and the commands.
  */
-import { OrganizationApplications } from '../access/organization-applications.ts'
 import { systemClock } from '../clock.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { Logger } from '../logger.ts'
@@ -57,14 +56,10 @@ export async function openNetworkServers(
   parts: Needed,
   entries: readonly NetworkServerEntry[],
 ): Promise<OpenedNetworkServers> {
-  const { registry, downlinks, networkServers } = parts
+  const { downlinks, networkServers } = parts
   const opening = openingOf(parts, log.child({ room: 'lorawan' }))
-  const { applications, counters, deviceIds, placeOf, sinkOf } = opening
-  const unsubscribe = registry.changes.subscribe((change) => applications.changed(change))
-  shutdown.add('network servers', () => {
-    unsubscribe()
-    return networkServers.close()
-  })
+  const { counters, deviceIds, placeOf, sinkOf } = opening
+  shutdown.add('network servers', () => networkServers.close())
   const open = async (entry: NetworkServerEntry): Promise<void> => networkServers.add(await openEntry(entry, opening))
   for (const entry of entries) await open(entry)
   return {
@@ -86,7 +81,6 @@ interface Opening {
   readonly naming: Downlinks['naming']
   readonly log: Logger
   readonly counters: NetworkServerCounters
-  readonly applications: OrganizationApplications
   readonly placeOf: Registry['directory']['device']
   /** Where an organization's events go; null is for a network server of the whole deployment. */
   readonly sinkOf: (organizationId: string | null) => EventSink
@@ -110,7 +104,6 @@ function openingOf({ registry, uplinkPath, downlinks }: Needed, log: Logger): Op
     naming: downlinks.naming,
     log,
     counters,
-    applications: new OrganizationApplications(registry.directory),
     placeOf,
     sinkOf: (organizationId) =>
       new DeviceEventSink({ ...sinkParts, inspection: inspectionOf(organizationId) }, organizationId ?? undefined),
@@ -151,7 +144,7 @@ function common({ counters, log }: Opening) {
 
 async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<NetworkServer> {
   const { organizationId } = entry
-  const own = organizationId === undefined ? undefined : await opening.applications.of(organizationId)
+  const own = organizationId === undefined ? undefined : await opening.registry.directory.applicationsOf(organizationId)
   return new MqttBridge(entry.bridge, {
     ...common(opening),
     sink: opening.sinkOf(organizationId ?? null),
@@ -183,7 +176,7 @@ async function openRest(
   form: RestForm,
 ): Promise<NetworkServer> {
   const { name, organizationId, applications } = entry
-  const own = await opening.applications.of(organizationId)
+  const own = await opening.registry.directory.applicationsOf(organizationId)
   return new RestNetworkServer(name, {
     ...common(opening),
     sink: opening.sinkOf(organizationId),

@@ -68,3 +68,59 @@ test('strangers cannot push known devices out by making devices up', async () =>
   assert.equal(registry.directory.device(devEui) instanceof Promise, false)
   assert.equal(registry.directory.device(devEuiOf(1_000_000)) instanceof Promise, true)
 })
+
+test('a set of application ids that a caller holds is kept right, and is empty once its organization is gone', async () => {
+  await using opened = await openTestRegistry()
+  const { registry } = opened
+  const organizationId = await addOrganization(registry, 'acme')
+  const first = await addApplication(registry, organizationId, 'first')
+  // Asked for while another application is being made.
+  const making = addApplication(registry, organizationId, 'second')
+  const asked = registry.directory.applicationsOf(organizationId)
+  const second = await making
+  const held = await asked
+  assert.deepEqual(held, new Set([first, second]))
+  valueOf(await registry.applications.remove(first, nobody))
+  assert.deepEqual(held, new Set([second]))
+  const third = await addApplication(registry, organizationId, 'third')
+  assert.deepEqual(held, new Set([second, third]))
+  assert.equal(registry.directory.applicationsOf(organizationId), held)
+  valueOf(await registry.organizations.remove(organizationId, nobody))
+  assert.deepEqual(held, new Set())
+})
+
+test('devices of a removed application are not at hand any more, also when its id is made anew', async () => {
+  await using opened = await openTestRegistry()
+  const { registry } = opened
+  const [one, other] = [await addOrganization(registry, 'one'), await addOrganization(registry, 'other')]
+  const id = '5b5a2d3e-0d2c-4a36-9e1c-7c1f4be1a001'
+  const make = async (organizationId: string) =>
+    valueOf(
+      await registry.applications.create(
+        {
+          id,
+          name: 'meters',
+          description: '',
+          organizationId,
+          serviceProfileId: '',
+          serviceProfileName: '',
+          payloadCodec: '',
+          payloadEncoderScript: '',
+          payloadDecoderScript: '',
+        },
+        nobody,
+      ),
+    )
+  await make(one)
+  const [first, second] = [devEuiOf(1), devEuiOf(2)]
+  for (const devEui of [first, second]) {
+    valueOf(await registry.devices.create({ devEui, name: devEui, applicationId: id }, nobody))
+    assert.equal((await registry.directory.device(devEui))?.organizationId, one)
+  }
+  valueOf(await registry.applications.remove(id, nobody))
+  await make(other)
+  valueOf(await registry.devices.create({ devEui: first, name: 'd', applicationId: id }, nobody))
+  assert.equal((await registry.directory.device(first))?.organizationId, other)
+  assert.equal(await registry.directory.device(second), undefined)
+  assert.equal(await registry.directory.organizationOf(id), other)
+})

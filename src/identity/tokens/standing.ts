@@ -1,6 +1,11 @@
+/**
+ * How users and tokens stand: active or not, member or not, known or revoked. Verifying a token asks
+ * on each call, so the answers are remembered.
+ */
 import { sql } from 'kysely'
-import { BoundedCache } from '../../bounded-cache.ts'
+import { Remembered } from '../../remembered.ts'
 import type { Changes } from '../store/changes.ts'
+import { forgetOnChange } from '../store/remembered-facts.ts'
 import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
 
@@ -20,95 +25,51 @@ export interface AccessStanding {
   readonly isTokenKnown: boolean
 }
 
-/** What verifying tokens asks on each call. */
+/** Whom a token was issued to, and for which organization. */
+interface TokenHolder {
+  readonly userId: string
+  readonly organizationId: string
+}
+
+/** The standings as the verification of tokens asks for them. */
 export interface Standings {
   ofUser(userId: string): Promise<UserStanding | undefined>
+  /** The three ids come from one token: its signature has been verified. */
   ofAccess(userId: string, organizationId: string, tokenId: string): Promise<AccessStanding>
 }
 
 /** Users, some 100 bytes each. */
 const MAXIMUM_USERS = 10_000
-/** Tokens, some 200 bytes each: those of all connections of a large deployment. */
+/** Tokens, some 200 bytes each: as many as a large deployment has connections. */
 const MAXIMUM_ACCESSES = 50_000
-/**
- * Another look when a change came in between; a change at each of them would be an attack, and gets
- * the last look.
- */
-const MAXIMUM_LOOKS = 5
 
 /** Standings that are remembered until a change touches them. */
 export function createStandings({ db }: Store, changes: Changes): Standings {
-  const users = new BoundedCache<UserStanding>(MAXIMUM_USERS)
-  const accesses = new BoundedCache<AccessStanding>(MAXIMUM_ACCESSES)
-  let generation = 0
-  changes.subscribe((change) => {
-    switch (change.kind) {
-      case 'user_changed':
-        users.delete(change.userId)
-        accesses.clear()
-        break
-      case 'member_added':
-      case 'member_removed':
-      case 'organization_removed':
-        accesses.clear()
-        break
-      case 'token_revoked':
-        accesses.delete(change.tokenId)
-        break
-      case 'application_created':
-      case 'application_changed':
-      case 'application_removed':
-      case 'device_created':
-      case 'device_changed':
-      case 'device_removed':
-      case 'devices_changed':
-      case 'service_credential_revoked':
-        return
-    }
-    generation += 1
+  const users = new Remembered<UserStanding | undefined>({
+    look: (userId) => findUser(db, userId),
+    maximum: MAXIMUM_USERS,
   })
-
-  /** Looks, and remembers what was seen unless a change came in between. */
-  async function look<T>(query: () => Promise<T>, remember: (seen: T) => void): Promise<T> {
-    for (let looks = 1; ; looks += 1) {
-      const begun = generation
-      const seen = await query()
-      if (begun === generation) remember(seen)
-      else if (looks < MAXIMUM_LOOKS) continue
-      return seen
-    }
-  }
-
+  const accesses = new Remembered<AccessStanding, TokenHolder>({
+    look: (tokenId, { userId, organizationId }) =>
+      findAccess(db, parseId(userId) ?? 0, parseId(organizationId) ?? 0, tokenId),
+    maximum: MAXIMUM_ACCESSES,
+  })
+  forgetOnChange(changes, { user: users, access: accesses })
   return {
-    async ofUser(userId) {
-      const known = users.get(userId)
-      if (known !== undefined) return known
-      const rowId = parseId(userId)
-      if (rowId === undefined) return undefined
-      return look(
-        async () => {
-          const row = await db
-            .selectFrom('users')
-            .select(['is_active', 'is_admin', 'session_epoch'])
-            .where('id', '=', rowId)
-            .executeTakeFirst()
-          return row && { isActive: row.is_active === 1, isAdmin: row.is_admin === 1, sessionEpoch: row.session_epoch }
-        },
-        (seen) => {
-          if (seen !== undefined) users.set(userId, seen)
-        },
-      )
-    },
-
-    async ofAccess(userId, organizationId, tokenId) {
-      const known = accesses.get(tokenId)
-      if (known !== undefined) return known
-      return look(
-        () => findAccess(db, parseId(userId) ?? 0, parseId(organizationId) ?? 0, tokenId),
-        (seen) => accesses.set(tokenId, seen),
-      )
-    },
+    ofUser: async (userId) => users.of(userId),
+    ofAccess: async (userId, organizationId, tokenId) => accesses.of(tokenId, { userId, organizationId }),
   }
+}
+
+async function findUser(db: Store['db'], userId: string): Promise<UserStanding | undefined> {
+  const rowId = parseId(userId)
+  if (rowId === undefined) return undefined
+  const row = await db
+    .selectFrom('users')
+    .select(['is_active', 'is_admin', 'session_epoch'])
+    .where('id', '=', rowId)
+    .executeTakeFirst()
+  return row && { isActive: row.is_active === 1, isAdmin: row.is_admin === 1, sessionEpoch: row.session_epoch }
 }
 
 async function findAccess(

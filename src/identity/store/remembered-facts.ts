@@ -1,0 +1,85 @@
+/**
+ * The facts of the registry that the service remembers, and the one table of the changes that make
+ * them wrong. A memory names the facts that it holds; it needs no knowledge of changes.
+ */
+import type { Change, Changes } from './changes.ts'
+
+/** A memory that can forget what it holds of one id. */
+interface Forgetful {
+  forget(id: string): void
+}
+
+/** A memory that can forget everything. */
+interface ForgetfulOfAll extends Forgetful {
+  forgetAll(): void
+}
+
+/** The memories that are told of changes, by fact. */
+export interface RememberedFacts {
+  /** How a user stands, by user id. */
+  readonly user?: Forgetful
+  /** How a user stands towards an organization, and a token towards both, by token id. */
+  readonly access?: ForgetfulOfAll
+  /** An application with its organization and its codec, by application id. */
+  readonly application?: Forgetful
+  /** The ids of an organization's applications, by organization id: sets that callers keep. */
+  readonly applicationIds?: Forgetful & {
+    amend(organizationId: string, apply: (applicationIds: Set<string>) => void): void
+  }
+  /** A device with its variables and tags, by DevEUI. */
+  readonly device?: ForgetfulOfAll
+  /** The application of a device, by DevEUI; devices of one application are a group. */
+  readonly place?: ForgetfulOfAll & { forgetGroup(applicationId: string): void }
+}
+
+/** Tells the memories of each change from now on. Returns the function that ends this. */
+export function forgetOnChange(changes: Changes, facts: RememberedFacts): () => void {
+  return changes.subscribe((change) => apply(change, facts))
+}
+
+function apply(change: Change, { user, access, application, applicationIds, device, place }: RememberedFacts): void {
+  switch (change.kind) {
+    case 'user_changed':
+      user?.forget(change.userId)
+      access?.forgetAll()
+      return
+    case 'member_added':
+    case 'member_removed':
+      access?.forgetAll()
+      return
+    case 'token_revoked':
+      access?.forget(change.tokenId)
+      return
+    case 'organization_removed':
+      access?.forgetAll()
+      applicationIds?.amend(change.organizationId, (ids) => ids.clear())
+      applicationIds?.forget(change.organizationId)
+      return
+    case 'application_created':
+      application?.forget(change.applicationId)
+      applicationIds?.amend(change.organizationId, (ids) => ids.add(change.applicationId))
+      return
+    case 'application_changed':
+      application?.forget(change.applicationId)
+      return
+    case 'application_removed':
+      application?.forget(change.applicationId)
+      applicationIds?.amend(change.organizationId, (ids) => ids.delete(change.applicationId))
+      // Its devices are taken from sight with it, and no change tells of each.
+      place?.forgetGroup(change.applicationId)
+      return
+    case 'device_created':
+    case 'device_changed':
+    case 'device_removed':
+      device?.forget(change.devEui)
+      place?.forget(change.devEui)
+      return
+    case 'devices_changed':
+      device?.forgetAll()
+      place?.forgetAll()
+      return
+    case 'service_credential_revoked':
+      // Nothing is remembered of service credentials: each use asks the registry.
+      return
+  }
+}
