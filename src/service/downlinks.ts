@@ -1,6 +1,7 @@
 /** The commands of the service, wired to its registry, its broker and its network servers. */
 import { systemClock } from '../clock.ts'
 import type { Registry } from '../identity/registry.ts'
+import { forgetOnChange } from '../identity/store/remembered-facts.ts'
 import type { CommandRegistry } from '../lorawan/commands/command-registry.ts'
 import { Downlinks } from '../lorawan/commands/downlinks.ts'
 import { MqttNetworkServer } from '../lorawan/network-servers/mqtt-network-server.ts'
@@ -101,8 +102,10 @@ function commandRegistryOf({ applications, devices }: Registry): CommandRegistry
  * commands that waited for its network server may go elsewhere.
  */
 function followChanges({ changes, devices }: Registry, downlinks: Downlinks): () => void {
-  return changes.subscribe((change) => {
-    if (change.kind === 'application_changed') downlinks.applicationChanged(change.applicationId)
+  const forgets = forgetOnChange(changes, {
+    application: { forget: (applicationId) => downlinks.applicationChanged(applicationId) },
+  })
+  const follows = changes.subscribe((change) => {
     if (change.kind === 'application_removed') downlinks.applicationRemoved(change.applicationId)
     if (change.kind === 'service_credential_revoked') downlinks.ready()
     if (change.kind !== 'device_removed') return
@@ -114,4 +117,8 @@ function followChanges({ changes, devices }: Registry, downlinks: Downlinks): ()
       () => downlinks.deviceRemoved(devEui),
     )
   })
+  return () => {
+    forgets()
+    follows()
+  }
 }

@@ -1,6 +1,6 @@
 /** The path of uplinks, wired to the registry whose codecs it follows. */
 import { systemClock } from '../clock.ts'
-import type { Change } from '../identity/store/changes.ts'
+import { forgetOnChange } from '../identity/store/remembered-facts.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { UplinkRegistry } from '../lorawan/uplinks/uplink-path-registry.ts'
 import { UplinkPath } from '../lorawan/uplinks/uplink-path.ts'
@@ -19,7 +19,7 @@ export function openUplinkPath(
     clock: systemClock,
     log: log.child({ room: 'lorawan' }),
   })
-  const unsubscribe = registry.changes.subscribe((change) => follow(uplinkPath, change))
+  const unsubscribe = forgetOnChange(registry.changes, uplinkPath.memories)
   shutdown.add('uplinks', () => {
     unsubscribe()
     uplinkPath.close()
@@ -45,15 +45,4 @@ function uplinkRegistryOf({ applications, devices, directory }: Registry): Uplin
     tagsOf: async (devEui) => (await devices.get(devEui))?.tags ?? {},
     variablesOf: async (devEui) => (await devices.get(devEui))?.variables ?? {},
   }
-}
-
-function follow(uplinkPath: UplinkPath, change: Change): void {
-  const { kind } = change
-  if (kind === 'application_created' || kind === 'application_changed' || kind === 'application_removed') {
-    uplinkPath.applicationChanged(change.applicationId)
-  }
-  if (kind === 'device_created' || kind === 'device_changed' || kind === 'device_removed') {
-    uplinkPath.deviceChanged(change.devEui)
-  }
-  if (kind === 'devices_changed') uplinkPath.devicesChanged()
 }

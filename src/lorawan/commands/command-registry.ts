@@ -2,6 +2,7 @@
  * The ports by which commands learn what they need of a device and its application, and turn
  * objects into bytes.
  */
+import { Remembered } from '../../remembered.ts'
 import type { CommandObject, PayloadCodec } from './command.ts'
 
 /** How an application's commands are encoded. */
@@ -50,32 +51,17 @@ export interface DownlinkEncoder {
 
 /** Codecs that are remembered; more applications than send commands with objects within minutes. */
 const MAXIMUM_REMEMBERED = 10_000
+/**
+ * The sum of the lengths of encoder scripts, in UTF-16 code units. A tenant may have any number of
+ * applications, each with a script of 65,536 characters.
+ */
+const MAXIMUM_SCRIPTS_SIZE = 33_554_432
 
 /** Remembers the codecs of applications, so that a command costs no look into the registry. */
-export class CommandCodecs {
-  readonly #look: CommandRegistry['codecOf']
-  readonly #known = new Map<string, Promise<CommandCodec | undefined>>()
-
-  constructor(look: CommandRegistry['codecOf']) {
-    this.#look = look
-  }
-
-  codecOf(applicationId: string): Promise<CommandCodec | undefined> {
-    const known = this.#known.get(applicationId)
-    if (known !== undefined) return known
-    if (this.#known.size >= MAXIMUM_REMEMBERED) this.#known.clear()
-    const looked = this.#look(applicationId)
-    this.#known.set(applicationId, looked)
-    // A failure is not remembered, nor what a change came in between of: that has been forgotten
-    // already.
-    looked.catch(() => {
-      if (this.#known.get(applicationId) === looked) this.#known.delete(applicationId)
-    })
-    return looked
-  }
-
-  /** The application has changed or is gone. */
-  forget(applicationId: string): void {
-    this.#known.delete(applicationId)
-  }
+export function rememberCodecs(look: CommandRegistry['codecOf']): Remembered<CommandCodec | undefined> {
+  return new Remembered({
+    look,
+    maximum: MAXIMUM_REMEMBERED,
+    size: { maximum: MAXIMUM_SCRIPTS_SIZE, sizeOf: ({ encoderScript }) => encoderScript.length },
+  })
 }

@@ -9,7 +9,7 @@ import { createCommandConsumer } from './command-consumer.ts'
 import { CommandEvents } from './command-events.ts'
 import { CommandNaming } from './command-naming.ts'
 import type { CommandPorts } from './command-ports.ts'
-import { CommandCodecs } from './command-registry.ts'
+import { rememberCodecs } from './command-registry.ts'
 import type { CommandRegistry } from './command-registry.ts'
 import { Commands } from './commands.ts'
 import { DownlinkHandOver } from './downlink-hand-over.ts'
@@ -27,16 +27,16 @@ export class Downlinks {
   /** Knows which network servers name commands in their events. */
   readonly naming: CommandNaming
   readonly #answers: CommandAnswers
-  readonly #codecs: CommandCodecs
+  readonly #codecs: ReturnType<typeof rememberCodecs>
   readonly #handOver: DownlinkHandOver
   readonly #queue: DownlinkQueue
   readonly #words: AwaitedWords
 
   /** Puts the parts together; nothing is read or offered before `load`. */
   constructor(ports: CommandPorts) {
-    const codecs = new CommandCodecs((applicationId) => ports.registry.codecOf(applicationId))
+    const codecs = rememberCodecs((applicationId) => ports.registry.codecOf(applicationId))
     const registry: CommandRegistry = {
-      codecOf: (applicationId) => codecs.codecOf(applicationId),
+      codecOf: async (applicationId) => codecs.of(applicationId),
       variablesOf: (devEui) => ports.registry.variablesOf(devEui),
       namesOf: (devEui) => ports.registry.namesOf(devEui),
     }

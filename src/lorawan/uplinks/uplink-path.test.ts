@@ -299,8 +299,8 @@ describe('an uplink', () => {
     void send(UPLINK)
     await turn()
     codecs.set('5', { ...SCRIPTED, decoderScript: 'the new script' })
-    path.applicationChanged('5')
-    path.deviceChanged(ONE)
+    path.memories.application.forget('5')
+    path.memories.device.forget(ONE)
     void send(UPLINK)
     await turn()
     assert.deepEqual(
@@ -308,7 +308,7 @@ describe('an uplink', () => {
       ['the script', 'the new script'],
     )
     assert.deepEqual(looks, [ONE, '5', ONE])
-    path.devicesChanged()
+    path.memories.device.forgetAll()
     void send(UPLINK)
     await turn()
     assert.deepEqual(looks, [ONE, '5', ONE, ONE])
@@ -316,7 +316,7 @@ describe('an uplink', () => {
 
   it('whose application changes while it is looked up is not the last to look', async () => {
     void send(UPLINK)
-    path.applicationChanged('5')
+    path.memories.application.forget('5')
     await turn()
     void send(UPLINK, { devEui: TWO })
     await turn()
@@ -442,7 +442,7 @@ describe('an uplink that has waited for too long', () => {
     void send(UPLINK)
     ticks(3)
     codecs.set('5', { ...SCRIPTED, decoderScript: 'the new script' })
-    path.applicationChanged('5')
+    path.memories.application.forget('5')
     await known()
     assert.equal(isHeld(), true)
   })
@@ -685,12 +685,12 @@ describe('tags of the registry', () => {
     codecs.set('5', NONE)
     await send('{}', { kind: 'status' })
     tags.set(ONE, { floor: '4' })
-    path.deviceChanged(ONE)
+    path.memories.device.forget(ONE)
     await send('{}', { kind: 'status' })
     // The directory does not know yet that they are gone.
     tags.delete(ONE)
     tagsAtHand = () => undefined
-    path.devicesChanged()
+    path.memories.device.forgetAll()
     await send('{}', { kind: 'status' })
     tags.get = () => {
       throw new Error('the disk is gone')

@@ -21,7 +21,7 @@ import type { ParsedTopic } from '../topics.ts'
 import { HeldBounds } from './uplink-path-bounds.ts'
 import type { HeldSize } from './uplink-path-bounds.ts'
 import { UplinkCodecs } from './uplink-path-registry.ts'
-import type { UplinkRegistry } from './uplink-path-registry.ts'
+import type { UplinkMemories, UplinkRegistry } from './uplink-path-registry.ts'
 
 /** A tick is about a second. */
 const TICK_MS = 1_000
@@ -132,6 +132,11 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#faults = new EventFaults(publisher)
     this.#clock = clock
     this.#log = log
+  }
+
+  /** The facts of the registry that are remembered here. They follow the registry's changes. */
+  get memories(): UplinkMemories {
+    return this.#codecs.memories
   }
 
   numbers(): Readonly<UplinkNumbers> {
@@ -256,20 +261,6 @@ export class UplinkPath implements PublishTransformer, Publisher {
       for (const held of queue) held.outcome ??= { payload: held.payload, error: undefined }
     }
     for (const devEui of this.#devices.keys()) this.#release(devEui)
-  }
-
-  /** The application was created, changed or removed. */
-  applicationChanged(applicationId: string): void {
-    this.#codecs.applicationChanged(applicationId)
-  }
-
-  deviceChanged(devEui: string): void {
-    this.#codecs.deviceChanged(devEui)
-  }
-
-  /** Many devices were created at once. */
-  devicesChanged(): void {
-    this.#codecs.devicesChanged()
   }
 
   #refused(reason: string): string {
