@@ -5,7 +5,10 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/ports/policy.ts'
 import type { Change } from '../identity/store/changes.ts'
+import type { Directory } from '../identity/devices/directory.ts'
+import type { User } from '../identity/people/users.ts'
 import type { Registry } from '../identity/registry.ts'
+import type { Application } from '../identity/tenants/applications.ts'
 import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
@@ -29,6 +32,20 @@ const SERVICE_USER_NAME = /^network-server-/
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]/
 
+/** The registry, as far as the policy asks it. */
+export interface AccessRegistry {
+  readonly changes: Pick<Registry['changes'], 'subscribe'>
+  readonly directory: Directory
+  readonly tokens: Pick<
+    Registry['tokens'],
+    'verifyBrokerAccess' | 'readBrokerAccess' | 'recheckBrokerAccess' | 'getBrokerAccess'
+  >
+  readonly serviceCredentials: Pick<Registry['serviceCredentials'], 'authenticate' | 'get'>
+  readonly members: Pick<Registry['members'], 'isMember'>
+  readonly users: { get(id: string): Promise<Pick<User, 'id' | 'isActive' | 'isAdmin'> | undefined> }
+  readonly applications: { get(id: string): Promise<Pick<Application, 'createdAtMs'> | undefined> }
+}
+
 export interface AccessLimits {
   readonly integratorMessagesPerSecond: number
   readonly networkServerMessagesPerSecond: number
@@ -50,7 +67,7 @@ const DEFAULT_ACCESS_LIMITS: AccessLimits = {
 
 export class AccessPolicy implements Policy {
   readonly authenticationMethod = AUTHENTICATION_METHOD
-  readonly #registry: Registry
+  readonly #registry: AccessRegistry
   readonly #limits: AccessLimits
   readonly #networkServers: NetworkServerWatch
   readonly #watch = new PermitWatch()
@@ -71,7 +88,7 @@ export class AccessPolicy implements Policy {
   #accessLost: (lost: LostAccess) => void = () => {}
 
   constructor(
-    registry: Registry,
+    registry: AccessRegistry,
     limits: AccessLimits = DEFAULT_ACCESS_LIMITS,
     networkServers: NetworkServerWatch = NOBODY_WATCHES,
   ) {

@@ -1,0 +1,267 @@
+/** Properties of the permits, against an oracle that enumerates topics. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { assert as assertProperty, constantFrom, integer, property, tuple } from 'fast-check'
+import { MISSED_TOPIC_NAME } from '../broker/delivery/missed-notice.ts'
+import { FakeRegistry } from './fake-registry.testing.ts'
+import { IntegratorPermit } from './integrator-permit.ts'
+import { NetworkServerPermit } from './network-server-permit.ts'
+
+const DEVICE = '0101010101010101'
+const DISABLED = '0202020202020202'
+const FOREIGN = '0303030303030303'
+const NOBODYS = '0404040404040404'
+
+/** Organization 1 has application 5 with two devices, organization 2 has application 7 with one. */
+const registry = new FakeRegistry()
+registry.addOrganization('1', '5')
+registry.addOrganization('2', '7')
+registry.addDevice(DEVICE, '5')
+registry.addDevice(DISABLED, '5', { isDisabled: true })
+registry.addDevice(FOREIGN, '7')
+const own = new Set(['5'])
+const common = {
+  directory: registry.directory,
+  maximumMessagesPerSecond: 1,
+  seenChanges: 0,
+  recheck: async () => undefined,
+  holders: { held: () => {}, released: () => {} },
+}
+const integrator = new IntegratorPermit({
+  ...common,
+  claims: { userId: '3', organizationId: '1', tokenId: 't', expiresAtMs: 0 },
+  applications: own,
+  madeAtMs: async () => 0,
+})
+const ownServer = new NetworkServerPermit({
+  ...common,
+  credential: { id: 'own', organizationId: '1' },
+  applications: own,
+})
+const deploymentServer = new NetworkServerPermit({
+  ...common,
+  credential: { id: 'all', organizationId: null },
+  applications: undefined,
+})
+
+/** The words of each level. Every filter that is made of them matches a topic that is. */
+const LEVELS: readonly (readonly string[])[] = [
+  ['application', '$SYS', 'other'],
+  ['5', '7', ''],
+  ['device', 'gateway'],
+  [DEVICE, DISABLED, FOREIGN, NOBODYS, 'reader'],
+  ['event', 'command'],
+  ['up', 'down', 'response'],
+  ['more'],
+]
+
+/** All Topic Names of up to seven levels that the words make. */
+const TOPIC_NAMES: readonly string[] = LEVELS.flatMap((_, index) =>
+  LEVELS.slice(0, index + 1)
+    .reduce<readonly (readonly string[])[]>(
+      (names, words) => names.flatMap((name) => words.map((word) => name.concat(word))),
+      [[]],
+    )
+    .map((name) => name.join('/')),
+)
+
+/** Whether a filter matches a name, level by level as MQTT 5.0 §4.7 has it. */
+function oracleMatches(filter: string, name: string): boolean {
+  const [asked, given] = [filter.split('/'), name.split('/')]
+  if (name.startsWith('$') && (asked[0] === '+' || asked[0] === '#')) return false
+  for (const [index, word] of asked.entries()) {
+    if (word === '#') return true
+    if (index >= given.length || (word !== '+' && word !== given[index])) return false
+  }
+  return asked.length === given.length
+}
+
+function isEvent(name: string, applicationId: string): boolean {
+  const [application, id, device, , event, , more] = name.split('/')
+  const isShape = name.split('/').length === 6 && more === undefined
+  return isShape && application === 'application' && id === applicationId && device === 'device' && event === 'event'
+}
+
+function isCommand(name: string, applicationIds: readonly string[]): boolean {
+  const [application, id = '', device, devEui = '', command, down] = name.split('/')
+  const isShape = name.split('/').length === 6 && /^(?:0\d){8}$/.test(devEui)
+  return (
+    isShape &&
+    application === 'application' &&
+    applicationIds.includes(id) &&
+    device === 'device' &&
+    command === 'command' &&
+    down === 'down'
+  )
+}
+
+/** Filters with `+` in any level, and perhaps `#` as the last. */
+const topicFilter = tuple(
+  tuple(...LEVELS.map((words) => constantFrom(words[0] as string, ...words, '+'))),
+  integer({ min: 0, max: LEVELS.length }),
+  constantFrom(true, false),
+).map(([words, length, isOpen]) => {
+  const levels = words.slice(0, length)
+  return (isOpen || length === 0 ? levels.concat('#') : levels).join('/')
+})
+
+const matched = (filter: string) => TOPIC_NAMES.filter((name) => oracleMatches(filter, name))
+
+/** The Topic Names to which the permit may publish. */
+async function publishable(permit: IntegratorPermit | NetworkServerPermit): Promise<readonly string[]> {
+  const decisions = await Promise.all(TOPIC_NAMES.map((name) => permit.mayPublish(name)))
+  return TOPIC_NAMES.filter((_, index) => decisions[index]?.allowed)
+}
+
+/** The code of the refusal, and what it does to a client that can't be told. */
+const codeOf = async (permit: IntegratorPermit | NetworkServerPermit, topicName: string) => {
+  const decision = await permit.mayPublish(topicName)
+  return decision.allowed ? 'allowed' : `${decision.code} ${decision.untold}`
+}
+
+describe('containment', () => {
+  it('an integrator may subscribe exactly to filters that match events of its applications alone', () => {
+    assertProperty(
+      property(topicFilter, (filter) => {
+        const names = matched(filter)
+        const expected = names.length > 0 && names.every((name) => isEvent(name, '5'))
+        assert.equal(integrator.maySubscribe(filter).allowed, expected, filter)
+      }),
+      { numRuns: 1_500 },
+    )
+  })
+
+  it('a network server of an organization gets nothing but commands of its applications, however wide its filter', () => {
+    assertProperty(
+      property(topicFilter, (filter) => {
+        if (!ownServer.maySubscribe(filter).allowed) return
+        const received = matched(filter).filter((name) => ownServer.mayReceive?.(name) === true)
+        for (const name of received) assert.ok(isCommand(name, ['5']), `${filter} brings ${name}`)
+      }),
+      { numRuns: 1_500 },
+    )
+    assert.equal(ownServer.maySubscribe('application/+/device/+/command/down').allowed, true)
+  })
+
+  it('a network server of the deployment may subscribe to no filter that matches an event', () => {
+    assertProperty(
+      property(topicFilter, (filter) => {
+        if (!deploymentServer.maySubscribe(filter).allowed) return
+        const events = matched(filter).filter((name) => isEvent(name, '5') || isEvent(name, '7'))
+        assert.deepEqual(events, [], filter)
+      }),
+      { numRuns: 1_500 },
+    )
+  })
+})
+
+describe('of all topics', () => {
+  it('an integrator may publish commands to enabled devices of its organization, and nothing else', async () => {
+    const allowed = TOPIC_NAMES.filter((name) => integrator.mayPublish(name) instanceof Promise === false)
+    assert.equal(allowed.length, TOPIC_NAMES.length)
+    const published = await publishable(integrator)
+    assert.deepEqual(published, [`application/5/device/${DEVICE}/command/down`])
+  })
+
+  it('a network server may publish events of enabled devices in its applications, and nothing else', async () => {
+    const ofOwn = `application/5/device/${DEVICE}/event/up`
+    assert.deepEqual(await publishable(ownServer), [ofOwn])
+    assert.deepEqual(await publishable(deploymentServer), [ofOwn, `application/7/device/${FOREIGN}/event/up`])
+  })
+
+  it('the answers are the same where places of devices have to be looked up', async () => {
+    registry.isSlow = true
+    try {
+      assert.deepEqual(await publishable(integrator), [`application/5/device/${DEVICE}/command/down`])
+      assert.deepEqual(await publishable(ownServer), [`application/5/device/${DEVICE}/event/up`])
+    } finally {
+      registry.isSlow = false
+    }
+  })
+})
+
+describe('a refusal', () => {
+  it('of a command reads the same for a device of another organization and for one that nobody has', async () => {
+    const refused = 'publish_not_granted close'
+    for (const topicName of [
+      `application/7/device/${FOREIGN}/command/down`,
+      `application/7/device/${NOBODYS}/command/down`,
+      `application/5/device/${FOREIGN}/command/down`,
+      `application/5/device/${NOBODYS}/command/down`,
+      `application/9/device/${DEVICE}/command/down`,
+      `application/5/device/${DEVICE}/event/up`,
+    ]) {
+      assert.equal(await codeOf(integrator, topicName), refused, topicName)
+    }
+    const disabled = `application/5/device/${DISABLED}/command/down`
+    assert.equal(await codeOf(integrator, disabled), 'device_disabled close')
+  })
+
+  it('of an event closes no connection: the other devices’ events must flow', async () => {
+    for (const [topicName, code] of [
+      [`application/5/device/${NOBODYS}/event/up`, 'event_device_unknown'],
+      [`application/7/device/${FOREIGN}/event/up`, 'event_device_unknown'],
+      [`application/5/device/${FOREIGN}/event/up`, 'event_device_unknown'],
+      [`application/5/device/${DISABLED}/event/up`, 'device_disabled'],
+      [`application/5/device/${DEVICE}/command/down`, 'event_topic_invalid'],
+      ['meters', 'event_topic_invalid'],
+    ] as const) {
+      assert.equal(await codeOf(ownServer, topicName), `${code} discard`, topicName)
+    }
+    const foreign = await codeOf(deploymentServer, `application/5/device/${FOREIGN}/event/up`)
+    assert.equal(foreign, 'event_device_unknown discard', 'the device is not of this application')
+  })
+})
+
+it('an integrator may subscribe to the notices of its own Session, which match no event', () => {
+  assert.equal(integrator.maySubscribe(MISSED_TOPIC_NAME).allowed, true)
+  assert.equal(integrator.whyUnmatched(MISSED_TOPIC_NAME), undefined)
+  assert.equal(ownServer.maySubscribe(MISSED_TOPIC_NAME).allowed, false)
+})
+
+it('what a filter matches is the tenant’s since its application was made', async () => {
+  const asked: string[] = []
+  const permit = new IntegratorPermit({
+    ...common,
+    claims: { userId: '3', organizationId: '1', tokenId: 't', expiresAtMs: 0 },
+    applications: own,
+    madeAtMs: async (applicationId) => {
+      asked.push(applicationId)
+      return applicationId === '5' ? 7 : Infinity
+    },
+  })
+  assert.equal(await permit.belongsSinceMs('application/5/device/+/event/+'), 7)
+  assert.equal(await permit.belongsSinceMs(MISSED_TOPIC_NAME), Infinity)
+  assert.deepEqual(asked, ['5', ''])
+})
+
+it('a fault in an event is told under one topic for all devices of an application', () => {
+  const fault = ownServer.inspect(`application/5/device/${DEVICE}/event/up`, Buffer.from([0x0a, 0xff]), 0)
+  assert.equal(fault?.topic, 'application/5/device/+/event/up')
+  assert.equal(ownServer.inspect(`application/5/device/${DEVICE}/command/down`, Buffer.from([0xff]), 0), undefined)
+})
+
+it('a permit that is over allows no PUBLISH, and whoever watches it is told until it lets go', () => {
+  for (const permit of [
+    new NetworkServerPermit({ ...common, credential: { id: 'own', organizationId: '1' }, applications: own }),
+    new IntegratorPermit({
+      ...common,
+      claims: { userId: '3', organizationId: '1', tokenId: 't', expiresAtMs: 0 },
+      applications: own,
+      madeAtMs: async () => 0,
+    }),
+  ]) {
+    const told: (string | undefined)[] = []
+    const release = permit.watch((end) => told.push(end?.code))
+    permit.tell(undefined)
+    const isIntegrator = permit instanceof IntegratorPermit
+    const topicName = `application/5/device/${DEVICE}/${isIntegrator ? 'command/down' : 'event/up'}`
+    assert.deepEqual(permit.mayPublish(topicName), { allowed: true }, 'perhaps narrower, and not over')
+    release()
+    permit.tell({ reasonCode: 0x98, reason: 'gone', code: 'gone' })
+    assert.deepEqual(told, [undefined])
+    const decision = permit.mayPublish(topicName)
+    assert.ok(!(decision instanceof Promise) && !decision.allowed)
+    assert.equal(decision.code, 'permit_over')
+  }
+})
