@@ -90,6 +90,16 @@ async function hold(admission: Promise<Admission>) {
 /** Whose permit rests on the ground. */
 const found = async (ground: string) => (await policy.permitOn(ground))?.identity
 
+/** Holds a permit that was asked for by its ground. */
+async function watch(asked: Promise<Permit | undefined>) {
+  const told: (string | undefined)[] = []
+  const permit = await asked
+  assert.ok(permit)
+  permit.watch((end) => told.push(end?.code))
+  await turn()
+  return { told }
+}
+
 /** A refused admission: the Reason Code, the stable code and the holder's ground. */
 async function refusalOf(admission: Promise<Admission>) {
   const refused = await admission
@@ -472,16 +482,22 @@ describe('a permit that is asked for by its ground, after a restart', () => {
   })
 
   it('is ended as soon as it is held, where its ground went meanwhile', async () => {
+    for (const question of ['user', 'member', 'applicationsOf'] as const) {
+      registry.addToken(question, 'ann', '1')
+      const letGo = registry.hold(question)
+      const asked = policy.permitOn(`token:${question}`)
+      await turn()
+      registry.revokeToken(question)
+      letGo()
+      const { told } = await watch(asked)
+      assert.deepEqual(told, ['token_revoked'], question)
+    }
     const letGo = registry.hold('applicationsOf')
-    const asked = policy.permitOn('token:ann-1')
+    const asked = policy.permitOn('credential:own')
     await turn()
-    registry.revokeToken('ann-1')
+    registry.revokeCredential('own')
     letGo()
-    const told: (string | undefined)[] = []
-    const permit = await asked
-    permit?.watch((end) => told.push(end?.code))
-    await turn()
-    assert.deepEqual(told, ['token_revoked'])
+    assert.deepEqual((await watch(asked)).told, ['service_credential_revoked'])
   })
 })
 

@@ -151,10 +151,11 @@ export class AccessPolicy implements Policy {
   }
 
   async permitOn(ground: string): Promise<Permit | undefined> {
+    const seenChanges = this.#changes
     const [kind, id = ''] = ground.split(':', 2)
     if (kind === 'credential') {
       const credential = await this.#registry.serviceCredentials.get(id)
-      return credential && this.#networkServerPermit(credential, this.#changes)
+      return credential && this.#networkServerPermit(credential, seenChanges)
     }
     // A revoked token is forgotten, an expired one is not found.
     const access = kind === 'token' ? await this.#registry.tokens.getBrokerAccess(id) : undefined
@@ -162,7 +163,7 @@ export class AccessPolicy implements Policy {
     if (access === undefined || user?.isActive !== true) return undefined
     const viewer = { userId: user.id, isAdmin: user.isAdmin }
     const isMember = await this.#registry.members.isMember(viewer, access.organizationId)
-    return isMember ? this.#integratorPermit(access, this.#changes) : undefined
+    return isMember ? this.#integratorPermit(access, seenChanges) : undefined
   }
 
   async #authenticateToken(jwt: string): Promise<Admission> {
