@@ -1,24 +1,27 @@
+/** Writes the audit, for the store and for those who note what no change of the store tells. */
 import type { Kysely } from 'kysely'
-import type { Deed } from './audit.ts'
 import type { Actor } from './result.ts'
 import type { Schema } from './schema.ts'
 import { foldText } from './text-rules.ts'
 
-/**
- * The most entries that are kept: the oldest go, so that nobody can fill the disk with what it
- * does.
- */
-const MAXIMUM_ENTRIES = 100_000
-/** The oldest go so many at a time. */
-const PRUNE_STEP = 500
+/** What was done, without when and by whom. */
+export interface Deed {
+  /** `noun.verb`, for example `user.created`. */
+  readonly action: string
+  /** The id, DevEUI or name of the thing that it was done to. */
+  readonly subject: string
+  readonly organizationId: string | null
+  readonly detail: Readonly<Record<string, unknown>>
+}
 
-/**
- * How much detail one entry holds; a longer one is left out, so that hostile input can't fill the
- * disk.
- */
+/** Entries that are kept. At the bound the oldest go, so that nobody can fill the disk by acting. */
+const MAXIMUM_ENTRIES = 100_000
+/** Entries between two removals of the oldest. */
+const PRUNE_STEP = 500
+/** Longer detail is left out of its entry, so that hostile input can't fill the disk. */
 const MAXIMUM_DETAIL_CHARACTERS = 4096
 
-/** Adds an entry, within the transaction of what it tells about. */
+/** Adds an entry, within the transaction that does the deed. */
 export async function appendAuditEntry(db: Kysely<Schema>, nowMs: number, actor: Actor, deed: Deed): Promise<void> {
   const detail = JSON.stringify(deed.detail)
   const subject = deed.subject.slice(0, 300).toWellFormed()

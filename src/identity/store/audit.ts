@@ -1,33 +1,26 @@
+/** Reads the audit, and forgets its old entries. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import { appendAuditEntry } from './audit-log.ts'
+import type { Deed } from './audit-log.ts'
 import { boundedPage } from './result.ts'
 import type { Actor, Listed, Page, Viewer } from './result.ts'
 import type { Schema } from './schema.ts'
 import type { Store } from './store.ts'
 import { contains, parseId, parseSearch } from './text-rules.ts'
 
-/** Something that somebody did. */
-export interface AuditEntry {
+/** A deed, with its time and its actor. */
+export interface AuditEntry extends Deed {
   readonly id: string
   readonly atMs: number
   /**
    * The operator of the machine acts by the command line, the service by itself. In entries of
-   * older versions `service` is both.
+   * older versions, `service` stands for both.
    */
   readonly actor: 'user' | 'operator' | 'service'
   /** `null` unless the actor is a user. */
   readonly actorUserId: string | null
-  /** `noun.verb`, for example `user.created`. */
-  readonly action: string
-  /** What it was done to: an id, a DevEUI or a name. */
-  readonly subject: string
-  readonly organizationId: string | null
-  readonly detail: Readonly<Record<string, unknown>>
 }
-
-/** What was done, without when and by whom. */
-export type Deed = Pick<AuditEntry, 'action' | 'subject' | 'organizationId' | 'detail'>
 
 /** A page of the audit. */
 export interface AuditPage extends Page {
@@ -35,13 +28,13 @@ export interface AuditPage extends Page {
   readonly consoleTokens?: boolean
 }
 
-/** Who did what. Kept for 90 days, and at most 100,000 entries. */
+/** The record of all deeds. Entries are kept for 90 days, and 100,000 of them at most. */
 export interface Audit {
   record(actor: Actor, deed: Deed): Promise<void>
   /**
-   * Newest first. `search` looks into action and subject. Others than global admins see what was
-   * done to their organizations. Tokens that pages of the console took and gave back are left out
-   * where `consoleTokens` is false.
+   * Newest first. `search` looks into action and subject. A global admin sees all entries, another
+   * user those of its organizations. With `consoleTokens` false, the tokens that pages of the
+   * console took and gave back are left out.
    */
   list(viewer: Viewer, page: AuditPage): Promise<Listed<AuditEntry>>
 }
