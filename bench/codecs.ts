@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { systemClock } from '../src/clock.ts'
 import { silentLogger } from '../src/logger.ts'
 import { decodeCayenneLpp, encodeCayenneLpp } from '../src/lorawan/codecs/cayenne-lpp.ts'
 import { Codecs } from '../src/lorawan/codecs/codecs.ts'
@@ -68,13 +69,7 @@ async function idle(): Promise<void> {
 async function uplinks(): Promise<void> {
   const codecs = new Codecs({
     organizationOf: async (applicationId) => `organization ${Number(applicationId) % 3}`,
-    clock: {
-      now: () => performance.now(),
-      after: (delayMs, run) => {
-        const timer = setTimeout(run, delayMs)
-        return () => clearTimeout(timer)
-      },
-    },
+    clock: systemClock,
     log: silentLogger,
     workers: 2,
   })

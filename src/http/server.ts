@@ -7,7 +7,7 @@ import { fastify, LogController } from 'fastify'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import type { Registry as MetricsRegistry } from 'prom-client'
-import type { Clock } from '../identity/store/clock.ts'
+import type { Clock } from '../clock.ts'
 import type { Registry } from '../identity/registry.ts'
 import { addAccountRoutes } from './account/account.ts'
 import { addApplicationRoutes } from './tenants/applications.ts'
@@ -75,7 +75,7 @@ interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
 /** What the HTTP server is made of. */
 export interface HttpServerOptions {
   readonly registry: Registry
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'now' | 'steady'>
   /** A child logger of its own. */
   readonly log: Logger
   readonly settings: HttpSettings

@@ -1,11 +1,11 @@
-import type { Clock } from './store/clock.ts'
+import type { Clock, SteadyMs } from '../clock.ts'
 import type { PasswordHasher } from './people/password-hasher.ts'
 import { openRegistry } from './registry.ts'
 import type { Registry, RegistryOptions } from './registry.ts'
 import type { Actor, Result } from './store/result.ts'
 
 /** A clock that a test moves. */
-export interface TestClock extends Clock {
+export interface TestClock extends Pick<Clock, 'now' | 'steady'> {
   advance(ms: number): void
 }
 
@@ -20,7 +20,7 @@ export function createTestClock(): TestClock {
   let nowMs = testStartMs
   return {
     now: () => nowMs,
-    elapsedMs: () => nowMs,
+    steady: () => nowMs as SteadyMs,
     advance(ms) {
       nowMs += ms
     },

@@ -7,7 +7,7 @@ import type { Audit } from './store/audit.ts'
 import { createBrokerAccessLog } from './tokens/broker-access-log.ts'
 import { createChanges } from './store/changes.ts'
 import type { Changes } from './store/changes.ts'
-import type { Clock } from './store/clock.ts'
+import type { Clock } from '../clock.ts'
 import { createDeviceRemoval } from './devices/device-removal.ts'
 import { createDevices } from './devices/devices.ts'
 import type { Devices } from './devices/devices.ts'
@@ -56,7 +56,7 @@ export interface RegistryLog {
 export interface RegistryOptions {
   /** A file, made when it is missing, or ':memory:'. */
   readonly file: string
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly log?: RegistryLog
   /** The `iss` of the tokens, `fieldgate` by default. */
   readonly issuer?: string
@@ -171,7 +171,7 @@ async function openWith(options: RegistryOptions, health: RegistryHealth): Promi
 
 async function openDatabase(
   file: string,
-  clock: Clock,
+  clock: Pick<Clock, 'now'>,
   health: RegistryHealth,
 ): Promise<{ readonly db: Kysely<Schema>; readonly opened: RegistryFile }> {
   let db: Kysely<Schema> | undefined

@@ -1,13 +1,13 @@
 /** The codecs of payloads, which run tenants' scripts in threads of their own. */
 import { Codecs } from '../lorawan/codecs/codecs.ts'
-import { systemPoolClock } from '../lorawan/codecs/pool-clock.ts'
+import { systemClock } from '../clock.ts'
 import type { Parts, StartContext } from './parts.ts'
 
 /** Opens the codecs. The threads start with the first script. */
 export function openCodecs({ log, shutdown }: StartContext, { registry }: Pick<Parts, 'registry'>): Codecs {
   const codecs = new Codecs({
     organizationOf: async (applicationId) => registry.directory.organizationOf(applicationId),
-    clock: systemPoolClock,
+    clock: systemClock,
     log: log.child({ room: 'lorawan' }),
   })
   shutdown.add('codecs', () => codecs.close())

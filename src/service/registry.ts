@@ -2,7 +2,7 @@
  * The registry of the data directory, kept free of expired rows, and the sightings written to it.
  */
 import { stat } from 'node:fs/promises'
-import { systemClock } from '../identity/store/clock.ts'
+import { systemClock } from '../clock.ts'
 import { messagesIn, registryFileIn } from '../data/data-directory.ts'
 import { nodeDisk } from '../engine/ports/node-disk.ts'
 import { openRegistry as openRegistryFile } from '../identity/registry.ts'

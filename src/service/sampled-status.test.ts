@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCounters } from '../broker/ports/counters.ts'
+import type { SteadyMs } from '../clock.ts'
 import { SampledStatus } from './sampled-status.ts'
 import type { StatusParts } from './sampled-status.ts'
 
@@ -9,7 +10,7 @@ function partsOf(overrides: Partial<StatusParts> = {}) {
   const counters = createCounters()
   const parts: StatusParts = {
     version: '1.2.3',
-    clock: { now: () => nowMs, elapsedMs: () => nowMs },
+    clock: { now: () => nowMs, steady: () => nowMs as SteadyMs },
     broker: { counters, isClosing: false },
     engine: {
       health: () => ({ canWrite: true, reason: '' }),

@@ -3,7 +3,7 @@
  * health and numbers are read when they are asked for.
  */
 import type { Broker } from '../broker/broker.ts'
-import type { Clock } from '../identity/store/clock.ts'
+import type { Clock, SteadyMs } from '../clock.ts'
 import type { LoadSample, PartHealth, ServiceNumbers, ServiceStatus } from '../http/operation/status.ts'
 
 /** The number of ticks between two samples. */
@@ -16,7 +16,7 @@ const LEAST_FREE_BYTES = 268_435_456
 /** The parts of the service that the status reads. */
 export interface StatusParts {
   readonly version: string
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly broker: Pick<Broker, 'counters' | 'isClosing'>
   readonly engine: Pick<Broker['engine'], 'health' | 'usage'>
   /** Undefined when messages are kept in memory. */
@@ -40,9 +40,9 @@ export class SampledStatus implements ServiceStatus {
   readonly #load: LoadSample[] = []
   #ticks = 0
   /** The start of the service by the clock that never steps. */
-  readonly #beganMs: number
+  readonly #beganMs: SteadyMs
   /** The time of the last sample by the clock that never steps. */
-  #sampledMs: number
+  #sampledMs: SteadyMs
   /** The broker's counters at the last sample. */
   #sums: Sums
 
@@ -50,13 +50,13 @@ export class SampledStatus implements ServiceStatus {
     this.#parts = parts
     this.version = parts.version
     this.startedAtMs = parts.clock.now()
-    this.#beganMs = parts.clock.elapsedMs()
+    this.#beganMs = parts.clock.steady()
     this.#sampledMs = this.#beganMs
     this.#sums = { ...parts.broker.counters }
   }
 
   uptimeMs(): number {
-    return this.#parts.clock.elapsedMs() - this.#beganMs
+    return this.#parts.clock.steady() - this.#beganMs
   }
 
   /** Takes a sample when one is due. The owner calls it about once a second. */
@@ -64,8 +64,8 @@ export class SampledStatus implements ServiceStatus {
     this.#ticks += 1
     if (this.#ticks % SAMPLE_TICKS !== 0) return
     const { clock, broker } = this.#parts
-    const elapsedMs = clock.elapsedMs()
-    const seconds = Math.max((elapsedMs - this.#sampledMs) / 1000, 1)
+    const nowMs = clock.steady()
+    const seconds = Math.max((nowMs - this.#sampledMs) / 1000, 1)
     const { counters } = broker
     const since = this.#sums
     this.#load.push({
@@ -78,7 +78,7 @@ export class SampledStatus implements ServiceStatus {
       eventLoopDelayMs: this.#parts.takeEventLoopDelayMs(),
     })
     if (this.#load.length > MAXIMUM_SAMPLES) this.#load.shift()
-    this.#sampledMs = elapsedMs
+    this.#sampledMs = nowMs
     this.#sums = { ...counters }
   }
 

@@ -4,7 +4,7 @@
  */
 import { statfs } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { systemClock } from '../identity/store/clock.ts'
+import { systemClock } from '../clock.ts'
 import type { Parts, StartContext } from './parts.ts'
 import { SampledStatus } from './sampled-status.ts'
 import { version } from '../version.ts'

@@ -1,7 +1,7 @@
 /** The carrier for a deployment whose service does not run: it runs the routes in this process. */
 import type { Settings } from '../../settings/settings.ts'
 import { createHttpServer } from '../../http/server.ts'
-import { systemClock } from '../../identity/store/clock.ts'
+import { systemClock } from '../../clock.ts'
 import type { Registry } from '../../identity/registry.ts'
 import { createPinoLogger } from '../../pino-logger.ts'
 import { createNetworkServerSetups } from '../../service/network-server-setups.ts'

@@ -4,7 +4,7 @@
  */
 import type { Settings } from '../../settings/settings.ts'
 import { registryFileIn } from '../../data/data-directory.ts'
-import { systemClock } from '../../identity/store/clock.ts'
+import { systemClock } from '../../clock.ts'
 import { openRegistry } from '../../identity/registry.ts'
 import type { Registry } from '../../identity/registry.ts'
 import type { User } from '../../identity/people/users.ts'

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Settings } from '../../settings/settings.ts'
 import { openDataDirectory } from '../../data/data-directory.ts'
 import type { DataDirectory } from '../../data/data-directory.ts'
-import { systemClock } from '../../identity/store/clock.ts'
+import { systemClock } from '../../clock.ts'
 import { version } from '../../version.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 

@@ -5,7 +5,7 @@ import type { CodecTrial, TriedCodec } from '../../http/devices/codec-test.ts'
 import { RequestRefused } from '../../http/api/errors.ts'
 import { createPinoLogger } from '../../pino-logger.ts'
 import { Codecs } from '../../lorawan/codecs/codecs.ts'
-import { systemPoolClock } from '../../lorawan/codecs/pool-clock.ts'
+import { systemClock } from '../../clock.ts'
 import { showJson, withClient } from './administration.ts'
 import { given } from '../../given.ts'
 import type { ApiClient } from '../api/api-client.ts'
@@ -86,7 +86,7 @@ async function savedOf(client: ApiClient, { application, device }: TrialOptions)
 
 async function run(codec: TriedCodec, trial: JsonObject): Promise<CodecTrial> {
   const log = createPinoLogger({ level: 'error', format: 'text' })
-  const codecs = new Codecs({ organizationOf: async () => 'trial', clock: systemPoolClock, log, workers: 1 })
+  const codecs = new Codecs({ organizationOf: async () => 'trial', clock: systemClock, log, workers: 1 })
   try {
     return await testCodec(codec, trial, codecs, Date.now())
   } catch (error) {

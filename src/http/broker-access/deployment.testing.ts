@@ -6,6 +6,7 @@ import { EventEmitter } from 'node:events'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
 import { Registry as MetricsRegistry } from 'prom-client'
+import type { SteadyMs } from '../../clock.ts'
 import { openRegistry } from '../../identity/registry.ts'
 import type { Registry } from '../../identity/registry.ts'
 import type { Result } from '../../identity/store/result.ts'
@@ -23,7 +24,7 @@ export const PASSWORD = 'correct horse battery staple'
 /** A clock that a test moves. */
 interface TestClock {
   now(): number
-  elapsedMs(): number
+  steady(): SteadyMs
   advance(ms: number): void
 }
 
@@ -82,7 +83,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
   let nowMs = START_MS
   const clock: TestClock = {
     now: () => nowMs,
-    elapsedMs: () => nowMs,
+    steady: () => nowMs as SteadyMs,
     advance: (ms) => {
       nowMs += ms
     },

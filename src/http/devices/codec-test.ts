@@ -5,7 +5,7 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import type { Application } from '../../identity/tenants/applications.ts'
-import type { Clock } from '../../identity/store/clock.ts'
+import type { Clock } from '../../clock.ts'
 import { BASE64_PATTERN, decodeBase64 } from '../../lorawan/base64.ts'
 import type { CodecFault, Codecs, Decoded, DecodeRequest, Encoded } from '../../lorawan/codecs/codecs.ts'
 import { viewerOf } from '../api/authenticate.ts'
@@ -111,7 +111,12 @@ const Answer = Type.Object(
 )
 
 /** Registers the route. */
-export function addCodecTestRoute(app: HttpApp, registry: OwnershipRegistry, codecs: CodecTrials, clock: Clock): void {
+export function addCodecTestRoute(
+  app: HttpApp,
+  registry: OwnershipRegistry,
+  codecs: CodecTrials,
+  clock: Pick<Clock, 'now'>,
+): void {
   app.route({
     method: 'POST',
     url: '/api/applications/:id/codec/test',

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import type { Clock } from '../../identity/store/clock.ts'
+import type { Clock } from '../../clock.ts'
 import { STORED_EVENT_KINDS } from '../../lorawan/uplinks/event-history.ts'
 import type { EventHistory, EventPage, EventQuery } from '../../lorawan/uplinks/event-history.ts'
 import { callerOf } from '../api/authenticate.ts'
@@ -154,7 +154,12 @@ interface Branch {
 }
 
 /** Registers the history of devices and of applications. */
-export function addHistoryRoutes(app: HttpApp, registry: HistoryRegistry, history: StoredEvents, clock: Clock): void {
+export function addHistoryRoutes(
+  app: HttpApp,
+  registry: HistoryRegistry,
+  history: StoredEvents,
+  clock: Pick<Clock, 'steady'>,
+): void {
   const desk = new ReadingDesk(registry, history, clock)
   const common = {
     tags: ['Events'],
@@ -234,11 +239,11 @@ type Admit = (caller: Caller | null) => Promise<Branch>
 class ReadingDesk {
   readonly #registry: HistoryRegistry
   readonly #history: StoredEvents
-  readonly #clock: Clock
+  readonly #clock: Pick<Clock, 'steady'>
   readonly #readers = new Map<string, number>()
   #allReaders = 0
 
-  constructor(registry: HistoryRegistry, history: StoredEvents, clock: Clock) {
+  constructor(registry: HistoryRegistry, history: StoredEvents, clock: Pick<Clock, 'steady'>) {
     this.#registry = registry
     this.#history = history
     this.#clock = clock
@@ -268,11 +273,11 @@ class ReadingDesk {
     { organizationId, applicationId: ofApplication, sinceMs }: Branch,
     query: EventQuery,
   ): AsyncGenerator<EventPage, void, void> {
-    let checkedAtMs = this.#clock.elapsedMs()
+    let checkedAtMs = this.#clock.steady()
     for await (const page of this.#history.pages(query)) {
-      const elapsedMs = this.#clock.elapsedMs()
-      if (elapsedMs - checkedAtMs >= RIGHTS_CHECK_MS) {
-        checkedAtMs = elapsedMs
+      const nowMs = this.#clock.steady()
+      if (nowMs - checkedAtMs >= RIGHTS_CHECK_MS) {
+        checkedAtMs = nowMs
         const branch = await admit(await callerOf(request, 'sessionOrBrokerAccess', this.#registry))
         const isSame =
           branch.organizationId === organizationId &&

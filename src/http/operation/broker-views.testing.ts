@@ -2,6 +2,7 @@
  * A broker for the tests of this folder: clients that are connected, and refusals, as a test puts
  * them.
  */
+import type { Clock } from '../../clock.ts'
 import type { BrokerViews, HolderIds, KeptRefusal, LiveConnection } from './broker-views.ts'
 import type { ServiceStatus } from './status.ts'
 
@@ -85,13 +86,13 @@ function isOf(organizationId: string | undefined): (thing: { readonly holder: Ho
 }
 
 /** A service that is well but for its disk. */
-export function testStatus(clock: { now(): number; elapsedMs(): number }): ServiceStatus {
+export function testStatus(clock: Pick<Clock, 'now' | 'steady'>): ServiceStatus {
   const startedAtMs = clock.now()
-  const startedAtElapsedMs = clock.elapsedMs()
+  const beganMs = clock.steady()
   return {
     version: '1.2.3',
     startedAtMs,
-    uptimeMs: () => clock.elapsedMs() - startedAtElapsedMs,
+    uptimeMs: () => clock.steady() - beganMs,
     health: async () => [
       { name: 'messages', isWell: true, reason: '' },
       { name: 'disk', isWell: false, reason: 'the data directory has 3 MiB free, which is little' },

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { BoundedCache } from '../../bounded-cache.ts'
-import type { Clock } from '../store/clock.ts'
+import type { Clock } from '../../clock.ts'
 
 /** An attempt to log in that may go on. It counts as failed until told otherwise. */
 interface LoginAttempt {
@@ -46,7 +46,7 @@ interface Entry {
 }
 
 /** All that the throttle measures are durations. */
-type DurationClock = Pick<Clock, 'elapsedMs'>
+type DurationClock = Pick<Clock, 'steady'>
 
 /**
  * A throttle by account, by address, and by both, with exponential waits; it forgets with the
@@ -90,10 +90,10 @@ function createCounter(rule: Rule, clock: DurationClock): Counter {
   return {
     isBlocked(key) {
       const entry = entries.get(key)
-      return entry !== undefined && clock.elapsedMs() < entry.blockedUntilMs
+      return entry !== undefined && clock.steady() < entry.blockedUntilMs
     },
     add(key) {
-      const nowMs = clock.elapsedMs()
+      const nowMs = clock.steady()
       const known = entries.get(key)
       const entry =
         known === undefined || nowMs - known.lastMs > MEMORY_MS

@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import { appendAuditEntry } from './audit-log.ts'
 import type { Change } from './changes.ts'
-import type { Clock } from './clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Actor } from './result.ts'
 import type { Schema } from './schema.ts'
 
@@ -23,7 +23,7 @@ export interface Unit {
 /** The tables, and the one way to change them. */
 export interface Store {
   readonly db: Kysely<Schema>
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'now' | 'steady'>
   /**
    * Runs `work` as one transaction, then tells of its changes. If it throws, nothing has happened.
    * It must not touch `db`, which waits for the transaction to end, nor wait for anything slow, for
@@ -33,7 +33,7 @@ export interface Store {
 }
 
 /** A store that tells of its changes by `emit`. */
-export function createStore(db: Kysely<Schema>, clock: Clock, emit: (change: Change) => void): Store {
+export function createStore(db: Kysely<Schema>, clock: Store['clock'], emit: (change: Change) => void): Store {
   return {
     db,
     clock,

@@ -1,6 +1,6 @@
 import { KeyObject, verify as verifySignature } from 'node:crypto'
 import { BoundedCache } from '../../bounded-cache.ts'
-import type { Clock } from '../store/clock.ts'
+import type { Clock } from '../../clock.ts'
 import { granted, refuse } from '../store/result.ts'
 import type { Refusal, Result } from '../store/result.ts'
 import { signatureAlgorithm } from './signing-keys.ts'
@@ -46,7 +46,7 @@ const MAXIMUM_VERIFIED = 10_000
  * A verifier of tokens that were signed with one of the keys for that issuer. It checks on the
  * caller's thread: the way to another and back costs as much again as the curve.
  */
-export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock: Clock): TokenVerifier {
+export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock: Pick<Clock, 'now'>): TokenVerifier {
   const verified = {
     session: new BoundedCache<VerifiedToken>(MAXIMUM_VERIFIED),
     secondFactorStep: new BoundedCache<VerifiedToken>(MAXIMUM_VERIFIED),
@@ -96,7 +96,7 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
 }
 
 /** RFC 7519 §4.1.4; written so that an end that is no number has passed. */
-function isCurrent({ expiresAtMs }: VerifiedToken, clock: Clock): boolean {
+function isCurrent({ expiresAtMs }: VerifiedToken, clock: Pick<Clock, 'now'>): boolean {
   return clock.now() < expiresAtMs
 }
 

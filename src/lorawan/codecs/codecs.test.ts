@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, describe, it } from 'node:test'
+import type { SteadyMs } from '../../clock.ts'
 import { silentLogger } from '../../logger.ts'
 import { openTestCodecs } from './codecs.testing.ts'
 import type { DecodeRequest, EncodeRequest } from './codecs.ts'
@@ -170,7 +171,7 @@ describe('codecs', () => {
     const ours = openTestCodecs({
       organizationOf: async () => organizationId,
       clock: {
-        now: () => 0,
+        steady: () => 0 as SteadyMs,
         after: (ms, run) => {
           if (isOverdue && ms === HARD_TIME_MS) queueMicrotask(run)
           return () => {}

@@ -1,4 +1,5 @@
 /** Codecs for tests, with a clock that stands still. */
+import type { SteadyMs } from '../../clock.ts'
 import { silentLogger } from '../../logger.ts'
 import { Codecs } from './codecs.ts'
 import type { CodecsOptions } from './codecs.ts'
@@ -10,7 +11,7 @@ import type { CodecsOptions } from './codecs.ts'
 export function openTestCodecs(options: Partial<CodecsOptions> = {}): Codecs {
   return new Codecs({
     organizationOf: async (applicationId) => `organization of ${applicationId}`,
-    clock: { now: () => 0, after: () => () => {} },
+    clock: { steady: () => 0 as SteadyMs, after: () => () => {} },
     log: silentLogger,
     ...options,
   })

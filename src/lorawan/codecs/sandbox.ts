@@ -38,11 +38,15 @@ export interface ScriptCall {
   readonly input: string
 }
 
-/** Milliseconds of this thread, from any beginning. */
+/**
+ * The time of this thread, in milliseconds with fractions, from any beginning. `Clock` has whole
+ * milliseconds, and most scripts need less than one: their durations, by which time is shared
+ * fairly, would all be 0.
+ */
 export interface SandboxClock {
-  /** That passed. */
+  /** The time that passed. */
   readonly elapsedMs: () => number
-  /** That this thread spent on a processor. */
+  /** The time that this thread spent on a processor. */
   readonly processorMs: () => number
 }
 

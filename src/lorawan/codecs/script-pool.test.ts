@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import type { SteadyMs } from '../../clock.ts'
 import { silentLogger } from '../../logger.ts'
 import { callOf } from './sandbox.testing.ts'
 import { HARD_TIME_MS, MAXIMUM_WAITING_KIB_PER_APPLICATION, WORKER_START_MS } from './script-limits.ts'
@@ -14,8 +15,8 @@ class StandingClock implements PoolClock {
   readonly #timers = new Set<{ readonly ms: number; readonly dueMs: number; readonly run: () => void }>()
   #wake: () => void = () => {}
 
-  now(): number {
-    return this.#nowMs
+  steady(): SteadyMs {
+    return this.#nowMs as SteadyMs
   }
 
   after(ms: number, run: () => void): () => void {
@@ -204,7 +205,7 @@ describe('the pool of scripts', () => {
   it('does not keep the process alive', () => {
     const source = `
       import { ScriptPool } from ${JSON.stringify(fileURLToPath(new URL('./script-pool.ts', import.meta.url)))}
-      const clock = { now: () => 0, after: (ms, run) => { const t = setTimeout(run, ms); return () => clearTimeout(t) } }
+      const clock = { steady: () => 0, after: (ms, run) => { const t = setTimeout(run, ms); return () => clearTimeout(t) } }
       const log = { debug() {}, info() {}, warn() {}, error() {} }
       const call = { operation: 'decodeUplink', input: '{}' }
       const pool = new ScriptPool({ workers: 1, clock, log })

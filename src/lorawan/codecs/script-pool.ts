@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { FairQueue } from './fair-queue.ts'
 import type { TakenJob } from './fair-queue.ts'
@@ -40,13 +41,11 @@ export interface ScriptRun {
   readonly durationMs: number
 }
 
-/** Time, as the pool needs it. */
-export interface PoolClock {
-  /** Milliseconds, from any beginning. */
-  now(): number
-  /** Runs once, later; what it gives calls that off. */
-  after(ms: number, run: () => void): () => void
-}
+/**
+ * Time, as the pool needs it. Whole milliseconds are enough: the workers measure their own jobs, and
+ * the pool measures only the threads that it kills.
+ */
+export type PoolClock = Pick<Clock, 'steady' | 'after'>
 
 export interface ScriptPoolOptions {
   /**
@@ -69,7 +68,7 @@ interface Thread {
   readonly slots: Map<string, { readonly slot: number; readonly script: string }>
   state: 'starting' | 'idle' | 'busy'
   taken: TakenJob<WaitingJob> | undefined
-  startedMs: number
+  startedMs: SteadyMs
   callOff: () => void
 }
 
@@ -104,7 +103,7 @@ export class ScriptPool {
     this.#maximum = workers
     this.#clock = clock
     this.#log = log
-    this.#quarantine = new Quarantine(() => clock.now())
+    this.#quarantine = new Quarantine(() => clock.steady())
     this.#queue = new FairQueue({
       total: MAXIMUM_WAITING_KIB,
       perOrganization: MAXIMUM_WAITING_KIB_PER_ORGANIZATION,
@@ -211,7 +210,7 @@ export class ScriptPool {
       slots: new Map(),
       state: 'starting',
       taken: undefined,
-      startedMs: 0,
+      startedMs: this.#clock.steady(),
       callOff: () => {},
     }
     this.#threads.add(thread)
@@ -247,7 +246,7 @@ export class ScriptPool {
   #hand(thread: Thread, taken: TakenJob<WaitingJob>): void {
     thread.state = 'busy'
     thread.taken = taken
-    thread.startedMs = this.#clock.now()
+    thread.startedMs = this.#clock.steady()
     thread.callOff = this.#clock.after(HARD_TIME_MS, () => this.#kill(thread))
     thread.worker.ref()
     const { key, script, call } = taken.job
@@ -301,7 +300,7 @@ export class ScriptPool {
     const { taken } = thread
     thread.taken = undefined
     if (taken !== undefined && outcome !== undefined) {
-      this.#settle(taken, outcome, this.#clock.now() - thread.startedMs)
+      this.#settle(taken, outcome, this.#clock.steady() - thread.startedMs)
     }
     if (!this.#isClosed) this.#dispatch()
   }

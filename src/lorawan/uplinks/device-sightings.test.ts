@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { silentLogger } from '../../logger.ts'
 import type { Logger } from '../../logger.ts'
+import type { SteadyMs } from '../../clock.ts'
 import { DeviceSightings } from './device-sightings.ts'
 import type { DeviceSighting } from './device-sightings.ts'
 import { commandTopic, eventTopic } from '../topics.ts'
@@ -29,7 +30,7 @@ beforeEach(() => {
   }
   sightings = new DeviceSightings({
     recordSeen: (batch) => recordSeen(batch),
-    clock: { now: () => nowMs, elapsedMs: () => nowMs },
+    clock: { now: () => nowMs, steady: () => nowMs as SteadyMs },
     log,
   })
 })

@@ -3,6 +3,7 @@
  * pass, and written in batches, so that an event costs no write of its own.
  */
 import type { PublishObserver, RoutedMessage } from '../../broker/ports/consumer.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { deviceStateOf } from '../events.ts'
 import type { DeviceState } from '../events.ts'
@@ -23,7 +24,7 @@ export interface DeviceSightingsOptions {
    */
   readonly recordSeen: (sightings: readonly DeviceSighting[]) => Promise<void>
   /** The time of day, and for durations a clock that is never set. */
-  readonly clock: { now(): number; elapsedMs(): number }
+  readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly log: Logger
 }
 
@@ -60,7 +61,7 @@ interface HeardDevice {
 /** What was written at once, and rests since. */
 interface Write {
   /** Of the clock that is never set. */
-  readonly atMs: number
+  readonly atMs: SteadyMs
   readonly devices: readonly HeardDevice[]
 }
 
@@ -167,8 +168,8 @@ export class DeviceSightings implements PublishObserver {
    * have rested are forgotten.
    */
   #takeDue(): readonly DeviceSighting[] {
-    const elapsedMs = this.#clock.elapsedMs()
-    for (let write = this.#rested(elapsedMs); write !== undefined; write = this.#rested(elapsedMs)) {
+    const nowMs = this.#clock.steady()
+    for (let write = this.#rested(nowMs); write !== undefined; write = this.#rested(nowMs)) {
       this.#writes.shift()
       for (const device of write.devices) {
         // One that did not wait for the end of its rest is due, or stands under a later write.
@@ -183,7 +184,7 @@ export class DeviceSightings implements PublishObserver {
     // Rows that were registered together lie together: in order they are a third of the pages, and
     // of the CPU time.
     due.sort((one, other) => (one.devEui < other.devEui ? -1 : 1))
-    const write = { atMs: elapsedMs, devices: due }
+    const write = { atMs: nowMs, devices: due }
     this.#writes.push(write)
     return due.map((device) => {
       const sighting = device.waiting as DeviceSighting
@@ -195,10 +196,10 @@ export class DeviceSightings implements PublishObserver {
   }
 
   /** The earliest write, if its devices have rested enough or there is no room to let them. */
-  #rested(elapsedMs: number): Write | undefined {
+  #rested(nowMs: SteadyMs): Write | undefined {
     const [earliest] = this.#writes
     if (earliest === undefined) return undefined
-    return this.#isPressed() || elapsedMs - earliest.atMs >= REST_MS ? earliest : undefined
+    return this.#isPressed() || nowMs - earliest.atMs >= REST_MS ? earliest : undefined
   }
 
   /** Nothing may wait or rest any longer. */
