@@ -7,7 +7,8 @@ import type { DevicePlace } from '../identity/devices/directory.ts'
 import { createChanges } from '../identity/store/changes.ts'
 import { done, refuse } from '../identity/store/result.ts'
 import type { Result } from '../identity/store/result.ts'
-import type { BrokerAccess, BrokerAccessClaims } from '../identity/tokens/tokens.ts'
+import type { BrokerAccess } from '../identity/tokens/broker-access-records.ts'
+import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 import type { AccessRegistry } from './policy.ts'
 
 /** A question to the registry. */

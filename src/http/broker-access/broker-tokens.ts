@@ -3,7 +3,7 @@
  */
 import { Type } from 'typebox'
 import type { Viewer } from '../../identity/store/result.ts'
-import type { BrokerAccess } from '../../identity/tokens/tokens.ts'
+import type { BrokerAccess } from '../../identity/tokens/broker-access-records.ts'
 import { viewerOf } from '../api/authenticate.ts'
 import type { BrokerViews, KeptRefusal } from '../operation/broker-views.ts'
 import { accepted, objectNotFound } from '../api/errors.ts'

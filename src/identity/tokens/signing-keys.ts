@@ -1,3 +1,7 @@
+/**
+ * The key pairs that tokens are signed with. One signs; the older ones are kept until the last token
+ * that they signed has expired.
+ */
 import assert from 'node:assert/strict'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
 import type { CryptoKey, JWK, JWTPayload } from 'jose'
@@ -6,10 +10,10 @@ import type { Actor, Refusal, Result } from '../store/result.ts'
 import type { Store } from '../store/store.ts'
 import { isWholeKey } from '../store/stored-key.ts'
 
-/** The ES256 key pairs that tokens are signed with; `kid` is the thumbprint of RFC 7638. */
+/** The ES256 key pairs that tokens are signed with. A `kid` is the thumbprint of RFC 7638. */
 export interface SigningKeys {
   /**
-   * Signs with a new key from now on. Tokens of the older ones stay good until they expire.
+   * Signs with a new key from now on. Tokens that older keys signed stay good until they expire.
    * Refusal: too_many_signing_keys.
    */
   rotate(actor: Actor): Promise<Result<{ readonly kid: string }>>
@@ -20,13 +24,13 @@ export interface SigningKeys {
 /** The one algorithm: ECDSA on P-256 with SHA-256 (RFC 7518 §3.4). */
 export const signatureAlgorithm = 'ES256'
 
-/** The keys, with what the tokens need of them. */
+/** The keys, with the operations that tokens need. */
 export interface SigningKeyRing extends SigningKeys {
-  /** Signs with the current key, which is kept until `exp`. */
+  /** Signs with the current key. The key is kept until `exp`. */
   sign(typ: string, claims: JWTPayload & { readonly exp: number }): Promise<string>
-  /** The public key of that `kid` if it is one of ours. */
+  /** The public key of the `kid`; undefined when it is none of ours. */
   publicKey(kid: string): CryptoKey | undefined
-  /** Forgets keys whose last token has expired. True when it did. */
+  /** Forgets the keys whose last token has expired. True when there was such a key. */
   prune(): Promise<boolean>
 }
 
@@ -39,39 +43,49 @@ interface Key {
 }
 
 /**
- * Keys that are kept at most: the present one and those whose tokens live. Everybody may ask for
- * all of them, some 25 KB then; a rotation every hour, beside tokens that live a year, would make
- * it megabytes. At the bound none is made.
+ * Keys at most: the current key and those whose tokens live. At the bound no key is made. Anybody may
+ * ask for all public keys, which then take some 25 KB. Without the bound, a rotation every hour beside
+ * tokens that live a year would make it megabytes.
  */
 const MAXIMUM_KEYS = 100
 
 /**
- * A key's end is noted with so much to spare, so that it is written once a day instead of with each
- * token.
+ * The end of a key is noted with this time to spare, so that it is written once a day instead of with
+ * each token.
  */
 const EXPIRY_SLACK_MS = 86_400_000
 
 /**
- * The key ring of a store; the first key is made when there is none. `broken` hears of keys that
- * are damaged: they are left out.
+ * Opens the key ring of a store, and makes the first key when there is none. A key that is damaged is
+ * left out, and `onBroken` hears of it.
  */
-export async function openSigningKeys(store: Store, broken: (kid: string) => void): Promise<SigningKeyRing> {
-  const { db, clock } = store
-  const keys = new Map<string, Key>()
-  let signing: Key | undefined
-  for (const row of await db.selectFrom('signing_keys').selectAll().orderBy('created_at').execute()) {
-    if (!isWholeKey(row)) {
-      broken(row.kid)
-      continue
-    }
-    const key = await importKey(row)
-    keys.set(key.kid, key)
-    if (row.is_current === 1) signing = key
+export async function openSigningKeys(store: Store, onBroken: (kid: string) => void): Promise<SigningKeyRing> {
+  const ring = new StoredKeyRing(store)
+  await ring.load(onBroken)
+  return ring
+}
+
+class StoredKeyRing implements SigningKeyRing {
+  readonly #store: Store
+  readonly #keys = new Map<string, Key>()
+  #current: Key | undefined
+
+  constructor(store: Store) {
+    this.#store = store
   }
 
-  async function rotate(actor: Actor): Promise<Result<Key>> {
+  async load(onBroken: (kid: string) => void): Promise<void> {
+    const rows = await this.#store.db.selectFrom('signing_keys').selectAll().orderBy('created_at').execute()
+    for (const row of rows) {
+      if (isWholeKey(row)) this.#add(await importKey(row), row.is_current === 1)
+      else onBroken(row.kid)
+    }
+    if (this.#current === undefined) await this.rotate({ userId: null })
+  }
+
+  async rotate(actor: Actor): Promise<Result<{ readonly kid: string }>> {
     const made = await makeKey()
-    const outcome = await store.change(actor, async ({ trx, nowMs, audit }) => {
+    const outcome = await this.#store.change(actor, async ({ trx, nowMs, audit }) => {
       const { count } = await trx
         .selectFrom('signing_keys')
         .select((eb) => eb.fn.countAll().as('count'))
@@ -86,51 +100,53 @@ export async function openSigningKeys(store: Store, broken: (kid: string) => voi
       return done
     })
     if (!outcome.ok) return outcome
-    const key = await importKey({ ...made, latest_expiry_at: clock.now() })
-    keys.set(key.kid, key)
-    signing = key
-    return granted(key)
+    this.#add(await importKey({ ...made, latest_expiry_at: this.#store.clock.now() }), true)
+    return granted({ kid: made.kid })
   }
 
-  if (signing === undefined) await rotate({ userId: null })
+  jwks(): { readonly keys: readonly JWK[] } {
+    return { keys: Array.from(this.#keys.values(), ({ publicJwk }) => publicJwk) }
+  }
 
-  return {
-    async rotate(actor) {
-      const rotated = await rotate(actor)
-      return rotated.ok ? granted({ kid: rotated.value.kid }) : rotated
-    },
+  async sign(typ: string, claims: JWTPayload & { readonly exp: number }): Promise<string> {
+    const key = this.#current
+    assert(key !== undefined, 'there is a key from the first opening on')
+    await this.#keepUntil(key, claims.exp * 1000)
+    return new SignJWT(claims).setProtectedHeader({ alg: signatureAlgorithm, kid: key.kid, typ }).sign(key.privateKey)
+  }
 
-    jwks: () => ({ keys: Array.from(keys.values(), ({ publicJwk }) => publicJwk) }),
+  publicKey(kid: string): CryptoKey | undefined {
+    return this.#keys.get(kid)?.publicKey
+  }
 
-    async sign(typ, claims) {
-      const key = signing
-      assert(key !== undefined, 'there is a key from the first opening on')
-      const expiresAtMs = claims.exp * 1000
-      if (expiresAtMs > key.latestExpiryAtMs) {
-        const latestExpiryAtMs = expiresAtMs + EXPIRY_SLACK_MS
-        await db
-          .updateTable('signing_keys')
-          .set({ latest_expiry_at: latestExpiryAtMs })
-          .where('kid', '=', key.kid)
-          .where('latest_expiry_at', '<', latestExpiryAtMs)
-          .execute()
-        key.latestExpiryAtMs = Math.max(key.latestExpiryAtMs, latestExpiryAtMs)
-      }
-      return new SignJWT(claims).setProtectedHeader({ alg: signatureAlgorithm, kid: key.kid, typ }).sign(key.privateKey)
-    },
+  async prune(): Promise<boolean> {
+    const { db, clock } = this.#store
+    const pruned = await db
+      .deleteFrom('signing_keys')
+      .where('is_current', '=', 0)
+      .where('latest_expiry_at', '<=', clock.now())
+      .returning('kid')
+      .execute()
+    for (const { kid } of pruned) this.#keys.delete(kid)
+    return pruned.length > 0
+  }
 
-    publicKey: (kid) => keys.get(kid)?.publicKey,
+  #add(key: Key, isCurrent: boolean): void {
+    this.#keys.set(key.kid, key)
+    if (isCurrent) this.#current = key
+  }
 
-    async prune() {
-      const pruned = await db
-        .deleteFrom('signing_keys')
-        .where('is_current', '=', 0)
-        .where('latest_expiry_at', '<=', clock.now())
-        .returning('kid')
-        .execute()
-      for (const { kid } of pruned) keys.delete(kid)
-      return pruned.length > 0
-    },
+  /** Notes that a token of the key lives until this time. */
+  async #keepUntil(key: Key, expiresAtMs: number): Promise<void> {
+    if (expiresAtMs <= key.latestExpiryAtMs) return
+    const latestExpiryAtMs = expiresAtMs + EXPIRY_SLACK_MS
+    await this.#store.db
+      .updateTable('signing_keys')
+      .set({ latest_expiry_at: latestExpiryAtMs })
+      .where('kid', '=', key.kid)
+      .where('latest_expiry_at', '<', latestExpiryAtMs)
+      .execute()
+    key.latestExpiryAtMs = Math.max(key.latestExpiryAtMs, latestExpiryAtMs)
   }
 }
 

@@ -5,6 +5,8 @@
 import { sql } from 'kysely'
 import { Remembered } from '../../remembered.ts'
 import type { Changes } from '../store/changes.ts'
+import { refuse } from '../store/result.ts'
+import type { Refusal } from '../store/result.ts'
 import { forgetOnChange } from '../store/remembered-facts.ts'
 import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
@@ -95,4 +97,14 @@ async function findAccess(
     isMember: row?.is_member === 1,
     isTokenKnown: row?.is_known === 1,
   }
+}
+
+/** The refusal of a user that is inactive or was removed. */
+export function userInactive(): Refusal {
+  return refuse('unauthenticated', 'user_inactive', 'the user is inactive or was removed')
+}
+
+/** The refusal of a user that is no member of the organization. */
+export function notMember(): Refusal {
+  return refuse('permission_denied', 'not_a_member', 'the user is no member of the organization')
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Selectable } from 'kysely'
 import type { BrokerAccessLog } from './broker-access-log.ts'
-import { boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
-import type { Actor, Listed, Page, Refusal, Result } from '../store/result.ts'
-import type { Schema } from '../store/schema.ts'
+import { createBrokerAccessRecords, pruneBrokerAccess, recordBrokerAccess } from './broker-access-records.ts'
+import type { BrokerAccessGrant, BrokerAccessRecords } from './broker-access-records.ts'
+import { done, granted, notFound, refuse } from '../store/result.ts'
+import type { Actor, Refusal, Result } from '../store/result.ts'
 import type { SigningKeyRing } from './signing-keys.ts'
+import { notMember, userInactive } from './standing.ts'
 import type { Standings } from './standing.ts'
-import type { Store, Unit } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
 import { tokenExpired, tokenKinds } from './token-verifier.ts'
 import type { TokenKind, TokenVerifier } from './token-verifier.ts'
@@ -44,35 +44,13 @@ export interface BrokerAccessClaims {
  */
 export type BrokerAccessRefusal = Refusal & { readonly claims?: BrokerAccessClaims }
 
-/** A broker-access token as the registry knows it; the token itself is not kept. */
-export interface BrokerAccess {
-  readonly tokenId: string
-  readonly userId: string
-  readonly organizationId: string
-  readonly issuedAtMs: number
-  readonly expiresAtMs: number
-  /** When a connection last used it, `null` for never. */
-  readonly lastUsedAtMs: number | null
-}
-
-/** What a broker-access token is to allow. */
-export interface BrokerAccessGrant {
-  readonly userId: string
-  readonly organizationId: string
-  readonly ttlSeconds: number
-  /**
-   * For a page of the console, that is open for a while: a reader of the audit may leave it out.
-   */
-  readonly isOfConsole?: boolean
-}
-
 /**
  * JSON Web Tokens (RFC 7519), signed with ES256. The three kinds differ in `typ` and `aud`, so that
  * none passes for another. `verify…` refuses as `unauthenticated` with: token_malformed,
  * token_signature_invalid, token_expired, token_wrong_audience, token_revoked, user_inactive; and
  * as `permission_denied` with not_a_member.
  */
-export interface Tokens {
+export interface Tokens extends BrokerAccessRecords {
   issueSession(user: { readonly id: string }): Promise<string>
   /**
    * A session for the machine's operator, who acts in that user's place, and may set its password
@@ -105,13 +83,6 @@ export interface Tokens {
    * signature.
    */
   recheckBrokerAccess(claims: BrokerAccessClaims): Promise<Result<void>>
-  /** Those that are neither expired nor revoked, newest first. */
-  listBrokerAccess(
-    page: Page & { readonly organizationId?: string; readonly userId?: string },
-  ): Promise<Listed<BrokerAccess>>
-  getBrokerAccess(tokenId: string): Promise<BrokerAccess | undefined>
-  /** Refusal: token_not_found. */
-  revokeBrokerAccess(tokenId: string, actor: Actor): Promise<Result<void>>
   /** Voids every session issued until now. Refusal: user_not_found. */
   signOutEverywhere(userId: string, actor: Actor): Promise<Result<void>>
   /** Forgets expired tokens, and keys whose last token has expired. To be called now and then. */
@@ -121,19 +92,6 @@ export interface Tokens {
 const SECOND_FACTOR_STEP_SECONDS = 600
 /** Some ten years: no clock and no client has trouble with it. */
 const MAXIMUM_TTL_SECONDS = 315_360_000
-/**
- * Living tokens of one user, against filling the disk. A client that takes a token of a day each
- * minute stays below.
- */
-const MAXIMUM_TOKENS = 10_000
-/** Tokens that one statement forgets. */
-const PRUNE_BATCH = 500
-/**
- * Kept after their end: a clock that was ahead for a while, and was set back, has ended no token
- * for good.
- */
-const PRUNE_SLACK_MS = 86_400_000
-
 /** What the tokens are made of. */
 export interface TokenParts {
   readonly store: Store
@@ -147,7 +105,12 @@ export interface TokenParts {
 
 /** The tokens of a store. */
 export function createTokens(parts: TokenParts): Tokens {
-  return { ...createIssuing(parts), ...createVerifying(parts), ...createAdministration(parts) }
+  return {
+    ...createIssuing(parts),
+    ...createVerifying(parts),
+    ...createEnding(parts),
+    ...createBrokerAccessRecords(parts.store, parts.accessLog),
+  }
 }
 
 function createIssuing({
@@ -206,60 +169,6 @@ interface IssuedClaims {
   readonly org?: string
   readonly epoch?: number
   readonly operator?: true
-}
-
-async function recordBrokerAccess(
-  { trx, nowMs, audit }: Unit,
-  grant: BrokerAccessGrant,
-): Promise<Result<{ readonly tokenId: string; readonly issuedAtMs: number; readonly expiresAtMs: number }>> {
-  const user = await trx
-    .selectFrom('users')
-    .select(['id', 'is_active', 'is_admin'])
-    .where('id', '=', parseId(grant.userId) ?? 0)
-    .executeTakeFirst()
-  if (user?.is_active !== 1) return userInactive()
-  const organization = await trx
-    .selectFrom('organizations')
-    .leftJoin('members', (join) =>
-      join.onRef('members.organization_id', '=', 'organizations.id').on('members.user_id', '=', user.id),
-    )
-    .select(['organizations.id', 'members.user_id'])
-    .where('organizations.id', '=', parseId(grant.organizationId) ?? 0)
-    .where('organizations.removed_at', 'is', null)
-    .executeTakeFirst()
-  if (organization === undefined || (organization.user_id === null && user.is_admin !== 1)) return notMember()
-  const { count } = await trx
-    .selectFrom('broker_tokens')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('user_id', '=', user.id)
-    .where('expires_at', '>', nowMs)
-    .executeTakeFirstOrThrow()
-  if (count >= MAXIMUM_TOKENS) {
-    const rule = `a user has at most ${MAXIMUM_TOKENS} living broker-access tokens: revoke some`
-    return refuse('resource_exhausted', 'too_many_tokens', rule)
-  }
-  const tokenId = randomUUID()
-  // Whole seconds, as in the token.
-  const issuedAtMs = Math.floor(nowMs / 1000) * 1000
-  const expiresAtMs = issuedAtMs + grant.ttlSeconds * 1000
-  await trx
-    .insertInto('broker_tokens')
-    .values({
-      id: tokenId,
-      user_id: user.id,
-      organization_id: organization.id,
-      issued_at: issuedAtMs,
-      expires_at: expiresAtMs,
-      last_used_at: null,
-      is_of_console: Number(grant.isOfConsole === true),
-    })
-    .execute()
-  await audit('token.issued', tokenId, grant.organizationId, {
-    userId: grant.userId,
-    expiresAtMs,
-    ...(grant.isOfConsole === true ? { isOfConsole: true } : {}),
-  })
-  return granted({ tokenId, issuedAtMs, expiresAtMs })
 }
 
 function createVerifying({
@@ -325,60 +234,8 @@ function createVerifying({
   }
 }
 
-type Administration = Exclude<
-  keyof Tokens,
-  `issue${string}` | `verify${string}` | 'readBrokerAccess' | 'recheckBrokerAccess'
->
-
-function createAdministration({ store, keys, verifier, accessLog }: TokenParts): Pick<Tokens, Administration> {
-  const { db, clock } = store
+function createEnding({ store, keys, verifier }: TokenParts): Pick<Tokens, 'signOutEverywhere' | 'pruneExpired'> {
   return {
-    async listBrokerAccess(page) {
-      await accessLog.flush()
-      let query = db.selectFrom('broker_tokens').where('expires_at', '>', clock.now())
-      if (page.organizationId !== undefined) {
-        query = query.where('organization_id', '=', parseId(page.organizationId) ?? 0)
-      }
-      if (page.userId !== undefined) query = query.where('user_id', '=', parseId(page.userId) ?? 0)
-      const { limit, offset } = boundedPage(page)
-      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await query
-        .selectAll()
-        .orderBy('issued_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      return { totalCount: Number(count), items: rows.map(brokerAccessOf) }
-    },
-
-    async getBrokerAccess(tokenId) {
-      await accessLog.flush()
-      const row = await db
-        .selectFrom('broker_tokens')
-        .selectAll()
-        .where('id', '=', tokenId)
-        .where('expires_at', '>', clock.now())
-        .executeTakeFirst()
-      return row && brokerAccessOf(row)
-    },
-
-    revokeBrokerAccess: (tokenId, actor) =>
-      store.change(actor, async ({ trx, audit, emit }) => {
-        const row = await trx
-          .deleteFrom('broker_tokens')
-          .where('id', '=', tokenId)
-          .returning(['user_id', 'organization_id', 'is_of_console'])
-          .executeTakeFirst()
-        if (row === undefined) return notFound('token_not_found')
-        await audit('token.revoked', tokenId, String(row.organization_id), {
-          userId: String(row.user_id),
-          ...(row.is_of_console === 1 ? { isOfConsole: true } : {}),
-        })
-        emit({ kind: 'token_revoked', tokenId })
-        return done
-      }),
-
     signOutEverywhere: (userId, actor) =>
       store.change(actor, async ({ trx, audit, emit }) => {
         const { numUpdatedRows } = await trx
@@ -393,43 +250,10 @@ function createAdministration({ store, keys, verifier, accessLog }: TokenParts):
       }),
 
     async pruneExpired() {
-      for (;;) {
-        const { numDeletedRows } = await db
-          .deleteFrom('broker_tokens')
-          .where('id', 'in', (eb) =>
-            eb
-              .selectFrom('broker_tokens')
-              .select('id')
-              .where('expires_at', '<=', clock.now() - PRUNE_SLACK_MS)
-              .orderBy('expires_at')
-              .limit(PRUNE_BATCH),
-          )
-          .executeTakeFirst()
-        if (numDeletedRows < BigInt(PRUNE_BATCH)) break
-        await nextTurn()
-      }
+      await pruneBrokerAccess(store)
       if (await keys.prune()) verifier.forget()
     },
   }
-}
-
-function brokerAccessOf(row: Selectable<Schema['broker_tokens']>): BrokerAccess {
-  return {
-    tokenId: row.id,
-    userId: String(row.user_id),
-    organizationId: String(row.organization_id),
-    issuedAtMs: row.issued_at,
-    expiresAtMs: row.expires_at,
-    lastUsedAtMs: row.last_used_at,
-  }
-}
-
-function userInactive(): Refusal {
-  return refuse('unauthenticated', 'user_inactive', 'the user is inactive or was removed')
-}
-
-function notMember(): Refusal {
-  return refuse('permission_denied', 'not_a_member', 'the user is no member of the organization')
 }
 
 /**
