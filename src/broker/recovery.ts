@@ -127,7 +127,7 @@ function restoreSubscription(sessions: Sessions, owner: SessionRecord, saved: Su
     qos,
     noLocal,
     retainAsPublished,
-    subscriptionIdentifier,
+    subscriptionIdentifiers: subscriptionIdentifier === undefined ? undefined : [subscriptionIdentifier],
     group:
       shared === undefined || shared === 'invalid'
         ? undefined
@@ -199,7 +199,7 @@ async function restoreReceived(
     const known = restored.get(parts.slice(0, 3).join('\0'))
     if (known === undefined) orphans.push({ key, value: undefined })
     // Of no connection of this process.
-    else known.session.received.set(Number(parts[3]), { isOwned: true, connections: -1 })
+    else known.session.received.set(Number(parts[3]), { isOwned: true, connectionEpoch: -1 })
   }
 }
 

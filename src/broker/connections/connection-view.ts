@@ -1,3 +1,4 @@
+/** A live connection, as administrators see it. */
 import type { Connection } from './connection.ts'
 import type { Peer, Unmatched } from '../ports/policy.ts'
 import type { Traffic, TrafficRates } from './traffic.ts'
@@ -80,6 +81,6 @@ export class ConnectionView {
 
   /** What it carries at present. */
   get rates(): TrafficRates {
-    return this.#connection.traffic.rates(this.#connection.broker.second)
+    return this.#connection.rates
   }
 }

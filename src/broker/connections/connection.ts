@@ -2,23 +2,33 @@
 import { encodePacket } from '../../mqtt/encode-packet.ts'
 import { MalformedPacketError } from '../../mqtt/malformed-packet.ts'
 import { PacketReader } from '../../mqtt/packet-reader.ts'
-import type { ProtocolVersion, QoS, ServerPacket, WillMessage } from '../../mqtt/packet.ts'
+import type { ClientPacket, ProtocolVersion, QoS, ServerPacket, WillMessage } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
-import { BackPressure } from '../publishing/back-pressure.ts'
-import type { Broker } from '../broker.ts'
+import type { BackPressure, WaitingLink } from '../publishing/back-pressure.ts'
 import { later, momentOf } from '../../clock.ts'
-import type { SteadyMs } from '../../clock.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
+import type { Logger } from '../../logger.ts'
+import type { Counters } from '../ports/counters.ts'
+import type { LastJoin } from '../delivery/last-join.ts'
+import type { Flushable } from '../delivery/turns.ts'
+import { isTopicWithin } from '../ports/limits.ts'
+import type { Limits } from '../ports/limits.ts'
 import { Deadline } from '../sessions/deadlines.ts'
+import type { Deadlines } from '../sessions/deadlines.ts'
+import type { RefusalFields } from '../refusals/recent-refusals.ts'
 import { encodeForReader } from './encode-for-reader.ts'
-import { handlePacket } from '../packets/handle-packet.ts'
 import type { Message } from '../ports/message.ts'
 import { Outgoing } from './outgoing.ts'
 import type { Peer, Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
 import { reasonCodeFor, reasonString } from './reason-code-for.ts'
 import { RateWindow } from './rate-window.ts'
+import type { UnacknowledgedPublishes } from '../publishing/connection-publishes.ts'
+import type { PublisherLink } from '../publishing/publisher-link.ts'
+import { ReceiveWindow } from '../sessions/receive-window.ts'
 import type { Session } from '../sessions/session.ts'
 import { Traffic } from './traffic.ts'
+import type { TrafficRates } from './traffic.ts'
 import { IncomingTopicAliases, OutgoingTopicAliases } from './topic-aliases.ts'
 import type { Transport, TransportHandlers } from '../ports/transport.ts'
 
@@ -53,8 +63,37 @@ export interface Agreement {
 
 type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
 
-export class Connection implements TransportHandlers {
-  readonly broker: Broker
+/** What a connection needs of the broker that it is open to. */
+export interface ConnectionHost {
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Logger
+  readonly counters: Counters
+  readonly deadlines: Deadlines
+  /** Shared by all connections of a turn. */
+  readonly lastJoin: LastJoin
+  /** Grows by one each second. */
+  readonly second: number
+  /** Handles one packet; a promise when the next one has to wait for it. */
+  readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
+  /** Calls `flush` of the connection after the turn. */
+  flushLater(connection: Flushable): void
+  /** The Session's connection takes more again. */
+  wake(session: Session): void
+  /** Calls `unthrottle` of the connection with the next tick. */
+  throttle(connection: Connection): void
+  createBackPressure(link: WaitingLink): BackPressure
+  createUnacknowledgedPublishes(link: PublisherLink): UnacknowledgedPublishes
+  /** Counts and keeps the refusal of a CONNECT. */
+  connectRefused(refusal: RefusalFields): void
+  /** Takes away subscriptions that the permit does not allow; returns their Topic Filters. */
+  dropRefusedSubscriptions(session: Session, permit: Permit): readonly string[]
+  /** The connection is over, however it ended. */
+  ended(connection: Connection, session: Session | undefined): void
+}
+
+export class Connection implements TransportHandlers, PublisherLink, WaitingLink {
+  readonly #host: ConnectionHost
   readonly peer: Peer
   /** Counts up: no other connection of this broker has the same. */
   readonly number: number
@@ -69,14 +108,10 @@ export class Connection implements TransportHandlers {
   #agreement: Agreement | undefined = undefined
   #permit: Permit | undefined = undefined
   #backPressure: BackPressure | undefined = undefined
+  #unacknowledgedPublishes: UnacknowledgedPublishes | undefined = undefined
   #unwatch: (() => void) | undefined = undefined
   will: WillMessage | undefined = undefined
-  /** Messages of this connection that were given to the engine and that it does not own yet. */
-  pendingPublishes = 0
-  /** Messages of this connection that the transformer holds back. */
-  heldPublishes = 0
-  /** QoS 1 and 2 messages of this connection that count against our Receive Maximum. */
-  unacknowledgedPublishes = 0
+  readonly window: ReceiveWindow
   /** True at the bound of bytes buffered towards the client. */
   congested = false
   /** Bytes of the largest packet that the client takes. */
@@ -90,28 +125,32 @@ export class Connection implements TransportHandlers {
   #throttled = false
   /** Why it ends once what was read is dealt with. */
   #ending: PermitEnd | undefined = undefined
-  #roomToHold: PromiseWithResolvers<void> | undefined = undefined
-  #settled: PromiseWithResolvers<void> | undefined = undefined
   #incomingAliases: IncomingTopicAliases | undefined = undefined
   #outgoingAliases: OutgoingTopicAliases | undefined = undefined
 
-  constructor(broker: Broker, transport: Transport, peer: Peer, number: number) {
-    this.broker = broker
+  constructor(host: ConnectionHost, transport: Transport, peer: Peer, number: number) {
+    this.#host = host
+    const { clock, limits, deadlines } = host
+    this.window = new ReceiveWindow(limits.receiveMaximum)
     this.number = number
-    this.traffic = new Traffic(broker.second)
+    this.traffic = new Traffic(host.second)
     this.peer = peer
     this.#transport = transport
     this.#reader = new PacketReader({
       role: 'server',
-      maximumPacketSizeBytes: broker.limits.maximumConnectPacketSizeBytes,
+      maximumPacketSizeBytes: limits.maximumConnectPacketSizeBytes,
     })
-    this.#window = new RateWindow(broker.limits.maximumBytesPerSecond)
-    this.#outgoing = new Outgoing(broker.delivery.lastJoin, (bytes) => this.#write(bytes))
-    const { clock, limits, deadlines } = broker
+    this.#window = new RateWindow(limits.maximumBytesPerSecond)
+    this.#outgoing = new Outgoing(host.lastJoin, (bytes) => this.#write(bytes))
     this.openedAtMs = clock.now()
     this.#lastPacketAt = clock.steady()
     deadlines.set(this.#deadline, later(this.#lastPacketAt, limits.connectTimeoutMs))
     transport.attach(this)
+  }
+
+  /** What the connection carries at present. */
+  get rates(): TrafficRates {
+    return this.traffic.rates(this.#host.second)
   }
 
   get isConnected(): boolean {
@@ -135,6 +174,11 @@ export class Connection implements TransportHandlers {
     return this.#backPressure
   }
 
+  /** Made with the first QoS 0 message: most connections publish none. */
+  get unacknowledgedPublishes(): UnacknowledgedPublishes {
+    return (this.#unacknowledgedPublishes ??= this.#host.createUnacknowledgedPublishes(this))
+  }
+
   get protocolVersion(): ProtocolVersion {
     return this.#agreement?.protocolVersion ?? this.#reader.protocolVersion ?? 5
   }
@@ -151,7 +195,7 @@ export class Connection implements TransportHandlers {
    * order.
    */
   get receiveMaximum(): number {
-    return this.#backPressure === undefined ? this.broker.limits.receiveMaximum : MAXIMUM_PACKET_IDS
+    return this.#backPressure === undefined ? this.#host.limits.receiveMaximum : MAXIMUM_PACKET_IDS
   }
 
   get keepAliveSeconds(): number {
@@ -177,23 +221,23 @@ export class Connection implements TransportHandlers {
 
   /** CONNECT was accepted; the caller sends CONNACK next. */
   accepted(agreement: Agreement): void {
-    const { broker } = this
+    const host = this.#host
     this.#state = 'connected'
     this.#agreement = agreement
     const maximum = agreement.outgoingTopicAliasMaximum
     if (maximum > 0) this.#outgoingAliases = new OutgoingTopicAliases(maximum)
     this.will = agreement.will
-    this.#reader.maximumPacketSizeBytes = broker.limits.maximumPacketSizeBytes
+    this.#reader.maximumPacketSizeBytes = host.limits.maximumPacketSizeBytes
     this.holdPermit(agreement.permit)
     this.#keepAlive()
   }
 
   /** Takes a permit in the place of the one held, if any. */
   holdPermit(permit: Permit): void {
-    const { deadlines } = this.broker
+    const { deadlines } = this.#host
     this.#unwatch?.()
     this.#permit = permit
-    if (permit.backPressure !== undefined) this.#backPressure ??= new BackPressure(this.broker, this)
+    if (permit.backPressure !== undefined) this.#backPressure ??= this.#host.createBackPressure(this)
     this.#window.maximumPublishes = permit.maximumMessagesPerSecond
     this.#unwatch = permit.watch((end) => this.#permitChanged(end))
     deadlines.clear(this.#expiry)
@@ -206,7 +250,7 @@ export class Connection implements TransportHandlers {
    */
   planExpiry(): void {
     const { expiresAtMs } = this.permit
-    if (expiresAtMs !== undefined) this.broker.deadlines.set(this.#expiry, momentOf(expiresAtMs, this.broker.clock))
+    if (expiresAtMs !== undefined) this.#host.deadlines.set(this.#expiry, momentOf(expiresAtMs, this.#host.clock))
   }
 
   /**
@@ -281,15 +325,15 @@ export class Connection implements TransportHandlers {
           subscriptionIdentifiers,
           aliases: this.#outgoingAliases,
           maximumPacketSizeBytes: this.#clientMaximumPacketSizeBytes,
-          now: this.broker.clock.steady(),
+          now: this.#host.clock.steady(),
         })
     if (shared === undefined || shared.bytes.length > this.#clientMaximumPacketSizeBytes) {
-      this.broker.counters.publishesDropped += 1
+      this.#host.counters.publishesDropped += 1
       return false
     }
     this.#outgoing.publish(shared, qos, retain, dup, packetId)
-    this.broker.counters.publishesSent += 1
-    this.traffic.turn(this.broker.second)
+    this.#host.counters.publishesSent += 1
+    this.traffic.turn(this.#host.second)
     this.traffic.messagesOut += 1
     this.#flushLater()
     return true
@@ -304,38 +348,9 @@ export class Connection implements TransportHandlers {
     if (topicName === '') return this.#incomingAliases?.topicName(topicAlias)
     this.#incomingAliases ??= new IncomingTopicAliases()
     // A name beyond the limits is refused, and not kept either.
-    if (this.broker.isTopicNameWithinLimits(topicName)) this.#incomingAliases.set(topicAlias, topicName)
+    if (isTopicWithin(topicName, this.#host.limits)) this.#incomingAliases.set(topicAlias, topicName)
     else this.#incomingAliases.delete(topicAlias)
     return topicName
-  }
-
-  /** Resolves when the engine owns, or has refused, all that this connection published. */
-  settled(): Promise<void> {
-    return (this.#settled ??= Promise.withResolvers()).promise
-  }
-
-  publishSettled(): void {
-    this.pendingPublishes -= 1
-    // Its acknowledgement goes first.
-    if (this.#ending !== undefined) this.broker.clock.afterTurn(() => this.#endIfRead())
-    if (this.pendingPublishes > 0 || this.#settled === undefined) return
-    const settled = this.#settled
-    this.#settled = undefined
-    settled.resolve()
-  }
-
-  /** At the bound of what may be held back: resolves when there is room again. */
-  roomToHold(): Promise<void> | undefined {
-    if (this.heldPublishes < this.broker.limits.receiveMaximum) return undefined
-    return (this.#roomToHold ??= Promise.withResolvers()).promise
-  }
-
-  /** The transformer holds back one message less. */
-  heldSettled(): void {
-    this.heldPublishes -= 1
-    const room = this.#roomToHold
-    this.#roomToHold = undefined
-    room?.resolve()
   }
 
   /**
@@ -368,8 +383,8 @@ export class Connection implements TransportHandlers {
     of: { readonly clientId?: string; readonly holder?: PermitHolder | undefined } = {},
   ): void {
     if (this.#state === 'closed') return
-    this.broker.counters.connectionsRefused += 1
-    this.broker.connectRefused({
+    this.#host.counters.connectionsRefused += 1
+    this.#host.connectRefused({
       kind: 'connect',
       code,
       reason,
@@ -378,7 +393,7 @@ export class Connection implements TransportHandlers {
       holder: of.holder,
       topic: undefined,
     })
-    this.broker.log.warn({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
+    this.#host.log.warn({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
     const bytes = this.#encodeWithin({
       type: 'connack',
       sessionPresent: false,
@@ -396,12 +411,12 @@ export class Connection implements TransportHandlers {
   disconnect(reasonCode: ReasonCode, reason: string, code: string): void {
     if (this.#state === 'closed') return
     if (this.#state !== 'connected') {
-      this.broker.log.debug({ peer: this.peer.address, reasonCode, code, reason }, 'connection.closed')
+      this.#host.log.debug({ peer: this.peer.address, reasonCode, code, reason }, 'connection.closed')
       this.#close()
       return
     }
     const { clientId } = this
-    this.broker.log.info(
+    this.#host.log.info(
       { clientId, peer: this.peer.address, tenant: this.permit.tenant, reasonCode, code, reason },
       'connection.ended',
     )
@@ -422,11 +437,11 @@ export class Connection implements TransportHandlers {
    */
   endWhenRead(reasonCode: ReasonCode, reason: string, code: string): void {
     if (this.#state === 'closed' || this.#ending !== undefined) return
-    const { broker } = this
+    const host = this.#host
     this.#ending = { reasonCode, reason, code }
     this.#pause()
-    broker.deadlines.set(this.#deadline, later(broker.clock.steady(), ENDING_MS))
-    broker.clock.afterTurn(() => this.#endIfRead())
+    host.deadlines.set(this.#deadline, later(host.clock.steady(), ENDING_MS))
+    host.clock.afterTurn(() => this.#endIfRead())
   }
 
   /** The client has said DISCONNECT, or nothing is to be said to it. */
@@ -449,9 +464,9 @@ export class Connection implements TransportHandlers {
   /** For the transport. */
   data(chunk: Buffer): void {
     if (this.#state === 'closed') return
-    const { broker } = this
-    broker.counters.bytesReceived += chunk.length
-    this.traffic.turn(broker.second)
+    const host = this.#host
+    host.counters.bytesReceived += chunk.length
+    this.traffic.turn(host.second)
     this.traffic.bytesIn += chunk.length
     this.#countWindow(0, chunk.length)
     this.#reader.push(chunk)
@@ -460,7 +475,7 @@ export class Connection implements TransportHandlers {
   }
 
   #read(): void {
-    const now = this.broker.clock.steady()
+    const now = this.#host.clock.steady()
     try {
       while (this.#waits === 0 && !this.#throttled && this.#state !== 'closed') {
         const packet = this.#reader.next()
@@ -470,7 +485,7 @@ export class Connection implements TransportHandlers {
           this.traffic.messagesIn += 1
           this.#countWindow(1, 0)
         }
-        const judged = handlePacket(this.broker, this, packet)
+        const judged = this.#host.handle(this, packet)
         if (judged !== undefined) this.waitFor(judged)
       }
     } catch (error) {
@@ -481,7 +496,7 @@ export class Connection implements TransportHandlers {
   #resume(): void {
     if (this.#state === 'closed' || this.#waits > 0 || this.#throttled) return
     this.#read()
-    if (this.#ending !== undefined) this.broker.clock.afterTurn(() => this.#endIfRead())
+    if (this.#ending !== undefined) this.#host.clock.afterTurn(() => this.#endIfRead())
     else if (this.#waits === 0 && !this.#throttled && !this.congested && this.#paused) {
       this.#paused = false
       this.#transport.resume()
@@ -490,7 +505,12 @@ export class Connection implements TransportHandlers {
 
   #endIfRead(): void {
     const ending = this.#ending
-    if (ending === undefined || this.#waits > 0 || this.#throttled || this.pendingPublishes > 0) return
+    if (ending === undefined || this.#waits > 0 || this.#throttled || this.#state === 'closed') return
+    if (this.window.pending > 0) {
+      // Their acknowledgements go first.
+      void this.window.settled().then(() => this.#host.clock.afterTurn(() => this.#endIfRead()))
+      return
+    }
     this.disconnect(ending.reasonCode, ending.reason, ending.code)
   }
 
@@ -517,35 +537,35 @@ export class Connection implements TransportHandlers {
       } else this.disconnect(error.reasonCode, error.message, 'malformed_packet')
       return
     }
-    this.broker.log.error({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.failed')
+    this.#host.log.error({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.failed')
     this.disconnect(ReasonCodes.unspecifiedError, 'the server failed on a packet', 'internal')
   }
 
   /** Counts against the bounds per second; at one of them reading waits for the next second. */
   #countWindow(publishes: number, bytes: number): void {
-    if (this.#window.count(this.broker.second, publishes, bytes) || this.#throttled) return
+    if (this.#window.count(this.#host.second, publishes, bytes) || this.#throttled) return
     this.#throttled = true
     this.#pause()
-    this.broker.throttle(this)
+    this.#host.throttle(this)
   }
 
   #flushLater(): void {
     if (this.#flushPlanned) return
     this.#flushPlanned = true
-    this.broker.delivery.flushLater(this)
+    this.#host.flushLater(this)
   }
 
   #write(bytes: Buffer): void {
-    const { broker } = this
-    broker.counters.bytesSent += bytes.length
-    this.traffic.turn(broker.second)
+    const host = this.#host
+    host.counters.bytesSent += bytes.length
+    this.traffic.turn(host.second)
     this.traffic.bytesOut += bytes.length
     this.#transport.write(bytes)
-    if (this.congested || this.#transport.bufferedBytes < broker.limits.maximumOutgoingBytes) return
+    if (this.congested || this.#transport.bufferedBytes < host.limits.maximumOutgoingBytes) return
     this.congested = true
     // Nothing is read from who does not read: its acknowledgements would gather here.
     this.#pause()
-    broker.deadlines.set(this.#deadline, later(broker.clock.steady(), broker.limits.slowReaderTimeoutMs))
+    host.deadlines.set(this.#deadline, later(host.clock.steady(), host.limits.slowReaderTimeoutMs))
   }
 
   /** For the transport. */
@@ -553,9 +573,9 @@ export class Connection implements TransportHandlers {
     if (!this.congested || this.#state === 'closed') return
     this.congested = false
     // Its packets could not be read meanwhile: its silence counts from now.
-    this.#lastPacketAt = this.broker.clock.steady()
+    this.#lastPacketAt = this.#host.clock.steady()
     this.#keepAlive()
-    if (this.#agreement !== undefined) this.broker.delivery.wake(this.#agreement.session)
+    if (this.#agreement !== undefined) this.#host.wake(this.#agreement.session)
     this.#resume()
   }
 
@@ -563,7 +583,7 @@ export class Connection implements TransportHandlers {
    * Due when the client has been silent for one and a half times the Keep Alive [MQTT-3.1.2-22].
    */
   #keepAlive(): void {
-    const { deadlines } = this.broker
+    const { deadlines } = this.#host
     const seconds = this.#agreement?.keepAliveSeconds ?? 0
     if (seconds === 0) deadlines.clear(this.#deadline)
     else deadlines.set(this.#deadline, later(this.#lastPacketAt, seconds * 1500))
@@ -599,7 +619,7 @@ export class Connection implements TransportHandlers {
       this.disconnect(end.reasonCode, end.reason, end.code)
       return
     }
-    const lost = this.broker.dropRefusedSubscriptions(this.session, this.permit)
+    const lost = this.#host.dropRefusedSubscriptions(this.session, this.permit)
     if (lost.length > 0) {
       this.disconnect(
         ReasonCodes.notAuthorized,
@@ -625,7 +645,7 @@ export class Connection implements TransportHandlers {
   /** For the transport. */
   closed(error: Error | undefined): void {
     if (this.#state === 'closed') return
-    this.broker.log.debug({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.lost')
+    this.#host.log.debug({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.lost')
     this.#ended()
     this.#transport.destroy()
   }
@@ -636,14 +656,14 @@ export class Connection implements TransportHandlers {
   }
 
   #ended(): void {
-    const { broker } = this
+    const host = this.#host
     this.#state = 'closed'
-    broker.deadlines.clear(this.#deadline)
-    broker.deadlines.clear(this.#expiry)
+    host.deadlines.clear(this.#deadline)
+    host.deadlines.clear(this.#expiry)
     this.#unwatch?.()
-    this.#settled = undefined
+    this.window.end()
     this.#backPressure?.giveUp()
-    broker.connectionEnded(this, this.#agreement?.session)
+    host.ended(this, this.#agreement?.session)
   }
 }
 

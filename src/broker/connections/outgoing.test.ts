@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LastJoin, Outgoing } from './outgoing.ts'
+import { LastJoin } from '../delivery/last-join.ts'
+import { Outgoing } from './outgoing.ts'
 
 const one = Buffer.from([0x30, 3, 0, 1, 0x61])
 const two = Buffer.from([0x30, 5, 0, 1, 0x62, 0, 0])

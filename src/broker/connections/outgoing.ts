@@ -3,41 +3,11 @@
  * Over TLS that is one record instead of hundreds.
  */
 import type { QoS } from '../../mqtt/packet.ts'
+import type { LastJoin, Part } from '../delivery/last-join.ts'
 import type { SharedPublish } from '../ports/message.ts'
 
 /** Written early past this, so that a burst to one reader does not become one giant buffer. */
 const FLUSH_BYTES = 65_536
-
-type Part = Buffer | number
-
-/**
- * The parts that were joined last, by whichever connection. When one message goes to many, their
- * connections have the same parts to write: the first joins them, the others write its bytes too.
- */
-export class LastJoin {
-  #parts: readonly Part[] = []
-  #bytes: Buffer | undefined = undefined
-
-  /** The joined bytes of these very parts, if they were joined last. */
-  find(parts: readonly Part[]): Buffer | undefined {
-    const known = this.#parts
-    if (known.length !== parts.length) return undefined
-    for (let index = 0; index < parts.length; index += 1) if (known[index] !== parts[index]) return undefined
-    return this.#bytes
-  }
-
-  /** Takes the array over. */
-  remember(parts: readonly Part[], bytes: Buffer): void {
-    this.#parts = parts
-    this.#bytes = bytes
-  }
-
-  /** Lets go of the bytes, which are of no use in another turn. */
-  forget(): void {
-    this.#parts = []
-    this.#bytes = undefined
-  }
-}
 
 export class Outgoing {
   /** A packet in bytes, or one of four bytes as a number. */

@@ -13,7 +13,8 @@ import type { Owed, Session } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import { mergeSubscriptions } from '../sessions/subscription-index.ts'
 import type { Target } from '../sessions/subscription-index.ts'
-import type { Reader, Turns } from './turns.ts'
+import type { Reader } from '../sessions/reader.ts'
+import type { Turns } from './turns.ts'
 
 /**
  * Records read by one reader in one turn of the event loop, so that a long way to the tail starves
@@ -50,6 +51,16 @@ export interface Routed {
   readonly written: readonly Written[]
 }
 
+export interface CatchUpOptions {
+  readonly engine: Engine
+  readonly readers: Readers
+  readonly routed: Routed
+  readonly limits: Limits
+  readonly counters: Counters
+  readonly turns: Turns
+  readonly outlet: Outlet
+}
+
 export class CatchUp {
   readonly #engine: Engine
   readonly #readers: Readers
@@ -59,15 +70,7 @@ export class CatchUp {
   readonly #turns: Turns
   readonly #outlet: Outlet
 
-  constructor(
-    engine: Engine,
-    readers: Readers,
-    routed: Routed,
-    limits: Limits,
-    counters: Counters,
-    turns: Turns,
-    outlet: Outlet,
-  ) {
+  constructor({ engine, readers, routed, limits, counters, turns, outlet }: CatchUpOptions) {
     this.#engine = engine
     this.#readers = readers
     this.#routed = routed

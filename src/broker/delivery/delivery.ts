@@ -5,29 +5,43 @@
  */
 import { CatchUp } from './catch-up.ts'
 import type { Clock } from '../../clock.ts'
-import type { Connection } from '../connections/connection.ts'
-import type { Dispatched, DispatchWatcher, ReaderFilter } from '../ports/consumer.ts'
+import type { Dispatched, DispatchWatcher, ReaderFilter, ReaderListener } from '../ports/consumer.ts'
 import type { Counters } from '../ports/counters.ts'
 import type { Engine } from '../ports/engine.ts'
 import type { Limits } from '../ports/limits.ts'
 import { Readers } from '../sessions/log-readers.ts'
 import type { Written } from '../sessions/log-readers.ts'
 import type { Message } from '../ports/message.ts'
-import type { LastJoin } from '../connections/outgoing.ts'
+import type { LastJoin } from './last-join.ts'
 import { Sending, mayReceive } from './sending.ts'
 import type { Session, Subscription } from '../sessions/session.ts'
+import type { SessionDelivery } from '../sessions/sessions.ts'
 import type { SessionStore } from '../durable/session-store.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import type { Route, SubscriptionIndex } from '../sessions/subscription-index.ts'
 import { Turns } from './turns.ts'
-import type { Reader } from './turns.ts'
+import type { Flushable } from './turns.ts'
+import type { Reader } from '../sessions/reader.ts'
 
-export class Delivery {
+export interface DeliveryOptions {
+  readonly engine: Engine
+  readonly index: SubscriptionIndex
+  readonly clock: Clock
+  readonly limits: Limits
+  readonly counters: Counters
+  /** Undefined where nothing outlives the process. */
+  readonly store: SessionStore | undefined
+  /** The User Property that tells MQTT 5 readers a message's id; undefined: none does. */
+  readonly idProperty: string | undefined
+  /** Told when a Session is there to be dispatched to. */
+  readonly readerListener: ReaderListener | undefined
+}
+
+export class Delivery implements SessionDelivery {
   readonly readers: Readers
   readonly sending: Sending
   readonly #engine: Engine
-  /** Told when a Session that a dispatcher waits for has room. */
-  readonly #readerReady: (session: Session) => void
+  readonly #readerListener: ReaderListener | undefined
   readonly #index: SubscriptionIndex
   readonly #turns: Turns
   readonly #store: SessionStore | undefined
@@ -36,27 +50,25 @@ export class Delivery {
   /** What was routed in each partition since the start. */
   readonly #written: { messages: number; bytes: number }[]
 
-  constructor(
-    engine: Engine,
-    index: SubscriptionIndex,
-    clock: Clock,
-    limits: Limits,
-    counters: Counters,
-    store: SessionStore | undefined,
-    idProperty: string | undefined,
-    readerReady: (session: Session) => void,
-  ) {
-    this.#readerReady = readerReady
+  constructor({ engine, index, clock, limits, counters, store, idProperty, readerListener }: DeliveryOptions) {
+    this.#readerListener = readerListener
     this.#engine = engine
     this.#index = index
     this.#store = store
     this.readers = new Readers(engine.partitions)
-    this.sending = new Sending(clock, counters, store, idProperty, (session) => this.wake(session))
+    this.sending = new Sending({ clock, counters, store, idProperty, wake: (session) => this.wake(session) })
     this.#tails = Array.from({ length: engine.partitions }, () => 0)
     this.#written = Array.from({ length: engine.partitions }, () => ({ messages: 0, bytes: 0 }))
-    const routed = { tails: this.#tails, written: this.#written }
     this.#turns = new Turns(clock, (reader) => catchUp.goOn(reader))
-    const catchUp = new CatchUp(engine, this.readers, routed, limits, counters, this.#turns, this.sending)
+    const catchUp = new CatchUp({
+      engine,
+      readers: this.readers,
+      routed: { tails: this.#tails, written: this.#written },
+      limits,
+      counters,
+      turns: this.#turns,
+      outlet: this.sending,
+    })
   }
 
   /** Call once when the engine is open. */
@@ -267,15 +279,22 @@ export class Delivery {
    * the turn.
    */
   wake(session: Session): void {
-    if (session.isAwaited && this.sending.hasRoom(session)) this.#readerReady(session)
+    if (session.isAwaited && this.sending.hasRoom(session)) this.readerReady(session)
     if (session.behind.size > 0 || session.resend.length > 0 || session.retained.length > 0) this.#turns.wake(session)
     for (const group of session.groups) {
       if (group.behind.size > 0 || group.returned.length > 0) this.#turns.wake(group)
     }
   }
 
+  /** The Session reads from now on, or has room again: messages can be dispatched to it. */
+  readerReady(session: Session): void {
+    session.isAwaited = false
+    if (this.#readerListener === undefined || session.connection === undefined) return
+    this.#readerListener.readerReady([...session.subscriptions.values()].map(routedFilter))
+  }
+
   /** The connection has something to flush after the turn. */
-  flushLater(connection: Connection): void {
+  flushLater(connection: Flushable): void {
     this.#turns.flushLater(connection)
   }
 

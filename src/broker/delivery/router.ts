@@ -2,11 +2,10 @@
  * From a judged message to its owners: the retained store, the log and the subscribers, in this
  * order.
  */
-import { passes } from '../publishing/back-pressure.ts'
-import type { BackPressure } from '../publishing/back-pressure.ts'
 import type { Clock } from '../../clock.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'
+import { passes } from '../ports/engine.ts'
 import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
 import type { RetainedMessages } from './retained-messages.ts'
@@ -20,6 +19,22 @@ export interface MessageOwnerCallbacks {
   failed(failure: EngineFailure, message: Message): void
 }
 
+/** The place where the QoS 0 messages of a connection wait while the log can't own them. */
+export interface QoS0Keeper {
+  holdUntold(message: Message): void
+}
+
+export interface RouterOptions {
+  readonly index: SubscriptionIndex
+  readonly delivery: Delivery
+  readonly retained: RetainedMessages
+  readonly engine: Engine
+  readonly observer: PublishObserver | undefined
+  /** The Topic Names whose QoS 0 messages are kept in the log as well. */
+  readonly keepsQoS0: (topicName: string) => boolean
+  readonly clock: Clock
+}
+
 export class Router {
   readonly #index: SubscriptionIndex
   readonly #delivery: Delivery
@@ -29,15 +44,7 @@ export class Router {
   readonly #keepsQoS0: (topicName: string) => boolean
   readonly #clock: Clock
 
-  constructor(
-    index: SubscriptionIndex,
-    delivery: Delivery,
-    retained: RetainedMessages,
-    engine: Engine,
-    observer: PublishObserver | undefined,
-    keepsQoS0: (topicName: string) => boolean,
-    clock: Clock,
-  ) {
+  constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock }: RouterOptions) {
     this.#clock = clock
     this.#keepsQoS0 = keepsQoS0
     this.#index = index
@@ -48,12 +55,12 @@ export class Router {
   }
 
   /**
-   * A QoS 0 message: nothing is kept but what is retained, and what is kept as a part of the
-   * history. Its connection may wait until it can be.
+   * Delivers a QoS 0 message. Only a retained message, and one that belongs to the history, is
+   * kept. The keeper, if there is one, holds the message while the history can't take it.
    */
-  pass(message: Message, backPressure?: BackPressure): void {
+  pass(message: Message, keeper?: QoS0Keeper): void {
     if (this.#keepsQoS0(message.topicName)) {
-      this.own(message, new Unacknowledged(this, backPressure))
+      this.own(message, new Unacknowledged(this, keeper))
       return
     }
     if (message.retain) {
@@ -64,7 +71,7 @@ export class Router {
     this.deliver(message)
   }
 
-  /** To who is there now. */
+  /** Delivers to the connected subscribers; nothing is stored. */
   deliver(message: Message): void {
     this.#delivery.passing(this.#index.route(message.topicName), message)
     this.#observer?.observe(message)
@@ -120,17 +127,17 @@ const NOBODY_WAITS = { committed: (): void => {}, failed: (): void => {} }
  */
 class Unacknowledged implements MessageOwnerCallbacks {
   readonly #router: Router
-  readonly #backPressure: BackPressure | undefined
+  readonly #keeper: QoS0Keeper | undefined
 
-  constructor(router: Router, backPressure: BackPressure | undefined) {
+  constructor(router: Router, keeper: QoS0Keeper | undefined) {
     this.#router = router
-    this.#backPressure = backPressure
+    this.#keeper = keeper
   }
 
   owned(): void {}
 
   failed(failure: EngineFailure, message: Message): void {
-    if (this.#backPressure !== undefined && passes(failure)) this.#backPressure.holdUntold(message)
+    if (this.#keeper !== undefined && passes(failure)) this.#keeper.holdUntold(message)
     else this.#router.deliver(message)
   }
 }

@@ -5,18 +5,21 @@
 import type { QoS } from '../../mqtt/packet.ts'
 import type { Outlet } from './catch-up.ts'
 import type { Clock } from '../../clock.ts'
-import type { Connection } from '../connections/connection.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
 import type { Counters } from '../ports/counters.ts'
 import { hasExpired } from '../ports/message.ts'
 import type { Message } from '../ports/message.ts'
 import { missedNotice } from './missed-notice.ts'
 import type { Inflight, Session, Subscription, WaitingRetained } from '../sessions/session.ts'
+import type { SessionLink } from '../sessions/session-link.ts'
 import type { SessionStore } from '../durable/session-store.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import { mergeSubscriptions } from '../sessions/subscription-index.ts'
 import type { Target } from '../sessions/subscription-index.ts'
-import type { Reader } from './turns.ts'
+import type { Reader } from '../sessions/reader.ts'
+
+/** What the subscription, or all matching subscriptions together, grant a reader. */
+type Grant = Pick<Target, 'qos' | 'subscriptionIdentifiers'>
 
 /** What is sent, and how it differs between readers. */
 interface Form {
@@ -27,6 +30,17 @@ interface Form {
   /** The group of the shared subscription that chose the Session. */
   readonly group: SharedGroup | undefined
   readonly watcher: DispatchWatcher | undefined
+}
+
+export interface SendingOptions {
+  readonly clock: Clock
+  readonly counters: Counters
+  /** Undefined where nothing outlives the process. */
+  readonly store: SessionStore | undefined
+  /** The User Property that tells a message's id; undefined: none does. */
+  readonly idProperty: string | undefined
+  /** Lets a Session go on that waited for the engine. */
+  readonly wake: (session: Session) => void
 }
 
 export class Sending implements Outlet {
@@ -40,13 +54,7 @@ export class Sending implements Outlet {
   /** Lets a Session go on that waited for the engine. */
   readonly #wake: (session: Session) => void
 
-  constructor(
-    clock: Clock,
-    counters: Counters,
-    store: SessionStore | undefined,
-    idProperty: string | undefined,
-    wake: (session: Session) => void,
-  ) {
+  constructor({ clock, counters, store, idProperty, wake }: SendingOptions) {
     this.#wake = wake
     this.#clock = clock
     this.#counters = counters
@@ -83,15 +91,7 @@ export class Sending implements Outlet {
       if (others.length === 0) return
       merged = mergeSubscriptions(session, others)
     }
-    this.#send(
-      session,
-      message,
-      Math.min(message.qos, merged.qos) as QoS,
-      merged.retainAsPublished && message.retain,
-      dup,
-      merged.subscriptionIdentifiers,
-      undefined,
-    )
+    this.#send(session, message, merged, merged.retainAsPublished && message.retain, dup, undefined)
   }
 
   offerQoS0(group: SharedGroup, message: Message): void {
@@ -144,10 +144,7 @@ export class Sending implements Outlet {
     let sent = 0
     while (sent < retained.length && hasWindow(session)) {
       const { message, subscription } = retained[sent] as WaitingRetained
-      const { subscriptionIdentifier } = subscription
-      const identifiers = subscriptionIdentifier === undefined ? undefined : [subscriptionIdentifier]
-      const qos = Math.min(message.qos, subscription.qos) as QoS
-      this.#send(session, message, qos, true, false, identifiers, undefined)
+      this.#send(session, message, subscription, true, false, undefined)
       sent += 1
     }
     retained.splice(0, sent)
@@ -174,16 +171,7 @@ export class Sending implements Outlet {
 
   #sendMember(group: SharedGroup, session: Session, message: Message, dup: boolean): void {
     const subscription = group.members.get(session) as Subscription
-    const { subscriptionIdentifier } = subscription
-    this.#send(
-      session,
-      message,
-      Math.min(message.qos, subscription.qos) as QoS,
-      subscription.retainAsPublished && message.retain,
-      dup,
-      subscriptionIdentifier === undefined ? undefined : [subscriptionIdentifier],
-      group,
-    )
+    this.#send(session, message, subscription, subscription.retainAsPublished && message.retain, dup, group)
   }
 
   /**
@@ -193,25 +181,26 @@ export class Sending implements Outlet {
   #send(
     session: Session,
     message: Message,
-    qos: QoS,
+    grant: Grant,
     retain: boolean,
     dup: boolean,
-    subscriptionIdentifiers: readonly number[] | undefined,
     group: SharedGroup | undefined,
   ): void {
-    const connection = session.connection as Connection
+    const connection = session.connection as SessionLink
     if (!mayReceive(session, message)) return
     if (message.expiresAtMs !== Infinity && hasExpired(message, this.#clock.steady())) {
       this.#counters.publishesExpired += 1
       return
     }
     if (this.#idProperty !== undefined && connection.protocolVersion === 5) message.tellId(this.#idProperty)
+    const qos = Math.min(message.qos, grant.qos) as QoS
+    const { subscriptionIdentifiers } = grant
     if (qos === 0) connection.sendPublish(message, 0, retain, false, 0, subscriptionIdentifiers)
     else this.#transmit(session, message, { qos, retain, dup, subscriptionIdentifiers, group, watcher: undefined })
   }
 
   #transmit(session: Session, message: Message, form: Form): void {
-    const connection = session.connection as Connection
+    const connection = session.connection as SessionLink
     const { qos, retain, dup, subscriptionIdentifiers, group, watcher } = form
     if (qos === 0) {
       connection.sendPublish(message, 0, retain, false, 0, subscriptionIdentifiers)

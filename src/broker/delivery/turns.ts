@@ -3,12 +3,8 @@
  * connections with bytes to write.
  */
 import type { Clock } from '../../clock.ts'
-import { LastJoin } from '../connections/outgoing.ts'
-import type { Session } from '../sessions/session.ts'
-import type { SharedGroup } from '../sessions/shared-group.ts'
-
-/** Who reads the log: a Session for its own subscriptions, or a group for its members. */
-export type Reader = Session | SharedGroup
+import { LastJoin } from './last-join.ts'
+import type { Reader } from '../sessions/reader.ts'
 
 /** What has bytes to write: a connection. */
 export interface Flushable {

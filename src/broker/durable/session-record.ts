@@ -178,14 +178,14 @@ function offsetsOf(cursors: ReadonlyMap<number, { readonly offset: number }>): O
 }
 
 function subscriptionRecord(subscription: Subscription): SubscriptionRecord {
-  const { topicFilter, qos, noLocal, retainAsPublished, subscriptionIdentifier, since, replayFrom, readsLog } =
+  const { topicFilter, qos, noLocal, retainAsPublished, subscriptionIdentifiers, since, replayFrom, readsLog } =
     subscription
   return {
     topicFilter,
     qos,
     noLocal,
     retainAsPublished,
-    ...(subscriptionIdentifier === undefined ? {} : { subscriptionIdentifier }),
+    ...(subscriptionIdentifiers === undefined ? {} : { subscriptionIdentifier: subscriptionIdentifiers[0] }),
     ...(since === undefined ? {} : { since: [...since] }),
     ...(replayFrom === undefined ? {} : { replayFrom }),
     ...(readsLog && qos === 0 && replayFrom === undefined ? { isOwed: true } : {}),

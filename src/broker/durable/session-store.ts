@@ -16,7 +16,8 @@ import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession } from './
 import type { Inflight, Session } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import { STATE_KEYS } from './state-keys.ts'
-import type { Reader } from '../delivery/turns.ts'
+import type { Reader } from '../sessions/reader.ts'
+import type { SessionKeeper } from '../sessions/sessions.ts'
 
 /** After so many acknowledged messages a checkpoint does not wait for the second to pass. */
 const MESSAGES_BETWEEN_CHECKPOINTS = 2_000
@@ -39,7 +40,15 @@ export interface Completed {
   readonly offset: number
 }
 
-export class SessionStore {
+export interface SessionStoreOptions {
+  readonly engine: Engine
+  readonly log: Logger
+  /** By partition: the offset after the last message that was routed. */
+  readonly tails: () => readonly number[]
+  readonly clock: Clock
+}
+
+export class SessionStore implements SessionKeeper {
   readonly #engine: Engine
   readonly #log: Logger
   readonly #tails: () => readonly number[]
@@ -56,7 +65,7 @@ export class SessionStore {
   /** Messages brought to their end since the last checkpoint began. */
   #settled = 0
 
-  constructor(engine: Engine, log: Logger, tails: () => readonly number[], clock: Clock) {
+  constructor({ engine, log, tails, clock }: SessionStoreOptions) {
     this.#engine = engine
     this.#log = log
     this.#tails = tails

@@ -1,10 +1,16 @@
 /** PUBACK, PUBREC, PUBREL and PUBCOMP: the ends of QoS 1 and 2, both ways (MQTT 5.0 §4.3). */
 import type { AcknowledgementPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes, isFailure } from '../../mqtt/reason-codes.ts'
-import type { Broker } from '../broker.ts'
 import type { Connection } from '../connections/connection.ts'
+import type { HandlerParts } from './handler-parts.ts'
 
-export function handlePuback(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+type AcknowledgementParts = Pick<HandlerParts, 'store' | 'delivery'>
+
+export function handlePuback(
+  { store, delivery }: AcknowledgementParts,
+  connection: Connection,
+  packet: AcknowledgementPacket,
+): void {
   const { session } = connection
   const entry = session.inflight.get(packet.packetId)
   // Not in use: answered to before the last connection ended, or never sent; nothing to do.
@@ -15,12 +21,16 @@ export function handlePuback(broker: Broker, connection: Connection, packet: Ack
   }
   // A failure ends it too: the client has it, and won't take it [MQTT-4.8.2-6].
   session.settle(packet.packetId)
-  broker.store?.settled(session, entry)
+  store?.settled(session, entry)
   entry.watcher?.acknowledged()
-  broker.delivery.wake(session)
+  delivery.wake(session)
 }
 
-export function handlePubrec(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+export function handlePubrec(
+  { store, delivery }: AcknowledgementParts,
+  connection: Connection,
+  packet: AcknowledgementPacket,
+): void {
   const { session } = connection
   const entry = session.inflight.get(packet.packetId)
   if (entry === undefined) {
@@ -33,9 +43,9 @@ export function handlePubrec(broker: Broker, connection: Connection, packet: Ack
   }
   if (isFailure(packet.reasonCode)) {
     session.settle(packet.packetId) // [MQTT-4.4.0-2]
-    broker.store?.settled(session, entry)
+    store?.settled(session, entry)
     entry.watcher?.acknowledged()
-    broker.delivery.wake(session)
+    delivery.wake(session)
     return
   }
   const release = (): void => {
@@ -43,11 +53,15 @@ export function handlePubrec(broker: Broker, connection: Connection, packet: Ack
     entry.awaiting = 'pubrel'
     if (session.connection === connection) connection.sendAcknowledgement('pubrel', packet.packetId) // [MQTT-4.3.3-4]
   }
-  if (entry.offset >= 0 && broker.store?.keeps(session) === true) broker.store.releasing(session, entry, release)
+  if (entry.offset >= 0 && store?.keeps(session) === true) store.releasing(session, entry, release)
   else release()
 }
 
-export function handlePubrel(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+export function handlePubrel(
+  { store }: AcknowledgementParts,
+  connection: Connection,
+  packet: AcknowledgementPacket,
+): void {
   const { session } = connection
   const known = session.received.get(packet.packetId)
   if (known?.isOwned === false) {
@@ -63,17 +77,21 @@ export function handlePubrel(broker: Broker, connection: Connection, packet: Ack
     if (session.received.get(packetId) === known) {
       session.received.delete(packetId)
       const { connection: asking } = session
-      if (asking !== undefined && known.connections === session.connections) asking.unacknowledgedPublishes -= 1
+      if (asking !== undefined && known.connectionEpoch === session.connectionEpoch) asking.window.answered()
     }
     if (!connection.isClosed) connection.sendAcknowledgement('pubcomp', packetId) // [MQTT-4.3.3-11]
   }
   // Until the engine has forgotten it, the Packet Identifier means this message: also to a PUBREL
   // that comes again.
-  if (broker.store?.keeps(session) === true) broker.store.released(session, packetId, complete)
+  if (store?.keeps(session) === true) store.released(session, packetId, complete)
   else complete()
 }
 
-export function handlePubcomp(broker: Broker, connection: Connection, packet: AcknowledgementPacket): void {
+export function handlePubcomp(
+  { store, delivery }: AcknowledgementParts,
+  connection: Connection,
+  packet: AcknowledgementPacket,
+): void {
   const { session } = connection
   const entry = session.inflight.get(packet.packetId)
   if (entry === undefined) return
@@ -82,6 +100,6 @@ export function handlePubcomp(broker: Broker, connection: Connection, packet: Ac
     return
   }
   session.settle(packet.packetId)
-  broker.store?.settled(session, entry)
-  broker.delivery.wake(session)
+  store?.settled(session, entry)
+  delivery.wake(session)
 }

@@ -4,10 +4,12 @@
  */
 import type { AuthPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
-import type { Broker } from '../broker.ts'
 import type { Connection } from '../connections/connection.ts'
+import type { HandlerParts } from './handler-parts.ts'
 
-export function handleAuth(broker: Broker, connection: Connection, packet: AuthPacket): Promise<void> | undefined {
+type AuthParts = Pick<HandlerParts, 'policy' | 'refusals' | 'sessions'>
+
+export function handleAuth(parts: AuthParts, connection: Connection, packet: AuthPacket): Promise<void> | undefined {
   const method = connection.authenticationMethod
   if (method === undefined) {
     connection.disconnect(
@@ -25,15 +27,20 @@ export function handleAuth(broker: Broker, connection: Connection, packet: AuthP
     ) // [MQTT-4.12.1-1]
     return undefined
   }
-  return renew(broker, connection, packet, method)
+  return renew(parts, connection, packet, method)
 }
 
-async function renew(broker: Broker, connection: Connection, packet: AuthPacket, method: string): Promise<void> {
+async function renew(
+  { policy, refusals, sessions }: AuthParts,
+  connection: Connection,
+  packet: AuthPacket,
+  method: string,
+): Promise<void> {
   const held = connection.permit
-  const admission = await broker.policy.reauthenticate(held, packet.properties?.authenticationData)
+  const admission = await policy.reauthenticate(held, packet.properties?.authenticationData)
   if (connection.isClosed) return
   if (!admission.allowed) {
-    broker.recordRefusal(connection, {
+    refusals.record(connection, {
       kind: 'connect',
       code: admission.code,
       reason: admission.reason,
@@ -52,6 +59,6 @@ async function renew(broker: Broker, connection: Connection, packet: AuthPacket,
     return
   }
   connection.holdPermit(permit)
-  broker.dropRefusedSubscriptions(connection.session, permit)
+  sessions.dropRefusedSubscriptions(connection.session, permit)
   connection.send({ type: 'auth', reasonCode: ReasonCodes.success, properties: { authenticationMethod: method } })
 }

@@ -2,17 +2,35 @@
 import type { ConnackProperties, ConnectPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
-import type { Broker } from '../broker.ts'
 import type { Connection } from '../connections/connection.ts'
 import type { Permit, PermitHolder } from '../ports/policy.ts'
 import type { Session } from '../sessions/session.ts'
+import type { HandlerParts } from './handler-parts.ts'
+import { isTopicWithin } from '../ports/limits.ts'
+import type { Limits } from '../ports/limits.ts'
+
+type ConnectParts = Pick<
+  HandlerParts,
+  'policy' | 'limits' | 'connections' | 'delivery' | 'sessions' | 'store' | 'wills' | 'randomId'
+>
+
+/** A CONNECT that the policy admits. */
+interface AdmittedConnect {
+  readonly connection: Connection
+  readonly packet: ConnectPacket
+  readonly permit: Permit
+  readonly clientId: string
+  /** The Session that this Client Identifier has already. */
+  readonly known: Session | undefined
+}
 
 /** MQTT 5.0 §3.1.2.11.3: the Receive Maximum when a client names none. */
 const DEFAULT_RECEIVE_MAXIMUM = 65_535
 /** The Session Expiry Interval that means "never". */
 const NEVER_EXPIRES = 0xffff_ffff
 
-export async function handleConnect(broker: Broker, connection: Connection, packet: ConnectPacket): Promise<void> {
+export async function handleConnect(parts: ConnectParts, connection: Connection, packet: ConnectPacket): Promise<void> {
+  const { limits, policy, connections, sessions } = parts
   if (!connection.judging(packet.properties?.maximumPacketSizeBytes ?? Infinity)) {
     connection.disconnect(ReasonCodes.protocolError, 'a second CONNECT', 'second_connect') // [MQTT-3.1.0-2]
     return
@@ -21,7 +39,7 @@ export async function handleConnect(broker: Broker, connection: Connection, pack
   const refuse = (reasonCode: ReasonCode, reason: string, code: string, holder?: PermitHolder): void =>
     connection.refuse(reasonCode, reason, code, { clientId: askedClientId, holder })
 
-  const clientId = clientIdOf(broker, packet)
+  const clientId = clientIdOf(parts, packet)
   if (clientId === undefined) {
     refuse(
       ReasonCodes.clientIdentifierNotValid,
@@ -32,21 +50,21 @@ export async function handleConnect(broker: Broker, connection: Connection, pack
   }
   const { will } = packet
   if (will !== undefined) {
-    if (will.qos > broker.limits.maximumQoS) {
+    if (will.qos > limits.maximumQoS) {
       refuse(ReasonCodes.qosNotSupported, 'the Will QoS is above the maximum', 'will_qos') // [MQTT-3.2.2-12]
       return
     }
-    if (will.retain && !broker.limits.retainAvailable) {
+    if (will.retain && !limits.retainAvailable) {
       refuse(ReasonCodes.retainNotSupported, 'retained messages are not available', 'will_retain') // [MQTT-3.2.2-13]
       return
     }
-    if (!broker.isTopicNameWithinLimits(will.topicName)) {
+    if (!isTopicWithin(will.topicName, limits)) {
       refuse(ReasonCodes.topicNameInvalid, 'the Will Topic is too long or too deep', 'will_topic')
       return
     }
   }
 
-  const admission = await broker.policy.authenticate({
+  const admission = await policy.authenticate({
     protocolVersion: packet.protocolVersion,
     clientId,
     userName: packet.userName,
@@ -69,27 +87,21 @@ export async function handleConnect(broker: Broker, connection: Connection, pack
       return
     }
   }
-  if (broker.isClosing) {
+  if (connections.isClosing) {
     refuse(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down', permit)
     return
   }
-  const known = broker.sessions.find(permit, clientId)
-  if (known?.connection === undefined && !broker.hasRoomFor(permit)) {
+  const known = sessions.find(permit, clientId)
+  if (known?.connection === undefined && !connections.hasRoomFor(permit)) {
     refuse(ReasonCodes.quotaExceeded, 'too many connections', 'too_many_connections', permit)
     return
   }
-  accept(broker, connection, packet, permit, clientId, known)
+  accept(parts, { connection, packet, permit, clientId, known })
 }
 
 /** From here on nothing waits: the take-over and the new connection are one step. */
-function accept(
-  broker: Broker,
-  connection: Connection,
-  packet: ConnectPacket,
-  permit: Permit,
-  clientId: string,
-  known: Session | undefined,
-): void {
+function accept(parts: ConnectParts, { connection, packet, permit, clientId, known }: AdmittedConnect): void {
+  const { limits, connections, delivery, sessions, store, wills } = parts
   if (known?.connection !== undefined) {
     known.connection.disconnect(
       ReasonCodes.sessionTakenOver,
@@ -98,13 +110,13 @@ function accept(
     ) // [MQTT-3.1.4-3]
   }
   // The take-over may have ended it.
-  let session = broker.sessions.find(permit, clientId)
+  let session = sessions.find(permit, clientId)
   if (session !== undefined && packet.cleanStart) {
-    broker.sessions.end(session) // [MQTT-3.1.2-4]
+    sessions.end(session) // [MQTT-3.1.2-4]
     session = undefined
   }
   const sessionPresent = session !== undefined
-  session ??= broker.sessions.create(permit, clientId)
+  session ??= sessions.create(permit, clientId)
   if (session === undefined) {
     connection.refuse(ReasonCodes.quotaExceeded, 'too many Sessions of this user', 'too_many_sessions', {
       clientId,
@@ -112,14 +124,13 @@ function accept(
     })
     return
   }
-  broker.sessions.wake(session)
-  broker.wills.forgive(session)
-  session.expirySeconds = expiryOf(broker, packet, permit)
-  const { limits } = broker
+  sessions.wake(session)
+  wills.cancel(session)
+  session.expirySeconds = expiryOf(limits, packet, permit)
   const properties = packet.properties ?? {}
-  const keepAliveSeconds = keepAliveOf(broker, packet)
+  const keepAliveSeconds = keepAliveOf(limits, packet)
   session.connection = connection
-  session.connections += 1
+  session.connectionEpoch += 1
   connection.accepted({
     protocolVersion: packet.protocolVersion,
     session,
@@ -131,65 +142,64 @@ function accept(
     requestProblemInformation: properties.requestProblemInformation ?? true,
     authenticationMethod: properties.authenticationMethod,
   })
-  broker.connectionAccepted(connection)
+  connections.accepted(connection)
   connection.send({
     type: 'connack',
     sessionPresent, // [MQTT-3.2.2-2], [MQTT-3.2.2-3]
     reasonCode: ReasonCodes.success,
-    properties: connackProperties(broker, connection, packet, clientId),
+    properties: connackProperties(limits, connection, packet, clientId),
   })
   // CONNACK may have been too large for the client.
   if (sessionPresent && !connection.isClosed) {
     // What the permit no longer allows is not inherited.
-    broker.dropRefusedSubscriptions(session, permit)
-    broker.delivery.attach(session)
-    broker.readerReady(session)
+    sessions.dropRefusedSubscriptions(session, permit)
+    delivery.attach(session)
+    delivery.readerReady(session)
   }
   // From here on it is live: what it is sent may have reached it when it is read from the state
   // again.
-  if (broker.store?.keeps(session) === true)
-    broker.store.save(
+  if (store?.keeps(session) === true)
+    store.save(
       session,
       () => {},
       () => {},
     )
-  else broker.store?.forget(session)
+  else store?.forget(session)
 }
 
 /**
  * The Client Identifier, or one that we assign [MQTT-3.1.3-6]; undefined when it can't be accepted.
  */
-function clientIdOf(broker: Broker, packet: ConnectPacket): string | undefined {
+function clientIdOf({ limits, randomId }: ConnectParts, packet: ConnectPacket): string | undefined {
   if (packet.clientId === '') {
     // MQTT 3.1.1 has no way to tell the client [MQTT311-3.1.3-8].
     if (packet.protocolVersion === 4 && !packet.cleanStart) return undefined
-    return `fieldgate-${broker.randomId()}`
+    return `fieldgate-${randomId()}`
   }
-  return Buffer.byteLength(packet.clientId) <= broker.limits.maximumClientIdBytes ? packet.clientId : undefined
+  return Buffer.byteLength(packet.clientId) <= limits.maximumClientIdBytes ? packet.clientId : undefined
 }
 
-function expiryOf(broker: Broker, packet: ConnectPacket, permit: Permit): number {
-  const maximum = broker.limits.maximumSessionExpirySeconds
+function expiryOf(limits: Limits, packet: ConnectPacket, permit: Permit): number {
+  const maximum = limits.maximumSessionExpirySeconds
   if (packet.protocolVersion === 4) return packet.cleanStart ? 0 : maximum
   const unlessAsked = packet.cleanStart ? 0 : (permit.defaultSessionExpirySeconds ?? 0)
   const asked = packet.properties?.sessionExpiryIntervalSeconds ?? unlessAsked
   return Math.min(asked === NEVER_EXPIRES ? Infinity : asked, maximum)
 }
 
-function keepAliveOf(broker: Broker, packet: ConnectPacket): number {
-  const maximum = broker.limits.maximumKeepAliveSeconds
+function keepAliveOf(limits: Limits, packet: ConnectPacket): number {
+  const maximum = limits.maximumKeepAliveSeconds
   const asked = packet.keepAliveSeconds
   if (maximum === 0 || packet.protocolVersion === 4) return asked
   return asked === 0 || asked > maximum ? maximum : asked
 }
 
 function connackProperties(
-  broker: Broker,
+  limits: Limits,
   connection: Connection,
   packet: ConnectPacket,
   clientId: string,
 ): ConnackProperties {
-  const { limits } = broker
   const { session, keepAliveSeconds } = connection
   const asked = packet.properties?.sessionExpiryIntervalSeconds ?? 0
   return {

@@ -6,7 +6,6 @@ import type { QoS, SubscribePacket, SubscriptionRequest } from '../../mqtt/packe
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import { isValidTopicFilter, parseSharedSubscription } from '../../mqtt/topic-filter.ts'
-import type { Broker } from '../broker.ts'
 import type { Connection } from '../connections/connection.ts'
 import type { EngineFailure } from '../ports/engine.ts'
 import type { Unmatched } from '../ports/policy.ts'
@@ -15,24 +14,31 @@ import { findReplayStart, replayProperty, splitReplayFilter } from './replay.ts'
 import type { ReplayStart } from './replay.ts'
 import { saveSession } from './save-session.ts'
 import type { Subscription } from '../sessions/session.ts'
+import type { HandlerParts } from './handler-parts.ts'
+import { isTopicWithin } from '../ports/limits.ts'
+
+type SubscribeParts = Pick<
+  HandlerParts,
+  'engine' | 'limits' | 'clock' | 'counters' | 'refusals' | 'delivery' | 'retained' | 'sessions' | 'store'
+>
 
 export function handleSubscribe(
-  broker: Broker,
+  parts: SubscribeParts,
   connection: Connection,
   packet: SubscribePacket,
 ): Promise<void> | undefined {
   const wishes = wishesOf(packet)
   // What the client published before is in the log, and its retained messages in place, before it
   // subscribes.
-  const settled = connection.pendingPublishes > 0 ? connection.settled() : undefined
+  const settled = connection.window.pending > 0 ? connection.window.settled() : undefined
   // Where topics may have been somebody else's, what is retained of them is looked at closer.
-  const mayBeOlder = connection.permit.belongsSinceMs !== undefined && broker.retained.count > 0
+  const mayBeOlder = connection.permit.belongsSinceMs !== undefined && parts.retained.count > 0
   const why = explain(connection, wishes)
   const waits = settled !== undefined || mayBeOlder || why.some((one) => one instanceof Promise)
   if (!waits && !wishes.some(({ replayFrom }) => replayFrom !== undefined)) {
-    return subscribeAll(broker, connection, packet, { wishes, pasts: [], why: why as Explanations })
+    return subscribeAll(parts, connection, packet, { wishes, pasts: [], why: why as Explanations })
   }
-  return prepareAndSubscribe(broker, connection, packet, wishes, { settled, why })
+  return prepareAndSubscribe(parts, connection, packet, wishes, { settled, why })
 }
 
 /**
@@ -104,7 +110,7 @@ function wishesOf(packet: SubscribePacket): readonly Wish[] {
 }
 
 async function prepareAndSubscribe(
-  broker: Broker,
+  parts: SubscribeParts,
   connection: Connection,
   packet: SubscribePacket,
   wishes: readonly Wish[],
@@ -112,14 +118,14 @@ async function prepareAndSubscribe(
 ): Promise<void> {
   await before.settled
   const pasts: Past[] = []
-  for (const wish of wishes) pasts.push(await pastOf(broker, connection, wish))
+  for (const wish of wishes) pasts.push(await pastOf(parts, connection, wish))
   const why: (Unmatched | undefined)[] = []
   for (const one of before.why) why.push(await one)
-  await subscribeAll(broker, connection, packet, { wishes, pasts, why })
+  await subscribeAll(parts, connection, packet, { wishes, pasts, why })
 }
 
 /** Nothing is looked up for who may not subscribe. */
-async function pastOf(broker: Broker, connection: Connection, wish: Wish): Promise<Past> {
+async function pastOf(parts: SubscribeParts, connection: Connection, wish: Wish): Promise<Past> {
   const { topicFilter, replayFrom } = wish
   const { permit } = connection
   if (connection.isClosed || !isValidTopicFilter(topicFilter)) return ALL_PAST
@@ -128,7 +134,7 @@ async function pastOf(broker: Broker, connection: Connection, wish: Wish): Promi
   }
   if (!permit.maySubscribe(topicFilter).allowed) return ALL_PAST
   const sinceMs = (await permit.belongsSinceMs?.(topicFilter)) ?? 0
-  return { sinceMs, start: await replayStart(broker, connection, wish, sinceMs) }
+  return { sinceMs, start: await replayStart(parts, connection, wish, sinceMs) }
 }
 
 const NO_SHARED_REPLAY: ReplayStart = {
@@ -141,7 +147,7 @@ const NO_SHARED_REPLAY: ReplayStart = {
  * already.
  */
 async function replayStart(
-  broker: Broker,
+  parts: SubscribeParts,
   connection: Connection,
   { topicFilter, replayFrom }: Wish,
   sinceMs: number,
@@ -149,11 +155,11 @@ async function replayStart(
   if (replayFrom === undefined) return undefined
   // A client that comes back and subscribes again goes on where it was.
   if (connection.session.subscriptions.get(topicFilter)?.replayFrom === replayFrom) return undefined
-  return findReplayStart(broker.engine, broker.delivery.partitionsOf(topicFilter), replayFrom, sinceMs)
+  return findReplayStart(parts.engine, parts.delivery.partitionsOf(topicFilter), replayFrom, sinceMs)
 }
 
 function subscribeAll(
-  broker: Broker,
+  parts: SubscribeParts,
   connection: Connection,
   packet: SubscribePacket,
   { wishes, pasts, why }: Prepared,
@@ -161,7 +167,7 @@ function subscribeAll(
   if (connection.isClosed) return undefined
   const { session } = connection
   const before = wishes.map(({ topicFilter }) => [topicFilter, session.subscriptions.get(topicFilter)] as const)
-  const outcomes = wishes.map((wish, index) => subscribe(broker, connection, packet, wish, pasts[index]?.start))
+  const outcomes = wishes.map((wish, index) => subscribe(parts, connection, packet, wish, pasts[index]?.start))
   const told = (): void => {
     if (connection.isClosed) return
     connection.send({
@@ -173,19 +179,19 @@ function subscribeAll(
     for (const [index, { subscription }] of outcomes.entries()) {
       if (subscription === undefined) continue
       const { sinceMs } = pasts[index] ?? ALL_PAST
-      const messages = broker.retained
-        .match(subscription.topicFilter, broker.clock.steady())
+      const messages = parts.retained
+        .match(subscription.topicFilter, parts.clock.steady())
         .filter(({ ownedAtMs }) => ownedAtMs >= sinceMs)
-      if (messages.length > 0) broker.delivery.sendRetained(session, messages, subscription)
+      if (messages.length > 0) parts.delivery.sendRetained(session, messages, subscription)
     }
-    broker.readerReady(session)
+    parts.delivery.readerReady(session)
   }
-  return saveSession(broker, session, told, (failure) => {
+  return saveSession(parts.store, session, told, (failure) => {
     for (const [topicFilter, subscription] of before.toReversed()) {
-      if (subscription === undefined) broker.sessions.unsubscribe(session, topicFilter)
-      else broker.sessions.subscribe(session, subscription)
+      if (subscription === undefined) parts.sessions.unsubscribe(session, topicFilter)
+      else parts.sessions.subscribe(session, subscription)
     }
-    refuseAll(broker, connection, packet, outcomes, failure)
+    refuseAll(parts, connection, packet, outcomes, failure)
   })
 }
 
@@ -205,7 +211,7 @@ function reasonOf(outcomes: readonly Outcome[], wishes: readonly Wish[], why: Ex
  * success would rest on it.
  */
 function refuseAll(
-  broker: Broker,
+  parts: SubscribeParts,
   connection: Connection,
   packet: SubscribePacket,
   outcomes: readonly Outcome[],
@@ -215,9 +221,9 @@ function refuseAll(
   const refused = reasonCodeFor('suback', reasonCode)
   for (const [index, { topicFilter }] of packet.subscriptions.entries()) {
     if ((outcomes[index]?.reasonCode ?? 0) >= 0x80) continue
-    broker.counters.subscribesRefused += 1
+    parts.counters.subscribesRefused += 1
     const refusal = { kind: 'subscribe', code: 'not_owned', reason, topic: topicFilter } as const
-    broker.refused(connection, refusal, { topicFilter, reasonCode })
+    parts.refusals.refused(connection, refusal, { topicFilter, reasonCode })
   }
   connection.send({
     type: 'suback',
@@ -228,20 +234,24 @@ function refuseAll(
 }
 
 function subscribe(
-  broker: Broker,
+  parts: SubscribeParts,
   connection: Connection,
   packet: SubscribePacket,
   { request, topicFilter, replayFrom }: Wish,
   start: ReplayStart | undefined,
 ): Outcome {
   const { session, permit } = connection
-  const { limits } = broker
+  const { limits } = parts
   const refuse = (reasonCode: ReasonCode, reason: string, code: string): Outcome => {
-    broker.counters.subscribesRefused += 1
-    broker.refused(connection, { kind: 'subscribe', code, reason, topic: topicFilter }, { topicFilter, reasonCode })
+    parts.counters.subscribesRefused += 1
+    parts.refusals.refused(
+      connection,
+      { kind: 'subscribe', code, reason, topic: topicFilter },
+      { topicFilter, reasonCode },
+    )
     return { reasonCode: reasonCodeFor('suback', reasonCode), reason: `${topicFilter}: ${reason}` }
   }
-  if (!isValidTopicFilter(topicFilter) || !broker.isTopicFilterWithinLimits(topicFilter)) {
+  if (!isValidTopicFilter(topicFilter) || !isTopicWithin(topicFilter, limits)) {
     return refuse(
       ReasonCodes.topicFilterInvalid,
       'not a valid Topic Filter, or too long or deep',
@@ -260,22 +270,22 @@ function subscribe(
     return refuse(ReasonCodes.quotaExceeded, 'too many subscriptions of this Session', 'too_many_subscriptions')
   }
   const qos = Math.min(request.qos, limits.maximumQoS) as QoS
-  const isOwed = known !== undefined && broker.delivery.owes(session, known)
+  const subscriptionIdentifier = packet.properties?.subscriptionIdentifier
+  const isOwed = known !== undefined && parts.delivery.owes(session, known)
   const subscription: Subscription = {
     topicFilter,
     qos,
     noLocal: request.noLocal,
     retainAsPublished: request.retainAsPublished,
-    subscriptionIdentifier: packet.properties?.subscriptionIdentifier,
-    group:
-      shared === undefined ? undefined : broker.sessions.group(permit.tenant, shared.shareName, shared.topicFilter),
+    subscriptionIdentifiers: subscriptionIdentifier === undefined ? undefined : [subscriptionIdentifier],
+    group: shared === undefined ? undefined : parts.sessions.group(permit.tenant, shared.shareName, shared.topicFilter),
     // What waits for the subscription that it replaces is not lost [MQTT-3.8.4-4].
-    since: known?.readsLog === true ? known.since : broker.delivery.beginnings(session, topicFilter),
+    since: known?.readsLog === true ? known.since : parts.delivery.beginnings(session, topicFilter),
     replayFrom,
     readsLog: qos > 0 || replayFrom !== undefined || isOwed,
   }
-  const isNew = broker.sessions.subscribe(session, subscription)
-  if (start !== undefined) broker.delivery.replay(session, subscription, start.from)
+  const isNew = parts.sessions.subscribe(session, subscription)
+  if (start !== undefined) parts.delivery.replay(session, subscription, start.from)
   // Shared subscriptions get no retained messages, nor who is sent what was before; Retain Handling
   // decides for the others [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11].
   const wantsRetained =

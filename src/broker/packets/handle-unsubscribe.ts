@@ -1,19 +1,19 @@
 /** UNSUBSCRIBE: one Reason Code a Topic Filter, in order [MQTT-3.10.4-5]. */
 import type { UnsubscribePacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
-import type { Broker } from '../broker.ts'
 import type { Connection } from '../connections/connection.ts'
 import { splitReplayFilter } from './replay.ts'
 import { saveSession } from './save-session.ts'
+import type { HandlerParts } from './handler-parts.ts'
 
 export function handleUnsubscribe(
-  broker: Broker,
+  { sessions, store }: Pick<HandlerParts, 'sessions' | 'store'>,
   connection: Connection,
   packet: UnsubscribePacket,
 ): Promise<void> | undefined {
   const { session } = connection
   const reasonCodes = packet.topicFilters.map((topicFilter) =>
-    broker.sessions.unsubscribe(session, splitReplayFilter(topicFilter).topicFilter)
+    sessions.unsubscribe(session, splitReplayFilter(topicFilter).topicFilter)
       ? ReasonCodes.success
       : ReasonCodes.noSubscriptionExisted,
   )
@@ -22,5 +22,5 @@ export function handleUnsubscribe(
   }
   // Where it can't be stored now it is with the next checkpoint: nothing more is sent for it, and a
   // crash before brings back no more than a subscription.
-  return saveSession(broker, session, told, told)
+  return saveSession(store, session, told, told)
 }

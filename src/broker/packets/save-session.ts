@@ -1,5 +1,5 @@
 /** What a client is told only when it will hold after a crash, too. */
-import type { Broker } from '../broker.ts'
+import type { SessionStore } from '../durable/session-store.ts'
 import type { EngineFailure } from '../ports/engine.ts'
 import type { Session } from '../sessions/session.ts'
 
@@ -8,12 +8,11 @@ import type { Session } from '../sessions/session.ts'
  * Then a promise is not needed either. Runs `failed` when the engine refuses it.
  */
 export function saveSession(
-  broker: Broker,
+  store: SessionStore | undefined,
   session: Session,
   told: () => void,
   failed: (failure: EngineFailure) => void,
 ): Promise<void> | undefined {
-  const { store } = broker
   if (store === undefined || !store.keeps(session)) {
     told()
     return undefined

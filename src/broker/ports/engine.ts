@@ -3,6 +3,7 @@
  * every Session reads, and the state that must be as durable as the log is. Messages and state
  * share one order of commits.
  */
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { Message } from './message.ts'
 
@@ -10,6 +11,11 @@ import type { Message } from './message.ts'
 export interface EngineFailure {
   readonly reasonCode: ReasonCode
   readonly reason: string
+}
+
+/** False for a failure that stays: the message has no form in bytes, and will have none next time. */
+export function passes({ reasonCode }: EngineFailure): boolean {
+  return reasonCode !== ReasonCodes.implementationSpecificError
 }
 
 /**

@@ -121,3 +121,15 @@ export const DEFAULT_LIMITS: Limits = {
   maximumSessionsPerIdentity: 10_000,
   maximumBytesPerSecond: 134_217_728,
 }
+
+/**
+ * False for a Topic Name or Topic Filter that is longer, or has more levels, than the limits allow.
+ */
+export function isTopicWithin(topic: string, { maximumTopicBytes, maximumTopicLevels }: Limits): boolean {
+  // A UTF-16 unit is at most three bytes of UTF-8: most texts need not be measured.
+  if (topic.length * 3 > maximumTopicBytes && Buffer.byteLength(topic) > maximumTopicBytes) return false
+  if (topic.length < maximumTopicLevels) return true
+  let levels = 1
+  for (let at = topic.indexOf('/'); at !== -1; at = topic.indexOf('/', at + 1)) levels += 1
+  return levels <= maximumTopicLevels
+}

@@ -24,7 +24,7 @@ export interface MessageFields {
   readonly qos: QoS
   readonly retain: boolean
   readonly properties: MessageProperties | undefined
-  /** The key of the Session that published it (No Local); empty for the service's own. */
+  /** The key of the Session that published the message (No Local); empty for the service's own. */
   readonly publisherKey: string
 }
 

@@ -4,11 +4,14 @@
  * them. Its publisher would take a negative answer for the end of the message.
  */
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
-import type { Broker } from '../broker.ts'
-import type { Connection } from '../connections/connection.ts'
+import type { Logger } from '../../logger.ts'
+import type { ReasonCode } from '../../mqtt/reason-codes.ts'
+import type { MessageOwnerCallbacks, QoS0Keeper, Router } from '../delivery/router.ts'
+import { passes } from '../ports/engine.ts'
 import type { EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
-import type { MessageOwnerCallbacks } from '../delivery/router.ts'
+import type { Permit } from '../ports/policy.ts'
+import type { ReceiveWindow } from '../sessions/receive-window.ts'
 
 /**
  * Ticks, of about a second, for which a connection waits. Then it is closed: a client that is gone
@@ -34,9 +37,27 @@ export interface WaitingPublisher {
   givenUp(message: Message): void
 }
 
-/** False for what will be the same next time: a message that has no form in bytes. */
-export function passes({ reasonCode }: EngineFailure): boolean {
-  return reasonCode !== ReasonCodes.implementationSpecificError
+/** The connection whose messages wait. */
+export interface WaitingLink {
+  readonly clientId: string | undefined
+  readonly permit: Permit
+  readonly protocolVersion: number
+  readonly isClosed: boolean
+  readonly window: ReceiveWindow
+  /** The connection's next packet waits for the promise, and nothing more than a buffer is read. */
+  waitFor(promise: Promise<void>): void
+  disconnect(reasonCode: ReasonCode, reason: string, code: string): void
+}
+
+/** The part of the broker that tries waiting messages again with each tick. */
+export interface BackPressureHost {
+  readonly router: Router
+  readonly log: Logger
+  /** Grows by one each second. */
+  readonly second: number
+  /** From now on `tick` is to be called. */
+  waits(backPressure: BackPressure): void
+  waitsNoMore(backPressure: BackPressure): void
 }
 
 /** A message that waits, as the engine's caller. */
@@ -64,9 +85,9 @@ class Waiting implements MessageOwnerCallbacks {
  * What waits of one connection. It is bounded by what was read before the first failure: Receive
  * Maximum, and the engine's own queue.
  */
-export class BackPressure {
-  readonly #broker: Broker
-  readonly #connection: Connection
+export class BackPressure implements QoS0Keeper {
+  readonly #host: BackPressureHost
+  readonly #link: WaitingLink
   /** In order. */
   #waiting: Waiting[] = []
   /** Those of the present try that failed, in order. */
@@ -80,13 +101,13 @@ export class BackPressure {
   #over: PromiseWithResolvers<void> | undefined = undefined
   readonly #untold: WaitingPublisher
 
-  constructor(broker: Broker, connection: Connection) {
-    this.#broker = broker
-    this.#connection = connection
-    const deliver = (message: Message): void => broker.router.deliver(message)
+  constructor(host: BackPressureHost, link: WaitingLink) {
+    this.#host = host
+    this.#link = link
+    const deliver = (message: Message): void => host.router.deliver(message)
     this.#untold = {
       change: () => undefined,
-      owned: () => connection.publishSettled(),
+      owned: () => link.window.settle(),
       refuseFor: (_failure, message) => deliver(message),
       givenUp: deliver,
     }
@@ -102,7 +123,7 @@ export class BackPressure {
 
   /** The message waits, behind those that wait already. It was settled by its caller. */
   hold(message: Message, publisher: WaitingPublisher): void {
-    if (this.#connection.isClosed) {
+    if (this.#link.isClosed) {
       publisher.givenUp(message)
       return
     }
@@ -125,7 +146,7 @@ export class BackPressure {
     this.#ticks += 1
     if (this.#ticks > this.#maximumTicks) {
       const reason = 'the server could not store what was published; it is to be sent again'
-      this.#connection.disconnect(ReasonCodes.serverBusy, reason, 'kept_waiting')
+      this.#link.disconnect(ReasonCodes.serverBusy, reason, 'kept_waiting')
     } else this.#try()
   }
 
@@ -138,20 +159,20 @@ export class BackPressure {
   }
 
   get #maximumTicks(): number {
-    const { protocolVersion, unacknowledgedPublishes } = this.#connection
-    return protocolVersion === 4 && unacknowledgedPublishes > 0 ? MAXIMUM_TICKS_TO_SEND_AGAIN : MAXIMUM_TICKS
+    const { protocolVersion, window } = this.#link
+    return protocolVersion === 4 && window.unacknowledged > 0 ? MAXIMUM_TICKS_TO_SEND_AGAIN : MAXIMUM_TICKS
   }
 
   #begin(): void {
-    const { clientId, permit } = this.#connection
+    const { clientId, permit } = this.#link
     this.#over = Promise.withResolvers()
     this.#ticks = 0
-    this.#begunAt = this.#broker.second
-    this.#broker.waits(this)
-    this.#broker.log.warn({ clientId, tenant: permit.tenant }, 'publish.held_back')
-    this.#connection.waitFor(this.#over.promise)
+    this.#begunAt = this.#host.second
+    this.#host.waits(this)
+    this.#host.log.warn({ clientId, tenant: permit.tenant }, 'publish.held_back')
+    this.#link.waitFor(this.#over.promise)
     // What the engine still has of it shows whether there is room again.
-    if (this.#connection.pendingPublishes > 0) void this.#connection.settled().then(() => this.#try())
+    if (this.#link.window.pending > 0) void this.#link.window.settled().then(() => this.#try())
   }
 
   /** Gives all to the engine in their order; those of one try fail from one on, or none does. */
@@ -162,8 +183,8 @@ export class BackPressure {
     this.#asked = waiting.length
     this.#hasProgress = false
     for (const one of waiting) {
-      this.#connection.pendingPublishes += 1
-      this.#broker.router.own(one.message, one, one.publisher.change())
+      this.#link.window.begin()
+      this.#host.router.own(one.message, one, one.publisher.change())
     }
   }
 
@@ -177,9 +198,9 @@ export class BackPressure {
   /** For what waits. */
   failed(waiting: Waiting, failure: EngineFailure): void {
     const { publisher, message } = waiting
-    this.#connection.publishSettled()
+    this.#link.window.settle()
     if (!passes(failure)) publisher.refuseFor(failure, message)
-    else if (this.#connection.isClosed) publisher.givenUp(message)
+    else if (this.#link.isClosed) publisher.givenUp(message)
     else this.#failed.push(waiting)
     this.#told()
   }
@@ -200,12 +221,12 @@ export class BackPressure {
   }
 
   #end(): void {
-    const { clientId, permit } = this.#connection
+    const { clientId, permit } = this.#link
     const messages = this.#held
     this.#held = 0
-    this.#broker.waitsNoMore(this)
-    const durationMs = (this.#broker.second - this.#begunAt) * 1000
-    this.#broker.log.info({ clientId, tenant: permit.tenant, messages, durationMs }, 'publish.goes_on')
+    this.#host.waitsNoMore(this)
+    const durationMs = (this.#host.second - this.#begunAt) * 1000
+    this.#host.log.info({ clientId, tenant: permit.tenant, messages, durationMs }, 'publish.goes_on')
     const over = this.#over
     this.#over = undefined
     over?.resolve()

@@ -5,11 +5,11 @@
 import type { QoS } from '../../mqtt/packet.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
 import { matches } from '../../mqtt/topic-filter.ts'
-import type { Connection } from '../connections/connection.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { Deadline } from './deadlines.ts'
 import type { Cursor } from './log-readers.ts'
 import type { Message } from '../ports/message.ts'
+import type { SessionLink } from './session-link.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { PendingWill } from './will-messages.ts'
 
@@ -19,7 +19,8 @@ export interface Subscription {
   readonly qos: QoS
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
-  readonly subscriptionIdentifier: number | undefined
+  /** A list of one, or undefined where the client gave none [MQTT-3.3.4-3]. */
+  readonly subscriptionIdentifiers: readonly [number] | undefined
   /** The group of a shared subscription. */
   readonly group: SharedGroup | undefined
   /**
@@ -73,8 +74,8 @@ export interface Inflight extends Owed {
 export interface ReceivedPublish {
   /** False until the engine owns it: then comes the PUBREC. */
   isOwned: boolean
-  /** Which of the Session's connections it came on last, by their count. */
-  connections: number
+  /** The `connectionEpoch` of the connection that the PUBLISH came on last. */
+  connectionEpoch: number
 }
 
 /** What a reader of the log must know about its past after a restart of the broker. */
@@ -104,7 +105,7 @@ export class Session {
   readonly tenant: string
   readonly identity: string
   readonly clientId: string
-  connection: Connection | undefined = undefined
+  connection: SessionLink | undefined = undefined
   /**
    * Seconds for which the Session outlives its connection; Infinity is cut by the limits before it
    * gets here.
@@ -123,8 +124,8 @@ export class Session {
   retained: WaitingRetained[] = []
   /** QoS 2 messages not yet released by the client, by Packet Identifier [MQTT-4.3.3-10]. */
   readonly received = new Map<number, ReceivedPublish>()
-  /** How many connections the Session has had. */
-  connections = 0
+  /** Grows by one with each connection of the Session: it tells one of them from another. */
+  connectionEpoch = 0
   /**
    * The partitions in which the Session is behind the tail, and up to where it has read. Empty: it
    * gets what comes.

@@ -6,37 +6,55 @@ import type { Counters } from '../ports/counters.ts'
 import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
 import type { Deadlines } from './deadlines.ts'
-import type { Delivery } from '../delivery/delivery.ts'
 import type { Limits } from '../ports/limits.ts'
-import type { Permit } from '../ports/policy.ts'
+import type { LostAccess, Permit } from '../ports/policy.ts'
 import { Session } from './session.ts'
-import type { SessionStore } from '../durable/session-store.ts'
 import type { Subscription } from './session.ts'
 import { SharedGroup } from './shared-group.ts'
 import type { SubscriptionIndex } from './subscription-index.ts'
 import type { WillMessages } from './will-messages.ts'
+
+/** What the Sessions need of the delivery. */
+export interface SessionDelivery {
+  detach(session: Session): void
+  giveBack(session: Session, canTake: (group: SharedGroup) => boolean): void
+  forget(session: Session): void
+  wake(session: Session): void
+  rest(group: SharedGroup): void
+  forgetGroup(group: SharedGroup): void
+}
+
+/** What the Sessions need of the store that lets them outlive the process. */
+export interface SessionKeeper {
+  changed(session: Session): void
+  forget(session: Session): void
+  forgetGroup(group: SharedGroup): void
+}
+
+export interface SessionsOptions {
+  readonly index: SubscriptionIndex
+  readonly delivery: SessionDelivery
+  readonly deadlines: Deadlines
+  readonly wills: WillMessages
+  readonly limits: Limits
+  readonly counters: Counters
+  /** Undefined where nothing outlives the process. */
+  readonly store: SessionKeeper | undefined
+}
 
 export class Sessions {
   readonly #byKey = new Map<string, Session>()
   readonly #countByIdentity = new Map<string, number>()
   readonly #groups = new Map<string, SharedGroup>()
   readonly #index: SubscriptionIndex
-  readonly #delivery: Delivery
+  readonly #delivery: SessionDelivery
   readonly #deadlines: Deadlines
   readonly #wills: WillMessages
   readonly #limits: Limits
   readonly #counters: Counters
-  readonly #store: SessionStore | undefined
+  readonly #store: SessionKeeper | undefined
 
-  constructor(
-    index: SubscriptionIndex,
-    delivery: Delivery,
-    deadlines: Deadlines,
-    wills: WillMessages,
-    limits: Limits,
-    counters: Counters,
-    store: SessionStore | undefined,
-  ) {
+  constructor({ index, delivery, deadlines, wills, limits, counters, store }: SessionsOptions) {
     this.#store = store
     this.#index = index
     this.#delivery = delivery
@@ -148,6 +166,31 @@ export class Sessions {
       } else if (!group.hasConnectedMember) this.#delivery.rest(group)
     }
     return true
+  }
+
+  /** Takes away subscriptions that the permit does not allow; returns their Topic Filters. */
+  dropRefusedSubscriptions(session: Session, permit: Permit): string[] {
+    const lost: string[] = []
+    for (const { topicFilter, group } of session.subscriptions.values()) {
+      if (!permit.maySubscribe(group?.topicFilter ?? topicFilter).allowed) lost.push(topicFilter)
+    }
+    for (const topicFilter of lost) this.unsubscribe(session, topicFilter)
+    return lost
+  }
+
+  /** When access is lost, the Session's queue and its Will Message are dropped. */
+  endAll({ tenant, identity, end }: LostAccess): void {
+    for (const session of this.#byKey.values()) {
+      if (tenant !== undefined && session.tenant !== tenant) continue
+      if (identity !== undefined && session.identity !== identity) continue
+      const { connection } = session
+      if (connection !== undefined) {
+        connection.will = undefined
+        connection.disconnect(end.reasonCode, end.reason, end.code)
+      }
+      this.#wills.cancel(session)
+      this.end(session)
+    }
   }
 
   /** The group with this key, if it has members. */

@@ -242,7 +242,7 @@ export function mergeSubscriptions(session: Session, subscriptions: readonly Sub
     if (subscription.retainAsPublished) retainAsPublished = true
     if (subscription.noLocal) noLocal = true
     if (subscription.readsLog) readsLog = true
-    if (subscription.subscriptionIdentifier !== undefined) identifiers.push(subscription.subscriptionIdentifier)
+    if (subscription.subscriptionIdentifiers !== undefined) identifiers.push(subscription.subscriptionIdentifiers[0])
   }
   return {
     session,

@@ -61,7 +61,7 @@ export class WillMessages {
    * Nothing is sent: the client is back within the delay [MQTT-3.1.3-9], or has no longer the right
    * to send it.
    */
-  forgive(session: Session): void {
+  cancel(session: Session): void {
     if (session.pendingWill === undefined) return
     this.#deadlines.clear(session.pendingWill.deadline)
     session.pendingWill.unwatch()

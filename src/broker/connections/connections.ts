@@ -1,0 +1,226 @@
+/**
+ * All Network Connections of the broker, from the transport that a listener hands over to their
+ * end.
+ */
+import type { Clock } from '../../clock.ts'
+import type { Logger } from '../../logger.ts'
+import type { ClientPacket } from '../../mqtt/packet.ts'
+import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { Delivery } from '../delivery/delivery.ts'
+import type { LastJoin } from '../delivery/last-join.ts'
+import type { Flushable } from '../delivery/turns.ts'
+import type { Counters } from '../ports/counters.ts'
+import type { Limits } from '../ports/limits.ts'
+import type { Peer, Permit } from '../ports/policy.ts'
+import type { Transport } from '../ports/transport.ts'
+import type { BackPressure, WaitingLink } from '../publishing/back-pressure.ts'
+import type { UnacknowledgedPublishes } from '../publishing/connection-publishes.ts'
+import type { PublisherLink } from '../publishing/publisher-link.ts'
+import type { Publishing } from '../publishing/publishing.ts'
+import type { RefusalFields } from '../refusals/recent-refusals.ts'
+import type { Refusals } from '../refusals/refusals.ts'
+import type { Deadlines } from '../sessions/deadlines.ts'
+import type { Session } from '../sessions/session.ts'
+import type { Sessions } from '../sessions/sessions.ts'
+import type { WillMessages } from '../sessions/will-messages.ts'
+import { Connection } from './connection.ts'
+import type { ConnectionHost } from './connection.ts'
+import { ConnectionView } from './connection-view.ts'
+import { LiveConnections } from './live-connections.ts'
+
+/**
+ * The machine's clock was set, and did not only drift, when it moved so far against the steady one.
+ */
+const CLOCK_STEP_MS = 1_000
+
+export interface ConnectionsOptions {
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Logger
+  readonly counters: Counters
+  readonly deadlines: Deadlines
+  readonly refusals: Refusals
+  readonly publishing: Publishing
+  readonly delivery: Delivery
+  readonly sessions: Sessions
+  readonly wills: WillMessages
+  /** Handles one packet; a promise when the connection's next one has to wait for it. */
+  readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
+}
+
+export class Connections implements ConnectionHost {
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Logger
+  readonly counters: Counters
+  readonly deadlines: Deadlines
+  readonly handle: ConnectionsOptions['handle']
+  /** Grows by one with each tick; bounds per second are counted within one value of it. */
+  second = 0
+  isClosing = false
+  readonly #refusals: Refusals
+  readonly #publishing: Publishing
+  readonly #delivery: Delivery
+  readonly #sessions: Sessions
+  readonly #wills: WillMessages
+  readonly #live = new LiveConnections()
+  #opened = 0
+  #throttled = new Set<Connection>()
+  /** By which the machine's clock is ahead of the steady one. */
+  #clockAheadMs: number
+
+  constructor(options: ConnectionsOptions) {
+    this.limits = options.limits
+    this.clock = options.clock
+    this.log = options.log
+    this.counters = options.counters
+    this.deadlines = options.deadlines
+    this.#refusals = options.refusals
+    this.#publishing = options.publishing
+    this.#delivery = options.delivery
+    this.#sessions = options.sessions
+    this.#wills = options.wills
+    this.handle = options.handle
+    this.#clockAheadMs = this.clock.now() - this.clock.steady()
+  }
+
+  /** Takes over a fresh duplex of bytes; closes it at once at the bound of connections. */
+  accept(transport: Transport, peer: Peer): void {
+    if (this.isClosing || this.#live.size >= this.limits.maximumConnections) {
+      this.counters.connectionsRefused += 1
+      transport.destroy()
+      return
+    }
+    this.counters.connectionsOpened += 1
+    this.#opened += 1
+    this.#live.add(new Connection(this, transport, peer, this.#opened))
+  }
+
+  /** A second has passed: throttled connections go on. */
+  tick(): void {
+    this.second += 1
+    const throttled = this.#throttled
+    this.#throttled = new Set()
+    for (const connection of throttled) connection.unthrottle()
+    this.#followClock()
+  }
+
+  /** Ends all connections with 0x8B; from now on none is accepted. */
+  close(): void {
+    this.isClosing = true
+    for (const connection of this.#live.open()) {
+      connection.disconnect(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down')
+    }
+  }
+
+  /** Live connections past CONNACK, in the order in which they came: of one tenant, or all. */
+  *views(tenant?: string): Generator<ConnectionView> {
+    for (const connection of this.#live.past(tenant)) yield new ConnectionView(connection)
+  }
+
+  /** The live connection of this number. */
+  view(number: number): ConnectionView | undefined {
+    const connection = this.#live.find(number)
+    return connection && new ConnectionView(connection)
+  }
+
+  /**
+   * An administrator ends the connection of this number, MQTT 5 by 0x98; false when there is none.
+   */
+  end(number: number): boolean {
+    const connection = this.#live.find(number)
+    connection?.disconnect(
+      ReasonCodes.administrativeAction,
+      'an administrator has ended the connection',
+      'ended_by_administrator',
+    )
+    return connection !== undefined
+  }
+
+  /** True when the tenant and the identity may have one more connection. */
+  hasRoomFor(permit: Permit): boolean {
+    return (
+      this.#live.countOfTenant(permit.tenant) < this.limits.maximumConnectionsPerTenant &&
+      this.#live.countOfIdentity(permit) < this.limits.maximumConnectionsPerIdentity
+    )
+  }
+
+  /** The connection's CONNECT was accepted. */
+  accepted(connection: Connection): void {
+    const { session } = connection
+    this.counters.connections += 1
+    this.#live.accepted(connection, session)
+    this.log.info(
+      {
+        clientId: session.clientId,
+        tenant: session.tenant,
+        peer: connection.peer.address,
+        protocolVersion: connection.protocolVersion,
+      },
+      'connection.accepted',
+    )
+  }
+
+  // For a connection.
+
+  get lastJoin(): LastJoin {
+    return this.#delivery.lastJoin
+  }
+
+  flushLater(connection: Flushable): void {
+    this.#delivery.flushLater(connection)
+  }
+
+  wake(session: Session): void {
+    this.#delivery.wake(session)
+  }
+
+  throttle(connection: Connection): void {
+    this.#throttled.add(connection)
+  }
+
+  createBackPressure(link: WaitingLink): BackPressure {
+    return this.#publishing.createBackPressure(link)
+  }
+
+  createUnacknowledgedPublishes(link: PublisherLink): UnacknowledgedPublishes {
+    return this.#publishing.createUnacknowledgedPublishes(link)
+  }
+
+  connectRefused(refusal: RefusalFields): void {
+    this.#refusals.connectRefused(refusal)
+  }
+
+  dropRefusedSubscriptions(session: Session, permit: Permit): readonly string[] {
+    return this.#sessions.dropRefusedSubscriptions(session, permit)
+  }
+
+  /**
+   * The connection's Session rests or ends, and its Will Message is owed unless the client has
+   * taken it back.
+   */
+  ended(connection: Connection, session: Session | undefined): void {
+    this.#live.remove(connection)
+    this.#throttled.delete(connection)
+    if (session === undefined || session.connection !== connection) return
+    this.counters.connections -= 1
+    this.#live.ended(connection, session)
+    session.connection = undefined
+    const now = this.clock.steady()
+    if (connection.will !== undefined) this.#wills.owe(session, connection.will, connection.permit, now)
+    this.#sessions.rest(session, now)
+  }
+
+  /**
+   * Durations do not notice that the machine's clock is set; what ends at a time of day is planned
+   * again.
+   */
+  #followClock(): void {
+    const aheadMs = this.clock.now() - this.clock.steady()
+    const stepMs = aheadMs - this.#clockAheadMs
+    if (Math.abs(stepMs) < CLOCK_STEP_MS) return
+    this.#clockAheadMs = aheadMs
+    this.log.warn({ stepMs }, 'clock.stepped')
+    for (const connection of this.#live.open()) if (connection.isConnected) connection.planExpiry()
+  }
+}

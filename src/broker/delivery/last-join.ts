@@ -1,0 +1,33 @@
+/** The buffer that was joined last in a turn, so that connections with the same bytes share it. */
+
+/** A packet in bytes, or one of four bytes as a number. */
+export type Part = Buffer | number
+
+/**
+ * The parts that were joined last, by whichever connection. When one message goes to many, their
+ * connections have the same parts to write: the first joins them, the others write its bytes too.
+ */
+export class LastJoin {
+  #parts: readonly Part[] = []
+  #bytes: Buffer | undefined = undefined
+
+  /** The joined bytes of these very parts, if they were joined last. */
+  find(parts: readonly Part[]): Buffer | undefined {
+    const known = this.#parts
+    if (known.length !== parts.length) return undefined
+    for (let index = 0; index < parts.length; index += 1) if (known[index] !== parts[index]) return undefined
+    return this.#bytes
+  }
+
+  /** Takes the array over. */
+  remember(parts: readonly Part[], bytes: Buffer): void {
+    this.#parts = parts
+    this.#bytes = bytes
+  }
+
+  /** Lets go of the bytes, which are of no use in another turn. */
+  forget(): void {
+    this.#parts = []
+    this.#bytes = undefined
+  }
+}
