@@ -9,11 +9,8 @@ import type { Cursor, Readers, Written } from '../sessions/log-readers.ts'
 import type { Message } from '../ports/message.ts'
 import { shedOldest } from './queue-bound.ts'
 import { placeKey } from '../sessions/session.ts'
-import type { Owed, Session } from '../sessions/session.ts'
-import type { SharedGroup } from '../sessions/shared-group.ts'
-import { mergeSubscriptions } from '../sessions/subscription-index.ts'
-import type { Target } from '../sessions/subscription-index.ts'
-import type { Reader } from '../sessions/reader.ts'
+import type { Owed } from '../sessions/session.ts'
+import type { Outlet, Reader } from '../sessions/reader.ts'
 import type { Turns } from './turns.ts'
 
 /**
@@ -22,23 +19,6 @@ import type { Turns } from './turns.ts'
  */
 const RECORDS_PER_TURN = 2_048
 const RECORDS_PER_READ = 256
-
-/** How a reader that is behind hands on what it reads. */
-export interface Outlet {
-  /** Room in the window, and nothing older waits for it. */
-  hasRoom(session: Session): boolean
-  sendTarget(target: Target, message: Message, dup: boolean): void
-  /** To a member with room; false when there is none and the message must wait. */
-  offer(group: SharedGroup, message: Message, dup: boolean): boolean
-  /** What goes before anything of the log: false while some of it still waits. */
-  sendOlder(session: Session): boolean
-  /** The reader has changed in what is to be saved. */
-  changed(reader: Reader): void
-  /**
-   * Retention was faster than the Session; at most so many messages of its subscriptions are gone.
-   */
-  missed(session: Session, atMost: number): void
-}
 
 /** What the log is like, as far as it was routed. Shared with the delivery, which writes it. */
 export interface Routed {
@@ -83,18 +63,15 @@ export class CatchUp {
   /** Takes as much as there is room for, and as one turn allows. */
   goOn(reader: Reader): void {
     if (reader.catchingUp) return
-    if ('members' in reader) {
-      if (!this.#offerReturned(reader)) return
-    } else {
-      if (this.#isUnread(reader.resend)) {
-        this.#readAgain(reader, reader.resend)
-        return
-      }
-      if (!this.#outlet.sendOlder(reader)) return
-      if (this.#mayBeBeyondBounds(reader)) {
-        this.#shed(reader)
-        return
-      }
+    // All are read together.
+    if (reader.owed.some(({ message }) => message === undefined)) {
+      this.#readAgain(reader, reader.owed)
+      return
+    }
+    if (!reader.sendOlder(this.#outlet)) return
+    if (reader.isBounded && this.#mayBeBeyondBounds(reader)) {
+      this.#shed(reader)
+      return
     }
     if (reader.behind.size > 0) this.#read(reader)
     else reader.recovery = undefined
@@ -103,7 +80,7 @@ export class CatchUp {
   #read(reader: Reader): void {
     let budget = RECORDS_PER_TURN
     for (const [partition, cursor] of reader.behind) {
-      while (this.#canTakeMore(reader)) {
+      while (reader.takesMore(this.#outlet)) {
         if (cursor.offset >= (this.#routed.tails[partition] as number)) {
           this.#readers.remove(cursor)
           reader.behind.delete(partition)
@@ -134,7 +111,7 @@ export class CatchUp {
         reader.catchingUp = false
         // The reader may have ended, or a replay have moved it, while the log was read.
         const isAsked = reader.behind.get(cursor.partition) === cursor && cursor.offset === from
-        if (isAsked && this.#canTakeMore(reader)) this.#take(reader, cursor, result)
+        if (isAsked && reader.takesMore(this.#outlet)) this.#take(reader, cursor, result)
         this.#turns.wake(reader)
       },
       // The engine reports its own failures; the reader stays where it is and tries again when it
@@ -151,7 +128,7 @@ export class CatchUp {
     this.#outlet.changed(reader)
     if (result.lost > 0) {
       this.#counters.publishesLost += result.lost
-      if (!('members' in reader)) this.#outlet.missed(reader, result.lost)
+      reader.missed(this.#outlet, result.lost)
     }
     const tail = this.#routed.tails[partition] as number
     for (let index = 0; index < result.messages.length; index += 1) {
@@ -162,11 +139,11 @@ export class CatchUp {
         this.#readers.move(cursor, tail)
         return true
       }
-      if (!this.#takeOne(reader, partition, offset, message)) {
+      if (!this.#takeOne(reader, message, partition, offset)) {
         this.#readers.move(cursor, offset)
         return false
       }
-      if ('members' in reader || reader.matching(message.topicName).length > 0) {
+      if (reader.isBounded && reader.matches(message.topicName)) {
         cursor.owed.messagesUpTo += 1
         cursor.owed.bytesUpTo += message.sizeBytes
       }
@@ -176,53 +153,14 @@ export class CatchUp {
   }
 
   /** One message of the log for a reader that is behind; false when there is no room for it. */
-  #takeOne(reader: Reader, partition: number, offset: number, message: Message): boolean {
+  #takeOne(reader: Reader, message: Message, partition: number, offset: number): boolean {
     const { recovery } = reader
     let dup = false
     if (recovery !== undefined) {
       if (recovery.handled.has(placeKey(partition, offset))) return true
       dup = message.qos > 0 && offset < (recovery.sentBefore.get(partition) ?? 0)
     }
-    if ('members' in reader) {
-      // Its filter is not the only one of its partition.
-      return !reader.matches(message.topicName) || this.#outlet.offer(reader, message, dup)
-    }
-    let subscriptions = reader.matching(message.topicName)
-    if (subscriptions.length === 0) return true
-    if (subscriptions.some(({ since }) => since !== undefined)) {
-      subscriptions = subscriptions.filter(({ since }) => offset >= (since?.get(partition) ?? 0))
-      if (subscriptions.length === 0) return true
-    }
-    const target = mergeSubscriptions(reader, subscriptions)
-    // What is granted at QoS 0 went out, or not, when it came.
-    if (!target.readsLog) return true
-    if (!this.#outlet.hasRoom(reader)) return false
-    this.#outlet.sendTarget(target, message, dup)
-    return true
-  }
-
-  #canTakeMore(reader: Reader): boolean {
-    return 'members' in reader ? reader.hasConnectedMember : this.#outlet.hasRoom(reader)
-  }
-
-  /** What members gave back goes out first; true when all of it did. */
-  #offerReturned(group: SharedGroup): boolean {
-    if (this.#isUnread(group.returned)) {
-      this.#readAgain(group, group.returned)
-      return false
-    }
-    for (let owed = group.returned[0]; owed !== undefined; owed = group.returned[0]) {
-      // To another member it is a new message.
-      if (!this.#outlet.offer(group, owed.message as Message, false)) return false
-      group.returned.shift()
-      this.#outlet.changed(group)
-    }
-    return true
-  }
-
-  #isUnread(owed: readonly Owed[]): boolean {
-    // All are read together.
-    return owed.some(({ message }) => message === undefined)
+    return reader.take(this.#outlet, message, partition, offset, dup)
   }
 
   /** After a restart: what is owed by its place alone is read from the log. */
@@ -250,28 +188,18 @@ export class CatchUp {
 
   /** Retention took what was owed: it can't be sent any more. */
   #forgetLost(reader: Reader): void {
-    let lost = 0
-    if ('members' in reader) {
-      const left = reader.returned.filter(({ isLost }) => isLost !== true)
-      lost = reader.returned.length - left.length
-      reader.returned.splice(0, reader.returned.length, ...left)
-    } else {
-      for (const entry of reader.resend.filter(({ isLost }) => isLost === true)) {
-        reader.settle(entry.packetId)
-        lost += 1
-      }
-      if (lost > 0) this.#outlet.missed(reader, lost)
-    }
+    const lost = reader.forgetLost()
     if (lost === 0) return
+    reader.missed(this.#outlet, lost)
     this.#counters.publishesLost += lost
     this.#outlet.changed(reader)
   }
 
   /** False is certain; true needs a closer look, since not all that was written matches. */
-  #mayBeBeyondBounds(session: Session): boolean {
+  #mayBeBeyondBounds(reader: Reader): boolean {
     let messages = 0
     let bytes = 0
-    for (const [partition, cursor] of session.behind) {
+    for (const [partition, cursor] of reader.behind) {
       const written = this.#routed.written[partition] as Written
       messages += written.messages - cursor.owed.messagesUpTo
       bytes += written.bytes - cursor.owed.bytesUpTo
@@ -280,25 +208,30 @@ export class CatchUp {
   }
 
   /** Moves the Session past the oldest messages that are beyond its bounds, then goes on. */
-  #shed(session: Session): void {
-    session.catchingUp = true
-    shedOldest(session, this.#engine, this.#routed.tails, this.#readers, this.#limits).then(
+  #shed(reader: Reader): void {
+    reader.catchingUp = true
+    shedOldest(reader, {
+      engine: this.#engine,
+      tails: this.#routed.tails,
+      readers: this.#readers,
+      limits: this.#limits,
+    }).then(
       ({ lost, messages, bytes }) => {
-        session.catchingUp = false
+        reader.catchingUp = false
         this.#counters.publishesLost += lost
-        if (lost > 0) this.#outlet.missed(session, lost)
+        if (lost > 0) reader.missed(this.#outlet, lost)
         // Now it is known exactly; the sum over the partitions is what counts.
         let known = { messages, bytes }
-        for (const [partition, { owed }] of session.behind) {
+        for (const [partition, { owed }] of reader.behind) {
           const written = this.#routed.written[partition] as Written
           owed.messagesUpTo = written.messages - known.messages
           owed.bytesUpTo = written.bytes - known.bytes
           known = { messages: 0, bytes: 0 }
         }
-        if (session.behind.size > 0) this.#turns.wake(session)
+        if (reader.behind.size > 0) this.#turns.wake(reader)
       },
       () => {
-        session.catchingUp = false
+        reader.catchingUp = false
       },
     )
   }

@@ -6,9 +6,17 @@ import type { Engine } from '../ports/engine.ts'
 import type { Limits } from '../ports/limits.ts'
 import type { Cursor, Readers } from '../sessions/log-readers.ts'
 import type { Message } from '../ports/message.ts'
-import type { Session } from '../sessions/session.ts'
+import type { Reader } from '../sessions/reader.ts'
 
 const RECORDS_PER_READ = 1_024
+
+export interface QueueBoundParts {
+  readonly engine: Engine
+  /** By partition: the offset after the last message that was routed. */
+  readonly tails: readonly number[]
+  readonly readers: Readers
+  readonly limits: Limits
+}
 
 /** What was passed over, and what still waits. */
 export interface Shed {
@@ -22,22 +30,16 @@ export interface Shed {
  * bounds: partition after partition, since no order holds between them. The caller keeps everybody
  * else from reading for the Session meanwhile.
  */
-export async function shedOldest(
-  session: Session,
-  engine: Engine,
-  tails: readonly number[],
-  readers: Readers,
-  limits: Limits,
-): Promise<Shed> {
+export async function shedOldest(reader: Reader, { engine, tails, readers, limits }: QueueBoundParts): Promise<Shed> {
   let messages = 0
   let bytes = 0
-  await forEachWaiting(session, engine, tails, (message) => {
+  await forEachWaiting(reader, engine, tails, (message) => {
     messages += 1
     bytes += message.sizeBytes
     return true
   })
   let lost = 0
-  await forEachWaiting(session, engine, tails, (message, cursor, offset) => {
+  await forEachWaiting(reader, engine, tails, (message, cursor, offset) => {
     if (messages <= limits.maximumQueuedMessages && bytes <= limits.maximumQueuedBytes) return false
     messages -= 1
     bytes -= message.sizeBytes
@@ -53,21 +55,20 @@ export async function shedOldest(
  * enough.
  */
 async function forEachWaiting(
-  session: Session,
+  reader: Reader,
   engine: Engine,
   tails: readonly number[],
   visit: (message: Message, cursor: Cursor, offset: number) => boolean,
 ): Promise<void> {
-  for (const [partition, cursor] of session.behind) {
+  for (const [partition, cursor] of reader.behind) {
     const tail = tails[partition] as number
     for (let from = cursor.offset; from < tail;) {
       const result = await engine.read(partition, from, RECORDS_PER_READ)
       // The Session has ended, or caught up by another way.
-      if (session.behind.get(partition) !== cursor) return
+      if (reader.behind.get(partition) !== cursor) return
       for (let index = 0; index < result.messages.length; index += 1) {
         const message = result.messages[index] as Message
-        const qos = Math.max(0, ...session.matching(message.topicName).map((subscription) => subscription.qos))
-        if (qos > 0 && !visit(message, cursor, result.offsets[index] as number)) return
+        if (reader.queues(message.topicName) && !visit(message, cursor, result.offsets[index] as number)) return
       }
       from = result.next
     }

@@ -3,7 +3,6 @@
  * what is in flight until its reader has acknowledged it.
  */
 import type { QoS } from '../../mqtt/packet.ts'
-import type { Outlet } from './catch-up.ts'
 import type { Clock } from '../../clock.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
 import type { Counters } from '../ports/counters.ts'
@@ -16,7 +15,7 @@ import type { SessionStore } from '../durable/session-store.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import { mergeSubscriptions } from '../sessions/subscription-index.ts'
 import type { Target } from '../sessions/subscription-index.ts'
-import type { Reader } from '../sessions/reader.ts'
+import type { Outlet, Reader } from '../sessions/reader.ts'
 
 /** What the subscription, or all matching subscriptions together, grant a reader. */
 type Grant = Pick<Target, 'qos' | 'subscriptionIdentifiers'>
@@ -92,6 +91,15 @@ export class Sending implements Outlet {
       merged = mergeSubscriptions(session, others)
     }
     this.#send(session, message, merged, merged.retainAsPublished && message.retain, dup, undefined)
+  }
+
+  send(session: Session, subscriptions: readonly Subscription[], message: Message, dup: boolean): boolean {
+    const target = mergeSubscriptions(session, subscriptions)
+    // Messages granted at QoS 0 went out when they came, or not at all.
+    if (!target.readsLog) return true
+    if (!this.hasRoom(session)) return false
+    this.sendTarget(target, message, dup)
+    return true
   }
 
   offerQoS0(group: SharedGroup, message: Message): void {

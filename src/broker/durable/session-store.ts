@@ -16,7 +16,7 @@ import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession } from './
 import type { Inflight, Session } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import { STATE_KEYS } from './state-keys.ts'
-import type { Reader } from '../sessions/reader.ts'
+import type { Reader, ReaderChanges } from '../sessions/reader.ts'
 import type { SessionKeeper } from '../sessions/sessions.ts'
 
 /** After so many acknowledged messages a checkpoint does not wait for the second to pass. */
@@ -48,7 +48,7 @@ export interface SessionStoreOptions {
   readonly clock: Clock
 }
 
-export class SessionStore implements SessionKeeper {
+export class SessionStore implements SessionKeeper, ReaderChanges {
   readonly #engine: Engine
   readonly #log: Logger
   readonly #tails: () => readonly number[]
@@ -74,12 +74,12 @@ export class SessionStore implements SessionKeeper {
 
   /** Sessions that end with their connection are not kept. */
   keeps(session: Session): boolean {
-    return session.expirySeconds > 0
+    return session.isKept
   }
 
   /** The Session or group is written with the next checkpoint. */
   changed(reader: Reader): void {
-    if (reader.isUnsaved || (!('members' in reader) && !this.keeps(reader))) return
+    if (reader.isUnsaved || !reader.isKept) return
     reader.isUnsaved = true
     this.#unsaved.push(reader)
   }
@@ -99,7 +99,7 @@ export class SessionStore implements SessionKeeper {
       return
     }
     this.#engine.write({
-      changes: [this.#sessionChange(session)],
+      changes: [this.ofSession(session)],
       committed: done,
       failed: (failure) => {
         this.#failed(failure)
@@ -116,10 +116,10 @@ export class SessionStore implements SessionKeeper {
   handedBack(session: Session, group: SharedGroup): void {
     const changes: StateChange[] = []
     for (const member of group.members.keys()) {
-      if (member !== session && member.isUnsaved && this.keeps(member)) changes.push(this.#sessionChange(member))
+      if (member !== session && member.isUnsaved && this.keeps(member)) changes.push(this.ofSession(member))
     }
-    changes.push(groupChange(group))
-    if (this.keeps(session)) changes.push(this.#sessionChange(session))
+    changes.push(this.ofGroup(group))
+    if (this.keeps(session)) changes.push(this.ofSession(session))
     this.#write(changes, () => {})
   }
 
@@ -231,7 +231,7 @@ export class SessionStore implements SessionKeeper {
     if (this.#unsaved.length === 0 && this.#completed.length === 0 && text === this.#savedTails) return
     const passed = this.#takePassed(tails)
     // A member has what its group gave it before the group says that it gave it.
-    const unsaved = this.#unsaved.toSorted((a, b) => Number('members' in a) - Number('members' in b))
+    const unsaved = this.#unsaved.toSorted((a, b) => Number(a.isSavedLast) - Number(b.isSavedLast))
     this.#unsaved = []
     for (let first = 0; first < unsaved.length; first += SESSIONS_PER_TURN) {
       const part = unsaved.slice(first, first + SESSIONS_PER_TURN)
@@ -276,8 +276,8 @@ export class SessionStore implements SessionKeeper {
     const changes: StateChange[] = []
     for (const reader of readers) {
       reader.isUnsaved = false
-      if ('members' in reader) changes.push(groupChange(reader))
-      else if (!reader.hasEnded) changes.push(this.#sessionChange(reader))
+      const change = reader.change(this)
+      if (change !== undefined) changes.push(change)
     }
     if (changes.length === 0) return
     this.#engine.write({
@@ -290,9 +290,15 @@ export class SessionStore implements SessionKeeper {
     })
   }
 
-  #sessionChange(session: Session): StateChange {
+  ofSession(session: Session): StateChange {
     session.isSaved = true
     return { key: STATE_KEYS.session(session.key), value: encodeSession(session, this.#clock) }
+  }
+
+  /** A group that is at the tail everywhere needs no record. */
+  ofGroup(group: SharedGroup): StateChange {
+    const isPlain = group.members.size === 0 || (group.behind.size === 0 && group.returned.length === 0)
+    return { key: STATE_KEYS.group(group.key), value: isPlain ? undefined : encodeGroup(group) }
   }
 
   #write(changes: readonly StateChange[], done: () => void): void {
@@ -328,10 +334,4 @@ function sentKey({ session, partition, offset }: Completed): string {
 function inflightChange(session: Session, entry: Inflight, awaiting: 'publish' | 'pubrel'): StateChange {
   const { partition, offset } = entry
   return { key: STATE_KEYS.sent(session.key, partition, offset), value: encodeInflight(entry, awaiting) }
-}
-
-/** A group that is at the tail everywhere needs no record. */
-function groupChange(group: SharedGroup): StateChange {
-  const isPlain = group.members.size === 0 || (group.behind.size === 0 && group.returned.length === 0)
-  return { key: STATE_KEYS.group(group.key), value: isPlain ? undefined : encodeGroup(group) }
 }

@@ -1,5 +1,65 @@
-/** A reader of the log: a Session for its own subscriptions, or a group for its members. */
-import type { Session } from './session.ts'
+/**
+ * A reader of the log: a Session for its own subscriptions, or a shared group for its members. It is
+ * at the tail of a partition, or behind, and then it reads the log from its cursor.
+ */
+import type { StateChange } from '../ports/engine.ts'
+import type { Message } from '../ports/message.ts'
+import type { Cursor } from './log-readers.ts'
+import type { Owed, Recovery, Session, Subscription } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
 
-export type Reader = Session | SharedGroup
+export interface Reader {
+  /** The partitions in which the reader is behind the tail, and up to where it has read. */
+  readonly behind: Map<number, Cursor>
+  /** True while the log is read for it: nothing else reads for it meanwhile. */
+  catchingUp: boolean
+  /** True when it has changed since it was last saved. */
+  isUnsaved: boolean
+  /** Undefined once the reader has caught up after a restart. */
+  recovery: Recovery | undefined
+  /** False: the reader ends with its connection, and is not saved. */
+  readonly isKept: boolean
+  /** True: the messages that wait for it are bounded. A group's are bounded by the log alone. */
+  readonly isBounded: boolean
+  /** True: the members of a group are to be saved before it. */
+  readonly isSavedLast: boolean
+  /** Messages that were taken out of the log for it already, and that are to be sent again. */
+  readonly owed: readonly Owed[]
+  /** Sends everything that goes before the log; false while some of it still waits. */
+  sendOlder(outlet: Outlet): boolean
+  takesMore(outlet: Outlet): boolean
+  /** Whether a subscription of it matches the Topic Name. */
+  matches(topicName: string): boolean
+  /** Whether messages of the Topic Name wait in the log for it, and so count against its bound. */
+  queues(topicName: string): boolean
+  /** Takes one message of the log; false when there is no room for it. */
+  take(outlet: Outlet, message: Message, partition: number, offset: number, dup: boolean): boolean
+  /** Forgets the owed messages that retention took; returns their number. */
+  forgetLost(): number
+  /** Retention was faster than the reader: at most so many of its messages are gone. */
+  missed(outlet: Outlet, atMost: number): void
+  /** Its state, to be saved; undefined once it is over. */
+  change(changes: ReaderChanges): StateChange | undefined
+}
+
+/** How a reader that is behind hands on what it reads. */
+export interface Outlet {
+  /** Room in the window, and nothing older waits for it. */
+  hasRoom(session: Session): boolean
+  /** Sends a message by its matching subscriptions; false when there is no room for it. */
+  send(session: Session, subscriptions: readonly Subscription[], message: Message, dup: boolean): boolean
+  /** Gives a message to a member with room; false when none has, and the message must wait. */
+  offer(group: SharedGroup, message: Message, dup: boolean): boolean
+  /** Sends everything of the Session that goes before the log; false while some still waits. */
+  sendOlder(session: Session): boolean
+  /** The reader has changed in a member that is saved. */
+  changed(reader: Reader): void
+  /** Tells the Session that at most so many of its messages are gone: retention was faster. */
+  missed(session: Session, atMost: number): void
+}
+
+/** How readers are saved. */
+export interface ReaderChanges {
+  ofSession(session: Session): StateChange
+  ofGroup(group: SharedGroup): StateChange
+}

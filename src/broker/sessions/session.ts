@@ -8,10 +8,12 @@ import { matches } from '../../mqtt/topic-filter.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { Deadline } from './deadlines.ts'
 import type { Cursor } from './log-readers.ts'
+import type { StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
+import type { PendingWill } from './pending-will.ts'
+import type { Outlet, Reader, ReaderChanges } from './reader.ts'
 import type { SessionLink } from './session-link.ts'
 import type { SharedGroup } from './shared-group.ts'
-import type { PendingWill } from './will-messages.ts'
 
 export interface Subscription {
   /** As the client sent it, `$share/{ShareName}/` included. */
@@ -100,7 +102,7 @@ export interface WaitingRetained {
   readonly subscription: Subscription
 }
 
-export class Session {
+export class Session implements Reader {
   readonly key: string
   readonly tenant: string
   readonly identity: string
@@ -250,6 +252,62 @@ export class Session {
       if (this.#merged.size < 1024) this.#merged.set(topicName, found)
     }
     return found
+  }
+
+  // As a reader of the log.
+
+  get isBounded(): boolean {
+    return true
+  }
+
+  get isSavedLast(): boolean {
+    return false
+  }
+
+  get isKept(): boolean {
+    return this.expirySeconds > 0
+  }
+
+  get owed(): readonly Owed[] {
+    return this.resend
+  }
+
+  sendOlder(outlet: Outlet): boolean {
+    return outlet.sendOlder(this)
+  }
+
+  takesMore(outlet: Outlet): boolean {
+    return outlet.hasRoom(this)
+  }
+
+  matches(topicName: string): boolean {
+    return this.matching(topicName).length > 0
+  }
+
+  queues(topicName: string): boolean {
+    return this.matching(topicName).some(({ qos }) => qos > 0)
+  }
+
+  take(outlet: Outlet, message: Message, partition: number, offset: number, dup: boolean): boolean {
+    let subscriptions = this.matching(message.topicName)
+    if (subscriptions.some(({ since }) => since !== undefined)) {
+      subscriptions = subscriptions.filter(({ since }) => offset >= (since?.get(partition) ?? 0))
+    }
+    return subscriptions.length === 0 || outlet.send(this, subscriptions, message, dup)
+  }
+
+  forgetLost(): number {
+    const lost = this.resend.filter(({ isLost }) => isLost === true)
+    for (const { packetId } of lost) this.settle(packetId)
+    return lost.length
+  }
+
+  missed(outlet: Outlet, atMost: number): void {
+    outlet.missed(this, atMost)
+  }
+
+  change(changes: ReaderChanges): StateChange | undefined {
+    return this.hasEnded ? undefined : changes.ofSession(this)
   }
 
   /** Call after each change of `subscriptions`. */

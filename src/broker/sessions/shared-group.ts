@@ -1,9 +1,12 @@
 /** The members of one shared subscription: each message goes to one of them (MQTT 5.0 §4.8.2). */
 import { matches } from '../../mqtt/topic-filter.ts'
+import type { StateChange } from '../ports/engine.ts'
+import type { Message } from '../ports/message.ts'
 import type { Cursor } from './log-readers.ts'
+import type { Outlet, Reader, ReaderChanges } from './reader.ts'
 import type { Owed, Recovery, Session, Subscription } from './session.ts'
 
-export class SharedGroup {
+export class SharedGroup implements Reader {
   readonly key: string
   readonly topicFilter: string
   readonly members = new Map<Session, Subscription>()
@@ -65,5 +68,61 @@ export class SharedGroup {
       }
     }
     return undefined
+  }
+
+  // As a reader of the log.
+
+  get isBounded(): boolean {
+    return false
+  }
+
+  get isSavedLast(): boolean {
+    return true
+  }
+
+  get isKept(): boolean {
+    return true
+  }
+
+  get owed(): readonly Owed[] {
+    return this.returned
+  }
+
+  /** Offers the messages that members gave back to the others. */
+  sendOlder(outlet: Outlet): boolean {
+    const { returned } = this
+    for (let owed = returned[0]; owed !== undefined; owed = returned[0]) {
+      // To another member it is a new message.
+      if (!outlet.offer(this, owed.message as Message, false)) return false
+      returned.shift()
+      outlet.changed(this)
+    }
+    return true
+  }
+
+  takesMore(): boolean {
+    return this.hasConnectedMember
+  }
+
+  queues(topicName: string): boolean {
+    return this.matches(topicName)
+  }
+
+  take(outlet: Outlet, message: Message, _partition: number, _offset: number, dup: boolean): boolean {
+    // Other Topic Names share the partition.
+    return !this.matches(message.topicName) || outlet.offer(this, message, dup)
+  }
+
+  forgetLost(): number {
+    const { returned } = this
+    const left = returned.filter(({ isLost }) => isLost !== true)
+    return returned.splice(0, returned.length, ...left).length - left.length
+  }
+
+  /** A group has nobody to be told. */
+  missed(): void {}
+
+  change(changes: ReaderChanges): StateChange {
+    return changes.ofGroup(this)
   }
 }
