@@ -1,26 +1,19 @@
 /** One Network Connection: its bytes in, its bytes out, and what holds for as long as it lives. */
-import { encodePacket } from '../../mqtt/encode-packet.ts'
 import { MalformedPacketError } from '../../mqtt/malformed-packet.ts'
 import { PacketReader } from '../../mqtt/packet-reader.ts'
-import type { ClientPacket, ProtocolVersion, QoS, ServerPacket, WillMessage } from '../../mqtt/packet.ts'
+import type { AcknowledgementPacket, ProtocolVersion, QoS, ServerPacket, WillMessage } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { BackPressure, WaitingLink } from '../publishing/back-pressure.ts'
 import { later, momentOf } from '../../clock.ts'
-import type { Clock, SteadyMs } from '../../clock.ts'
-import type { Logger } from '../../logger.ts'
-import type { Counters } from '../ports/counters.ts'
-import type { LastJoin } from '../delivery/last-join.ts'
-import type { Flushable } from '../delivery/turns.ts'
+import type { SteadyMs } from '../../clock.ts'
 import { isTopicWithin } from '../ports/limits.ts'
-import type { Limits } from '../ports/limits.ts'
 import { Deadline } from '../sessions/deadlines.ts'
-import type { Deadlines } from '../sessions/deadlines.ts'
-import type { RefusalFields } from '../refusals/recent-refusals.ts'
-import { encodeForReader } from './encode-for-reader.ts'
 import type { Message } from '../ports/message.ts'
-import { Outgoing } from './outgoing.ts'
 import type { Peer, Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
+import type { ConnectionHost } from './connection-host.ts'
+import { ConnectionOutput } from './connection-output.ts'
+import type { OutputOwner } from './connection-output.ts'
 import { reasonCodeFor, reasonString } from './reason-code-for.ts'
 import { RateWindow } from './rate-window.ts'
 import type { UnacknowledgedPublishes } from '../publishing/connection-publishes.ts'
@@ -29,7 +22,7 @@ import { ReceiveWindow } from '../sessions/receive-window.ts'
 import type { Session } from '../sessions/session.ts'
 import { Traffic } from './traffic.ts'
 import type { TrafficRates } from './traffic.ts'
-import { IncomingTopicAliases, OutgoingTopicAliases } from './topic-aliases.ts'
+import { IncomingTopicAliases } from './topic-aliases.ts'
 import type { Transport, TransportHandlers } from '../ports/transport.ts'
 
 /**
@@ -63,37 +56,8 @@ export interface Agreement {
 
 type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
 
-/** What a connection needs of the broker that it is open to. */
-export interface ConnectionHost {
-  readonly limits: Limits
-  readonly clock: Clock
-  readonly log: Logger
-  readonly counters: Counters
-  readonly deadlines: Deadlines
-  /** Shared by all connections of a turn. */
-  readonly lastJoin: LastJoin
-  /** Grows by one each second. */
-  readonly second: number
-  /** Handles one packet; a promise when the next one has to wait for it. */
-  readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
-  /** Calls `flush` of the connection after the turn. */
-  flushLater(connection: Flushable): void
-  /** The Session's connection takes more again. */
-  wake(session: Session): void
-  /** Calls `unthrottle` of the connection with the next tick. */
-  throttle(connection: Connection): void
-  createBackPressure(link: WaitingLink): BackPressure
-  createUnacknowledgedPublishes(link: PublisherLink): UnacknowledgedPublishes
-  /** Counts and keeps the refusal of a CONNECT. */
-  connectRefused(refusal: RefusalFields): void
-  /** Takes away subscriptions that the permit does not allow; returns their Topic Filters. */
-  dropRefusedSubscriptions(session: Session, permit: Permit): readonly string[]
-  /** The connection is over, however it ended. */
-  ended(connection: Connection, session: Session | undefined): void
-}
-
-export class Connection implements TransportHandlers, PublisherLink, WaitingLink {
-  readonly #host: ConnectionHost
+export class Connection implements TransportHandlers, PublisherLink, WaitingLink, OutputOwner {
+  readonly #host: ConnectionHost<Connection>
   readonly peer: Peer
   /** Counts up: no other connection of this broker has the same. */
   readonly number: number
@@ -101,7 +65,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   readonly traffic: Traffic
   readonly #transport: Transport
   readonly #reader: PacketReader<'server'>
-  readonly #outgoing: Outgoing
+  readonly #output: ConnectionOutput
   readonly #deadline = new Deadline((now) => this.#onDeadline(now))
   readonly #expiry = new Deadline(() => this.#onExpiry())
   #state: State = 'awaiting connect'
@@ -114,9 +78,6 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   readonly window: ReceiveWindow
   /** True at the bound of bytes buffered towards the client. */
   congested = false
-  /** Bytes of the largest packet that the client takes. */
-  #clientMaximumPacketSizeBytes = Infinity
-  #flushPlanned = false
   /** What its next packet waits for. */
   #waits = 0
   #paused = false
@@ -126,9 +87,8 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   /** Why it ends once what was read is dealt with. */
   #ending: PermitEnd | undefined = undefined
   #incomingAliases: IncomingTopicAliases | undefined = undefined
-  #outgoingAliases: OutgoingTopicAliases | undefined = undefined
 
-  constructor(host: ConnectionHost, transport: Transport, peer: Peer, number: number) {
+  constructor(host: ConnectionHost<Connection>, transport: Transport, peer: Peer, number: number) {
     this.#host = host
     const { clock, limits, deadlines } = host
     this.window = new ReceiveWindow(limits.receiveMaximum)
@@ -141,7 +101,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
       maximumPacketSizeBytes: limits.maximumConnectPacketSizeBytes,
     })
     this.#window = new RateWindow(limits.maximumBytesPerSecond)
-    this.#outgoing = new Outgoing(host.lastJoin, (bytes) => this.#write(bytes))
+    this.#output = new ConnectionOutput({ host, transport, traffic: this.traffic, owner: this })
     this.openedAtMs = clock.now()
     this.#lastPacketAt = clock.steady()
     deadlines.set(this.#deadline, later(this.#lastPacketAt, limits.connectTimeoutMs))
@@ -215,7 +175,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   judging(clientMaximumPacketSizeBytes: number): boolean {
     if (this.#state !== 'awaiting connect') return false
     this.#state = 'judging connect'
-    this.#clientMaximumPacketSizeBytes = clientMaximumPacketSizeBytes
+    this.#output.maximumPacketSizeBytes = clientMaximumPacketSizeBytes
     return true
   }
 
@@ -224,8 +184,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     const host = this.#host
     this.#state = 'connected'
     this.#agreement = agreement
-    const maximum = agreement.outgoingTopicAliasMaximum
-    if (maximum > 0) this.#outgoingAliases = new OutgoingTopicAliases(maximum)
+    this.#output.agree(agreement)
     this.will = agreement.will
     this.#reader.maximumPacketSizeBytes = host.limits.maximumPacketSizeBytes
     this.holdPermit(agreement.permit)
@@ -254,35 +213,37 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * Sends it, without its Reason String if it would be too large for the client; ends the
+   * Sends the packet, without its Reason String if it would be too large for the client; ends the
    * connection where that is not enough [MQTT-3.1.2-24].
    */
   send(packet: ServerPacket): void {
-    const bytes = this.#encodeWithin(packet)
-    if (bytes !== undefined) {
-      this.#outgoing.packet(bytes)
-      this.#flushLater()
-    } else if (packet.type === 'connack') this.close()
+    if (this.#output.send(packet)) return
+    if (packet.type === 'connack') this.close()
     else this.disconnect(ReasonCodes.packetTooLarge, 'the answer is too large for the client', 'answer_too_large')
   }
 
-  /**
-   * PUBACK, PUBREC, PUBREL or PUBCOMP; reason and its code are left out where the version or the
-   * client has no room for them.
-   */
   sendAcknowledgement(
-    type: 'puback' | 'pubrec' | 'pubrel' | 'pubcomp',
+    type: AcknowledgementPacket['type'],
     packetId: number,
     reasonCode: ReasonCode = ReasonCodes.success,
     reason?: string,
   ): void {
-    if (reasonCode === ReasonCodes.success || this.protocolVersion === 4) {
-      this.#outgoing.acknowledgement(ACKNOWLEDGEMENT_FIRST_BYTE[type], packetId)
-      this.#flushLater()
-      return
+    if (reasonCode === ReasonCodes.success || this.protocolVersion === 4) this.#output.acknowledge(type, packetId)
+    else {
+      const told = type === 'puback' || type === 'pubrec' ? reasonCodeFor('acknowledgement', reasonCode) : reasonCode
+      this.send({ type, packetId, reasonCode: told, properties: this.reasonProperties(reason) })
     }
-    const told = type === 'puback' || type === 'pubrec' ? reasonCodeFor('acknowledgement', reasonCode) : reasonCode
-    this.send({ type, packetId, reasonCode: told, properties: this.reasonProperties(reason) })
+  }
+
+  sendPublish(
+    message: Message,
+    qos: QoS,
+    retain: boolean,
+    dup: boolean,
+    packetId: number,
+    subscriptionIdentifiers: readonly number[] | undefined,
+  ): boolean {
+    return this.#output.publish(message, qos, retain, dup, packetId, subscriptionIdentifiers)
   }
 
   /**
@@ -293,50 +254,10 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     return this.protocolVersion === 5 && this.#agreed().requestProblemInformation
   }
 
-  /** A Reason String, if the client wants such. */
+  /** A Reason String, if the client wants one. */
   reasonProperties(reason: string | undefined): { readonly reasonString: string } | undefined {
     if (reason === undefined || !this.#agreed().requestProblemInformation) return undefined
     return { reasonString: reasonString(reason) }
-  }
-
-  /**
-   * False when the packet is larger than the client takes: then it must not be sent
-   * [MQTT-3.1.2-24].
-   */
-  sendPublish(
-    message: Message,
-    qos: QoS,
-    retain: boolean,
-    dup: boolean,
-    packetId: number,
-    subscriptionIdentifiers: readonly number[] | undefined,
-  ): boolean {
-    const agreement = this.#agreement as Agreement
-    const { protocolVersion } = agreement
-    const isShared =
-      protocolVersion === 4 ||
-      (subscriptionIdentifiers === undefined && message.expiresAtMs === Infinity && this.#outgoingAliases === undefined)
-    const shared = isShared
-      ? message.shared(protocolVersion, qos > 0)
-      : encodeForReader(message, {
-          qos,
-          retain,
-          dup,
-          subscriptionIdentifiers,
-          aliases: this.#outgoingAliases,
-          maximumPacketSizeBytes: this.#clientMaximumPacketSizeBytes,
-          now: this.#host.clock.steady(),
-        })
-    if (shared === undefined || shared.bytes.length > this.#clientMaximumPacketSizeBytes) {
-      this.#host.counters.publishesDropped += 1
-      return false
-    }
-    this.#outgoing.publish(shared, qos, retain, dup, packetId)
-    this.#host.counters.publishesSent += 1
-    this.traffic.turn(this.#host.second)
-    this.traffic.messagesOut += 1
-    this.#flushLater()
-    return true
   }
 
   /**
@@ -368,13 +289,6 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     )
   }
 
-  /** Writes what waits. Called once after each turn in which something was sent. */
-  flush(): void {
-    this.#flushPlanned = false
-    if (this.#state === 'closed') return
-    this.#outgoing.flush()
-  }
-
   /** Refuses a CONNECT and closes [MQTT-3.2.2-6], [MQTT-3.1.4-6]. */
   refuse(
     reasonCode: ReasonCode,
@@ -394,14 +308,14 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
       topic: undefined,
     })
     this.#host.log.warn({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
-    const bytes = this.#encodeWithin({
+    this.#output.protocolVersion = this.protocolVersion
+    this.#output.send({
       type: 'connack',
       sessionPresent: false,
       reasonCode: reasonCodeFor('connack', reasonCode),
       properties: { reasonString: reasonString(reason) },
     })
-    if (bytes !== undefined) this.#outgoing.packet(bytes)
-    this.#outgoing.flush()
+    this.#output.flush()
     this.#close()
   }
 
@@ -423,10 +337,9 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     if (this.protocolVersion === 5) {
       const properties = this.congested ? undefined : { reasonString: reasonString(reason) }
       const told = reasonCodeFor('disconnect', reasonCode)
-      const bytes = this.#encodeWithin({ type: 'disconnect', reasonCode: told, properties })
-      if (bytes !== undefined) this.#outgoing.packet(bytes)
+      this.#output.send({ type: 'disconnect', reasonCode: told, properties })
     }
-    this.#outgoing.flush()
+    this.#output.flush()
     this.#close()
   }
 
@@ -447,7 +360,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   /** The client has said DISCONNECT, or nothing is to be said to it. */
   close(): void {
     if (this.#state === 'closed') return
-    this.#outgoing.flush()
+    this.#output.flush()
     this.#close()
   }
 
@@ -549,23 +462,13 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#host.throttle(this)
   }
 
-  #flushLater(): void {
-    if (this.#flushPlanned) return
-    this.#flushPlanned = true
-    this.#host.flushLater(this)
-  }
-
-  #write(bytes: Buffer): void {
-    const host = this.#host
-    host.counters.bytesSent += bytes.length
-    this.traffic.turn(host.second)
-    this.traffic.bytesOut += bytes.length
-    this.#transport.write(bytes)
-    if (this.congested || this.#transport.bufferedBytes < host.limits.maximumOutgoingBytes) return
+  /** For the output: the client is at the bound of bytes that it has not taken. */
+  becomesCongested(): void {
     this.congested = true
-    // Nothing is read from who does not read: its acknowledgements would gather here.
+    const { deadlines, clock, limits } = this.#host
+    // Nothing is read from a client that does not read: its acknowledgements would gather here.
     this.#pause()
-    host.deadlines.set(this.#deadline, later(host.clock.steady(), host.limits.slowReaderTimeoutMs))
+    deadlines.set(this.#deadline, later(clock.steady(), limits.slowReaderTimeoutMs))
   }
 
   /** For the transport. */
@@ -629,19 +532,6 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     }
   }
 
-  /**
-   * The packet as the client takes it; undefined when it is too large even without a Reason String.
-   */
-  #encodeWithin(packet: ServerPacket): Buffer | undefined {
-    const bytes = encodePacket(packet, this.protocolVersion)
-    if (bytes.length <= this.#clientMaximumPacketSizeBytes) return bytes
-    if (!('properties' in packet) || packet.properties === undefined) return undefined
-    // [MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2], [MQTT-3.9.2-1], [MQTT-3.14.2-3]
-    const properties = { ...packet.properties, reasonString: undefined }
-    const plain = encodePacket({ ...packet, properties }, this.protocolVersion)
-    return plain.length <= this.#clientMaximumPacketSizeBytes ? plain : undefined
-  }
-
   /** For the transport. */
   closed(error: Error | undefined): void {
     if (this.#state === 'closed') return
@@ -658,6 +548,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   #ended(): void {
     const host = this.#host
     this.#state = 'closed'
+    this.#output.close()
     host.deadlines.clear(this.#deadline)
     host.deadlines.clear(this.#expiry)
     this.#unwatch?.()
@@ -666,5 +557,3 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     host.ended(this, this.#agreement?.session)
   }
 }
-
-const ACKNOWLEDGEMENT_FIRST_BYTE = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, pubcomp: 0x70 } as const

@@ -24,7 +24,7 @@ import type { Session } from '../sessions/session.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { WillMessages } from '../sessions/will-messages.ts'
 import { Connection } from './connection.ts'
-import type { ConnectionHost } from './connection.ts'
+import type { ConnectionHost } from './connection-host.ts'
 import { ConnectionView } from './connection-view.ts'
 import { LiveConnections } from './live-connections.ts'
 
@@ -48,7 +48,7 @@ export interface ConnectionsOptions {
   readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
 }
 
-export class Connections implements ConnectionHost {
+export class Connections implements ConnectionHost<Connection> {
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Logger

@@ -1,0 +1,43 @@
+/** The broker, as a connection that is open to it knows it. */
+import type { Clock } from '../../clock.ts'
+import type { Logger } from '../../logger.ts'
+import type { ClientPacket } from '../../mqtt/packet.ts'
+import type { LastJoin } from '../delivery/last-join.ts'
+import type { Flushable } from '../delivery/turns.ts'
+import type { Counters } from '../ports/counters.ts'
+import type { Limits } from '../ports/limits.ts'
+import type { Permit } from '../ports/policy.ts'
+import type { BackPressure, WaitingLink } from '../publishing/back-pressure.ts'
+import type { UnacknowledgedPublishes } from '../publishing/connection-publishes.ts'
+import type { PublisherLink } from '../publishing/publisher-link.ts'
+import type { RefusalFields } from '../refusals/recent-refusals.ts'
+import type { Deadlines } from '../sessions/deadlines.ts'
+import type { Session } from '../sessions/session.ts'
+
+export interface ConnectionHost<Connection> {
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Logger
+  readonly counters: Counters
+  readonly deadlines: Deadlines
+  /** Shared by all connections of a turn. */
+  readonly lastJoin: LastJoin
+  /** Grows by one each second. */
+  readonly second: number
+  /** Handles one packet; a promise when the next one has to wait for it. */
+  readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
+  /** Calls `flush` of the connection after the turn. */
+  flushLater(connection: Flushable): void
+  /** The Session's connection takes more again. */
+  wake(session: Session): void
+  /** Calls `unthrottle` of the connection with the next tick. */
+  throttle(connection: Connection): void
+  createBackPressure(link: WaitingLink): BackPressure
+  createUnacknowledgedPublishes(link: PublisherLink): UnacknowledgedPublishes
+  /** Counts and keeps the refusal of a CONNECT. */
+  connectRefused(refusal: RefusalFields): void
+  /** Takes away subscriptions that the permit does not allow; returns their Topic Filters. */
+  dropRefusedSubscriptions(session: Session, permit: Permit): readonly string[]
+  /** The connection is over, however it ended. */
+  ended(connection: Connection, session: Session | undefined): void
+}

@@ -1,0 +1,153 @@
+/** The packets that a connection sends: encoded as its client takes them, written after the turn. */
+import { encodePacket } from '../../mqtt/encode-packet.ts'
+import type { AcknowledgementPacket, ProtocolVersion, QoS, ServerPacket } from '../../mqtt/packet.ts'
+import type { Flushable } from '../delivery/turns.ts'
+import type { Message } from '../ports/message.ts'
+import type { Transport } from '../ports/transport.ts'
+import type { ConnectionHost } from './connection-host.ts'
+import { encodeForReader } from './encode-for-reader.ts'
+import { Outgoing } from './outgoing.ts'
+import { OutgoingTopicAliases } from './topic-aliases.ts'
+import type { Traffic } from './traffic.ts'
+
+const ACKNOWLEDGEMENT_FIRST_BYTE = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, pubcomp: 0x70 } as const
+
+/** The connection, which is told when its client does not read. */
+export interface OutputOwner {
+  readonly congested: boolean
+  becomesCongested(): void
+}
+
+type OutputHost = Pick<ConnectionHost<never>, 'clock' | 'limits' | 'counters' | 'second' | 'lastJoin' | 'flushLater'>
+
+export interface ConnectionOutputOptions {
+  readonly host: OutputHost
+  readonly transport: Transport
+  readonly traffic: Traffic
+  readonly owner: OutputOwner
+}
+
+export class ConnectionOutput implements Flushable {
+  /** Until CONNECT is accepted: the version in which its refusal is told. */
+  protocolVersion: ProtocolVersion = 5
+  /** Bytes of the largest packet that the client takes. */
+  maximumPacketSizeBytes = Infinity
+  readonly #host: OutputHost
+  readonly #transport: Transport
+  readonly #traffic: Traffic
+  readonly #owner: OutputOwner
+  readonly #outgoing: Outgoing
+  #aliases: OutgoingTopicAliases | undefined = undefined
+  #flushPlanned = false
+  #isClosed = false
+
+  constructor({ host, transport, traffic, owner }: ConnectionOutputOptions) {
+    this.#host = host
+    this.#transport = transport
+    this.#traffic = traffic
+    this.#owner = owner
+    this.#outgoing = new Outgoing(host.lastJoin, (bytes) => this.#write(bytes))
+  }
+
+  /** CONNECT was accepted. */
+  agree(agreement: { readonly protocolVersion: ProtocolVersion; readonly outgoingTopicAliasMaximum: number }): void {
+    this.protocolVersion = agreement.protocolVersion
+    const maximum = agreement.outgoingTopicAliasMaximum
+    if (maximum > 0) this.#aliases = new OutgoingTopicAliases(maximum)
+  }
+
+  /**
+   * Sends the packet, without its Reason String if it would be too large for the client. False: it
+   * is too large even then, and was not sent [MQTT-3.1.2-24].
+   */
+  send(packet: ServerPacket): boolean {
+    const bytes = this.#encodeWithin(packet)
+    if (bytes === undefined) return false
+    this.#outgoing.packet(bytes)
+    this.#flushLater()
+    return true
+  }
+
+  /** Sends an acknowledgement without Reason Code. */
+  acknowledge(type: AcknowledgementPacket['type'], packetId: number): void {
+    this.#outgoing.acknowledgement(ACKNOWLEDGEMENT_FIRST_BYTE[type], packetId)
+    this.#flushLater()
+  }
+
+  /** Sends a PUBLISH. False: it is larger than the client takes, and was not sent. */
+  publish(
+    message: Message,
+    qos: QoS,
+    retain: boolean,
+    dup: boolean,
+    packetId: number,
+    subscriptionIdentifiers: readonly number[] | undefined,
+  ): boolean {
+    const { protocolVersion, maximumPacketSizeBytes } = this
+    const host = this.#host
+    const isShared =
+      protocolVersion === 4 ||
+      (subscriptionIdentifiers === undefined && message.expiresAtMs === Infinity && this.#aliases === undefined)
+    const shared = isShared
+      ? message.shared(protocolVersion, qos > 0)
+      : encodeForReader(message, {
+          qos,
+          retain,
+          dup,
+          subscriptionIdentifiers,
+          aliases: this.#aliases,
+          maximumPacketSizeBytes,
+          now: host.clock.steady(),
+        })
+    if (shared === undefined || shared.bytes.length > maximumPacketSizeBytes) {
+      host.counters.publishesDropped += 1
+      return false
+    }
+    this.#outgoing.publish(shared, qos, retain, dup, packetId)
+    host.counters.publishesSent += 1
+    this.#traffic.turn(host.second)
+    this.#traffic.messagesOut += 1
+    this.#flushLater()
+    return true
+  }
+
+  /** Writes the packets that wait. Called once after each turn in which something was sent. */
+  flush(): void {
+    this.#flushPlanned = false
+    if (!this.#isClosed) this.#outgoing.flush()
+  }
+
+  /** Nothing more is written. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #flushLater(): void {
+    if (this.#flushPlanned) return
+    this.#flushPlanned = true
+    this.#host.flushLater(this)
+  }
+
+  #write(bytes: Buffer): void {
+    const host = this.#host
+    host.counters.bytesSent += bytes.length
+    this.#traffic.turn(host.second)
+    this.#traffic.bytesOut += bytes.length
+    this.#transport.write(bytes)
+    const isFull = this.#transport.bufferedBytes >= host.limits.maximumOutgoingBytes
+    if (isFull && !this.#owner.congested) this.#owner.becomesCongested()
+  }
+
+  /**
+   * The packet as the client takes it; undefined when it is too large even without a Reason String.
+   */
+  #encodeWithin(packet: ServerPacket): Buffer | undefined {
+    const bytes = encodePacket(packet, this.protocolVersion)
+    if (bytes.length <= this.maximumPacketSizeBytes) return bytes
+    if (!('properties' in packet) || packet.properties === undefined) return undefined
+    // [MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2], [MQTT-3.9.2-1], [MQTT-3.14.2-3]
+    const properties = { ...packet.properties, reasonString: undefined }
+    const plain = encodePacket({ ...packet, properties }, this.protocolVersion)
+    return plain.length <= this.maximumPacketSizeBytes ? plain : undefined
+  }
+}
