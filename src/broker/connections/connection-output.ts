@@ -6,7 +6,7 @@ import type { Message } from '../ports/message.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { ConnectionHost } from './connection-host.ts'
 import { encodeForReader } from './encode-for-reader.ts'
-import { Outgoing } from './outgoing.ts'
+import { WriteBuffer } from './write-buffer.ts'
 import { OutgoingTopicAliases } from './topic-aliases.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -36,7 +36,7 @@ export class ConnectionOutput implements Flushable {
   readonly #transport: Transport
   readonly #traffic: Traffic
   readonly #owner: OutputOwner
-  readonly #outgoing: Outgoing
+  readonly #buffer: WriteBuffer
   #aliases: OutgoingTopicAliases | undefined = undefined
   #flushPlanned = false
   #isClosed = false
@@ -46,7 +46,7 @@ export class ConnectionOutput implements Flushable {
     this.#transport = transport
     this.#traffic = traffic
     this.#owner = owner
-    this.#outgoing = new Outgoing(host.lastJoin, (bytes) => this.#write(bytes))
+    this.#buffer = new WriteBuffer(host.lastJoin, (bytes) => this.#write(bytes))
   }
 
   /** CONNECT was accepted. */
@@ -63,14 +63,14 @@ export class ConnectionOutput implements Flushable {
   send(packet: ServerPacket): boolean {
     const bytes = this.#encodeWithin(packet)
     if (bytes === undefined) return false
-    this.#outgoing.packet(bytes)
+    this.#buffer.packet(bytes)
     this.#flushLater()
     return true
   }
 
   /** Sends an acknowledgement without Reason Code. */
   acknowledge(type: AcknowledgementPacket['type'], packetId: number): void {
-    this.#outgoing.acknowledgement(ACKNOWLEDGEMENT_FIRST_BYTE[type], packetId)
+    this.#buffer.acknowledgement(ACKNOWLEDGEMENT_FIRST_BYTE[type], packetId)
     this.#flushLater()
   }
 
@@ -103,7 +103,7 @@ export class ConnectionOutput implements Flushable {
       host.counters.publishesDropped += 1
       return false
     }
-    this.#outgoing.publish(shared, qos, retain, dup, packetId)
+    this.#buffer.publish(shared, qos, retain, dup, packetId)
     host.counters.publishesSent += 1
     this.#traffic.turn(host.second)
     this.#traffic.messagesOut += 1
@@ -114,7 +114,7 @@ export class ConnectionOutput implements Flushable {
   /** Writes the packets that wait. Called once after each turn in which something was sent. */
   flush(): void {
     this.#flushPlanned = false
-    if (!this.#isClosed) this.#outgoing.flush()
+    if (!this.#isClosed) this.#buffer.flush()
   }
 
   /** Nothing more is written. */

@@ -5,7 +5,7 @@
 import type { Counters } from '../ports/counters.ts'
 import type { Engine, ReadResult } from '../ports/engine.ts'
 import type { Limits } from '../ports/limits.ts'
-import type { Cursor, Readers, Written } from '../sessions/log-readers.ts'
+import type { Cursor, LogPlaces, Written } from '../sessions/log-places.ts'
 import type { Message } from '../ports/message.ts'
 import { shedOldest } from './queue-bound.ts'
 import { placeKey } from '../sessions/session.ts'
@@ -33,7 +33,7 @@ export interface Routed {
 
 export interface CatchUpOptions {
   readonly engine: Engine
-  readonly readers: Readers
+  readonly readers: LogPlaces
   readonly routed: Routed
   readonly limits: Limits
   readonly counters: Counters
@@ -43,7 +43,7 @@ export interface CatchUpOptions {
 
 export class CatchUp {
   readonly #engine: Engine
-  readonly #readers: Readers
+  readonly #readers: LogPlaces
   readonly #routed: Routed
   readonly #limits: Limits
   readonly #counters: Counters

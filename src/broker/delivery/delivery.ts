@@ -9,11 +9,11 @@ import type { Dispatched, DispatchWatcher, ReaderFilter, ReaderListener } from '
 import type { Counters } from '../ports/counters.ts'
 import type { Engine } from '../ports/engine.ts'
 import type { Limits } from '../ports/limits.ts'
-import { Readers } from '../sessions/log-readers.ts'
-import type { Written } from '../sessions/log-readers.ts'
+import { LogPlaces } from '../sessions/log-places.ts'
+import type { Written } from '../sessions/log-places.ts'
 import type { Message } from '../ports/message.ts'
 import type { LastJoin } from './last-join.ts'
-import { Sending, mayReceive } from './sending.ts'
+import { Transmitter, mayReceive } from './transmitter.ts'
 import type { Session, Subscription } from '../sessions/session.ts'
 import type { SessionDelivery } from '../sessions/sessions.ts'
 import type { SessionStore } from '../durable/session-store.ts'
@@ -38,8 +38,8 @@ export interface DeliveryOptions {
 }
 
 export class Delivery implements SessionDelivery {
-  readonly readers: Readers
-  readonly sending: Sending
+  readonly readers: LogPlaces
+  readonly transmitter: Transmitter
   readonly #engine: Engine
   readonly #readerListener: ReaderListener | undefined
   readonly #index: SubscriptionIndex
@@ -55,8 +55,8 @@ export class Delivery implements SessionDelivery {
     this.#engine = engine
     this.#index = index
     this.#store = store
-    this.readers = new Readers(engine.partitions)
-    this.sending = new Sending({ clock, counters, store, idProperty, wake: (session) => this.wake(session) })
+    this.readers = new LogPlaces(engine.partitions)
+    this.transmitter = new Transmitter({ clock, counters, store, idProperty, wake: (session) => this.wake(session) })
     this.#tails = Array.from({ length: engine.partitions }, () => 0)
     this.#written = Array.from({ length: engine.partitions }, () => ({ messages: 0, bytes: 0 }))
     this.#turns = new Turns(clock, (reader) => catchUp.goOn(reader))
@@ -67,7 +67,7 @@ export class Delivery implements SessionDelivery {
       limits,
       counters,
       turns: this.#turns,
-      outlet: this.sending,
+      outlet: this.transmitter,
     })
   }
 
@@ -90,25 +90,26 @@ export class Delivery implements SessionDelivery {
 
   /** A QoS 0 message that nobody keeps: to whom is there now. */
   passing(route: Route, message: Message): void {
-    for (const target of route.targets) this.sending.sendQoS0(target, message)
-    for (const group of route.groups) this.sending.offerQoS0(group, message)
+    for (const target of route.targets) this.transmitter.sendQoS0(target, message)
+    for (const group of route.groups) this.transmitter.offerQoS0(group, message)
   }
 
   /** A committed message, in the order of its partition. */
   committed(route: Route, message: Message, offset: number): void {
     const { partition } = route
-    const { sending } = this
+    const { transmitter } = this
     this.#tails[partition] = offset + 1
     for (const target of route.targets) {
       const { session } = target
-      if (!target.readsLog) sending.sendQoS0(target, message)
+      if (!target.readsLog) transmitter.sendQoS0(target, message)
       else if (session.behind.size > 0 && session.behind.has(partition)) continue
-      else if (sending.hasRoom(session)) sending.sendTarget(target, message, false)
+      else if (transmitter.hasRoom(session)) transmitter.sendTarget(target, message, false)
       else this.#fallBehind(session, partition, offset)
     }
     for (const group of route.groups) {
       if (group.behind.size > 0 && group.behind.has(partition)) continue
-      if (group.returned.length > 0 || !sending.offer(group, message, false)) this.#fallBehind(group, partition, offset)
+      if (group.returned.length > 0 || !transmitter.offer(group, message, false))
+        this.#fallBehind(group, partition, offset)
     }
     const written = this.#written[partition] as { messages: number; bytes: number }
     written.messages += 1
@@ -124,19 +125,19 @@ export class Delivery implements SessionDelivery {
     const takes = (session: Session): boolean => {
       if (session.connection === undefined || !isFor(session) || !mayReceive(session, message)) return false
       isAnybodyThere = true
-      if (this.sending.hasRoom(session)) return true
+      if (this.transmitter.hasRoom(session)) return true
       session.isAwaited = true
       return false
     }
     const target = route.targets.find(({ session }) => takes(session))
     if (target !== undefined) {
-      this.sending.dispatch(target.session, target, message, watcher)
+      this.transmitter.dispatch(target.session, target, message, watcher)
       return 'sent'
     }
     for (const group of route.groups) {
       const session = group.choose(takes)
       if (session === undefined) continue
-      this.sending.dispatch(session, group.members.get(session) as Subscription, message, watcher)
+      this.transmitter.dispatch(session, group.members.get(session) as Subscription, message, watcher)
       return 'sent'
     }
     return isAnybodyThere ? 'no room' : 'no reader'
@@ -279,7 +280,7 @@ export class Delivery implements SessionDelivery {
    * the turn.
    */
   wake(session: Session): void {
-    if (session.isAwaited && this.sending.hasRoom(session)) this.readerReady(session)
+    if (session.isAwaited && this.transmitter.hasRoom(session)) this.readerReady(session)
     if (session.behind.size > 0 || session.resend.length > 0 || session.retained.length > 0) this.#turns.wake(session)
     for (const group of session.groups) {
       if (group.behind.size > 0 || group.returned.length > 0) this.#turns.wake(group)
@@ -309,7 +310,7 @@ export class Delivery implements SessionDelivery {
       if (!subscription.noLocal || message.publisherKey !== session.key)
         session.retained.push({ message, subscription })
     }
-    if (session.resend.length === 0) this.sending.drainRetained(session)
+    if (session.resend.length === 0) this.transmitter.drainRetained(session)
   }
 
   #fallBehind(reader: Reader, partition: number, offset: number): void {

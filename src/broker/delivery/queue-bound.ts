@@ -4,7 +4,7 @@
  */
 import type { Engine } from '../ports/engine.ts'
 import type { Limits } from '../ports/limits.ts'
-import type { Cursor, Readers } from '../sessions/log-readers.ts'
+import type { Cursor, LogPlaces } from '../sessions/log-places.ts'
 import type { Message } from '../ports/message.ts'
 import type { Reader } from '../sessions/reader.ts'
 
@@ -14,7 +14,7 @@ export interface QueueBoundParts {
   readonly engine: Engine
   /** By partition: the offset after the last message that was routed. */
   readonly tails: readonly number[]
-  readonly readers: Readers
+  readonly readers: LogPlaces
   readonly limits: Limits
 }
 

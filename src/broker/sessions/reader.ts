@@ -4,7 +4,7 @@
  */
 import type { StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
-import type { Cursor } from './log-readers.ts'
+import type { Cursor } from './log-places.ts'
 import type { Owed, Recovery, Session, Subscription } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
 

@@ -2,7 +2,7 @@
 import { matches } from '../../mqtt/topic-filter.ts'
 import type { StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
-import type { Cursor } from './log-readers.ts'
+import type { Cursor } from './log-places.ts'
 import type { Outlet, Reader, ReaderChanges } from './reader.ts'
 import type { Owed, Recovery, Session, Subscription } from './session.ts'
 

@@ -4,10 +4,10 @@
  */
 import type { LogReaders } from '../ports/engine.ts'
 
-/** A reader's place in one partition; it belongs to the `Readers` that made it. */
+/** A reader's place in one partition; it belongs to the `LogPlaces` that made it. */
 export interface Cursor {
   readonly partition: number
-  /** The next offset to read; moved by `Readers.move` alone. */
+  /** The next offset to read; moved by `LogPlaces.move` alone. */
   offset: number
   /**
    * What its reader is behind with, at the most: records and bytes written since it fell behind,
@@ -29,7 +29,7 @@ interface Place {
   exact: boolean
 }
 
-export class Readers implements LogReaders {
+export class LogPlaces implements LogReaders {
   readonly #places: Place[]
 
   constructor(partitions: number) {

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LastJoin } from '../delivery/last-join.ts'
-import { Outgoing } from './outgoing.ts'
+import { WriteBuffer } from './write-buffer.ts'
 
 const one = Buffer.from([0x30, 3, 0, 1, 0x61])
 const two = Buffer.from([0x30, 5, 0, 1, 0x62, 0, 0])
 
-function connections(): { readonly outgoing: Outgoing; readonly written: Buffer[] }[] {
+function connections(): { readonly outgoing: WriteBuffer; readonly written: Buffer[] }[] {
   const lastJoin = new LastJoin()
   return Array.from({ length: 3 }, () => {
     const written: Buffer[] = []
-    return { written, outgoing: new Outgoing(lastJoin, (bytes) => written.push(bytes)) }
+    return { written, outgoing: new WriteBuffer(lastJoin, (bytes) => written.push(bytes)) }
   })
 }
 

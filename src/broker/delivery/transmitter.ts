@@ -31,7 +31,7 @@ interface Form {
   readonly watcher: DispatchWatcher | undefined
 }
 
-export interface SendingOptions {
+export interface TransmitterOptions {
   readonly clock: Clock
   readonly counters: Counters
   /** Undefined where nothing outlives the process. */
@@ -42,7 +42,7 @@ export interface SendingOptions {
   readonly wake: (session: Session) => void
 }
 
-export class Sending implements Outlet {
+export class Transmitter implements Outlet {
   readonly #clock: Clock
   readonly #counters: Counters
   /** Undefined where nothing outlives the process. */
@@ -53,7 +53,7 @@ export class Sending implements Outlet {
   /** Lets a Session go on that waited for the engine. */
   readonly #wake: (session: Session) => void
 
-  constructor({ clock, counters, store, idProperty, wake }: SendingOptions) {
+  constructor({ clock, counters, store, idProperty, wake }: TransmitterOptions) {
     this.#wake = wake
     this.#clock = clock
     this.#counters = counters

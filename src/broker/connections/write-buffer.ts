@@ -9,7 +9,7 @@ import type { SharedPublish } from '../ports/message.ts'
 /** Written early past this, so that a burst to one reader does not become one giant buffer. */
 const FLUSH_BYTES = 65_536
 
-export class Outgoing {
+export class WriteBuffer {
   /** A packet in bytes, or one of four bytes as a number. */
   #parts: Part[] = []
   /**
