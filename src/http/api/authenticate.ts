@@ -11,30 +11,8 @@ import type { Registry } from '../../identity/registry.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import type { SessionClaims } from '../../identity/tokens/tokens.ts'
 import { accepted, RequestRefused } from './errors.ts'
+import type { Caller, Credential } from './caller.ts'
 import type { HttpApp } from './http-app.ts'
-
-/** What a route takes as proof of who is asking. */
-type Credential =
-  | 'none'
-  | 'session'
-  | 'sessionOrBrokerAccess'
-  | 'secondFactorStep'
-  /**
-   * A global admin's session, a metrics token, or a peer on the loopback interface that no proxy
-   * speaks for.
-   */
-  | 'metrics'
-  /** A network server's service credential, by HTTP's Basic authentication. */
-  | 'serviceCredential'
-
-/** Who is asking, by which credential. */
-export type Caller =
-  | { readonly kind: 'session'; readonly viewer: Viewer }
-  | { readonly kind: 'brokerAccess'; readonly userId: string; readonly organizationId: string }
-  | { readonly kind: 'secondFactorStep'; readonly userId: string }
-  | { readonly kind: 'loopback' | 'metricsToken' }
-  /** `organizationId` is null for a credential of the whole deployment. */
-  | { readonly kind: 'networkServer'; readonly credentialId: string; readonly organizationId: string | null }
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -7,6 +7,7 @@ import type { Device } from '../../identity/devices/devices.ts'
 import type { Organization } from '../../identity/tenants/organizations.ts'
 import type { Registry } from '../../identity/registry.ts'
 import type { Viewer } from '../../identity/store/result.ts'
+import type { Caller } from './caller.ts'
 import { objectNotFound } from './errors.ts'
 import { demand, roleOf } from './permissions.ts'
 import type { Action, Role } from './permissions.ts'
@@ -33,6 +34,21 @@ export async function demandIn(
   action: Action,
 ): Promise<void> {
   demand(await roleIn(registry, viewer, organizationId), action)
+}
+
+/**
+ * Throws unless the caller may read the events of the organization's devices. Sessions need the
+ * role. A broker-access token is good for its own organization alone; the check of the token has
+ * already looked up the membership.
+ */
+export async function demandEventsIn(
+  registry: OwnershipRegistry,
+  caller: Caller | null,
+  organizationId: string,
+): Promise<void> {
+  if (caller?.kind === 'session') return demandIn(registry, caller.viewer, organizationId, 'device.read')
+  if (caller?.kind === 'brokerAccess' && caller.organizationId === organizationId) return undefined
+  throw objectNotFound()
 }
 
 /** The organization, for somebody who may do the action with it. */

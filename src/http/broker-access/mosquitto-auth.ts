@@ -12,7 +12,7 @@ import {
   eventTopic,
 } from '../../lorawan/topics.ts'
 import { viewerOf } from '../api/authenticate.ts'
-import type { Caller } from '../api/authenticate.ts'
+import type { Caller } from '../api/caller.ts'
 import { accepted, invalidArgument, objectNotFound } from '../api/errors.ts'
 import {
   applicationId as applicationIdField,
@@ -26,7 +26,7 @@ import {
 } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_OR_BROKER_SECURITY, SESSION_SECURITY } from '../api/openapi.ts'
-import { demandIn } from '../api/ownership.ts'
+import { demandEventsIn, demandIn } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
@@ -185,7 +185,7 @@ function applicationEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
     },
     handler: async (request) => {
       const { applicationId, organizationId } = request.query
-      await demandMembership(registry, request.caller, organizationId)
+      await demandEventsIn(registry, request.caller, organizationId)
       const application = await registry.applications.get(applicationId)
       if (application === undefined || application.organizationId !== organizationId) throw objectNotFound()
       const topic = applicationEventsTopic(application.id)
@@ -246,22 +246,8 @@ async function deviceOf(
   query: { readonly devEui: string; readonly organizationId: string },
 ): Promise<{ readonly applicationId: string; readonly devEui: string }> {
   const devEui = devEuiOf('devEui', query.devEui)
-  await demandMembership(registry, caller, query.organizationId)
+  await demandEventsIn(registry, caller, query.organizationId)
   const device = await registry.devices.get(devEui)
   if (device === undefined || device.organizationId !== query.organizationId) throw objectNotFound()
   return device
-}
-
-/**
- * A broker-access token counts for its own organization alone; its check has already asked for the
- * membership.
- */
-async function demandMembership(
-  registry: BrokerAccessRegistry,
-  caller: Caller | null,
-  organizationId: string,
-): Promise<void> {
-  if (caller?.kind === 'session') return demandIn(registry, caller.viewer, organizationId, 'device.read')
-  if (caller?.kind === 'brokerAccess' && caller.organizationId === organizationId) return undefined
-  throw objectNotFound()
 }

@@ -10,13 +10,14 @@ import type { Clock } from '../../clock.ts'
 import { STORED_EVENT_KINDS } from '../../lorawan/uplinks/event-history.ts'
 import type { EventHistory, EventPage, EventQuery } from '../../lorawan/uplinks/event-history.ts'
 import { callerOf } from '../api/authenticate.ts'
-import type { AuthenticationRegistry, Caller } from '../api/authenticate.ts'
+import type { AuthenticationRegistry } from '../api/authenticate.ts'
+import type { Caller } from '../api/caller.ts'
 import { ErrorBodySchema, invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
 import { textOfEvents } from './event-text.ts'
 import { applicationId, choice, DevEui, DevEuiInput, devEuiOf, Timestamp } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { SESSION_OR_BROKER_SECURITY } from '../api/openapi.ts'
-import { demandIn } from '../api/ownership.ts'
+import { demandEventsIn } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
@@ -213,7 +214,7 @@ async function branchOfApplication(registry: HistoryRegistry, caller: Caller | n
   const application = await registry.applications.get(id)
   if (application === undefined) throw objectNotFound()
   const { organizationId } = application
-  await demandEvents(registry, caller, organizationId)
+  await demandEventsIn(registry, caller, organizationId)
   return { organizationId, applicationId: application.id, devEui: undefined, sinceMs: application.createdAtMs }
 }
 
@@ -221,16 +222,6 @@ async function branchOfDevice(registry: HistoryRegistry, caller: Caller | null, 
   const device = await registry.devices.get(devEui)
   if (device === undefined) throw objectNotFound()
   return { ...(await branchOfApplication(registry, caller, device.applicationId)), devEui }
-}
-
-/**
- * As for the topics of events: whoever may subscribe to them may read them. A broker-access token
- * counts for its own organization alone.
- */
-async function demandEvents(registry: HistoryRegistry, caller: Caller | null, organizationId: string): Promise<void> {
-  if (caller?.kind === 'session') return demandIn(registry, caller.viewer, organizationId, 'device.read')
-  if (caller?.kind === 'brokerAccess' && caller.organizationId === organizationId) return undefined
-  throw objectNotFound()
 }
 
 type Admit = (caller: Caller | null) => Promise<Branch>
