@@ -9,56 +9,58 @@ import type { Logger } from 'pino'
 import type { Registry as MetricsRegistry } from 'prom-client'
 import type { Clock } from '../clock.ts'
 import type { Registry } from '../identity/registry.ts'
-import { addAccountRoutes } from './account/account.ts'
-import { addApplicationRoutes } from './tenants/applications.ts'
-import { addCodecTestRoute } from './devices/codec-test.ts'
+import { accountRoutes } from './account/account.ts'
+import { applicationRoutes } from './tenants/applications.ts'
+import { codecTrialRoutes } from './devices/codec-test.ts'
 import type { CodecTrials } from './devices/codec-test.ts'
 import { authenticateRequests } from './api/authenticate.ts'
-import { addBackupRoute } from './operation/backup.ts'
+import { backupRoutes } from './operation/backup.ts'
 import type { Backups } from './operation/backup.ts'
 import { answerFor, invalidArgument, RequestRefused, routeNotFound } from './api/errors.ts'
 import type { HttpApp } from './api/http-app.ts'
-import { addImportRoute } from './devices/import-devices.ts'
-import { addLoginRoutes } from './account/login.ts'
-import { addMemberRoutes } from './tenants/members.ts'
+import { addRoutes } from './api/routes.ts'
+import type { Route } from './api/routes.ts'
+import { importRoutes, streamUploads } from './devices/import-devices.ts'
+import { loginRoutes } from './account/login.ts'
+import { memberRoutes } from './tenants/members.ts'
 import { collectMethods } from './serving/method-not-allowed.ts'
-import { addBrokerTokenRoutes } from './broker-access/broker-tokens.ts'
+import { brokerTokenRoutes } from './broker-access/broker-tokens.ts'
 import type { BrokerViews } from './operation/broker-views.ts'
 import { openConsoleFiles } from './pages/console-files.ts'
 import type { ConsoleFiles } from './pages/console-files.ts'
 import { openDocumentation } from './pages/documentation.ts'
 import type { Documentation } from './pages/documentation.ts'
-import { addConnectionRoutes } from './operation/connections.ts'
-import { addConsoleSessionRoutes } from './account/console-session.ts'
-import { addDeploymentRoutes } from './broker-access/deployment.ts'
+import { connectionRoutes } from './operation/connections.ts'
+import { consoleSessionRoutes } from './account/console-session.ts'
+import { deploymentRoutes } from './broker-access/deployment.ts'
 import type { DeploymentView } from './broker-access/deployment.ts'
-import { addDeviceQueueRoutes } from './devices/device-queue.ts'
+import { deviceQueueRoutes } from './devices/device-queue.ts'
 import type { DeviceCommands } from './devices/device-queue.ts'
-import { addDeviceRoutes } from './devices/devices.ts'
-import { addHistoryRoutes } from './devices/event-history.ts'
+import { deviceRoutes } from './devices/devices.ts'
+import { historyRoutes } from './devices/event-history.ts'
 import type { StoredEvents } from './devices/event-history.ts'
-import { addBrokerAccessRoute, addTopicRoutes } from './broker-access/mosquitto-auth.ts'
+import { brokerAccessRoutes } from './broker-access/mosquitto-auth.ts'
 import type { BrokerTokenSettings } from './broker-access/mosquitto-auth.ts'
 import { answerClientError, createNodeServer, replaceCertificate } from './serving/node-server.ts'
 import type { TlsMaterial } from './serving/node-server.ts'
-import { registerOpenApi, serveOpenApi } from './api/openapi.ts'
-import { addOperationRoutes } from './operation/operation.ts'
+import { openApiRoutes, registerOpenApi } from './api/openapi.ts'
+import { operationRoutes } from './operation/operation.ts'
 import type { BrokerView } from './operation/operation.ts'
-import { addOrganizationRoutes } from './tenants/organizations.ts'
+import { organizationRoutes } from './tenants/organizations.ts'
 import { logRequests } from './serving/request-log.ts'
-import { addRefusalRoutes } from './operation/refusals.ts'
+import { refusalRoutes } from './operation/refusals.ts'
 import { addSecurityHeaders } from './serving/security-headers.ts'
 import type { SecurityHeaderSettings } from './serving/security-headers.ts'
-import { addSecondFactorRoutes } from './account/second-factor.ts'
-import { addMetricsTokenRoutes } from './operation/metrics-tokens.ts'
-import { addNetworkServerEventRoutes } from './devices/network-server-events.ts'
+import { secondFactorRoutes } from './account/second-factor.ts'
+import { metricsTokenRoutes } from './operation/metrics-tokens.ts'
+import { keepBodies, networkServerEventRoutes } from './devices/network-server-events.ts'
 import type { NetworkServerEvents } from './devices/network-server-events.ts'
-import { addNetworkServerRoutes } from './tenants/network-servers.ts'
+import { networkServerRoutes } from './tenants/network-servers.ts'
 import type { NetworkServerSetups } from './tenants/network-servers.ts'
-import { addServiceCredentialRoutes } from './tenants/service-credentials.ts'
-import { addStatusRoute } from './operation/status.ts'
+import { serviceCredentialRoutes } from './tenants/service-credentials.ts'
+import { statusRoutes } from './operation/status.ts'
 import type { ServiceStatus } from './operation/status.ts'
-import { addUserRoutes } from './tenants/users.ts'
+import { userRoutes } from './tenants/users.ts'
 import { compileValidator } from './api/validate.ts'
 
 /** What a deployment sets. */
@@ -158,8 +160,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   authenticateRequests(app, options.registry)
   const refuseOtherMethods = collectMethods(app)
   await registerOpenApi(app, options.settings.baseUrl)
-  await addRoutes(app, options)
-  serveOpenApi(app, documentation)
+  addRoutes(app, options.registry, routesOf(options))
+  await addScopes(app, options)
+  addRoutes(app, options.registry, openApiRoutes(app, documentation))
   refuseOtherMethods()
   await app.ready()
   return app
@@ -169,37 +172,49 @@ function filesOf({ consoleDirectory }: HttpServerOptions): Promise<ConsoleFiles>
   return consoleDirectory === undefined ? undefined : openConsoleFiles(consoleDirectory)
 }
 
-async function addRoutes(app: HttpApp, options: HttpServerOptions): Promise<void> {
-  const { registry, settings, broker, commands, history, metrics, deployment } = options
-  addLoginRoutes(app, registry)
-  addAccountRoutes(app, registry)
-  addSecondFactorRoutes(app, registry)
-  addBrokerAccessRoute(app, registry, settings)
-  addTopicRoutes(app, registry)
-  addOrganizationRoutes(app, registry)
-  addMemberRoutes(app, registry)
-  addUserRoutes(app, registry)
-  addApplicationRoutes(app, registry, options.codecs)
-  if (options.codecs !== undefined) addCodecTestRoute(app, registry, options.codecs, options.clock)
-  addDeviceRoutes(app, registry)
-  if (commands !== undefined) addDeviceQueueRoutes(app, registry, commands)
-  if (history !== undefined) addHistoryRoutes(app, registry, history, options.clock)
-  await addImportRoute(app, registry, strictJsonParser(app))
-  const { brokerViews, status } = options
-  addBrokerTokenRoutes(app, registry, brokerViews)
-  if (brokerViews !== undefined) {
-    addConnectionRoutes(app, registry, brokerViews)
-    addRefusalRoutes(app, registry, brokerViews)
-  }
-  if (status !== undefined) addStatusRoute(app, status)
-  addServiceCredentialRoutes(app, registry)
-  if (options.networkServers !== undefined) addNetworkServerRoutes(app, options.networkServers)
-  if (options.networkServerEvents !== undefined) await addNetworkServerEventRoutes(app, options.networkServerEvents)
-  addConsoleSessionRoutes(app, registry)
-  addDeploymentRoutes(app, deployment, settings)
-  addMetricsTokenRoutes(app, registry)
-  addOperationRoutes(app, registry, { broker, metrics })
-  if (options.backups !== undefined) addBackupRoute(app, registry, options.backups)
+/** All routes but those with content types of their own, and those of the document. */
+function routesOf(options: HttpServerOptions): readonly Route[] {
+  const { registry, settings, broker, brokerViews, codecs, commands, history, metrics, clock } = options
+  const { status, networkServers, backups } = options
+  return [
+    ...loginRoutes(registry),
+    ...accountRoutes(registry),
+    ...secondFactorRoutes(registry),
+    ...brokerAccessRoutes(registry, settings),
+    ...organizationRoutes(registry),
+    ...memberRoutes(registry),
+    ...userRoutes(registry),
+    ...applicationRoutes(registry, codecs),
+    ...(codecs === undefined ? [] : codecTrialRoutes(codecs, clock)),
+    ...deviceRoutes(registry),
+    ...(commands === undefined ? [] : deviceQueueRoutes(commands)),
+    ...(history === undefined ? [] : historyRoutes(registry, history, clock)),
+    ...brokerTokenRoutes(registry, brokerViews),
+    ...(brokerViews === undefined ? [] : connectionRoutes(registry, brokerViews)),
+    ...(brokerViews === undefined ? [] : refusalRoutes(registry, brokerViews)),
+    ...(status === undefined ? [] : statusRoutes(status)),
+    ...serviceCredentialRoutes(registry),
+    ...(networkServers === undefined ? [] : networkServerRoutes(networkServers)),
+    ...consoleSessionRoutes(registry),
+    ...deploymentRoutes(options.deployment, settings),
+    ...metricsTokenRoutes(registry),
+    ...operationRoutes(registry, { broker, metrics }),
+    ...(backups === undefined ? [] : backupRoutes(registry, backups)),
+  ]
+}
+
+/** Routes whose bodies are read in another way than JSON: each group in a scope of its own. */
+async function addScopes(app: HttpApp, { registry, networkServerEvents }: HttpServerOptions): Promise<void> {
+  const parseJson = strictJsonParser(app)
+  await app.register(async (scope: HttpApp) => {
+    streamUploads(scope)
+    addRoutes(scope, registry, importRoutes(registry, parseJson))
+  })
+  if (networkServerEvents === undefined) return
+  await app.register(async (scope: HttpApp) => {
+    keepBodies(scope)
+    addRoutes(scope, registry, networkServerEventRoutes(networkServerEvents))
+  })
 }
 
 function createApp({ log, settings, https, newcomers }: HttpServerOptions): HttpApp {

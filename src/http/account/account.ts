@@ -1,12 +1,12 @@
 /** What a signed-in person may know and change of the own account. */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { accepted, invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
 import { Empty, id, responses, timestamp, Timestamp } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
+import { SIGNED_IN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { NewPassword, PasswordInput } from './login.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 /** The parts of the registry that the own account needs. */
@@ -48,27 +48,22 @@ const Profile = Type.Object(
 const MEMBERSHIPS_OF_PROFILE = 1000
 
 /** Who am I, another password, and the end of all my sessions. */
-export function addAccountRoutes(app: HttpApp, registry: AccountRegistry): void {
-  getProfile(app, registry)
-  changePassword(app, registry)
-  signOutEverywhere(app, registry)
+export function accountRoutes(registry: AccountRegistry): readonly Route[] {
+  return resource('Login', [getProfile(registry), changePassword(registry), signOutEverywhere(registry)])
 }
 
-function getProfile(app: HttpApp, registry: AccountRegistry): void {
-  app.route({
+function getProfile(registry: AccountRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/internal/profile',
-    config: { credential: 'session' },
+    may: SIGNED_IN,
     schema: {
-      tags: ['Login'],
       operationId: 'getProfile',
       summary: 'Who am I',
       description: 'The signed-in person, with the roles in its organizations (at most 1,000 of them).',
-      security: SESSION_SECURITY,
       response: responses(Profile),
     },
-    handler: async (request) => {
-      const { userId } = viewerOf(request)
+    handle: async ({ viewer: { userId } }) => {
       const user = await registry.users.get(userId)
       if (user === undefined) throw objectNotFound()
       const [memberships, { enabled }] = await Promise.all([
@@ -97,43 +92,37 @@ function getProfile(app: HttpApp, registry: AccountRegistry): void {
   })
 }
 
-function changePassword(app: HttpApp, registry: AccountRegistry): void {
-  app.route({
+function changePassword(registry: AccountRegistry): Route {
+  return route({
     method: 'PUT',
     url: '/api/internal/password',
-    config: { credential: 'session' },
+    may: SIGNED_IN,
     schema: {
-      tags: ['Login'],
       operationId: 'changeOwnPassword',
       summary: 'Change my password',
       description: 'Needs the old password. Ends every session, this one included.',
-      security: SESSION_SECURITY,
       body: Type.Object({ oldPassword: PasswordInput, password: NewPassword }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const { userId } = viewerOf(request)
+    handle: async ({ viewer: { userId } }, request) => {
       await changeOwnPassword(registry, userId, request.body, request.ip)
       return {}
     },
   })
 }
 
-function signOutEverywhere(app: HttpApp, registry: AccountRegistry): void {
-  app.route({
+function signOutEverywhere(registry: AccountRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/internal/sign-out-everywhere',
-    config: { credential: 'session' },
+    may: SIGNED_IN,
     schema: {
-      tags: ['Login'],
       operationId: 'signOutEverywhere',
       summary: 'End all my sessions',
       description: 'Voids every session JWT issued until now, this one included. Broker-access tokens stay.',
-      security: SESSION_SECURITY,
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const { userId } = viewerOf(request)
+    handle: async ({ viewer: { userId } }) => {
       accepted(await registry.tokens.signOutEverywhere(userId, { userId }))
       return {}
     },

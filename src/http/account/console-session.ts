@@ -10,8 +10,9 @@ import type { Registry } from '../../identity/registry.ts'
 import { bearerToken } from '../api/authenticate.ts'
 import { RequestRefused } from '../api/errors.ts'
 import { Empty, responses } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
+import { OPEN, SIGNED_IN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { DEMANDED, NAME } from '../api/schema-keywords.ts'
 
 /** The parts of the registry that the console's session needs. */
@@ -34,30 +35,24 @@ const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict'
 const OWN_HEADER = 'fieldgate-console'
 
 /** Keeping the session in a cookie, getting it back, and forgetting it. */
-export function addConsoleSessionRoutes(app: HttpApp, registry: ConsoleSessionRegistry): void {
-  keepSession(app)
-  resumeSession(app, registry)
-  forgetSession(app)
+export function consoleSessionRoutes(registry: ConsoleSessionRegistry): readonly Route[] {
+  return resource('Login', [keepSession(), resumeSession(registry), forgetSession()])
 }
 
-const common = { tags: ['Login'] }
-
-function keepSession(app: HttpApp): void {
-  app.route({
+function keepSession(): Route {
+  return route({
     method: 'POST',
     url: PATH,
-    config: { credential: 'session' },
+    may: SIGNED_IN,
     schema: {
-      ...common,
       operationId: 'keepConsoleSession',
       summary: 'Keep my session in this browser',
       description:
         'For the console: puts the session token of the request into a cookie that scripts can’t read, so that a reload ' +
         'does not ask for the password again.',
-      security: SESSION_SECURITY,
       response: responses(Empty),
     },
-    handler: async (request, reply) => {
+    handle: async (_person, request, reply) => {
       reply.header('set-cookie', `${COOKIE}=${bearerToken(request.headers)}; ${ATTRIBUTES}`)
       return {}
     },
@@ -69,23 +64,21 @@ const KeptSession = Type.Object(
   { description: 'The session of the cookie', [NAME]: 'KeptSession' },
 )
 
-function resumeSession(app: HttpApp, registry: ConsoleSessionRegistry): void {
-  app.route({
+function resumeSession(registry: ConsoleSessionRegistry): Route {
+  return route({
     method: 'GET',
     url: PATH,
-    config: { credential: 'none' },
+    may: OPEN,
     schema: {
-      ...common,
       operationId: 'resumeConsoleSession',
       summary: 'Get my session back',
       description:
         'For the console: answers the session token of the cookie, or "" where there is none that is good. Needs the header ' +
         'Fieldgate-Console, which no page of another origin can send.',
-      security: [],
       headers: OwnHeader,
       response: responses(KeptSession),
     },
-    handler: async (request, reply) => {
+    handle: async (_nobody, request, reply) => {
       demandOwnHeader(request.headers)
       const jwt = cookieOf(request.headers)
       if (jwt === undefined) return { jwt: '' }
@@ -96,22 +89,20 @@ function resumeSession(app: HttpApp, registry: ConsoleSessionRegistry): void {
   })
 }
 
-function forgetSession(app: HttpApp): void {
-  app.route({
+function forgetSession(): Route {
+  return route({
     method: 'DELETE',
     url: PATH,
-    config: { credential: 'none' },
+    may: OPEN,
     schema: {
-      ...common,
       operationId: 'forgetConsoleSession',
       summary: 'Forget my session in this browser',
       description:
         'For the console: removes the cookie. The token itself lives on until it ends, or is ended everywhere.',
-      security: [],
       headers: OwnHeader,
       response: responses(Empty),
     },
-    handler: async (request, reply) => {
+    handle: async (_nobody, request, reply) => {
       demandOwnHeader(request.headers)
       reply.header('set-cookie', EXPIRED)
       return {}

@@ -2,10 +2,11 @@
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
 import { MAXIMUM_PASSWORD, MINIMUM_PASSWORD } from '../../identity/people/users.ts'
-import { accepted, objectNotFound, RequestRefused } from '../api/errors.ts'
+import { accepted, RequestRefused } from '../api/errors.ts'
 import { A_LINE, responses, ruledText, text } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
+import { OPEN, SECOND_FACTOR_STEP } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { DEMANDED, NAME } from '../api/schema-keywords.ts'
 
 /** The parts of the registry that logging in needs. */
@@ -33,31 +34,28 @@ export const NewPassword = ruledText(1024, 'New password.', {
 })
 
 /** Endpoint 1 of the specification, and the second step of a login. */
-export function addLoginRoutes(app: HttpApp, registry: LoginRegistry): void {
-  login(app, registry)
-  loginSecondStep(app, registry)
+export function loginRoutes(registry: LoginRegistry): readonly Route[] {
+  return resource('Login', [login(registry), loginSecondStep(registry)])
 }
 
-function login(app: HttpApp, registry: LoginRegistry): void {
-  app.route({
+function login(registry: LoginRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/internal/login',
-    config: { credential: 'none' },
+    may: OPEN,
     schema: {
-      tags: ['Login'],
       operationId: 'login',
       summary: 'Log in',
       description:
         'Answers a session JWT. An unknown user, a wrong password and an inactive user answer alike. Too many tries of ' +
         'one account or from one address answer 429 with Retry-After.',
-      security: [],
       body: Type.Object(
         { username: text(320, 'User name.'), password: PasswordInput },
         { examples: [{ username: 'demo@example.org', password: 'correct horse battery staple' }] },
       ),
       response: responses(LoginResult),
     },
-    handler: async (request) => {
+    handle: async (_nobody, request) => {
       const { username, password } = request.body
       const value = accepted(
         await registry.passwords.authenticate({ userName: username, password, address: request.ip }),
@@ -70,27 +68,23 @@ function login(app: HttpApp, registry: LoginRegistry): void {
   })
 }
 
-function loginSecondStep(app: HttpApp, registry: LoginRegistry): void {
-  app.route({
+function loginSecondStep(registry: LoginRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/internal/login-2fa',
-    config: { credential: 'secondFactorStep' },
+    may: SECOND_FACTOR_STEP,
     schema: {
-      tags: ['Login'],
       operationId: 'loginSecondStep',
       summary: 'Log in: the second step',
       description:
         'Takes the JWT of the first step and, in Grpc-Metadata-X-OTP, a code of the authenticator or a recovery code. ' +
         'Each code is good once.',
-      security: SESSION_SECURITY,
       headers: OtpHeader,
       response: responses(LoginResult),
     },
-    handler: async (request) => {
-      const { caller } = request
-      if (caller?.kind !== 'secondFactorStep') throw objectNotFound()
-      accepted(await registry.secondFactor.verify(caller.userId, otpOf(request.headers)))
-      return { jwt: await registry.tokens.issueSession({ id: caller.userId }), is2faRequired: false }
+    handle: async ({ userId }, request) => {
+      accepted(await registry.secondFactor.verify(userId, otpOf(request.headers)))
+      return { jwt: await registry.tokens.issueSession({ id: userId }), is2faRequired: false }
     },
   })
 }

@@ -4,12 +4,12 @@
  */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { accepted, invalidArgument } from '../api/errors.ts'
 import { Empty, flag, responses } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
+import { SIGNED_IN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { OtpHeader, otpOf } from './login.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
 import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 
@@ -41,104 +41,95 @@ const MustBeTrue = Type.Boolean({
   [DOCUMENTED]: { type: 'boolean', enum: [true] },
 })
 
-/** Registers the routes of the second factor. */
-export function addSecondFactorRoutes(app: HttpApp, registry: SecondFactorRegistry): void {
-  getTotpStatus(app, registry)
-  configureTotp(app, registry)
-  enableTotp(app, registry)
-  disableTotp(app, registry)
-  renewRecoveryCodes(app, registry)
+/** The routes of the second factor. */
+export function secondFactorRoutes(registry: SecondFactorRegistry): readonly Route[] {
+  return resource('Login', [
+    getTotpStatus(registry),
+    configureTotp(registry),
+    enableTotp(registry),
+    disableTotp(registry),
+    renewRecoveryCodes(registry),
+  ])
 }
 
-const common = { tags: ['Login'], security: SESSION_SECURITY }
-const config = { credential: 'session' } as const
-
-function getTotpStatus(app: HttpApp, registry: SecondFactorRegistry): void {
-  app.route({
+function getTotpStatus(registry: SecondFactorRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/internal/totp-status',
-    config,
+    may: SIGNED_IN,
     schema: {
-      ...common,
       operationId: 'getTotpStatus',
       summary: 'Is my second factor on',
       description: 'Whether a login needs a one-time code.',
       response: responses(Type.Object({ enabled: flag('Whether it is on.') }, { [NAME]: 'TotpStatus' })),
     },
-    handler: async (request) => registry.secondFactor.status(viewerOf(request).userId),
+    handle: async ({ viewer: { userId } }) => registry.secondFactor.status(userId),
   })
 }
 
-function configureTotp(app: HttpApp, registry: SecondFactorRegistry): void {
-  app.route({
+function configureTotp(registry: SecondFactorRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/internal/totp-configuration',
-    config,
+    may: SIGNED_IN,
     schema: {
-      ...common,
       operationId: 'configureTotp',
       summary: 'Set up an authenticator',
       description: 'Makes a new secret and recovery codes. It takes effect by totp-enable.',
       body: Type.Object({ qrCodeSize: QrCodeSize }),
       response: responses(TotpConfiguration),
     },
-    handler: async (request) => {
-      const { userId } = viewerOf(request)
+    handle: async ({ viewer: { userId } }, request) => {
       const value = accepted(await registry.secondFactor.configure(userId, request.body.qrCodeSize ?? 0, { userId }))
       return { url: value.url, secret: value.secret, recoveryCode: [...value.recoveryCodes], qrCode: value.qrCode }
     },
   })
 }
 
-function enableTotp(app: HttpApp, registry: SecondFactorRegistry): void {
-  app.route({
+function enableTotp(registry: SecondFactorRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/internal/totp-enable',
-    config,
+    may: SIGNED_IN,
     schema: {
-      ...common,
       operationId: 'enableTotp',
       summary: 'Turn my second factor on',
       description: 'Needs a code of the authenticator in Grpc-Metadata-X-OTP.',
       headers: OtpHeader,
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const { userId } = viewerOf(request)
+    handle: async ({ viewer: { userId } }, request) => {
       accepted(await registry.secondFactor.enable(userId, otpOf(request.headers), { userId }))
       return {}
     },
   })
 }
 
-function disableTotp(app: HttpApp, registry: SecondFactorRegistry): void {
-  app.route({
+function disableTotp(registry: SecondFactorRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/internal/totp-disable',
-    config,
+    may: SIGNED_IN,
     schema: {
-      ...common,
       operationId: 'disableTotp',
       summary: 'Turn my second factor off',
       description: 'Needs a code of the authenticator or a recovery code in Grpc-Metadata-X-OTP.',
       headers: OtpHeader,
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const { userId } = viewerOf(request)
+    handle: async ({ viewer: { userId } }, request) => {
       accepted(await registry.secondFactor.disable(userId, otpOf(request.headers), { userId }))
       return {}
     },
   })
 }
 
-function renewRecoveryCodes(app: HttpApp, registry: SecondFactorRegistry): void {
-  app.route({
+function renewRecoveryCodes(registry: SecondFactorRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/internal/totp-recovery-codes',
-    config,
+    may: SIGNED_IN,
     schema: {
-      ...common,
       operationId: 'renewRecoveryCodes',
       summary: 'Make new recovery codes',
       description:
@@ -148,8 +139,7 @@ function renewRecoveryCodes(app: HttpApp, registry: SecondFactorRegistry): void 
       body: Type.Object({ regenerate: MustBeTrue }),
       response: responses(Type.Object({ recoveryCode: Type.Array(Type.String()) }, { [NAME]: 'RecoveryCodes' })),
     },
-    handler: async (request) => {
-      const { userId } = viewerOf(request)
+    handle: async ({ viewer: { userId } }, request) => {
       if (!request.body.regenerate) throw invalidArgument('regenerate: must be true; codes can not be shown again')
       const value = accepted(
         await registry.secondFactor.regenerateRecoveryCodes(userId, otpOf(request.headers), { userId }),

@@ -1,7 +1,7 @@
 /**
- * Who is asking. `Grpc-Metadata-Authorization: Bearer <jwt>` is looked at first, plain
- * `Authorization` where it is missing. Every route says in its `config.credential` what it takes; a
- * route that says nothing does not start.
+ * The sender of each request. `Grpc-Metadata-Authorization: Bearer <jwt>` is looked at first, plain
+ * `Authorization` where it is missing. Every route says in its `config.may` who may use it, and by
+ * which credential; the server does not start with a route that does not say it.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest, RouteOptions } from 'fastify'
@@ -11,31 +11,33 @@ import type { Registry } from '../../identity/registry.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import type { SessionClaims } from '../../identity/tokens/tokens.ts'
 import { accepted, RequestRefused } from './errors.ts'
+import type { Access } from './access.ts'
 import type { Caller, Credential } from './caller.ts'
 import type { HttpApp } from './http-app.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** See `Credential`. */
-    credential?: Credential
+    /** Who may use the route; `addRoutes` sets it. */
+    may?: Access
     /** Set on the routes that answer 405. */
     refusesMethod?: true
   }
   interface FastifyInstance {
-    /** Every route with the credential that it takes, those that answer 405 left out. */
+    /** Every route with the credential that it takes, but not the routes that answer 405. */
     readonly accessPolicy: readonly RoutePolicy[]
   }
   interface FastifyRequest {
-    /** Set before the body is read; null on routes that take no credential. */
+    /** Set before the body is read. Null on routes that take no credential. */
     caller: Caller | null
   }
 }
 
-/** What one route takes. */
+/** The credential that one route takes, and who may use the route. */
 interface RoutePolicy {
   readonly method: string
   readonly url: string
   readonly credential: Credential
+  readonly may: Access
 }
 
 /** The parts of the registry that this file needs. */
@@ -46,37 +48,24 @@ const MAXIMUM_TOKEN_LENGTH = 4096
 
 /**
  * Checks the credential of every request before its body is read, and refuses to start with a route
- * without a policy.
+ * that does not say who may use it.
  */
 export function authenticateRequests(app: HttpApp, registry: AuthenticationRegistry): void {
   const accessPolicy: RoutePolicy[] = []
   app.decorate('accessPolicy', accessPolicy)
   app.decorateRequest('caller', null)
   app.addHook('onRoute', ({ method, url, config }: RouteOptions) => {
-    assert(config?.credential !== undefined, `the route ${String(method)} ${url} names no credential`)
-    if (config.refusesMethod === true) return
-    for (const one of [method].flat()) accessPolicy.push({ method: one, url, credential: config.credential })
+    if (config?.refusesMethod === true) return
+    const may = config?.may
+    assert(may !== undefined, `the route ${String(method)} ${url} does not say who may use it`)
+    for (const one of [method].flat()) accessPolicy.push({ method: one, url, credential: may.credential, may })
   })
   app.addHook('onRequest', async (request) => {
-    const credential = request.routeOptions.config.credential
-    // Unknown paths have no policy and answer 404 to everybody.
+    const credential = request.routeOptions.config.may?.credential
+    // Unknown paths answer 404 to everybody, and other methods 405.
     if (credential === undefined || credential === 'none') return
     request.caller = await callerOf(request, credential, registry)
   })
-}
-
-/** The person behind a request whose route takes a session alone. */
-export function viewerOf(request: FastifyRequest): Viewer {
-  const { caller } = request
-  assert(caller?.kind === 'session', 'the route must take a session')
-  return caller.viewer
-}
-
-/** The network server behind a request whose route takes a service credential alone. */
-export function networkServerOf(request: FastifyRequest): Extract<Caller, { readonly kind: 'networkServer' }> {
-  const { caller } = request
-  assert(caller?.kind === 'networkServer', 'the route must take a service credential')
-  return caller
 }
 
 /**

@@ -203,6 +203,14 @@ export function timestamp(ms: number): string {
   return new Date(ms).toISOString()
 }
 
+/** The times of a thing that was created and may be changed. */
+export const Times = { createdAt: Timestamp, updatedAt: Timestamp }
+
+/** The times of a thing, as `Times`. */
+export function timesOf(thing: { readonly createdAtMs: number; readonly updatedAtMs: number }) {
+  return { createdAt: timestamp(thing.createdAtMs), updatedAt: timestamp(thing.updatedAtMs) }
+}
+
 /** A moment that may never have been. */
 export const TimestampOrNull = Type.Union([Timestamp, Type.Null()], { description: 'As a timestamp, or null.' })
 

@@ -7,28 +7,15 @@ import { Type } from 'typebox'
 import { DOCUMENTATION_POLICY } from '../pages/documentation.ts'
 import type { Documentation } from '../pages/documentation.ts'
 import { ErrorBodySchema } from './errors.ts'
+import { OPEN } from './access.ts'
 import { responses } from './fields.ts'
+import { resource, route } from './routes.ts'
+import type { Route } from './routes.ts'
 import type { HttpApp } from './http-app.ts'
 import { withComponents } from './openapi-components.ts'
 import { referenceOf } from '../pages/reference-page.ts'
 import { ASKED_EACH_TIME, sendStaticFile, staticFile } from '../pages/static-files.ts'
 import type { StaticFile } from '../pages/static-files.ts'
-
-/**
- * Names of the security schemes that routes refer to. The header of the API family is told in words
- * alone: some generators send what they are given by all schemes of a route, and by one of an own
- * header they would send it without the word Bearer.
- */
-export const SESSION_SECURITY = [{ bearer: [] }]
-
-/** For the topic endpoints, which take a broker-access token as well. */
-export const SESSION_OR_BROKER_SECURITY = [{ bearer: [] }, { brokerAccess: [] }]
-
-/** For network servers that post events. */
-export const SERVICE_CREDENTIAL_SECURITY = [{ serviceCredential: [] }]
-
-/** For programs that collect metrics. */
-export const METRICS_SECURITY = [{ metricsToken: [] }, { bearer: [] }, {}]
 
 /** Where the browsable reference lives. */
 const REFERENCE_PATH = '/api/docs'
@@ -104,55 +91,50 @@ const TAGS = [
 ] as const
 
 /**
- * Serves the document at /api/openapi.json, and the reference in the frame of the documentation at
+ * The document at /api/openapi.json, and the reference in the frame of the documentation at
  * /api/docs.
  */
-export function serveOpenApi(app: HttpApp, documentation: Documentation): void {
-  serveReference(app, documentation)
-  app.route({
+export function openApiRoutes(app: HttpApp, documentation: Documentation): readonly Route[] {
+  const document = route({
     method: 'GET',
     url: '/api/openapi.json',
-    config: { credential: 'none' },
+    may: OPEN,
     schema: {
-      tags: ['Operation'],
       operationId: 'getOpenApiDocument',
       summary: 'The OpenAPI 3.1 document of this interface',
       description: 'Generated from the schemas that requests are checked with.',
-      security: [],
       response: responses(
         Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'OpenAPI document' }),
       ),
     },
-    handler: async () => app.swagger(),
+    handle: async () => app.swagger(),
   })
+  return [...referenceRoutes(app, documentation), ...resource('Operation', [document])]
 }
 
 /**
- * The page, and what the search finds in it. Made when they are first asked for: before, not all
- * routes are there.
+ * The page, and the entries of its search. Both are made at the first request: before it, routes
+ * are missing.
  */
-function serveReference(app: HttpApp, documentation: Documentation): void {
+function referenceRoutes(app: HttpApp, documentation: Documentation): readonly Route[] {
   let files: { readonly page: StaticFile; readonly search: StaticFile } | undefined
   const made = (): NonNullable<typeof files> => {
     const { content, contents, searchPage } = referenceOf({ ...app.swagger() }, REFERENCE_PATH)
     const page = staticFile('.html', documentation.framed({ content, contents }))
     return { page, search: staticFile('.json', JSON.stringify([searchPage])) }
   }
-  for (const [url, name] of [
-    [REFERENCE_PATH, 'page'],
-    [`${REFERENCE_PATH}/search.json`, 'search'],
-  ] as const) {
-    app.route({
+  const served = (url: string, name: 'page' | 'search'): Route =>
+    route({
       method: 'GET',
       url,
-      config: { credential: 'none' },
+      may: OPEN,
       schema: { hide: true },
-      handler: async (request, reply) => {
+      handle: async (_nobody, request, reply) => {
         files ??= made()
         reply.header('content-security-policy', DOCUMENTATION_POLICY)
         sendStaticFile(request, reply, files[name], ASKED_EACH_TIME)
         return reply
       },
     })
-  }
+  return [served(REFERENCE_PATH, 'page'), served(`${REFERENCE_PATH}/search.json`, 'search')]
 }

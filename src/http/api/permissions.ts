@@ -45,6 +45,11 @@ export function roleOf(isGlobalAdmin: boolean, membership: Membership | undefine
   return membership.isDeviceAdmin ? 'deviceAdmin' : 'member'
 }
 
+/** The least role that the action asks for. */
+export function leastRoleOf(action: Action): Exclude<Role, 'none'> {
+  return LEAST_ROLE[action]
+}
+
 /** True when the role reaches the action's least role. */
 export function mayDo(role: Role, action: Action): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(LEAST_ROLE[action])

@@ -40,6 +40,10 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   }
 }
 
+/** As `compileValidator`, for a route whose handler checks the body itself: a stream, or bytes. */
+export const skipBody: FastifySchemaCompiler<TSchema> = (part) =>
+  part.httpPart === 'body' ? (value: unknown) => ({ value }) : compileValidator(part)
+
 /**
  * Integers and booleans out of the text of a query or path; what does not read as one stays text
  * and is refused.

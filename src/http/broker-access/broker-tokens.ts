@@ -2,14 +2,11 @@
  * Broker-access tokens that are alive: listing and revoking them, and what clients with them do.
  */
 import { Type } from 'typebox'
-import type { Viewer } from '../../identity/store/result.ts'
 import type { BrokerAccess } from '../../identity/tokens/broker-access-records.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import type { BrokerViews, KeptRefusal } from '../operation/broker-views.ts'
-import { accepted, objectNotFound } from '../api/errors.ts'
+import { accepted } from '../api/errors.ts'
 import {
   Empty,
-  givenId,
   id,
   Listener,
   listOf,
@@ -23,11 +20,13 @@ import {
   TimestampOrNull,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
+import { given } from '../../given.ts'
+import { narrowed, onHidden } from '../api/access.ts'
+import type { HiddenThing } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { BrokerAccessRegistry } from './mosquitto-auth.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { roleIn } from '../api/ownership.ts'
-import { demand, mayDo } from '../api/permissions.ts'
+import { mayDo } from '../api/permissions.ts'
 import { RefusalOfClient, refusalOfClient } from '../operation/refusals.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
@@ -71,42 +70,33 @@ const TokenStatus = Type.Object(
   { description: 'What clients with the token do', [NAME]: 'BrokerTokenStatus' },
 )
 
-/** Registers the routes of broker-access tokens. */
-export function addBrokerTokenRoutes(app: HttpApp, registry: BrokerAccessRegistry, views?: BrokerViews): void {
-  listTokens(app, registry, views)
-  if (views !== undefined) tokenStatus(app, registry, views)
-  revokeToken(app, registry)
+/** The routes of broker-access tokens. Without `views` no connections and no refusals are shown. */
+export function brokerTokenRoutes(registry: BrokerAccessRegistry, views?: BrokerViews): readonly Route[] {
+  return resource('Broker access', [
+    listTokens(registry, views),
+    ...(views === undefined ? [] : [tokenStatus(registry, views)]),
+    revokeToken(registry),
+  ])
 }
 
-const config = { credential: 'session' } as const
-const common = { tags: ['Broker access'], security: SESSION_SECURITY }
-
-function listTokens(app: HttpApp, registry: BrokerAccessRegistry, views: BrokerViews | undefined): void {
-  app.route({
+function listTokens(registry: BrokerAccessRegistry, views: BrokerViews | undefined): Route {
+  return route({
     method: 'GET',
     url: '/api/broker-tokens',
-    config,
+    may: narrowed('brokerToken.issue', { organization: 'query.organizationID' }),
     schema: {
-      ...common,
       operationId: 'listBrokerTokens',
       summary: 'List broker-access tokens',
       description:
-        'Those that are neither expired nor revoked, newest first. Without organizationID the caller’s own; with it the ' +
-        'caller’s own in that organization, and for its admins everybody’s.',
+        'The tokens that are neither expired nor revoked, newest first. With organizationID an admin sees all tokens of the ' +
+        'organization, and another member its own; without it everybody sees their own.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
       response: responses(listOf(TokenItem, 'BrokerTokenList')),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
+    handle: async ({ viewer, organizationId, role }, request) => {
       const page = pageOf(request.query)
-      const organizationId = givenId(request.query.organizationID)
-      const role = organizationId === undefined ? undefined : await roleIn(registry, viewer, organizationId)
-      if (role !== undefined) demand(role, 'brokerToken.issue')
       const seesAll = role !== undefined && mayDo(role, 'brokerToken.manage')
-      const whose = {
-        ...(organizationId === undefined ? {} : { organizationId }),
-        ...(seesAll ? {} : { userId: viewer.userId }),
-      }
+      const whose = given({ organizationId, userId: seesAll ? undefined : viewer.userId })
       const refusalOf = lastRefusals(views?.refusals(whose) ?? [])
       return written(await registry.tokens.listBrokerAccess({ ...page, ...whose }), (token) =>
         itemOf(token, views?.connectionsWith(token.tokenId) ?? 0, refusalOf.get(token.tokenId)),
@@ -115,45 +105,41 @@ function listTokens(app: HttpApp, registry: BrokerAccessRegistry, views: BrokerV
   })
 }
 
-function revokeToken(app: HttpApp, registry: BrokerAccessRegistry): void {
-  app.route({
+function revokeToken(registry: BrokerAccessRegistry): Route {
+  return route({
     method: 'DELETE',
     url: '/api/broker-tokens/:id',
-    config,
+    may: onHidden('brokerToken.manage', tokenNamed(registry)),
     schema: {
-      ...common,
       operationId: 'revokeBrokerToken',
       summary: 'Revoke a broker-access token',
-      description: 'One’s own, or as an admin of its organization anybody’s. Ends its connections at once.',
+      description: 'Ends its connections at once.',
       params: Type.Object({ id: opaqueId('Token id.') }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const token = await tokenFor(registry, viewer, request.params.id)
-      accepted(await registry.tokens.revokeBrokerAccess(token.tokenId, viewer))
+    handle: async ({ viewer, found }) => {
+      accepted(await registry.tokens.revokeBrokerAccess(found.tokenId, viewer))
       return {}
     },
   })
 }
 
-function tokenStatus(app: HttpApp, registry: BrokerAccessRegistry, views: BrokerViews): void {
-  app.route({
+function tokenStatus(registry: BrokerAccessRegistry, views: BrokerViews): Route {
+  return route({
     method: 'GET',
     url: '/api/broker-tokens/:id/status',
-    config,
+    may: onHidden('brokerToken.manage', tokenNamed(registry)),
     schema: {
-      ...common,
       operationId: 'getBrokerTokenStatus',
       summary: 'Who is connected with a token, and why not',
       description:
-        'Of one’s own token, or as an admin of its organization of anybody’s: the clients that are connected with it, and ' +
-        'what was refused lately to one. Of a token that has expired or was revoked, the list of refusals tells.',
+        'The clients that are connected with it, and the latest refusal to such a client. For a token that has expired or was ' +
+        'revoked, see the list of refusals.',
       params: Type.Object({ id: opaqueId('Token id.') }),
       response: responses(TokenStatus),
     },
-    handler: async (request) => {
-      const { tokenId, organizationId, userId } = await tokenFor(registry, viewerOf(request), request.params.id)
+    handle: async ({ found }) => {
+      const { tokenId, organizationId, userId } = found
       const connectionCount = views.connectionsWith(tokenId)
       // Most of those who ask wait for a first client: then there is no need to look at all of the
       // organization's.
@@ -175,16 +161,14 @@ function tokenStatus(app: HttpApp, registry: BrokerAccessRegistry, views: Broker
   })
 }
 
-/**
- * One's own token, or as an admin of its organization anybody's. Whoever may not touch a token does
- * not hear that it exists.
- */
-async function tokenFor(registry: BrokerAccessRegistry, viewer: Viewer, tokenId: string): Promise<BrokerAccess> {
-  const token = await registry.tokens.getBrokerAccess(tokenId)
-  if (token === undefined) throw objectNotFound()
-  if (token.userId === viewer.userId) return token
-  if (!mayDo(await roleIn(registry, viewer, token.organizationId), 'brokerToken.manage')) throw objectNotFound()
-  return token
+/** The token that the path names. Its owner may do with it what admins may. */
+function tokenNamed(registry: BrokerAccessRegistry): HiddenThing<BrokerAccess> {
+  return {
+    named: 'params.id',
+    find: (tokenId) => registry.tokens.getBrokerAccess(tokenId),
+    organizationIdOf: (token) => token.organizationId,
+    ownerOf: (token) => token.userId,
+  }
 }
 
 /** By token, the newest of each. */

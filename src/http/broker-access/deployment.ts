@@ -5,9 +5,10 @@
 import { Type } from 'typebox'
 import { objectNotFound } from '../api/errors.ts'
 import { responses, textAnswer } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
+import { OPEN, SIGNED_IN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { BrokerTokenSettings } from './mosquitto-auth.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 /** What the service knows of itself once it listens. */
@@ -35,28 +36,23 @@ const Deployment = Type.Object(
 )
 
 /** Where to connect, and the certificate authority to trust. */
-export function addDeploymentRoutes(app: HttpApp, view: DeploymentView, settings: BrokerTokenSettings): void {
-  getDeployment(app, view, settings)
-  getAuthority(app, view)
+export function deploymentRoutes(view: DeploymentView, settings: BrokerTokenSettings): readonly Route[] {
+  return resource('Broker access', [getDeployment(view, settings), getAuthority(view)])
 }
 
-const common = { tags: ['Broker access'] }
-
-function getDeployment(app: HttpApp, view: DeploymentView, settings: BrokerTokenSettings): void {
-  app.route({
+function getDeployment(view: DeploymentView, settings: BrokerTokenSettings): Route {
+  return route({
     method: 'GET',
     url: '/api/internal/deployment',
-    config: { credential: 'session' },
+    may: SIGNED_IN,
     schema: {
-      ...common,
       operationId: 'getDeployment',
       summary: 'Where to connect',
       description:
         'The broker’s address, the bounds on the life of tokens, and whether the service is its own authority.',
-      security: SESSION_SECURITY,
       response: responses(Deployment),
     },
-    handler: async () => {
+    handle: async (_person) => {
       const { host, port } = view.mqtts()
       return {
         mqttsHost: host,
@@ -69,22 +65,20 @@ function getDeployment(app: HttpApp, view: DeploymentView, settings: BrokerToken
   })
 }
 
-function getAuthority(app: HttpApp, view: DeploymentView): void {
-  app.route({
+function getAuthority(view: DeploymentView): Route {
+  return route({
     method: 'GET',
     url: '/api/internal/ca.pem',
-    config: { credential: 'none' },
+    may: OPEN,
     schema: {
-      ...common,
       operationId: 'getCertificateAuthority',
       summary: 'The certificate authority to trust',
       description:
         'The certificate of the authority that the service made for itself, in PEM; 404 where the deployment configured a ' +
         'certificate of another one. It is public: it proves others, and opens nothing.',
-      security: [],
       response: textAnswer('application/x-pem-file', 'The certificate in PEM.'),
     },
-    handler: async (_request, reply) => {
+    handle: async (_nobody, _request, reply) => {
       if (view.certificateAuthority === undefined) throw objectNotFound()
       return reply
         .type('application/x-pem-file')

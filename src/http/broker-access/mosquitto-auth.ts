@@ -11,22 +11,11 @@ import {
   EVENT_KINDS,
   eventTopic,
 } from '../../lorawan/topics.ts'
-import { viewerOf } from '../api/authenticate.ts'
-import type { Caller } from '../api/caller.ts'
-import { accepted, invalidArgument, objectNotFound } from '../api/errors.ts'
-import {
-  applicationId as applicationIdField,
-  devEuiOf,
-  DevEuiInput,
-  flag,
-  id,
-  idInBody,
-  idText,
-  responses,
-} from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_OR_BROKER_SECURITY, SESSION_SECURITY } from '../api/openapi.ts'
-import { demandEventsIn, demandIn } from '../api/ownership.ts'
+import { accepted, invalidArgument } from '../api/errors.ts'
+import { applicationId as applicationIdField, DevEuiInput, flag, id, idInBody, responses } from '../api/fields.ts'
+import { eventsOfApplication, eventsOfDevice, inOrganization } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
@@ -64,24 +53,22 @@ const BrokerToken = Type.Object(
  */
 const CONSOLE_TTL_SECONDS = 3600
 
-/** Endpoint 4: a session becomes a broker-access token. */
-export function addBrokerAccessRoute(
-  app: HttpApp,
-  registry: BrokerAccessRegistry,
-  settings: BrokerTokenSettings,
-): void {
-  app.route({
+/** Endpoint 4: a session becomes a broker-access token. Endpoints 5 to 7: topics. */
+export function brokerAccessRoutes(registry: BrokerAccessRegistry, settings: BrokerTokenSettings): readonly Route[] {
+  return resource('Broker access', [login(registry, settings), applicationEvents(), deviceEvents(), sendCommand()])
+}
+
+function login(registry: BrokerAccessRegistry, settings: BrokerTokenSettings): Route {
+  return route({
     method: 'POST',
     url: '/api/mosquitto-auth/login',
-    config: { credential: 'session' },
+    may: inOrganization('brokerToken.issue', 'body.organizationId'),
     schema: {
-      tags: ['Broker access'],
       operationId: 'createBrokerToken',
       summary: 'Get a broker-access token',
       description:
         `The token is the MQTT user name; the MQTT password is the word default. It lives ${settings.brokerTokenDefaultTtlSeconds} ` +
         `seconds unless ttlInSeconds says otherwise, and at most ${settings.brokerTokenMaximumTtlSeconds}.`,
-      security: SESSION_SECURITY,
       body: Type.Object({
         organizationId: idInBody('Organization id.'),
         ttlInSeconds: Ttl,
@@ -93,47 +80,38 @@ export function addBrokerAccessRoute(
       }),
       response: responses(BrokerToken),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const organizationId = idText(request.body.organizationId)
-      const isOfConsole = request.body.isOfConsole ?? false
-      const { brokerTokenDefaultTtlSeconds } = settings
-      const defaultSeconds = isOfConsole
-        ? Math.min(brokerTokenDefaultTtlSeconds, CONSOLE_TTL_SECONDS)
-        : brokerTokenDefaultTtlSeconds
-      const ttlSeconds = ttlOf(request.body.ttlInSeconds, defaultSeconds, settings)
-      if (isOfConsole && ttlSeconds > CONSOLE_TTL_SECONDS) {
-        throw invalidArgument(
-          `ttlInSeconds: must be at most ${CONSOLE_TTL_SECONDS} with isOfConsole`,
-          'ttl_out_of_range',
-        )
-      }
-      await demandIn(registry, viewer, organizationId, 'brokerToken.issue')
-      const token = accepted(
-        await registry.tokens.issueBrokerAccess(
-          { userId: viewer.userId, organizationId, ttlSeconds, isOfConsole },
-          viewer,
-        ),
-      )
+    before: ({ body }) => void ttlOf(body, settings),
+    handle: async ({ viewer, organizationId }, { body }) => {
+      const { isOfConsole = false } = body
+      const grant = { userId: viewer.userId, organizationId, ttlSeconds: ttlOf(body, settings), isOfConsole }
+      const token = accepted(await registry.tokens.issueBrokerAccess(grant, viewer))
       return { jwtMqttAuth: token.jwt }
     },
   })
 }
 
+/** The life of the token in seconds. Refuses a life beyond its bounds. */
 function ttlOf(
-  value: string | number | undefined,
-  defaultSeconds: number,
-  { brokerTokenMaximumTtlSeconds }: BrokerTokenSettings,
+  body: { readonly ttlInSeconds?: string | number; readonly isOfConsole?: boolean },
+  { brokerTokenDefaultTtlSeconds, brokerTokenMaximumTtlSeconds }: BrokerTokenSettings,
 ): number {
-  const seconds = value === undefined || value === '' ? 0 : secondsOf(value)
-  if (seconds === undefined || seconds > brokerTokenMaximumTtlSeconds) {
+  const { ttlInSeconds: value, isOfConsole = false } = body
+  const defaultSeconds = isOfConsole
+    ? Math.min(brokerTokenDefaultTtlSeconds, CONSOLE_TTL_SECONDS)
+    : brokerTokenDefaultTtlSeconds
+  const given = value === undefined || value === '' ? 0 : secondsOf(value)
+  if (given === undefined || given > brokerTokenMaximumTtlSeconds) {
     throw invalidArgument(
       `ttlInSeconds: must be a whole number from 1 to ${brokerTokenMaximumTtlSeconds}, or 0 for the default of ` +
         `${defaultSeconds}`,
       'ttl_out_of_range',
     )
   }
-  return seconds === 0 ? defaultSeconds : seconds
+  const seconds = given === 0 ? defaultSeconds : given
+  if (isOfConsole && seconds > CONSOLE_TTL_SECONDS) {
+    throw invalidArgument(`ttlInSeconds: must be at most ${CONSOLE_TTL_SECONDS} with isOfConsole`, 'ttl_out_of_range')
+  }
+  return seconds
 }
 
 function secondsOf(value: string | number): number | undefined {
@@ -144,18 +122,6 @@ function secondsOf(value: string | number): number | undefined {
 const OrganizationQuery = id('Organization id.')
 const DeviceQuery = Type.Object({ devEui: DevEuiInput, organizationId: OrganizationQuery })
 
-/**
- * Endpoints 5, 6 and 7: the topics of an application's events, of a device's events and of a
- * device's commands.
- */
-export function addTopicRoutes(app: HttpApp, registry: BrokerAccessRegistry): void {
-  applicationEvents(app, registry)
-  deviceEvents(app, registry)
-  sendCommand(app, registry)
-}
-
-const config = { credential: 'sessionOrBrokerAccess' } as const
-const common = { tags: ['Broker access'], security: SESSION_OR_BROKER_SECURITY }
 const Sentence = Type.String({
   description: 'A sentence that ends with the topic in single quotes.',
   pattern: "'[^']+'$",
@@ -167,13 +133,12 @@ const EventTopics = Type.Object(
   { description: 'Topics of a device’s events', [NAME]: 'EventTopics' },
 )
 
-function applicationEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
-  app.route({
+function applicationEvents(): Route {
+  return route({
     method: 'GET',
     url: '/api/mosquitto-auth/subscribe-application-events',
-    config,
+    may: eventsOfApplication('query.applicationId', 'query.organizationId'),
     schema: {
-      ...common,
       operationId: 'getApplicationEventTopic',
       summary: 'Topic of all events of an application',
       description: 'One topic that covers all events of all devices of the application.',
@@ -183,24 +148,19 @@ function applicationEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
       }),
       response: responses(OneTopic),
     },
-    handler: async (request) => {
-      const { applicationId, organizationId } = request.query
-      await demandEventsIn(registry, request.caller, organizationId)
-      const application = await registry.applications.get(applicationId)
-      if (application === undefined || application.organizationId !== organizationId) throw objectNotFound()
+    handle: async ({ application }) => {
       const topic = applicationEventsTopic(application.id)
       return { topic: `Topic for subscribing to application ${application.id}: '${topic}'` }
     },
   })
 }
 
-function deviceEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
-  app.route({
+function deviceEvents(): Route {
+  return route({
     method: 'GET',
     url: '/api/mosquitto-auth/subscribe-device-events',
-    config,
+    may: eventsOfDevice('query.devEui', 'query.organizationId'),
     schema: {
-      ...common,
       operationId: 'getDeviceEventTopics',
       summary: 'Topics of a device’s events',
       description:
@@ -208,8 +168,7 @@ function deviceEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
       querystring: DeviceQuery,
       response: responses(EventTopics),
     },
-    handler: async (request) => {
-      const { applicationId, devEui } = await deviceOf(registry, request.caller, request.query)
+    handle: async ({ device: { applicationId, devEui } }) => {
       const ofKinds = EVENT_KINDS.map(
         (kind) =>
           `Topic for subscribing to device ${devEui} on event ${kind}: '${eventTopic(applicationId, devEui, kind)}'`,
@@ -220,34 +179,20 @@ function deviceEvents(app: HttpApp, registry: BrokerAccessRegistry): void {
   })
 }
 
-function sendCommand(app: HttpApp, registry: BrokerAccessRegistry): void {
-  app.route({
+function sendCommand(): Route {
+  return route({
     method: 'GET',
     url: '/api/mosquitto-auth/send-command',
-    config,
+    may: eventsOfDevice('query.devEui', 'query.organizationId'),
     schema: {
-      ...common,
       operationId: 'getCommandTopic',
       summary: 'Topic of commands to a device',
       description: 'The topic to which downlink commands for the device are published.',
       querystring: DeviceQuery,
       response: responses(OneTopic),
     },
-    handler: async (request) => {
-      const { applicationId, devEui } = await deviceOf(registry, request.caller, request.query)
+    handle: async ({ device: { applicationId, devEui } }) => {
       return { topic: `Topic for publishing to device ${devEui}: '${commandTopic(applicationId, devEui)}'` }
     },
   })
-}
-
-async function deviceOf(
-  registry: BrokerAccessRegistry,
-  caller: Caller | null,
-  query: { readonly devEui: string; readonly organizationId: string },
-): Promise<{ readonly applicationId: string; readonly devEui: string }> {
-  const devEui = devEuiOf('devEui', query.devEui)
-  await demandEventsIn(registry, caller, query.organizationId)
-  const device = await registry.devices.get(devEui)
-  if (device === undefined || device.organizationId !== query.organizationId) throw objectNotFound()
-  return device
 }

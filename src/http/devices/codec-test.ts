@@ -8,13 +8,11 @@ import type { Application } from '../../identity/tenants/applications.ts'
 import type { Clock } from '../../clock.ts'
 import { BASE64_PATTERN, decodeBase64 } from '../../lorawan/base64.ts'
 import type { CodecFault, Codecs, Decoded, DecodeRequest, Encoded } from '../../lorawan/codecs/codecs.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { invalidArgument } from '../api/errors.ts'
 import { applicationId, choice, PayloadCodecSchema, responses, ruledText, text } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { applicationFor } from '../api/ownership.ts'
-import type { OwnershipRegistry } from '../api/ownership.ts'
+import { onApplication } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 
@@ -111,33 +109,26 @@ const Answer = Type.Object(
 )
 
 /** Registers the route. */
-export function addCodecTestRoute(
-  app: HttpApp,
-  registry: OwnershipRegistry,
-  codecs: CodecTrials,
-  clock: Pick<Clock, 'now'>,
-): void {
-  app.route({
+export function codecTrialRoutes(codecs: CodecTrials, clock: Pick<Clock, 'now'>): readonly Route[] {
+  const testRoute = route({
     method: 'POST',
     url: '/api/applications/:id/codec/test',
-    config: { credential: 'session' },
+    may: onApplication('application.write', 'params.id'),
     schema: {
-      tags: ['Applications'],
       operationId: 'testCodec',
       summary: 'Try a codec',
       description:
-        'For admins of its organization. Decodes data or hex, encodes object, or both, by the application’s codec or by ' +
+        'Decodes data or hex, encodes object, or both, by the application’s codec or by ' +
         'the one in the body. Nothing is sent or stored. A codec that fails is a success of this request: the answer tells why.',
-      security: SESSION_SECURITY,
       params: Type.Object({ id: applicationId('Application id.') }),
       body: Sample,
       response: responses(Answer),
     },
-    handler: async (request) => {
-      const application = await applicationFor(registry, viewerOf(request), request.params.id, 'application.write')
+    handle: async ({ application }, request) => {
       return testCodec(application, request.body, codecs, clock.now())
     },
   })
+  return resource('Applications', [testRoute])
 }
 
 /** What came of a trial, as the route answers it. */

@@ -9,13 +9,11 @@ import type { CommandWait } from '../../lorawan/commands/command-waits.ts'
 import type { CommandRefused, Commands } from '../../lorawan/commands/commands.ts'
 import { DOWNLINK_STATES } from '../../lorawan/commands/downlink-item.ts'
 import type { DownlinkItem } from '../../lorawan/commands/downlink-item.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
 import {
   choice,
   DevEui,
   DevEuiInput,
-  devEuiOf,
   digits,
   Empty,
   responses,
@@ -23,10 +21,9 @@ import {
   Timestamp,
   TimestampOrNull,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { deviceFor } from '../api/ownership.ts'
-import type { OwnershipRegistry } from '../api/ownership.ts'
+import { onDevice } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { compileValidator } from '../api/validate.ts'
 
@@ -43,16 +40,10 @@ const ItemParameters = Type.Object({
   }),
 })
 
-/** Registers the routes of the downlink queue. */
-export function addDeviceQueueRoutes(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
-  enqueue(app, registry, commands)
-  listQueue(app, registry, commands)
-  flushQueue(app, registry, commands)
-  cancelItem(app, registry, commands)
+/** The routes of the downlink queue. */
+export function deviceQueueRoutes(commands: DeviceCommands): readonly Route[] {
+  return resource('Devices', [enqueue(commands), listQueue(commands), flushQueue(commands), cancelItem(commands)])
 }
-
-const config = { credential: 'session' } as const
-const common = { tags: ['Devices'], security: SESSION_SECURITY }
 
 /** For the reference: what is wrong with a command is told by the one judge of commands. */
 const GivenItem = Type.Object(
@@ -114,27 +105,22 @@ const Accepted = Type.Object(
   { description: 'The queue owns the command.', [NAME]: 'AcceptedCommand' },
 )
 
-function enqueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
-  app.route({
+function enqueue(commands: DeviceCommands): Route {
+  return route({
     method: 'POST',
     url: '/api/devices/:devEui/queue',
-    config,
+    may: onDevice('command.send', 'params.devEui'),
     schema: {
-      ...common,
       operationId: 'sendCommand',
       summary: 'Send a command to a device',
       description:
-        'For members of its organization. The answer comes when the command is stored durably; its fate is told by events and ' +
-        'by the list.',
+        'The answer comes when the command is stored durably. Events and the list of commands tell its fate.',
       params: Parameters,
       body: GivenBody,
       response: responses(Accepted),
     },
-    validatorCompiler: (route) =>
-      compileValidator(route.httpPart === 'body' ? { ...route, schema: CheckedBody } : route),
-    handler: async (request) => {
-      const devEui = devEuiOf('devEui', request.params.devEui)
-      const { applicationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+    validatorCompiler: (part) => compileValidator(part.httpPart === 'body' ? { ...part, schema: CheckedBody } : part),
+    handle: async ({ device: { applicationId, devEui } }, request) => {
       const item: Readonly<Record<string, unknown>> = request.body.deviceQueueItem
       const answer = await commands.submit({ applicationId, devEui }, readCommand(commandOf(item)))
       if (!answer.ok) throw refusalOf(answer, item)
@@ -179,24 +165,21 @@ const CommandList = Type.Object(
   { description: 'Commands', [NAME]: 'CommandList' },
 )
 
-function listQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
-  app.route({
+function listQueue(commands: DeviceCommands): Route {
+  return route({
     method: 'GET',
     url: '/api/devices/:devEui/queue',
-    config,
+    may: onDevice('command.send', 'params.devEui'),
     schema: {
-      ...common,
       operationId: 'listCommands',
       summary: 'List the commands of a device',
       description:
-        'For members of its organization. Those that wait in the order of sending, then those that have left the queue within ' +
-        'a day, the latest first; at most 200 in all.',
+        'First the waiting commands in the order of sending, then the commands that have left the queue within a day, the ' +
+        'latest first; at most 200 in all.',
       params: Parameters,
       response: responses(CommandList),
     },
-    handler: async (request) => {
-      const devEui = devEuiOf('devEui', request.params.devEui)
-      const { organizationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+    handle: async ({ device: { organizationId, devEui } }) => {
       const items = commands.list(organizationId, devEui)
       return {
         totalCount: String(items.length),
@@ -218,25 +201,21 @@ const FlushedCommands = Type.Object(
   { description: 'What became of the commands', [NAME]: 'CancelledCommands' },
 )
 
-function flushQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
-  app.route({
+function flushQueue(commands: DeviceCommands): Route {
+  return route({
     method: 'DELETE',
     url: '/api/devices/:devEui/queue',
-    config,
+    may: onDevice('command.send', 'params.devEui'),
     schema: {
-      ...common,
       operationId: 'cancelCommands',
       summary: 'Cancel all commands that wait for a device',
       description:
-        'For members of its organization. What waits here is cancelled, and what waits at a network server that can be asked to ' +
-        'forget it (ChirpStack v4 by gRPC). The answer tells both from what could not be recalled.',
+        'Cancels the commands that wait here, and the commands that wait at a network server that can be asked to forget them ' +
+        '(ChirpStack v4 by gRPC). The answer also names the commands that could not be recalled.',
       params: Parameters,
       response: responses(FlushedCommands),
     },
-    handler: async (request) => {
-      const devEui = devEuiOf('devEui', request.params.devEui)
-      const device = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
-      const { organizationId, applicationId } = device
+    handle: async ({ device: { organizationId, applicationId, devEui } }) => {
       const flushed = await commands.flush(organizationId, { applicationId, devEui })
       if (flushed === undefined) throw notStored()
       return { cancelled: [...flushed.cancelled], sent: [...flushed.sent] }
@@ -244,22 +223,19 @@ function flushQueue(app: HttpApp, registry: OwnershipRegistry, commands: DeviceC
   })
 }
 
-function cancelItem(app: HttpApp, registry: OwnershipRegistry, commands: DeviceCommands): void {
-  app.route({
+function cancelItem(commands: DeviceCommands): Route {
+  return route({
     method: 'DELETE',
     url: '/api/devices/:devEui/queue/:id',
-    config,
+    may: onDevice('command.send', 'params.devEui'),
     schema: {
-      ...common,
       operationId: 'cancelCommand',
       summary: 'Cancel a command',
-      description: 'For members of its organization; as long as it waits.',
+      description: 'Works as long as the command waits.',
       params: ItemParameters,
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const devEui = devEuiOf('devEui', request.params.devEui)
-      const { organizationId } = await deviceFor(registry, viewerOf(request), devEui, 'command.send')
+    handle: async ({ device: { organizationId, devEui } }, request) => {
       switch (await commands.cancel(organizationId, devEui, request.params.id)) {
         case 'cancelled':
           return {}

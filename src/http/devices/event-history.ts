@@ -9,15 +9,17 @@ import type { Static } from 'typebox'
 import type { Clock } from '../../clock.ts'
 import { STORED_EVENT_KINDS } from '../../lorawan/uplinks/event-history.ts'
 import type { EventHistory, EventPage, EventQuery } from '../../lorawan/uplinks/event-history.ts'
+import type { Device } from '../../identity/devices/devices.ts'
+import type { Application } from '../../identity/tenants/applications.ts'
 import { callerOf } from '../api/authenticate.ts'
 import type { AuthenticationRegistry } from '../api/authenticate.ts'
-import type { Caller } from '../api/caller.ts'
+import { eventsOfApplication, eventsOfDevice } from '../api/access.ts'
+import type { Access } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { ErrorBodySchema, invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
 import { textOfEvents } from './event-text.ts'
-import { applicationId, choice, DevEui, DevEuiInput, devEuiOf, Timestamp } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_OR_BROKER_SECURITY } from '../api/openapi.ts'
-import { demandEventsIn } from '../api/ownership.ts'
+import { applicationId, choice, DevEui, DevEuiInput, Timestamp } from '../api/fields.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
@@ -145,86 +147,69 @@ const Query = Type.Object({
   ),
 })
 
-/** Whose events somebody may read. */
+/** The application whose events are read, or the one device of it. */
 interface Branch {
-  readonly organizationId: string
-  readonly applicationId: string
-  readonly devEui: string | undefined
-  /** When the application began; what is older belongs to an earlier one of the same id. */
-  readonly sinceMs: number
+  /** Older events than the application belong to an earlier application with the same id. */
+  readonly application: Pick<Application, 'id' | 'organizationId' | 'createdAtMs'>
+  readonly device?: Pick<Device, 'devEui'>
 }
 
-/** Registers the history of devices and of applications. */
-export function addHistoryRoutes(
-  app: HttpApp,
+/** The routes of the history of devices and of applications. */
+export function historyRoutes(
   registry: HistoryRegistry,
   history: StoredEvents,
   clock: Pick<Clock, 'steady'>,
-): void {
+): readonly Route[] {
   const desk = new ReadingDesk(registry, history, clock)
-  const common = {
-    tags: ['Events'],
-    security: SESSION_OR_BROKER_SECURITY,
-    querystring: Query,
-    response: Answers,
-  }
-  const rest =
-    'For members of its organization, and for its broker-access tokens. With Accept: application/x-ndjson one event a line, ' +
-    'without limit the whole span. A page may end before its limit; nextCursor says whether there is more.'
-  app.route({
+  return resource('Events', [applicationEvents(desk), deviceEvents(desk)])
+}
+
+const common = { querystring: Query, response: Answers }
+const EVERY_LIST =
+  'With Accept: application/x-ndjson one event a line, without limit the whole span. A page may end before its limit; ' +
+  'nextCursor says whether there is more.'
+
+function applicationEvents(desk: ReadingDesk): Route {
+  const may = eventsOfApplication('params.id')
+  return route({
     method: 'GET',
     url: '/api/applications/:id/events',
-    config: { credential: 'sessionOrBrokerAccess' },
+    may,
     handlerTimeout: STREAM_TIMEOUT_MS,
     schema: {
       ...common,
       operationId: 'listApplicationEvents',
       summary: 'Stored events of an application',
-      description: `The events of all devices of the application. ${rest}`,
+      description: `The events of all devices of the application. ${EVERY_LIST}`,
       params: Type.Object({ id: applicationId('Application id.') }),
     },
-    handler: async (request, reply) => {
-      const admit: Admit = (caller) => branchOfApplication(registry, caller, request.params.id)
-      const { type, body } = await desk.answer(request, request.query, admit)
+    handle: async (found, request, reply) => {
+      const { type, body } = await desk.answer(request, request.query, found, may)
       return reply.type(type).send(body)
     },
   })
-  app.route({
+}
+
+function deviceEvents(desk: ReadingDesk): Route {
+  const may = eventsOfDevice('params.devEui')
+  return route({
     method: 'GET',
     url: '/api/devices/:devEui/events',
-    config: { credential: 'sessionOrBrokerAccess' },
+    may,
     handlerTimeout: STREAM_TIMEOUT_MS,
     schema: {
       ...common,
       operationId: 'listDeviceEvents',
       summary: 'Stored events of a device',
-      description: `The events of the device within its present application. ${rest}`,
+      description: `The events of the device within its present application. ${EVERY_LIST}`,
       params: Type.Object({ devEui: DevEuiInput }),
     },
-    handler: async (request, reply) => {
-      const devEui = devEuiOf('devEui', request.params.devEui)
-      const admit: Admit = (caller) => branchOfDevice(registry, caller, devEui)
-      const { type, body } = await desk.answer(request, request.query, admit)
+    handle: async (found, request, reply) => {
+      const { type, body } = await desk.answer(request, request.query, found, may)
       return reply.type(type).send(body)
     },
   })
 }
-
-async function branchOfApplication(registry: HistoryRegistry, caller: Caller | null, id: string): Promise<Branch> {
-  const application = await registry.applications.get(id)
-  if (application === undefined) throw objectNotFound()
-  const { organizationId } = application
-  await demandEventsIn(registry, caller, organizationId)
-  return { organizationId, applicationId: application.id, devEui: undefined, sinceMs: application.createdAtMs }
-}
-
-async function branchOfDevice(registry: HistoryRegistry, caller: Caller | null, devEui: string): Promise<Branch> {
-  const device = await registry.devices.get(devEui)
-  if (device === undefined) throw objectNotFound()
-  return { ...(await branchOfApplication(registry, caller, device.applicationId)), devEui }
-}
-
-type Admit = (caller: Caller | null) => Promise<Branch>
 
 /** Where events are read: counts its readers, and asks again and again whether each still may. */
 class ReadingDesk {
@@ -243,15 +228,15 @@ class ReadingDesk {
   async answer(
     request: FastifyRequest,
     given: Static<typeof Query>,
-    admit: Admit,
+    branch: Branch,
+    may: Access<Branch>,
   ): Promise<{ readonly type: string; readonly body: Answer }> {
-    const branch = await admit(request.caller)
     const asLines = acceptsLines(request.headers.accept)
     const query = this.#queryOf(given, branch, asLines)
     const type = asLines ? NDJSON : 'application/json; charset=utf-8'
     if (request.method === 'HEAD') return { type, body: '' }
-    const release = this.#seat(branch.organizationId)
-    const pages = this.#pagesWhileAllowed(request, admit, branch, query)
+    const release = this.#seat(branch.application.organizationId)
+    const pages = this.#pagesWhileAllowed(request, may, branch, query)
     const body = Readable.from(asLines ? lines(pages) : list(pages), { objectMode: false, highWaterMark: PART_BYTES })
     // Also when the client has gone before the first part.
     body.once('close', release)
@@ -260,20 +245,19 @@ class ReadingDesk {
 
   async *#pagesWhileAllowed(
     request: FastifyRequest,
-    admit: Admit,
-    { organizationId, applicationId: ofApplication, sinceMs }: Branch,
+    may: Access<Branch>,
+    { application: { id, organizationId, createdAtMs } }: Branch,
     query: EventQuery,
   ): AsyncGenerator<EventPage, void, void> {
     let checkedAtMs = this.#clock.steady()
     for await (const page of this.#history.pages(query)) {
-      const nowMs = this.#clock.steady()
-      if (nowMs - checkedAtMs >= RIGHTS_CHECK_MS) {
-        checkedAtMs = nowMs
-        const branch = await admit(await callerOf(request, 'sessionOrBrokerAccess', this.#registry))
-        const isSame =
-          branch.organizationId === organizationId &&
-          branch.applicationId === ofApplication &&
-          branch.sinceMs === sinceMs
+      const elapsedMs = this.#clock.steady()
+      if (elapsedMs - checkedAtMs >= RIGHTS_CHECK_MS) {
+        checkedAtMs = elapsedMs
+        const registry = this.#registry
+        const caller = await callerOf(request, 'sessionOrBrokerAccess', registry)
+        const { application: now } = await may.check({ registry, request, caller })
+        const isSame = now.organizationId === organizationId && now.id === id && now.createdAtMs === createdAtMs
         if (!isSame) throw objectNotFound()
       }
       yield page
@@ -282,19 +266,19 @@ class ReadingDesk {
     }
   }
 
-  #queryOf(given: Static<typeof Query>, branch: Branch, asLines: boolean): EventQuery {
+  #queryOf(given: Static<typeof Query>, { application, device }: Branch, asLines: boolean): EventQuery {
     const fromMs = timeOf('from', given.from) ?? 0
     const toMs = timeOf('to', given.to) ?? Infinity
     if (fromMs > toMs) throw invalidArgument('from: must not be later than to')
     const after = given.after === '' ? undefined : given.after
-    if (after !== undefined && !this.#history.isOfApplication(branch.applicationId, after)) {
+    if (after !== undefined && !this.#history.isOfApplication(application.id, after)) {
       throw invalidArgument('after: must be the id of an event of this application, or a nextCursor')
     }
     return {
-      applicationId: branch.applicationId,
-      devEui: branch.devEui,
+      applicationId: application.id,
+      devEui: device?.devEui,
       kinds: kindsOf(given.kind),
-      fromMs: Math.max(fromMs, branch.sinceMs),
+      fromMs: Math.max(fromMs, application.createdAtMs),
       toMs,
       after,
       order: given.order ?? 'newest',

@@ -2,12 +2,12 @@
  * `POST /api/devices/import`: many devices at once, row by row, with a report of what was refused.
  */
 import type { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
-import type { TSchema } from 'typebox'
-import { viewerOf } from '../api/authenticate.ts'
+import type { Viewer } from '../../identity/store/result.ts'
+import { rowsOfUpload } from '../api/access.ts'
 import { invalidArgument, RequestRefused } from '../api/errors.ts'
-import { digits, givenId, optionalApplicationId, responses } from '../api/fields.ts'
+import { digits, optionalApplicationId, responses } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { createPreview, createWriter } from './import-outcomes.ts'
 import type { ImportWriter } from './import-outcomes.ts'
@@ -15,11 +15,11 @@ import { createRowCheck, cutCell, refusedRow } from './import-row-check.ts'
 import type { CheckedRow, RefusedRow, RowCheck } from './import-row-check.ts'
 import { csvRows, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
 import type { ImportRow } from './import-rows.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { applicationFor } from '../api/ownership.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
-import { compileValidator, RULE } from '../api/validate.ts'
+import { RULE, skipBody } from '../api/validate.ts'
 
 /** Of one import. Beyond it the import stops. */
 const MAXIMUM_ROWS = 500_000
@@ -81,84 +81,85 @@ interface Progress {
   readonly errors: RefusedRow[]
 }
 
-/** Registers the import, in a scope whose only content types are the two of an upload. */
-export async function addImportRoute(
-  app: HttpApp,
-  registry: OwnershipRegistry,
-  parseJson: (text: string) => unknown,
-): Promise<void> {
-  let running = 0
-  await app.register(async (scope: HttpApp) => {
-    scope.removeAllContentTypeParsers()
-    for (const type of ['text/csv', 'application/x-ndjson']) {
-      scope.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
-    }
-    scope.route({
-      method: 'POST',
-      url: '/api/devices/import',
-      config: { credential: 'session' },
-      handlerTimeout: IMPORT_TIMEOUT_MS,
-      validatorCompiler: skipBody,
-      schema: {
-        tags: ['Devices'],
-        operationId: 'importDevices',
-        summary: 'Import devices',
-        description:
-          'CSV (text/csv) with a header line, separated by commas, semicolons or tabs, or JSON lines (application/x-ndjson). ' +
-          'Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and tag:x and ' +
-          'variable:x; the report names others. A DevEUI may have blanks, "-", ":" or "." between its digits. ' +
-          `Every row is created or refused by itself. At most ${MAXIMUM_ROWS} rows and ${MAXIMUM_IMPORT_BYTES} bytes. With dryRun=true nothing is written.`,
-        security: SESSION_SECURITY,
-        consumes: ['text/csv', 'application/x-ndjson'],
-        querystring: Type.Object({
-          applicationID: optionalApplicationId('Application of rows that name none.'),
-          dryRun: Type.Optional(Type.Boolean({ description: 'Only report.', [RULE]: 'must be true or false' })),
-        }),
-        body: Type.Unsafe<Readable | null | undefined>({ type: 'string', description: 'CSV or JSON lines.' }),
-        response: responses(Report),
-      },
-      handler: async (request, reply) => {
-        if (Number(request.headers['content-length'] ?? 0) > MAXIMUM_IMPORT_BYTES) throw uploadTooLarge()
-        const { body } = request
-        if (body === undefined || body === null) throw withoutBody()
-        if (running >= MAXIMUM_IMPORTS) {
-          const headers = { 'retry-after': '10' }
-          throw new RequestRefused('resource_exhausted', 'too many imports at once', 'import_busy', { headers })
-        }
-        running += 1
-        try {
-          return await importUpload(request, body, goneSignal(reply), registry, parseJson)
-        } finally {
-          running -= 1
-          // What an import that stopped early did not read: a client that is still sending would
-          // not see the answer.
-          body.resume()
-        }
-      },
-    })
-  })
+/** Lets the bodies of a scope stay streams, and takes the two content types of an upload alone. */
+export function streamUploads(scope: HttpApp): void {
+  scope.removeAllContentTypeParsers()
+  for (const type of ['text/csv', 'application/x-ndjson']) {
+    scope.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
+  }
 }
 
-/** The upload is a stream, checked row by row; everything else is checked as everywhere. */
-const skipBody: FastifySchemaCompiler<TSchema> = (route) =>
-  route.httpPart === 'body' ? (value: unknown) => ({ value }) : compileValidator(route)
+/** The import, for a scope that `streamUploads` has prepared. */
+export function importRoutes(registry: OwnershipRegistry, parseJson: (text: string) => unknown): readonly Route[] {
+  let running = 0
+  const demandSeat = (): void => {
+    if (running < MAXIMUM_IMPORTS) return
+    const headers = { 'retry-after': '10' }
+    throw new RequestRefused('resource_exhausted', 'too many imports at once', 'import_busy', { headers })
+  }
+  const importDevices = route({
+    method: 'POST',
+    url: '/api/devices/import',
+    may: rowsOfUpload('device.write', 'query.applicationID'),
+    handlerTimeout: IMPORT_TIMEOUT_MS,
+    validatorCompiler: skipBody,
+    schema: {
+      operationId: 'importDevices',
+      summary: 'Import devices',
+      description:
+        'CSV (text/csv) with a header line, separated by commas, semicolons or tabs, or JSON lines (application/x-ndjson). ' +
+        'Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and tag:x and ' +
+        'variable:x; the report names others. A DevEUI may have blanks, "-", ":" or "." between its digits. ' +
+        `Every row is created or refused by itself. At most ${MAXIMUM_ROWS} rows and ${MAXIMUM_IMPORT_BYTES} bytes. With dryRun=true nothing is written.`,
+      consumes: ['text/csv', 'application/x-ndjson'],
+      querystring: Type.Object({
+        applicationID: optionalApplicationId('Application of rows that name none.'),
+        dryRun: Type.Optional(Type.Boolean({ description: 'Only report.', [RULE]: 'must be true or false' })),
+      }),
+      body: Type.Unsafe<Readable | null | undefined>({ type: 'string', description: 'CSV or JSON lines.' }),
+      response: responses(Report),
+    },
+    before: ({ headers, body }) => {
+      if (Number(headers['content-length'] ?? 0) > MAXIMUM_IMPORT_BYTES) throw uploadTooLarge()
+      if (body === undefined || body === null) throw withoutBody()
+      demandSeat()
+    },
+    handle: async ({ viewer, applicationId }, { body, query, headers }, reply) => {
+      if (body === undefined || body === null) throw withoutBody()
+      // Other imports may have begun while the application was looked up.
+      demandSeat()
+      running += 1
+      try {
+        const isCsv = /^\s*text\/csv\b/i.test(headers['content-type'] ?? '')
+        const upload = { body, isCsv, dryRun: query.dryRun ?? false, applicationId, gone: goneSignal(reply) }
+        return await importUpload(registry, viewer, upload, parseJson)
+      } finally {
+        running -= 1
+        // The part that an import that stopped early did not read: a client that is still sending
+        // would not see the answer.
+        body.resume()
+      }
+    },
+  })
+  return resource('Devices', [importDevices])
+}
 
-type ImportRequest = FastifyRequest & {
-  readonly query: { readonly applicationID?: string; readonly dryRun?: boolean }
+interface Upload {
+  readonly body: Readable
+  readonly isCsv: boolean
+  readonly dryRun: boolean
+  /** Of rows that name none. */
+  readonly applicationId: string | undefined
+  /** Aborted when the client is gone. */
+  readonly gone: AbortSignal
 }
 
 async function importUpload(
-  request: Pick<ImportRequest, 'query' | 'headers'> & FastifyRequest,
-  body: Readable,
-  gone: AbortSignal,
   registry: OwnershipRegistry,
+  viewer: Viewer,
+  { body, isCsv, dryRun, applicationId, gone }: Upload,
   parseJson: (text: string) => unknown,
 ) {
-  const viewer = viewerOf(request)
-  const dryRun = request.query.dryRun ?? false
-  const applicationId = givenId(request.query.applicationID)
-  if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, 'device.write')
-  const isCsv = /^\s*text\/csv\b/i.test(request.headers['content-type'] ?? '')
   // Destroying the request would cut the connection before the answer is out.
   const upload = body.iterator({ destroyOnReturn: false })
   const unknownColumns = new Set<string>()
@@ -185,7 +186,7 @@ async function importUpload(
  * Aborted when the connection closes before the answer is out. Not the request's own signal: that
  * is aborted as soon as the body has been read, while most of its rows are still to be written.
  */
-function goneSignal(reply: FastifyReply): AbortSignal {
+function goneSignal(reply: Pick<FastifyReply, 'raw'>): AbortSignal {
   const gone = new AbortController()
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) gone.abort()

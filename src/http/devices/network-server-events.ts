@@ -2,16 +2,15 @@
  * Where network servers post events: ChirpStack's HTTP integration and the webhooks of The Things
  * Stack.
  */
-import type { FastifySchemaCompiler } from 'fastify'
 import { Type } from 'typebox'
-import type { TSchema } from 'typebox'
 import type { WebhookOutcome, WebhookReceiver } from '../../lorawan/network-servers/http/webhook-receiver.ts'
-import { networkServerOf } from '../api/authenticate.ts'
+import { NETWORK_SERVER } from '../api/access.ts'
 import { invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
 import { Empty, responses, text } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
-import { SERVICE_CREDENTIAL_SECURITY } from '../api/openapi.ts'
-import { compileValidator } from '../api/validate.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
+import { skipBody } from '../api/validate.ts'
 
 /** Who takes the events. */
 export type NetworkServerEvents = Pick<WebhookReceiver, 'receive'>
@@ -19,23 +18,18 @@ export type NetworkServerEvents = Pick<WebhookReceiver, 'receive'>
 /** Of a webhook in bytes: an event of a device has some KB. */
 const WEBHOOK_LIMIT_BYTES = 256 * 1024
 
-/** Registers the routes, in a scope whose bodies stay bytes: an event is passed on as it came. */
-export async function addNetworkServerEventRoutes(app: HttpApp, events: NetworkServerEvents): Promise<void> {
-  await app.register(async (scope: HttpApp) => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser(
-      'application/json',
-      { parseAs: 'buffer' },
-      async (_request: unknown, body: Buffer) => body,
-    )
-    chirpStackEvents(scope, events)
-    theThingsStackEvents(scope, events)
-  })
+/** The routes of network servers’ events, for a scope that `keepBodies` has prepared. */
+export function networkServerEventRoutes(events: NetworkServerEvents): readonly Route[] {
+  return resource('Network servers', [chirpStackEvents(events), theThingsStackEvents(events)])
+}
+
+/** Lets the bodies of a scope stay bytes: an event is passed on as it came. */
+export function keepBodies(scope: HttpApp): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) => body)
 }
 
 const common = {
-  tags: ['Network servers'],
-  security: SERVICE_CREDENTIAL_SECURITY,
   body: Type.Unsafe<Buffer | undefined>({
     type: 'object',
     additionalProperties: true,
@@ -43,20 +37,13 @@ const common = {
   }),
   response: responses(Empty),
 }
-const route = {
-  method: 'POST',
-  config: { credential: 'serviceCredential' },
-  bodyLimit: WEBHOOK_LIMIT_BYTES,
-} as const
 
-/** The body is bytes, which the receiver reads; everything else is checked as everywhere. */
-const skipBody: FastifySchemaCompiler<TSchema> = (part) =>
-  part.httpPart === 'body' ? (value: unknown) => ({ value }) : compileValidator(part)
-
-function chirpStackEvents(scope: HttpApp, events: NetworkServerEvents): void {
-  scope.route({
-    ...route,
+function chirpStackEvents(events: NetworkServerEvents): Route {
+  return route({
+    method: 'POST',
     url: '/api/network-servers/chirpstack/events',
+    may: NETWORK_SERVER,
+    bodyLimit: WEBHOOK_LIMIT_BYTES,
     validatorCompiler: skipBody,
     schema: {
       ...common,
@@ -67,8 +54,7 @@ function chirpStackEvents(scope: HttpApp, events: NetworkServerEvents): void {
         'subscribers. The device must be one of the credential’s organization; its application is the one that it has here.',
       querystring: Type.Object({ event: text(20, 'The kind of event; ChirpStack adds it.') }),
     },
-    handler: async (request) => {
-      const { organizationId } = networkServerOf(request)
+    handle: async ({ organizationId }, request) => {
       const { event } = request.query
       const body = request.body ?? Buffer.alloc(0)
       return answered(await events.receive({ source: 'chirpstack', organizationId, event, body }))
@@ -76,10 +62,12 @@ function chirpStackEvents(scope: HttpApp, events: NetworkServerEvents): void {
   })
 }
 
-function theThingsStackEvents(scope: HttpApp, events: NetworkServerEvents): void {
-  scope.route({
-    ...route,
+function theThingsStackEvents(events: NetworkServerEvents): Route {
+  return route({
+    method: 'POST',
     url: '/api/network-servers/the-things-stack/events',
+    may: NETWORK_SERVER,
+    bodyLimit: WEBHOOK_LIMIT_BYTES,
     validatorCompiler: skipBody,
     schema: {
       ...common,
@@ -89,8 +77,7 @@ function theThingsStackEvents(scope: HttpApp, events: NetworkServerEvents): void
         'For its webhooks, JSON, of all kinds of message. They become events of the shape that ChirpStack v4 has. 200 when ' +
         'the event is owned, and for messages that have no event here.',
     },
-    handler: async (request) => {
-      const { organizationId } = networkServerOf(request)
+    handle: async ({ organizationId }, request) => {
       const body = request.body ?? Buffer.alloc(0)
       return answered(await events.receive({ source: 'the-things-stack', organizationId, event: undefined, body }))
     },

@@ -4,11 +4,11 @@
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import { isLocalPeer, viewerOf } from '../api/authenticate.ts'
+import { isLocalPeer } from '../api/authenticate.ts'
 import { ErrorBodySchema, RequestRefused } from '../api/errors.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin } from '../api/ownership.ts'
+import { GLOBAL_ADMIN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 
 /** Where backups come from. */
 export interface Backups {
@@ -28,23 +28,21 @@ const BACKUP_TIMEOUT_MS = 6 * 3_600_000
 const PART_BYTES = 1_048_576
 const OCTETS = 'application/octet-stream'
 
-/** Registers the backup. */
-export function addBackupRoute(app: HttpApp, registry: BackupRegistry, backups: Backups): void {
+/** The route of backups. */
+export function backupRoutes(registry: BackupRegistry, backups: Backups): readonly Route[] {
   // One at a time: each reads the whole disk and has a copy of the registry.
   let isUnderWay = false
-  app.route({
+  const backup = route({
     method: 'POST',
     url: '/api/internal/backup',
-    config: { credential: 'session' },
+    may: GLOBAL_ADMIN,
     handlerTimeout: BACKUP_TIMEOUT_MS,
     schema: {
-      tags: ['Operation'],
       operationId: 'makeBackup',
       summary: 'Make a backup',
       description:
-        'Everything that the deployment holds, as one stream, for `fieldgate restore`. For global admins on the machine of the ' +
-        'service alone, for the keys that tokens are signed with are in it: use `fieldgate backup`. One at a time.',
-      security: SESSION_SECURITY,
+        'Everything that the deployment holds, as one stream, for `fieldgate restore`. It is given only on the machine of the ' +
+        'service, because it holds the keys that sign tokens: use `fieldgate backup`. One at a time.',
       response: {
         200: {
           description: 'The backup.',
@@ -54,9 +52,7 @@ export function addBackupRoute(app: HttpApp, registry: BackupRegistry, backups: 
         '5xx': ErrorBodySchema,
       },
     },
-    handler: async (request, reply) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request, reply) => {
       if (!isLocalPeer(request)) {
         const message =
           'a backup holds the deployment’s keys and is given to this machine alone: run `fieldgate backup`'
@@ -83,6 +79,7 @@ export function addBackupRoute(app: HttpApp, registry: BackupRegistry, backups: 
       return reply.type(OCTETS).send(stream)
     },
   })
+  return resource('Operation', [backup])
 }
 
 /** `ended` is called once, be it that all was read or that nothing was. */

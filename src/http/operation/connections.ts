@@ -1,8 +1,6 @@
 /** Live connections of MQTT clients: listing and ending them. */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import type { Viewer } from '../../identity/store/result.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { nameMatcher, namesOf } from './broker-views.ts'
 import type { BrokerViews, HolderNames, LiveConnection, NamesRegistry, UnmatchedFilter } from './broker-views.ts'
 import { objectNotFound } from '../api/errors.ts'
@@ -10,7 +8,6 @@ import {
   choice,
   digits,
   Empty,
-  givenId,
   idOrNothing,
   Listener,
   listOf,
@@ -23,11 +20,10 @@ import {
   Timestamp,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin, demandIn, roleIn } from '../api/ownership.ts'
+import { inOrganizationOrDeployment, onHidden } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
-import { mayDo } from '../api/permissions.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 /** The parts of the registry that connections need. */
@@ -89,36 +85,26 @@ const ConnectionItem = Type.Object(
   { description: 'Connection; "in" is what the client sent.', [NAME]: 'Connection' },
 )
 
-/** Registers the routes of live connections. */
-export function addConnectionRoutes(app: HttpApp, registry: ConnectionRegistry, views: BrokerViews): void {
-  listConnections(app, registry, views)
-  endConnection(app, registry, views)
+/** The routes of live connections. */
+export function connectionRoutes(registry: ConnectionRegistry, views: BrokerViews): readonly Route[] {
+  return resource('Operation', [listConnections(registry, views), endConnection(registry, views)])
 }
 
-const config = { credential: 'session' } as const
-const common = { tags: ['Operation'], security: SESSION_SECURITY }
-
-function listConnections(app: HttpApp, registry: ConnectionRegistry, views: BrokerViews): void {
-  app.route({
+function listConnections(registry: ConnectionRegistry, views: BrokerViews): Route {
+  return route({
     method: 'GET',
     url: '/api/connections',
-    config,
+    may: inOrganizationOrDeployment('connection.manage', 'query.organizationID'),
     schema: {
-      ...common,
       operationId: 'listConnections',
       summary: 'List live connections',
       description:
-        'MQTT clients that are connected now, newest first. Those of an organization, for its admins; without ' +
-        'organizationID all, for global admins. `search` looks into Client Identifiers, addresses, Topic Filters and the ' +
+        'MQTT clients that are connected now, newest first: of the organization, or of the whole deployment. `search` looks into Client Identifiers, addresses, Topic Filters and the ' +
         'names of users and service credentials.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
       response: responses(listOf(ConnectionItem, 'ConnectionList')),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const organizationId = givenId(request.query.organizationID)
-      if (organizationId === undefined) demandGlobalAdmin(viewer)
-      else await demandIn(registry, viewer, organizationId, 'connection.manage')
+    handle: async ({ organizationId }, request) => {
       const { limit, offset, search } = pageOf(request.query)
       const isMeant = await nameMatcher(registry, search, organizationId)
       const all = views.connections(organizationId)
@@ -137,28 +123,24 @@ function listConnections(app: HttpApp, registry: ConnectionRegistry, views: Brok
   })
 }
 
-function endConnection(app: HttpApp, registry: ConnectionRegistry, views: BrokerViews): void {
-  app.route({
+function endConnection(registry: ConnectionRegistry, views: BrokerViews): Route {
+  return route({
     method: 'DELETE',
     url: '/api/connections/:id',
-    config,
+    may: onHidden('connection.manage', {
+      named: 'params.id',
+      find: async (id) => views.connection(id),
+      organizationIdOf: ({ holder }) => holder.organizationId,
+    }),
     schema: {
-      ...common,
       operationId: 'endConnection',
       summary: 'End a live connection',
       description:
-        'For admins of its organization. MQTT 5 clients are told by Reason Code 0x98. The client may connect again: to keep ' +
-        'it away, revoke its token or credential.',
+        'MQTT 5 clients hear Reason Code 0x98. The client may connect again: to keep it away, revoke its token or credential.',
       params: Type.Object({ id: opaqueId('Connection id.') }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const { id } = request.params
-      const connection = views.connection(id)
-      // Whoever may not end a connection does not hear that it exists.
-      if (connection === undefined || !(await mayEnd(registry, viewer, connection))) throw objectNotFound()
-      const { holder, facts } = connection
+    handle: async ({ viewer, found: { id, holder, facts } }) => {
       if (!views.endConnection(id)) throw objectNotFound()
       await registry.audit.record(viewer, {
         action: 'connection.ended',
@@ -169,15 +151,6 @@ function endConnection(app: HttpApp, registry: ConnectionRegistry, views: Broker
       return {}
     },
   })
-}
-
-async function mayEnd(
-  registry: ConnectionRegistry,
-  viewer: Viewer,
-  { holder: { organizationId } }: LiveConnection,
-): Promise<boolean> {
-  if (viewer.isAdmin) return true
-  return organizationId !== undefined && mayDo(await roleIn(registry, viewer, organizationId), 'connection.manage')
 }
 
 function textsOf({ facts: { clientId, peer, topicFilters } }: LiveConnection): readonly string[] {

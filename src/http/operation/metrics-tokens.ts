@@ -2,7 +2,6 @@
 import { Type } from 'typebox'
 import type { MetricsToken } from '../../identity/tokens/metrics-tokens.ts'
 import type { Registry } from '../../identity/registry.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { accepted, invalidArgument } from '../api/errors.ts'
 import {
   A_NAME,
@@ -18,9 +17,9 @@ import {
   TimestampOrNull,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin } from '../api/ownership.ts'
+import { GLOBAL_ADMIN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 /** The part of the registry that metrics tokens need. */
@@ -44,47 +43,38 @@ const Issued = Type.Object(
   { description: 'A metrics token with what it is', [NAME]: 'IssuedMetricsToken' },
 )
 
-/** Registers the routes of metrics tokens. */
-export function addMetricsTokenRoutes(app: HttpApp, registry: MetricsTokenRegistry): void {
-  listTokens(app, registry)
-  createToken(app, registry)
-  revokeToken(app, registry)
+/** The routes of metrics tokens. */
+export function metricsTokenRoutes(registry: MetricsTokenRegistry): readonly Route[] {
+  return resource('Operation', [listTokens(registry), createToken(registry), revokeToken(registry)])
 }
 
-const config = { credential: 'session' } as const
-const common = { tags: ['Operation'], security: SESSION_SECURITY }
-
-function listTokens(app: HttpApp, registry: MetricsTokenRegistry): void {
-  app.route({
+function listTokens(registry: MetricsTokenRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/metrics-tokens',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'listMetricsTokens',
       summary: 'List metrics tokens',
-      description: 'For global admins. Sorted by name. The tokens themselves are never told again.',
+      description: 'Sorted by name. The tokens themselves are never told again.',
       querystring: Type.Object(PagingQuery),
       response: responses(listOf(Item, 'MetricsTokenList')),
     },
-    handler: async (request) => {
-      demandGlobalAdmin(viewerOf(request))
+    handle: async (_person, request) => {
       return written(await registry.metricsTokens.list(pageOf(request.query)), itemOf)
     },
   })
 }
 
-function createToken(app: HttpApp, registry: MetricsTokenRegistry): void {
-  app.route({
+function createToken(registry: MetricsTokenRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/metrics-tokens',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'createMetricsToken',
       summary: 'Issue a metrics token',
-      description:
-        'For global admins. The token reads `/metrics` and nothing else, until it is revoked. It is told here and never again.',
+      description: 'The token reads `/metrics` and nothing else, until it is revoked. It is told here and never again.',
       body: Type.Object({
         metricsToken: Type.Object(
           { name: ruledText(100, 'Name for people, unique in any case.', A_NAME) },
@@ -93,9 +83,7 @@ function createToken(app: HttpApp, registry: MetricsTokenRegistry): void {
       }),
       response: responses(Issued),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request) => {
       const { name } = request.body.metricsToken
       if (name.trim() === '') throw invalidArgument('metricsToken.name: must not be empty')
       return accepted(await registry.metricsTokens.create(name, viewer))
@@ -103,22 +91,19 @@ function createToken(app: HttpApp, registry: MetricsTokenRegistry): void {
   })
 }
 
-function revokeToken(app: HttpApp, registry: MetricsTokenRegistry): void {
-  app.route({
+function revokeToken(registry: MetricsTokenRegistry): Route {
+  return route({
     method: 'DELETE',
     url: '/api/metrics-tokens/:id',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'revokeMetricsToken',
       summary: 'Revoke a metrics token',
-      description: 'For global admins. The next request with it is refused.',
+      description: 'The next request with it is refused.',
       params: Type.Object({ id: opaqueId('Metrics token id.') }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request) => {
       accepted(await registry.metricsTokens.revoke(request.params.id, viewer))
       return {}
     },

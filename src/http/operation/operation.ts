@@ -3,13 +3,11 @@ import type { Registry as MetricsRegistry } from 'prom-client'
 import { Type } from 'typebox'
 import type { AuditEntry } from '../../identity/store/audit.ts'
 import type { Registry } from '../../identity/registry.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { RequestRefused } from '../api/errors.ts'
 import {
   choice,
   digits,
   flag,
-  givenId,
   idOrNothing,
   listOf,
   optionalId,
@@ -21,12 +19,13 @@ import {
   Timestamp,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { METRICS_SECURITY, SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin, demandIn } from '../api/ownership.ts'
+import { given } from '../../given.ts'
+import { inOrganizationOrDeployment, METRICS_READER, OPEN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
-import { addSigningKeyRoutes } from './signing-keys.ts'
+import { signingKeyRoutes } from './signing-keys.ts'
 import type { SigningKeyRegistry } from './signing-keys.ts'
 
 /** The parts of the registry that operation needs. */
@@ -40,42 +39,36 @@ export interface BrokerView {
   health(): { readonly ready: boolean; readonly reason: string }
 }
 
-/** Registers health, metrics, signing keys and the audit log. */
-export function addOperationRoutes(
-  app: HttpApp,
+/** The routes of health, metrics, signing keys and the audit log. */
+export function operationRoutes(
   registry: OperationRegistry,
   views: { readonly broker?: BrokerView | undefined; readonly metrics?: MetricsRegistry | undefined },
-): void {
-  addHealthRoutes(app, views.broker)
-  if (views.metrics !== undefined) addMetricsRoute(app, views.metrics)
-  addSigningKeyRoutes(app, registry)
-  addAuditRoute(app, registry)
+): readonly Route[] {
+  return resource('Operation', [
+    readiness(views.broker),
+    liveness(),
+    ...(views.metrics === undefined ? [] : [metricsRoute(views.metrics)]),
+    ...signingKeyRoutes(registry),
+    auditLog(registry),
+  ])
 }
 
 const Readiness = Type.Object({ live: Type.Boolean(), ready: Type.Boolean() }, { [NAME]: 'Readiness' })
 const Liveness = Type.Object({ live: Type.Boolean() }, { [NAME]: 'Liveness' })
 
-function addHealthRoutes(app: HttpApp, broker: BrokerView | undefined): void {
-  readiness(app, broker)
-  liveness(app)
-}
-
-const common = { tags: ['Operation'], security: [] }
-
-function readiness(app: HttpApp, broker: BrokerView | undefined): void {
-  app.route({
+function readiness(broker: BrokerView | undefined): Route {
+  return route({
     method: 'GET',
     url: '/api/internal/health',
-    config: { credential: 'none' },
+    may: OPEN,
     schema: {
-      ...common,
       operationId: 'getReadiness',
       summary: 'Is the service ready',
       description:
         'Readiness: 503 with a reason while the broker can’t take or write messages, or the service shuts down.',
       response: responses(Readiness),
     },
-    handler: async () => {
+    handle: async (_nobody) => {
       const { ready, reason } = broker?.health() ?? { ready: true, reason: '' }
       if (!ready) throw new RequestRefused('unavailable', `not ready: ${reason}`, 'not_ready')
       return { live: true, ready }
@@ -83,39 +76,32 @@ function readiness(app: HttpApp, broker: BrokerView | undefined): void {
   })
 }
 
-function liveness(app: HttpApp): void {
-  app.route({
+function liveness(): Route {
+  return route({
     method: 'GET',
     url: '/api/internal/health/live',
-    config: { credential: 'none' },
+    may: OPEN,
     schema: {
-      ...common,
       operationId: 'getLiveness',
       summary: 'Is the process alive',
       description: 'Liveness: answers as long as the process serves requests at all.',
       response: responses(Liveness),
     },
-    handler: async () => ({ live: true }),
+    handle: async (_nobody) => ({ live: true }),
   })
 }
 
-function addMetricsRoute(app: HttpApp, metrics: MetricsRegistry): void {
-  app.route({
+function metricsRoute(metrics: MetricsRegistry): Route {
+  return route({
     method: 'GET',
     url: '/metrics',
-    config: { credential: 'metrics' },
+    may: METRICS_READER,
     schema: {
-      tags: ['Operation'],
       operationId: 'getMetrics',
       summary: 'Metrics in the format of Prometheus',
-      description:
-        'With a metrics token, for global admins, and without a credential for peers on the loopback interface (a request ' +
-        'that a proxy forwarded does not count as one).',
-      security: METRICS_SECURITY,
       response: textAnswer('text/plain', 'Lines of the text format of Prometheus.'),
     },
-    handler: async (request, reply) => {
-      if (request.caller?.kind === 'session') demandGlobalAdmin(viewerOf(request))
+    handle: async (_reader, _request, reply) => {
       return reply.type(metrics.contentType).send(await metrics.metrics())
     },
   })
@@ -141,19 +127,15 @@ const EntryItem = Type.Object(
   { description: 'Audit entry', [NAME]: 'AuditEntry' },
 )
 
-function addAuditRoute(app: HttpApp, registry: OperationRegistry): void {
-  app.route({
+function auditLog(registry: OperationRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/audit-log',
-    config: { credential: 'session' },
+    may: inOrganizationOrDeployment('audit.read', 'query.organizationID'),
     schema: {
-      tags: ['Operation'],
       operationId: 'listAuditEntries',
       summary: 'List what was done',
-      description:
-        'Newest first. What was done to an organization, for its admins; without organizationID everything, for global ' +
-        'admins.',
-      security: SESSION_SECURITY,
+      description: 'Newest first: the changes of the organization, or of the whole deployment.',
       querystring: Type.Object({
         ...PagingQuery,
         organizationID: optionalId('Organization id.'),
@@ -165,16 +147,9 @@ function addAuditRoute(app: HttpApp, registry: OperationRegistry): void {
       }),
       response: responses(listOf(EntryItem, 'AuditEntryList')),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const organizationId = givenId(request.query.organizationID)
-      if (organizationId === undefined) demandGlobalAdmin(viewer)
-      else await demandIn(registry, viewer, organizationId, 'audit.read')
-      const page = {
-        ...pageOf(request.query),
-        ...(organizationId === undefined ? {} : { organizationId }),
-        consoleTokens: request.query.consoleTokens ?? true,
-      }
+    handle: async ({ viewer, organizationId }, request) => {
+      const consoleTokens = request.query.consoleTokens ?? true
+      const page = { ...pageOf(request.query), ...given({ organizationId }), consoleTokens }
       const entries = await registry.audit.list(viewer, page)
       const actors = new Set(entries.items.map(({ actorUserId }) => actorUserId ?? ''))
       const names = await registry.users.emailsOf([...actors])

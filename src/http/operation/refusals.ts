@@ -1,12 +1,10 @@
 /** What the broker refused lately, for those whom it concerns. */
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { viewerOf } from '../api/authenticate.ts'
 import { nameMatcher, namesOf, textMatcher } from './broker-views.ts'
 import type { BrokerViews, HolderNames, KeptRefusal, NamesRegistry } from './broker-views.ts'
 import {
   choice,
-  givenId,
   idOrNothing,
   listOf,
   optionalId,
@@ -17,11 +15,11 @@ import {
   Timestamp,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { roleIn } from '../api/ownership.ts'
+import { narrowed } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
-import { demand, mayDo } from '../api/permissions.ts'
+import { mayDo } from '../api/permissions.ts'
 import { NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 
@@ -73,22 +71,20 @@ const TokenIdQuery = Type.Optional(
   }),
 )
 
-/** Registers the list of refusals. */
-export function addRefusalRoutes(app: HttpApp, registry: RefusalRegistry, views: BrokerViews): void {
-  app.route({
+/** The list of refusals. */
+export function refusalRoutes(registry: RefusalRegistry, views: BrokerViews): readonly Route[] {
+  const list = route({
     method: 'GET',
     url: '/api/refusals',
-    config: { credential: 'session' },
+    may: narrowed('brokerToken.issue', { organization: 'query.organizationID' }),
     schema: {
-      tags: ['Operation'],
       operationId: 'listRefusals',
       summary: 'List what the broker refused',
       description:
         'The newest refusals since the service started, some 200 of each organization: of connections, subscriptions, ' +
-        'messages and Will Messages. Those of an organization, for its admins; other members see their own. Without ' +
-        'organizationID one’s own, and for global admins all, of clients too that did not prove who they are. `search` looks ' +
-        'into codes, sentences, Client Identifiers, addresses, topics and names.',
-      security: SESSION_SECURITY,
+        'messages and Will Messages. With organizationID an admin sees all refusals of the organization, and another member its ' +
+        'own. Without it everybody sees their own, and a global admin sees all, also of clients without an accepted credential. ' +
+        '`search` looks into codes, sentences, Client Identifiers, addresses, topics and names.',
       querystring: Type.Object({
         ...PagingQuery,
         organizationID: optionalId('Organization id.'),
@@ -96,17 +92,10 @@ export function addRefusalRoutes(app: HttpApp, registry: RefusalRegistry, views:
       }),
       response: responses(listOf(RefusalItem, 'RefusalList')),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const organizationId = givenId(request.query.organizationID)
+    handle: async ({ viewer, organizationId, role }, request) => {
       const { limit, offset, search } = pageOf(request.query)
       const tokenId = request.query.tokenID ?? ''
-      let seesAll = viewer.isAdmin
-      if (organizationId !== undefined) {
-        const role = await roleIn(registry, viewer, organizationId)
-        demand(role, 'brokerToken.issue')
-        seesAll = mayDo(role, 'refusal.read')
-      }
+      const seesAll = role === undefined ? viewer.isAdmin : mayDo(role, 'refusal.read')
       const isMeant = seesAll ? await nameMatcher(registry, search, organizationId) : textMatcher(search)
       const seen = views.refusals({ organizationId, userId: seesAll ? undefined : viewer.userId })
       const meant = seen.filter(
@@ -121,6 +110,7 @@ export function addRefusalRoutes(app: HttpApp, registry: RefusalRegistry, views:
       return written({ totalCount: meant.length, items: page }, (refusal) => itemOf(refusal, nameOf(refusal.holder)))
     },
   })
+  return resource('Operation', [list])
 }
 
 /** A refusal as it is written, without saying whose. */

@@ -3,10 +3,10 @@
  * behind it.
  */
 import { Type } from 'typebox'
-import { viewerOf } from '../api/authenticate.ts'
 import { choice, digits, responses, timestamp, Timestamp, TimestampOrNull } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
+import { SIGNED_IN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 /** One thing that the service needs. */
@@ -111,33 +111,32 @@ const Status = Type.Object(
   { description: 'Status', [NAME]: 'Status' },
 )
 
-/** Registers the status. */
-export function addStatusRoute(app: HttpApp, status: ServiceStatus): void {
-  app.route({
+/** The route of the status. */
+export function statusRoutes(status: ServiceStatus): readonly Route[] {
+  const get = route({
     method: 'GET',
     url: '/api/status',
-    config: { credential: 'session' },
+    may: SIGNED_IN,
     schema: {
-      tags: ['Operation'],
       operationId: 'getStatus',
       summary: 'How is the service',
       description:
         'Whether it is well, its version and since when it runs; for global admins also the health of each part, throughput, ' +
         'what is stored, and how busy it is.',
-      security: SESSION_SECURITY,
       response: responses(Status),
     },
-    handler: async (request) => {
+    handle: async ({ viewer }) => {
       const parts = await status.health()
       return {
         isWell: parts.every(({ isWell }) => isWell),
         version: status.version,
         startedAt: timestamp(status.startedAtMs),
         uptimeSeconds: Math.floor(status.uptimeMs() / 1000),
-        numbers: viewerOf(request).isAdmin ? numbersOf(parts, await status.numbers()) : null,
+        numbers: viewer.isAdmin ? numbersOf(parts, await status.numbers()) : null,
       }
     },
   })
+  return resource('Operation', [get])
 }
 
 function numbersOf(parts: readonly PartHealth[], numbers: ServiceNumbers) {

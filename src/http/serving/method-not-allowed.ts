@@ -26,7 +26,7 @@ export function collectMethods(app: HttpApp): () => void {
         method: others,
         url,
         schema: { hide: true },
-        config: { credential: 'none', refusesMethod: true },
+        config: { refusesMethod: true },
         onRequest: async (request) => {
           const message = `${request.method} is not allowed here; allowed: ${allow}`
           throw new RequestRefused('unimplemented', message, 'method_not_allowed', {

@@ -1,8 +1,7 @@
 /** Endpoint 3 of the specification, and the administration of applications. */
 import { Type } from 'typebox'
-import type { Application } from '../../identity/tenants/applications.ts'
+import type { Application, ApplicationFields } from '../../identity/tenants/applications.ts'
 import type { Registry } from '../../identity/registry.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { accepted, invalidArgument } from '../api/errors.ts'
 import {
   A_LINE,
@@ -11,7 +10,6 @@ import {
   applicationId,
   applicationIdInBody,
   Empty,
-  givenId,
   id,
   idInBody,
   idText,
@@ -22,13 +20,15 @@ import {
   PayloadCodecSchema,
   responses,
   ruledText,
-  timestamp,
-  Timestamp,
+  Times,
+  timesOf,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { applicationFor, demandGlobalAdmin, demandIn } from '../api/ownership.ts'
+import { given } from '../../given.ts'
+import { inOrganization, narrowed, onApplication } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
+import { demandGlobalAdmin } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
 import { demandParsed } from '../devices/script-check.ts'
@@ -57,8 +57,7 @@ const ApplicationDetails = Type.Object(
       },
       { [NAME]: 'ApplicationFields' },
     ),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
+    ...Times,
   },
   { description: 'An application by itself', [NAME]: 'ApplicationDetails' },
 )
@@ -84,54 +83,48 @@ const Name = ruledText(100, 'Name, unique within the organization.', A_NAME)
 
 const Parameters = Type.Object({ id: applicationId('Application id.') })
 
-/** Registers the routes of applications. Without `checks` scripts are saved as they come. */
-export function addApplicationRoutes(app: HttpApp, registry: ApplicationRegistry, checks?: ScriptChecks): void {
-  listApplications(app, registry)
-  createApplication(app, registry, checks)
-  getApplication(app, registry)
-  changeApplication(app, registry, checks)
-  deleteApplication(app, registry)
+/** The routes of applications. Without `checks` scripts are saved as they come. */
+export function applicationRoutes(registry: ApplicationRegistry, checks?: ScriptChecks): readonly Route[] {
+  return resource('Applications', [
+    listApplications(registry),
+    createApplication(registry, checks),
+    getApplication(),
+    changeApplication(registry, checks),
+    deleteApplication(registry),
+  ])
 }
 
-const config = { credential: 'session' } as const
-const common = { tags: ['Applications'], security: SESSION_SECURITY }
-
-function listApplications(app: HttpApp, registry: ApplicationRegistry): void {
-  app.route({
+function listApplications(registry: ApplicationRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/applications',
-    config,
+    may: narrowed('application.read', { organization: 'query.organizationID' }),
     schema: {
-      ...common,
       operationId: 'listApplications',
       summary: 'List applications',
       description:
-        'The applications of the organization, sorted by name; without organizationID those of all of the caller’s ' +
-        'organizations.',
+        'The applications of the organization, sorted by name. Without organizationID the applications of all organizations ' +
+        'of the caller.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
       response: responses(listOf(ApplicationItem, 'ApplicationList')),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const organizationId = givenId(request.query.organizationID)
-      if (organizationId !== undefined) await demandIn(registry, viewer, organizationId, 'application.read')
-      const page = { ...pageOf(request.query), ...(organizationId === undefined ? {} : { organizationId }) }
+    handle: async ({ viewer, organizationId }, request) => {
+      const page = { ...pageOf(request.query), ...given({ organizationId }) }
       return written(await registry.applications.list(viewer, page), itemOf)
     },
   })
 }
 
-function createApplication(app: HttpApp, registry: ApplicationRegistry, checks: ScriptChecks | undefined): void {
-  app.route({
+function createApplication(registry: ApplicationRegistry, checks: ScriptChecks | undefined): Route {
+  return route({
     method: 'POST',
     url: '/api/applications',
-    config,
+    may: inOrganization('application.write', 'body.application.organizationID'),
     schema: {
-      ...common,
       operationId: 'createApplication',
       summary: 'Create an application',
       description:
-        'For admins of the organization. A global admin may ask for an id, as a network server with ids of its own needs ' +
+        'A global admin may ask for an id, as a network server with ids of its own needs ' +
         'it: a UUID in lower case, or digits up to 999999999. Nobody else may, for the events of an application go by its id.',
       body: Type.Object({
         application: Type.Object(
@@ -148,15 +141,12 @@ function createApplication(app: HttpApp, registry: ApplicationRegistry, checks: 
       }),
       response: responses(CreatedApplication),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
+    handle: async ({ viewer, organizationId }, request) => {
       const { application } = request.body
-      const organizationId = idText(application.organizationID)
-      await demandIn(registry, viewer, organizationId, 'application.write')
       if (application.id !== undefined) demandGlobalAdmin(viewer)
       if (checks !== undefined) await demandParsed(checks, organizationId, application)
       const created = {
-        ...(application.id === undefined ? {} : { id: idText(application.id) }),
+        ...given({ id: application.id === undefined ? undefined : idText(application.id) }),
         organizationId,
         name: application.name,
         description: application.description ?? '',
@@ -171,21 +161,18 @@ function createApplication(app: HttpApp, registry: ApplicationRegistry, checks: 
   })
 }
 
-function getApplication(app: HttpApp, registry: ApplicationRegistry): void {
-  app.route({
+function getApplication(): Route {
+  return route({
     method: 'GET',
     url: '/api/applications/:id',
-    config,
+    may: onApplication('application.read', 'params.id'),
     schema: {
-      ...common,
       operationId: 'getApplication',
       summary: 'Get an application',
-      description: 'For members of its organization.',
       params: Parameters,
       response: responses(ApplicationDetails),
     },
-    handler: async (request) => {
-      const application = await applicationFor(registry, viewerOf(request), request.params.id, 'application.read')
+    handle: async ({ application }) => {
       return {
         application: {
           ...itemOf(application),
@@ -193,24 +180,22 @@ function getApplication(app: HttpApp, registry: ApplicationRegistry): void {
           payloadEncoderScript: application.payloadEncoderScript,
           payloadDecoderScript: application.payloadDecoderScript,
         },
-        createdAt: timestamp(application.createdAtMs),
-        updatedAt: timestamp(application.updatedAtMs),
+        ...timesOf(application),
       }
     },
   })
 }
 
-function changeApplication(app: HttpApp, registry: ApplicationRegistry, checks: ScriptChecks | undefined): void {
-  app.route({
+function changeApplication(registry: ApplicationRegistry, checks: ScriptChecks | undefined): Route {
+  return route({
     method: 'PUT',
     url: '/api/applications/:id',
-    config,
+    may: onApplication('application.write', 'params.id'),
     schema: {
-      ...common,
       operationId: 'updateApplication',
       summary: 'Change an application',
       description:
-        'For admins of its organization. Members that are left out stay. It stays with its organization for life. A script ' +
+        'Members that are left out stay. The application stays with its organization for life. A script ' +
         'that is no JavaScript is refused, with its line and column; one that was saved before may be sent again.',
       params: Parameters,
       body: Type.Object({
@@ -225,9 +210,7 @@ function changeApplication(app: HttpApp, registry: ApplicationRegistry, checks: 
       }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const application = await applicationFor(registry, viewer, request.params.id, 'application.write')
+    handle: async ({ viewer, application }, request) => {
       const { organizationID, serviceProfileID, ...named } = request.body.application
       if (organizationID !== undefined && idText(organizationID) !== application.organizationId) {
         throw invalidArgument('application.organizationID: an application stays with its organization')
@@ -239,49 +222,32 @@ function changeApplication(app: HttpApp, registry: ApplicationRegistry, checks: 
   })
 }
 
-function deleteApplication(app: HttpApp, registry: ApplicationRegistry): void {
-  app.route({
+function deleteApplication(registry: ApplicationRegistry): Route {
+  return route({
     method: 'DELETE',
     url: '/api/applications/:id',
-    config,
+    may: onApplication('application.write', 'params.id'),
     schema: {
-      ...common,
       operationId: 'deleteApplication',
       summary: 'Delete an application',
-      description: 'For admins of its organization. Takes its devices along and ends what subscriptions to it deliver.',
+      description: 'Takes its devices along and ends what subscriptions to it deliver.',
       params: Parameters,
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const application = await applicationFor(registry, viewer, request.params.id, 'application.write')
+    handle: async ({ viewer, application }) => {
       accepted(await registry.applications.remove(application.id, viewer))
       return {}
     },
   })
 }
 
-interface ApplicationChanges {
-  readonly name?: string
-  readonly description?: string
-  readonly serviceProfileName?: string
-  readonly payloadCodec?: Application['payloadCodec']
-  readonly payloadEncoderScript?: string
-  readonly payloadDecoderScript?: string
-}
+type ApplicationChanges = Partial<Omit<ApplicationFields, 'serviceProfileId'>>
 
-/** Exactly the members that may change; whatever else a body carries stays behind here. */
-function changesOf(given: ApplicationChanges, serviceProfileId: string | undefined) {
-  const { name, description, serviceProfileName, payloadCodec, payloadEncoderScript, payloadDecoderScript } = given
-  return {
-    ...(name === undefined ? {} : { name }),
-    ...(description === undefined ? {} : { description }),
-    ...(serviceProfileId === undefined ? {} : { serviceProfileId }),
-    ...(serviceProfileName === undefined ? {} : { serviceProfileName }),
-    ...(payloadCodec === undefined ? {} : { payloadCodec }),
-    ...(payloadEncoderScript === undefined ? {} : { payloadEncoderScript }),
-    ...(payloadDecoderScript === undefined ? {} : { payloadDecoderScript }),
-  }
+/** Exactly the members that may change; other members of a body are dropped here. */
+function changesOf(changes: ApplicationChanges, serviceProfileId: string | undefined) {
+  const { name, description, serviceProfileName, payloadCodec, payloadEncoderScript, payloadDecoderScript } = changes
+  const fields = { name, description, serviceProfileId, serviceProfileName, payloadCodec }
+  return given({ ...fields, payloadEncoderScript, payloadDecoderScript })
 }
 
 function itemOf(application: Application) {

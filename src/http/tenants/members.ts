@@ -1,8 +1,7 @@
 /** The members of an organization: `/api/organizations/{id}/users`. */
 import { Type } from 'typebox'
-import type { Member } from '../../identity/tenants/members.ts'
+import type { Member, MemberRoles } from '../../identity/tenants/members.ts'
 import type { Registry } from '../../identity/registry.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { accepted, invalidArgument, objectNotFound, permissionDenied } from '../api/errors.ts'
 import {
   Empty,
@@ -15,13 +14,13 @@ import {
   pageOf,
   responses,
   text,
-  timestamp,
-  Timestamp,
+  Times,
+  timesOf,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandIn } from '../api/ownership.ts'
+import { inOrganization } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
@@ -44,7 +43,6 @@ const Members = {
   isDeviceAdmin: Type.Boolean(),
   isGatewayAdmin: Type.Boolean(),
 }
-const Times = { createdAt: Timestamp, updatedAt: Timestamp }
 const MemberItem = Type.Object({ ...Members, ...Times }, { description: 'Member', [NAME]: 'Member' })
 const MemberDetails = Type.Object(
   { organizationUser: Type.Object(Members, { [NAME]: 'MemberFields' }), ...Times },
@@ -54,51 +52,46 @@ const MemberDetails = Type.Object(
 const OrganizationParameters = Type.Object({ id: id('Organization id.') })
 const MemberParameters = Type.Object({ id: id('Organization id.'), userId: id('User id.') })
 
-/** Registers the routes of members. */
-export function addMemberRoutes(app: HttpApp, registry: MemberRegistry): void {
-  listMembers(app, registry)
-  addMember(app, registry)
-  getMember(app, registry)
-  changeMember(app, registry)
-  removeMember(app, registry)
+/** The routes of members. */
+export function memberRoutes(registry: MemberRegistry): readonly Route[] {
+  return resource('Organizations', [
+    listMembers(registry),
+    addMember(registry),
+    getMember(registry),
+    changeMember(registry),
+    removeMember(registry),
+  ])
 }
 
-const config = { credential: 'session' } as const
-const common = { tags: ['Organizations'], security: SESSION_SECURITY }
-
-function listMembers(app: HttpApp, registry: MemberRegistry): void {
-  app.route({
+function listMembers(registry: MemberRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/organizations/:id/users',
-    config,
+    may: inOrganization('member.read', 'params.id'),
     schema: {
-      ...common,
       operationId: 'listMembers',
       summary: 'List members',
-      description: 'For members of the organization. Sorted by user name.',
+      description: 'Sorted by user name.',
       params: OrganizationParameters,
       querystring: Type.Object(PagingQuery),
       response: responses(listOf(MemberItem, 'MemberList')),
     },
-    handler: async (request) => {
-      await demandIn(registry, viewerOf(request), request.params.id, 'member.read')
-      return written(await registry.members.list(request.params.id, pageOf(request.query)), itemOf)
+    handle: async ({ organizationId }, request) => {
+      return written(await registry.members.list(organizationId, pageOf(request.query)), itemOf)
     },
   })
 }
 
-function addMember(app: HttpApp, registry: MemberRegistry): void {
-  app.route({
+function addMember(registry: MemberRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/organizations/:id/users',
-    config,
+    may: inOrganization('member.write', 'params.id'),
     schema: {
-      ...common,
       operationId: 'addMember',
       summary: 'Add a member',
       description:
-        'For admins of the organization. They name the user by email; by userID only a global admin may, for ids can be ' +
-        'counted through.',
+        'They name the user by email. Only a global admin may name the user by userID, for ids can be counted through.',
       params: OrganizationParameters,
       body: Type.Object({
         organizationUser: Type.Object(
@@ -112,93 +105,76 @@ function addMember(app: HttpApp, registry: MemberRegistry): void {
       }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      await demandIn(registry, viewer, request.params.id, 'member.write')
+    handle: async ({ viewer, organizationId }, request) => {
       const { userID, email, ...roles } = request.body.organizationUser
       const user =
         email !== undefined && email !== ''
           ? await registry.users.getByEmail(email)
           : await byId(registry, viewer.isAdmin, userID)
       if (user === undefined) throw objectNotFound()
-      accepted(await registry.members.add(request.params.id, user.id, rolesOf(roles), viewer))
+      accepted(await registry.members.add(organizationId, user.id, rolesOf(roles), viewer))
       return {}
     },
   })
 }
 
-function getMember(app: HttpApp, registry: MemberRegistry): void {
-  app.route({
+function getMember(registry: MemberRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/organizations/:id/users/:userId',
-    config,
+    may: inOrganization('member.read', 'params.id'),
     schema: {
-      ...common,
       operationId: 'getMember',
       summary: 'Get a member',
-      description: 'For members of the organization.',
       params: MemberParameters,
       response: responses(MemberDetails),
     },
-    handler: async (request) => {
-      await demandIn(registry, viewerOf(request), request.params.id, 'member.read')
-      const member = await registry.members.get(request.params.id, request.params.userId)
+    handle: async ({ organizationId }, request) => {
+      const member = await registry.members.get(organizationId, request.params.userId)
       if (member === undefined) throw objectNotFound()
-      const { createdAt, updatedAt, ...organizationUser } = itemOf(member)
-      return { organizationUser, createdAt, updatedAt }
+      return { organizationUser: membersOf(member), ...timesOf(member) }
     },
   })
 }
 
-function changeMember(app: HttpApp, registry: MemberRegistry): void {
-  app.route({
+function changeMember(registry: MemberRegistry): Route {
+  return route({
     method: 'PUT',
     url: '/api/organizations/:id/users/:userId',
-    config,
+    may: inOrganization('member.write', 'params.id'),
     schema: {
-      ...common,
       operationId: 'updateMember',
       summary: 'Change a member’s roles',
-      description: 'For admins of the organization. Roles that are left out stay.',
+      description: 'Roles that are left out stay.',
       params: MemberParameters,
       body: Type.Object({ organizationUser: Type.Object(Roles, { [NAME]: 'MemberChanges' }) }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const { id: organizationId, userId } = request.params
-      await demandIn(registry, viewer, organizationId, 'member.write')
+    handle: async ({ viewer, organizationId }, request) => {
+      const { userId } = request.params
       const member = await registry.members.get(organizationId, userId)
       if (member === undefined) throw objectNotFound()
-      const { isAdmin, isDeviceAdmin, isGatewayAdmin } = request.body.organizationUser
-      const roles = {
-        isAdmin: isAdmin ?? member.isAdmin,
-        isDeviceAdmin: isDeviceAdmin ?? member.isDeviceAdmin,
-        isGatewayAdmin: isGatewayAdmin ?? member.isGatewayAdmin,
-      }
+      const roles = rolesOf(request.body.organizationUser, member)
       accepted(await registry.members.update(organizationId, userId, roles, viewer))
       return {}
     },
   })
 }
 
-function removeMember(app: HttpApp, registry: MemberRegistry): void {
-  app.route({
+function removeMember(registry: MemberRegistry): Route {
+  return route({
     method: 'DELETE',
     url: '/api/organizations/:id/users/:userId',
-    config,
+    may: inOrganization('member.write', 'params.id'),
     schema: {
-      ...common,
       operationId: 'removeMember',
       summary: 'Remove a member',
-      description: 'For admins of the organization. Ends the person’s broker connections for the organization at once.',
+      description: 'Ends the person’s broker connections for the organization at once.',
       params: MemberParameters,
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const { id: organizationId, userId } = request.params
-      await demandIn(registry, viewer, organizationId, 'member.write')
+    handle: async ({ viewer, organizationId }, request) => {
+      const { userId } = request.params
       if ((await registry.members.get(organizationId, userId)) === undefined) throw objectNotFound()
       accepted(await registry.members.remove(organizationId, userId, viewer))
       return {}
@@ -212,19 +188,22 @@ async function byId(registry: MemberRegistry, isGlobalAdmin: boolean, userId: st
   return registry.users.get(idText(userId))
 }
 
-function rolesOf(roles: {
-  readonly isAdmin?: boolean
-  readonly isDeviceAdmin?: boolean
-  readonly isGatewayAdmin?: boolean
-}) {
+const NO_ROLES: MemberRoles = { isAdmin: false, isDeviceAdmin: false, isGatewayAdmin: false }
+
+/** The roles that a body gives; a role that it leaves out is as `before`. */
+export function rolesOf(roles: Partial<MemberRoles>, before: MemberRoles = NO_ROLES): MemberRoles {
   return {
-    isAdmin: roles.isAdmin ?? false,
-    isDeviceAdmin: roles.isDeviceAdmin ?? false,
-    isGatewayAdmin: roles.isGatewayAdmin ?? false,
+    isAdmin: roles.isAdmin ?? before.isAdmin,
+    isDeviceAdmin: roles.isDeviceAdmin ?? before.isDeviceAdmin,
+    isGatewayAdmin: roles.isGatewayAdmin ?? before.isGatewayAdmin,
   }
 }
 
 function itemOf(member: Member) {
+  return { ...membersOf(member), ...timesOf(member) }
+}
+
+function membersOf(member: Member) {
   return {
     userID: member.userId,
     username: member.email,
@@ -232,7 +211,5 @@ function itemOf(member: Member) {
     isAdmin: member.isAdmin,
     isDeviceAdmin: member.isDeviceAdmin,
     isGatewayAdmin: member.isGatewayAdmin,
-    createdAt: timestamp(member.createdAtMs),
-    updatedAt: timestamp(member.updatedAtMs),
   }
 }

@@ -5,12 +5,11 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import type { Actor, Result } from '../../identity/store/result.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { accepted, RequestRefused } from '../api/errors.ts'
 import { choice, Empty, listOf, PagingQuery, pageOf, responses, TimestampOrNull, timestamp } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin } from '../api/ownership.ts'
+import { GLOBAL_ADMIN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 
 export interface NetworkServerView {
@@ -54,9 +53,6 @@ export interface NetworkServerSetups {
   ): Promise<Result<{ readonly trial: NetworkServerTrial; readonly isAdded: boolean }>>
   remove(name: string, actor: Actor): Promise<Result<void>>
 }
-
-const config = { credential: 'session' } as const
-const common = { tags: ['Network servers'], security: SESSION_SECURITY }
 
 const TENANTS_DOCUMENTED = {
   type: 'object',
@@ -133,29 +129,29 @@ const Item = Type.Object(
   { description: 'Network server', [NAME]: 'NetworkServer' },
 )
 
-/** Registers the routes of network servers. */
-export function addNetworkServerRoutes(app: HttpApp, setups: NetworkServerSetups): void {
-  listNetworkServers(app, setups)
-  tryNetworkServer(app, setups)
-  addNetworkServer(app, setups)
-  removeNetworkServer(app, setups)
+/** The routes of network servers. */
+export function networkServerRoutes(setups: NetworkServerSetups): readonly Route[] {
+  return resource('Network servers', [
+    listNetworkServers(setups),
+    tryNetworkServer(setups),
+    addNetworkServer(setups),
+    removeNetworkServer(setups),
+  ])
 }
 
-function listNetworkServers(app: HttpApp, setups: NetworkServerSetups): void {
-  app.route({
+function listNetworkServers(setups: NetworkServerSetups): Route {
+  return route({
     method: 'GET',
     url: '/api/network-servers',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'listNetworkServers',
       summary: 'List network servers',
-      description: 'For global admins. Those that the service reaches itself; API keys are never told.',
+      description: 'The network servers to which the service connects itself. API keys are never told.',
       querystring: Type.Object(PagingQuery),
       response: responses(listOf(Item, 'NetworkServerList')),
     },
-    handler: async (request) => {
-      demandGlobalAdmin(viewerOf(request))
+    handle: async (_person, request) => {
       const { limit, offset, search = '' } = pageOf(request.query)
       // There are a hundred at most.
       const found = (await setups.list()).filter(({ name }) => name.includes(search.toLowerCase()))
@@ -164,23 +160,20 @@ function listNetworkServers(app: HttpApp, setups: NetworkServerSetups): void {
   })
 }
 
-function tryNetworkServer(app: HttpApp, setups: NetworkServerSetups): void {
+function tryNetworkServer(setups: NetworkServerSetups): Route {
   let isUnderWay = false
-  app.route({
+  return route({
     method: 'POST',
     url: '/api/network-servers/try',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'tryNetworkServer',
       summary: 'Try to reach a ChirpStack v4',
-      description:
-        'For global admins. Connects, asks for tenants and applications, and tells what came of it. One at a time.',
+      description: 'Connects, asks for tenants and applications, and answers with the outcome. One at a time.',
       body: Body,
       response: responses(Trial),
     },
-    handler: async (request) => {
-      demandGlobalAdmin(viewerOf(request))
+    handle: async (_person, request) => {
       if (isUnderWay) throw new RequestRefused('resource_exhausted', 'another one is being tried', 'trial_busy')
       isUnderWay = true
       try {
@@ -192,24 +185,21 @@ function tryNetworkServer(app: HttpApp, setups: NetworkServerSetups): void {
   })
 }
 
-function addNetworkServer(app: HttpApp, setups: NetworkServerSetups): void {
-  app.route({
+function addNetworkServer(setups: NetworkServerSetups): Route {
+  return route({
     method: 'POST',
     url: '/api/network-servers',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'createNetworkServer',
       summary: 'Set up a ChirpStack v4',
       description:
-        'For global admins. Tries to reach it first; where that works it is stored, and used at once: its tenants, applications and ' +
-        'devices are synchronised, and it gets their commands.',
+        'Tries to reach it first. If that works, it is stored and used at once: its tenants, applications and devices are ' +
+        'synchronised, and it gets their commands.',
       body: Body,
       response: responses(Type.Object({ name: Type.String(), trial: Trial })),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request) => {
       const { trial, isAdded } = accepted(await setups.add(settingsOf(request.body), viewer))
       if (!isAdded) {
         throw new RequestRefused('failed_precondition', trial.answer, 'network_server_not_reached')
@@ -219,24 +209,21 @@ function addNetworkServer(app: HttpApp, setups: NetworkServerSetups): void {
   })
 }
 
-function removeNetworkServer(app: HttpApp, setups: NetworkServerSetups): void {
-  app.route({
+function removeNetworkServer(setups: NetworkServerSetups): Route {
+  return route({
     method: 'DELETE',
     url: '/api/network-servers/:name',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'deleteNetworkServer',
       summary: 'Remove a network server',
       description:
-        'For global admins. What was synchronised from it stays. Commands that wait go to the network servers that are clients of ' +
-        'this broker.',
+        'The organizations, applications and devices that were synchronised from it stay. Waiting commands go to the network ' +
+        'servers that are clients of this broker.',
       params: Type.Object({ name: Type.String({ maxLength: 40 }) }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request) => {
       accepted(await setups.remove(request.params.name, viewer))
       return {}
     },

@@ -3,7 +3,6 @@ import { Type } from 'typebox'
 import { MAXIMUM_NAME, ORGANIZATION_NAME_PATTERN } from '../../identity/tenants/organizations.ts'
 import type { Organization } from '../../identity/tenants/organizations.ts'
 import type { Registry } from '../../identity/registry.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { accepted, permissionDenied } from '../api/errors.ts'
 import {
   A_NAME,
@@ -17,13 +16,14 @@ import {
   PagingQuery,
   responses,
   ruledText,
-  timestamp,
-  Timestamp,
+  Times,
+  timesOf,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin, demandIn, organizationFor } from '../api/ownership.ts'
+import { given } from '../../given.ts'
+import { GLOBAL_ADMIN, inOrganization, onOrganization, SIGNED_IN } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
@@ -36,7 +36,6 @@ const Members = {
   displayName: Type.String({ examples: ['Acme Metering'] }),
   canHaveGateways: Type.Boolean(),
 }
-const Times = { createdAt: Timestamp, updatedAt: Timestamp }
 const OrganizationItem = Type.Object({ ...Members, ...Times }, { description: 'Organization', [NAME]: 'Organization' })
 const OrganizationDetails = Type.Object(
   { organization: Type.Object(Members, { [NAME]: 'OrganizationFields' }), ...Times },
@@ -57,46 +56,42 @@ const CanHaveGateways = flag('Whether the organization may have gateways of its 
 
 const Parameters = Type.Object({ id: id('Organization id.') })
 
-/** Registers the routes of organizations. */
-export function addOrganizationRoutes(app: HttpApp, registry: OrganizationRegistry): void {
-  listOrganizations(app, registry)
-  createOrganization(app, registry)
-  getOrganization(app, registry)
-  changeOrganization(app, registry)
-  deleteOrganization(app, registry)
+/** The routes of organizations. */
+export function organizationRoutes(registry: OrganizationRegistry): readonly Route[] {
+  return resource('Organizations', [
+    listOrganizations(registry),
+    createOrganization(registry),
+    getOrganization(),
+    changeOrganization(registry),
+    deleteOrganization(registry),
+  ])
 }
 
-const config = { credential: 'session' } as const
-const common = { tags: ['Organizations'], security: SESSION_SECURITY }
-
-function listOrganizations(app: HttpApp, registry: OrganizationRegistry): void {
-  app.route({
+function listOrganizations(registry: OrganizationRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/organizations',
-    config,
+    may: SIGNED_IN,
     schema: {
-      ...common,
       operationId: 'listOrganizations',
       summary: 'List my organizations',
       description: 'The organizations that the caller is a member of (a global admin: all), sorted by displayName.',
       querystring: Type.Object(PagingQuery),
       response: responses(listOf(OrganizationItem, 'OrganizationList')),
     },
-    handler: async (request) =>
-      written(await registry.organizations.list(viewerOf(request), pageOf(request.query)), itemOf),
+    handle: async ({ viewer }, request) =>
+      written(await registry.organizations.list(viewer, pageOf(request.query)), itemOf),
   })
 }
 
-function createOrganization(app: HttpApp, registry: OrganizationRegistry): void {
-  app.route({
+function createOrganization(registry: OrganizationRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/organizations',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'createOrganization',
       summary: 'Create an organization',
-      description: 'For global admins.',
       body: Type.Object({
         organization: Type.Object(
           {
@@ -109,9 +104,7 @@ function createOrganization(app: HttpApp, registry: OrganizationRegistry): void 
       }),
       response: responses(Created),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request) => {
       const { name, displayName, canHaveGateways } = request.body.organization
       const organization = {
         name,
@@ -123,38 +116,32 @@ function createOrganization(app: HttpApp, registry: OrganizationRegistry): void 
   })
 }
 
-function getOrganization(app: HttpApp, registry: OrganizationRegistry): void {
-  app.route({
+function getOrganization(): Route {
+  return route({
     method: 'GET',
     url: '/api/organizations/:id',
-    config,
+    may: onOrganization('organization.read', 'params.id'),
     schema: {
-      ...common,
       operationId: 'getOrganization',
       summary: 'Get an organization',
-      description: 'For its members.',
       params: Parameters,
       response: responses(OrganizationDetails),
     },
-    handler: async (request) => {
-      const organization = await organizationFor(registry, viewerOf(request), request.params.id, 'organization.read')
-      const { createdAt, updatedAt, ...members } = itemOf(organization)
-      return { organization: members, createdAt, updatedAt }
+    handle: async ({ organization }) => {
+      return { organization: membersOf(organization), ...timesOf(organization) }
     },
   })
 }
 
-function changeOrganization(app: HttpApp, registry: OrganizationRegistry): void {
-  app.route({
+function changeOrganization(registry: OrganizationRegistry): Route {
+  return route({
     method: 'PUT',
     url: '/api/organizations/:id',
-    config,
+    may: onOrganization('organization.update', 'params.id'),
     schema: {
-      ...common,
       operationId: 'updateOrganization',
       summary: 'Change an organization',
-      description:
-        'Members that are left out stay. Its admins may change displayName; name and canHaveGateways are a global admin’s.',
+      description: 'Members that are left out stay. Only a global admin may change name and canHaveGateways.',
       params: Parameters,
       body: Type.Object({
         organization: Type.Object(
@@ -168,9 +155,7 @@ function changeOrganization(app: HttpApp, registry: OrganizationRegistry): void 
       }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const organization = await organizationFor(registry, viewer, request.params.id, 'organization.update')
+    handle: async ({ viewer, organization }, request) => {
       const { name, displayName, canHaveGateways } = request.body.organization
       const isGoverned =
         (name !== undefined && name !== organization.name) ||
@@ -178,48 +163,43 @@ function changeOrganization(app: HttpApp, registry: OrganizationRegistry): void 
       if (isGoverned && !viewer.isAdmin) {
         throw permissionDenied('permission denied: only a global admin may change name and canHaveGateways')
       }
-      const fields = {
-        ...(name === undefined ? {} : { name }),
-        ...(displayName === undefined ? {} : { displayName }),
-        ...(canHaveGateways === undefined ? {} : { canHaveGateways }),
-      }
+      const fields = given({ name, displayName, canHaveGateways })
       accepted(await registry.organizations.update(organization.id, fields, viewer))
       return {}
     },
   })
 }
 
-function deleteOrganization(app: HttpApp, registry: OrganizationRegistry): void {
-  app.route({
+function deleteOrganization(registry: OrganizationRegistry): Route {
+  return route({
     method: 'DELETE',
     url: '/api/organizations/:id',
-    config,
+    may: inOrganization('organization.govern', 'params.id'),
     schema: {
-      ...common,
       operationId: 'deleteOrganization',
       summary: 'Delete an organization',
       description:
-        'For global admins. Takes its applications, devices, broker-access tokens and service credentials along, and ends ' +
+        'Takes its applications, devices, broker-access tokens and service credentials along, and ends ' +
         'their connections.',
       params: Parameters,
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      await demandIn(registry, viewer, request.params.id, 'organization.govern')
-      accepted(await registry.organizations.remove(request.params.id, viewer))
+    handle: async ({ viewer, organizationId }) => {
+      accepted(await registry.organizations.remove(organizationId, viewer))
       return {}
     },
   })
 }
 
 function itemOf(organization: Organization) {
+  return { ...membersOf(organization), ...timesOf(organization) }
+}
+
+function membersOf(organization: Organization) {
   return {
     id: organization.id,
     name: organization.name,
     displayName: organization.displayName,
     canHaveGateways: organization.canHaveGateways,
-    createdAt: timestamp(organization.createdAtMs),
-    updatedAt: timestamp(organization.updatedAtMs),
   }
 }

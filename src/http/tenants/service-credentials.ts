@@ -1,17 +1,13 @@
 /** The credentials with which network servers connect to the broker. */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import type { Viewer } from '../../identity/store/result.ts'
 import type { ServiceCredential } from '../../identity/tenants/service-credentials.ts'
-import { viewerOf } from '../api/authenticate.ts'
-import { accepted, invalidArgument, objectNotFound } from '../api/errors.ts'
+import { accepted, invalidArgument } from '../api/errors.ts'
 import {
   A_NAME,
   Empty,
-  givenId,
   idInBody,
   idOrNothing,
-  idText,
   listOf,
   opaqueId,
   optionalId,
@@ -23,11 +19,11 @@ import {
   Timestamp,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin, demandIn, roleIn } from '../api/ownership.ts'
+import { given } from '../../given.ts'
+import { inOrganizationOrDeployment, onHidden } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
-import { mayDo } from '../api/permissions.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 
@@ -56,54 +52,42 @@ const IssuedCredential = Type.Object(
 
 const EveryOrganization = Type.Literal('')
 
-/** Registers the routes of service credentials. */
-export function addServiceCredentialRoutes(app: HttpApp, registry: ServiceCredentialRegistry): void {
-  listCredentials(app, registry)
-  issueCredential(app, registry)
-  revokeCredential(app, registry)
+/** The routes of service credentials. */
+export function serviceCredentialRoutes(registry: ServiceCredentialRegistry): readonly Route[] {
+  return resource('Network servers', [listCredentials(registry), issueCredential(registry), revokeCredential(registry)])
 }
 
-const config = { credential: 'session' } as const
-const common = { tags: ['Network servers'], security: SESSION_SECURITY }
-
-function listCredentials(app: HttpApp, registry: ServiceCredentialRegistry): void {
-  app.route({
+function listCredentials(registry: ServiceCredentialRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/service-credentials',
-    config,
+    may: inOrganizationOrDeployment('serviceCredential.manage', 'query.organizationID'),
     schema: {
-      ...common,
       operationId: 'listServiceCredentials',
       summary: 'List service credentials',
       description:
-        'Those of an organization, for its admins; without organizationID all of the deployment, for global admins. ' +
-        'Passwords are never told again.',
+        'The credentials of the organization; without organizationID all credentials of the deployment. Passwords are never ' +
+        'told again.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
       response: responses(listOf(CredentialItem, 'ServiceCredentialList')),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const organizationId = givenId(request.query.organizationID)
-      if (organizationId === undefined) demandGlobalAdmin(viewer)
-      else await demandIn(registry, viewer, organizationId, 'serviceCredential.manage')
-      const page = { ...pageOf(request.query), ...(organizationId === undefined ? {} : { organizationId }) }
+    handle: async ({ organizationId }, request) => {
+      const page = { ...pageOf(request.query), ...given({ organizationId }) }
       return written(await registry.serviceCredentials.list(page), itemOf)
     },
   })
 }
 
-function issueCredential(app: HttpApp, registry: ServiceCredentialRegistry): void {
-  app.route({
+function issueCredential(registry: ServiceCredentialRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/service-credentials',
-    config,
+    may: inOrganizationOrDeployment('serviceCredential.manage', 'body.serviceCredential.organizationID'),
     schema: {
-      ...common,
       operationId: 'createServiceCredential',
       summary: 'Issue a service credential',
       description:
-        'For an organization, by its admins; with organizationID "" for the whole deployment, by global admins. The ' +
-        'password is told here and never again.',
+        'With organizationID "" the credential is good for the whole deployment. The password is told here and never again.',
       body: Type.Object({
         serviceCredential: Type.Object(
           {
@@ -119,54 +103,39 @@ function issueCredential(app: HttpApp, registry: ServiceCredentialRegistry): voi
       }),
       response: responses(IssuedCredential),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const { name, organizationID } = request.body.serviceCredential
-      if (name.trim() === '') throw invalidArgument('serviceCredential.name: must not be empty')
-      // Only "" means everything: a 0 that a client's zero value turned into must not.
-      const organizationId = organizationID === '' ? null : idText(organizationID)
-      if (organizationId === null) demandGlobalAdmin(viewer)
-      else await demandIn(registry, viewer, organizationId, 'serviceCredential.manage')
-      return accepted(await registry.serviceCredentials.create({ name, organizationId }, viewer))
+    before: ({ body }) => {
+      if (body.serviceCredential.name.trim() === '') {
+        throw invalidArgument('serviceCredential.name: must not be empty')
+      }
+    },
+    handle: async ({ viewer, organizationId }, request) => {
+      const created = { name: request.body.serviceCredential.name, organizationId: organizationId ?? null }
+      return accepted(await registry.serviceCredentials.create(created, viewer))
     },
   })
 }
 
-function revokeCredential(app: HttpApp, registry: ServiceCredentialRegistry): void {
-  app.route({
+function revokeCredential(registry: ServiceCredentialRegistry): Route {
+  return route({
     method: 'DELETE',
     url: '/api/service-credentials/:id',
-    config,
+    may: onHidden('serviceCredential.manage', {
+      named: 'params.id',
+      find: (id) => find(registry, id),
+      organizationIdOf: (credential) => credential.organizationId,
+    }),
     schema: {
-      ...common,
       operationId: 'revokeServiceCredential',
       summary: 'Revoke a service credential',
-      description: 'For admins of its organization. Ends its connections at once.',
+      description: 'Ends its connections at once.',
       params: Type.Object({ id: opaqueId('Service credential id.') }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const credential = await find(registry, request.params.id)
-      if (credential === undefined || !(await mayManage(registry, viewer, credential))) throw objectNotFound()
-      accepted(await registry.serviceCredentials.revoke(credential.id, viewer))
+    handle: async ({ viewer, found }) => {
+      accepted(await registry.serviceCredentials.revoke(found.id, viewer))
       return {}
     },
   })
-}
-
-/**
- * Whoever may not manage a credential does not hear that it exists, members of its organization
- * included.
- */
-async function mayManage(
-  registry: ServiceCredentialRegistry,
-  viewer: Viewer,
-  { organizationId }: ServiceCredential,
-): Promise<boolean> {
-  if (viewer.isAdmin) return true
-  if (organizationId === null) return false
-  return mayDo(await roleIn(registry, viewer, organizationId), 'serviceCredential.manage')
 }
 
 const FIND_PAGE = 1000

@@ -7,7 +7,6 @@ import type { Registry } from '../../identity/registry.ts'
 import { MAXIMUM_EMAIL } from '../../identity/people/users.ts'
 import type { User } from '../../identity/people/users.ts'
 import { changeOwnPassword } from '../account/account.ts'
-import { viewerOf } from '../api/authenticate.ts'
 import { accepted, objectNotFound } from '../api/errors.ts'
 import {
   A_PARAGRAPH,
@@ -23,14 +22,16 @@ import {
   PagingQuery,
   responses,
   ruledText,
-  timestamp,
-  Timestamp,
+  Times,
+  timesOf,
   written,
 } from '../api/fields.ts'
-import type { HttpApp } from '../api/http-app.ts'
+import { given } from '../../given.ts'
+import { GLOBAL_ADMIN, onUser } from '../api/access.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
 import { NewPassword, PasswordInput } from '../account/login.ts'
-import { SESSION_SECURITY } from '../api/openapi.ts'
-import { demandGlobalAdmin } from '../api/ownership.ts'
+import { rolesOf } from './members.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 /** The parts of the registry that users need. */
@@ -44,7 +45,6 @@ const Members = {
   isActive: Type.Boolean(),
   note: Type.String(),
 }
-const Times = { createdAt: Timestamp, updatedAt: Timestamp }
 const UserItem = Type.Object({ ...Members, ...Times }, { description: 'User', [NAME]: 'User' })
 const UserDetails = Type.Object(
   {
@@ -74,50 +74,45 @@ const Membership = Type.Object(
 
 const Parameters = Type.Object({ id: id('User id.') })
 
-/** Registers the routes of users. */
-export function addUserRoutes(app: HttpApp, registry: UserRegistry): void {
-  listUsers(app, registry)
-  createUser(app, registry)
-  getUser(app, registry)
-  changeUser(app, registry)
-  deleteUser(app, registry)
-  setPassword(app, registry)
-  resetSecondFactor(app, registry)
+/** The routes of users. */
+export function userRoutes(registry: UserRegistry): readonly Route[] {
+  return resource('Users', [
+    listUsers(registry),
+    createUser(registry),
+    getUser(registry),
+    changeUser(registry),
+    deleteUser(registry),
+    setPassword(registry),
+    resetSecondFactor(registry),
+  ])
 }
 
-const config = { credential: 'session' } as const
-const common = { tags: ['Users'], security: SESSION_SECURITY }
-
-function listUsers(app: HttpApp, registry: UserRegistry): void {
-  app.route({
+function listUsers(registry: UserRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/users',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'listUsers',
       summary: 'List users',
-      description: 'For global admins. Sorted by user name.',
+      description: 'Sorted by user name.',
       querystring: Type.Object(PagingQuery),
       response: responses(listOf(UserItem, 'UserList')),
     },
-    handler: async (request) => {
-      demandGlobalAdmin(viewerOf(request))
+    handle: async (_person, request) => {
       return written(await registry.users.list(pageOf(request.query)), itemOf)
     },
   })
 }
 
-function createUser(app: HttpApp, registry: UserRegistry): void {
-  app.route({
+function createUser(registry: UserRegistry): Route {
+  return route({
     method: 'POST',
     url: '/api/users',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'createUser',
       summary: 'Create a user',
-      description: 'For global admins.',
       body: Type.Object({
         user: Type.Object({ email: Email, ...Writable }, { [NAME]: 'NewUser' }),
         password: NewPassword,
@@ -125,9 +120,7 @@ function createUser(app: HttpApp, registry: UserRegistry): void {
       }),
       response: responses(Created),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request) => {
       const { user, password, organizations } = request.body
       const created = {
         email: user.email,
@@ -135,59 +128,46 @@ function createUser(app: HttpApp, registry: UserRegistry): void {
         isActive: user.isActive ?? true,
         note: user.note ?? '',
         password,
-        organizations: (organizations ?? []).map((membership) => ({
-          organizationId: idText(membership.organizationID),
-          isAdmin: membership.isAdmin ?? false,
-          isDeviceAdmin: membership.isDeviceAdmin ?? false,
-          isGatewayAdmin: membership.isGatewayAdmin ?? false,
-        })),
+        organizations: (organizations ?? []).map(({ organizationID, ...roles }) =>
+          Object.assign({ organizationId: idText(organizationID) }, rolesOf(roles)),
+        ),
       }
       return accepted(await registry.users.create(created, viewer))
     },
   })
 }
 
-function getUser(app: HttpApp, registry: UserRegistry): void {
-  app.route({
+function getUser(registry: UserRegistry): Route {
+  return route({
     method: 'GET',
     url: '/api/users/:id',
-    config,
+    may: onUser('params.id'),
     schema: {
-      ...common,
       operationId: 'getUser',
       summary: 'Get a user',
-      description: 'For global admins, and for the user itself.',
       params: Parameters,
       response: responses(UserDetails),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const isOwn = viewer.userId === request.params.id
-      const user = viewer.isAdmin || isOwn ? await registry.users.get(request.params.id) : undefined
+    handle: async ({ viewer, userId }) => {
+      const user = await registry.users.get(userId)
       if (user === undefined) throw objectNotFound()
-      const { createdAt, updatedAt, ...members } = itemOf(user)
       const { enabled } = await registry.secondFactor.status(user.id)
-      return {
-        user: viewer.isAdmin ? members : { ...members, note: '' },
-        is2faEnabled: enabled,
-        createdAt,
-        updatedAt,
-      }
+      const members = membersOf(user)
+      return { user: viewer.isAdmin ? members : { ...members, note: '' }, is2faEnabled: enabled, ...timesOf(user) }
     },
   })
 }
 
-function changeUser(app: HttpApp, registry: UserRegistry): void {
-  app.route({
+function changeUser(registry: UserRegistry): Route {
+  return route({
     method: 'PUT',
     url: '/api/users/:id',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'updateUser',
       summary: 'Change a user',
       description:
-        'For global admins. Members that are left out stay. Deactivating ends sessions and connections at once. The last ' +
+        'Members that are left out stay. Deactivating ends sessions and connections at once. The last ' +
         'active global admin can’t be deactivated or demoted.',
       params: Parameters,
       body: Type.Object({
@@ -195,67 +175,55 @@ function changeUser(app: HttpApp, registry: UserRegistry): void {
       }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request) => {
       const { email, isAdmin, isActive, note } = request.body.user
-      const fields = {
-        ...(email === undefined ? {} : { email }),
-        ...(isAdmin === undefined ? {} : { isAdmin }),
-        ...(isActive === undefined ? {} : { isActive }),
-        ...(note === undefined ? {} : { note }),
-      }
+      const fields = given({ email, isAdmin, isActive, note })
       accepted(await registry.users.update(request.params.id, fields, viewer))
       return {}
     },
   })
 }
 
-function deleteUser(app: HttpApp, registry: UserRegistry): void {
-  app.route({
+function deleteUser(registry: UserRegistry): Route {
+  return route({
     method: 'DELETE',
     url: '/api/users/:id',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'deleteUser',
       summary: 'Delete a user',
-      description: 'For global admins. Takes memberships and tokens along, and ends sessions and connections at once.',
+      description: 'Takes memberships and tokens along, and ends sessions and connections at once.',
       params: Parameters,
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request) => {
       accepted(await registry.users.remove(request.params.id, viewer))
       return {}
     },
   })
 }
 
-function setPassword(app: HttpApp, registry: UserRegistry): void {
-  app.route({
+function setPassword(registry: UserRegistry): Route {
+  return route({
     method: 'PUT',
     url: '/api/users/:id/password',
-    config,
+    may: onUser('params.id'),
     schema: {
-      ...common,
       operationId: 'setPassword',
       summary: 'Set a password',
       description:
-        'A global admin sets anybody’s; for the own one everybody needs oldPassword, but for the machine’s operator by ' +
-        'the command line. Ends the user’s sessions.',
+        'A change of one’s own password needs oldPassword, except by the command line of the machine’s operator. Ends the ' +
+        'user’s sessions.',
       params: Parameters,
       body: Type.Object({ password: NewPassword, oldPassword: Type.Optional(PasswordInput) }),
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      const { id: userId } = request.params
-      if (userId === viewer.userId && viewer.isOperator !== true) {
+    handle: async ({ viewer, userId, isOwn }, request) => {
+      if (isOwn && viewer.isOperator !== true) {
         await changeOwnPassword(registry, userId, request.body, request.ip)
         return {}
       }
+      // The machine’s operator acts for a user that may be no admin.
       if (!viewer.isAdmin) throw objectNotFound()
       accepted(await registry.users.setPassword(userId, request.body.password, viewer))
       return {}
@@ -263,22 +231,19 @@ function setPassword(app: HttpApp, registry: UserRegistry): void {
   })
 }
 
-function resetSecondFactor(app: HttpApp, registry: UserRegistry): void {
-  app.route({
+function resetSecondFactor(registry: UserRegistry): Route {
+  return route({
     method: 'DELETE',
     url: '/api/users/:id/second-factor',
-    config,
+    may: GLOBAL_ADMIN,
     schema: {
-      ...common,
       operationId: 'resetSecondFactor',
       summary: 'Turn a user’s second factor off',
-      description: 'For global admins, when somebody lost authenticator and recovery codes.',
+      description: 'Helps a user who has lost the authenticator and the recovery codes.',
       params: Parameters,
       response: responses(Empty),
     },
-    handler: async (request) => {
-      const viewer = viewerOf(request)
-      demandGlobalAdmin(viewer)
+    handle: async ({ viewer }, request) => {
       if ((await registry.users.get(request.params.id)) === undefined) throw objectNotFound()
       accepted(await registry.secondFactor.reset(request.params.id, viewer))
       return {}
@@ -287,6 +252,10 @@ function resetSecondFactor(app: HttpApp, registry: UserRegistry): void {
 }
 
 function itemOf(user: User) {
+  return { ...membersOf(user), ...timesOf(user) }
+}
+
+function membersOf(user: User) {
   return {
     id: user.id,
     username: user.email,
@@ -294,7 +263,5 @@ function itemOf(user: User) {
     isAdmin: user.isAdmin,
     isActive: user.isActive,
     note: user.note,
-    createdAt: timestamp(user.createdAtMs),
-    updatedAt: timestamp(user.updatedAtMs),
   }
 }

@@ -1,0 +1,384 @@
+/**
+ * Who may use a route, as a value. Each route names one (`may`). `addRoutes` has it checked before
+ * each request is handled, hands the handler the owner that the check looked up, and writes its
+ * sentence into the OpenAPI document.
+ *
+ * The owner is the organization, application, device or user that the request is about. Somebody
+ * without a role in the owning organization hears the same answer as for an unknown id.
+ */
+import type { FastifyRequest } from 'fastify'
+import assert from 'node:assert/strict'
+import type { Device } from '../../identity/devices/devices.ts'
+import type { Viewer } from '../../identity/store/result.ts'
+import type { Application } from '../../identity/tenants/applications.ts'
+import type { Organization } from '../../identity/tenants/organizations.ts'
+import type { Caller, Credential } from './caller.ts'
+import { objectNotFound } from './errors.ts'
+import { devEuiOf, givenId } from './fields.ts'
+import {
+  applicationFor,
+  demandEventsIn,
+  demandGlobalAdmin,
+  demandIn,
+  deviceFor,
+  organizationFor,
+  roleIn,
+} from './ownership.ts'
+import type { OwnershipRegistry } from './ownership.ts'
+import { demand, leastRoleOf, mayDo } from './permissions.ts'
+import type { Action, Role } from './permissions.ts'
+
+/** A request, its sender, and the registry in which the owner is looked up. */
+export interface Asked {
+  readonly registry: OwnershipRegistry
+  readonly request: Pick<FastifyRequest, 'params' | 'query' | 'body'>
+  /** Null on routes that take no credential. */
+  readonly caller: Caller | null
+}
+
+/** Where a request names its owner: `params.id`, `query.organizationID`, `body.device.applicationID`. */
+export type MemberPath = `${'params' | 'query' | 'body'}.${string}`
+
+/** Who may use a route. */
+export interface Access<Found = unknown> {
+  readonly credential: Credential
+  /** For the OpenAPI document: `For admins of its organization.` */
+  readonly sentence: string
+  /** The members that the check reads; the schema of the route must have them. */
+  readonly reads: readonly MemberPath[]
+  /** Throws a refusal, or returns the owner and the person for the handler. */
+  check(asked: Asked): Promise<Found>
+}
+
+/** The person behind a session. */
+export interface Person {
+  readonly viewer: Viewer
+}
+
+/** The route needs no credential. */
+export const OPEN: Access<null> = {
+  credential: 'none',
+  sentence: 'For everyone, without a credential.',
+  reads: [],
+  check: async () => null,
+}
+
+/** Everybody who is signed in. The route is about the person itself, or lists only what it may see. */
+export const SIGNED_IN: Access<Person> = {
+  credential: 'session',
+  sentence: 'For everyone who is signed in.',
+  reads: [],
+  check: async ({ caller }) => ({ viewer: viewerIn(caller) }),
+}
+
+export const GLOBAL_ADMIN: Access<Person> = {
+  credential: 'session',
+  sentence: 'For global admins.',
+  reads: [],
+  check: async ({ caller }) => {
+    const viewer = viewerIn(caller)
+    demandGlobalAdmin(viewer)
+    return { viewer }
+  },
+}
+
+/** A user whose password was right and whose one-time code is still missing. */
+export const SECOND_FACTOR_STEP: Access<{ readonly userId: string }> = {
+  credential: 'secondFactorStep',
+  sentence: 'For a user who has passed the first step of the login.',
+  reads: [],
+  check: async ({ caller }) => {
+    if (caller?.kind !== 'secondFactorStep') throw objectNotFound()
+    return { userId: caller.userId }
+  },
+}
+
+/** Programs that collect metrics, and global admins. */
+export const METRICS_READER: Access<null> = {
+  credential: 'metrics',
+  sentence:
+    'For global admins, for programs with a metrics token, and without a credential for peers on the loopback interface ' +
+    '(a request that a proxy forwarded does not count as one).',
+  reads: [],
+  check: async ({ caller }) => {
+    if (caller?.kind === 'session') demandGlobalAdmin(caller.viewer)
+    return null
+  },
+}
+
+/** A network server. `organizationId` is null for a credential of the whole deployment. */
+export const NETWORK_SERVER: Access<{ readonly organizationId: string | null }> = {
+  credential: 'serviceCredential',
+  sentence: 'For network servers, with a service credential.',
+  reads: [],
+  check: async ({ caller }) => {
+    assert(caller?.kind === 'networkServer', 'the route must take a service credential')
+    return { organizationId: caller.organizationId }
+  },
+}
+
+/** The organization that the member names. */
+export function inOrganization(
+  action: Action,
+  member: MemberPath,
+): Access<Person & { readonly organizationId: string }> {
+  return {
+    credential: 'session',
+    sentence: `For ${peopleOf(action, 'the organization')}.`,
+    reads: [member],
+    check: async ({ registry, request, caller }) => {
+      const viewer = viewerIn(caller)
+      const organizationId = textAt(request, member)
+      await demandIn(registry, viewer, organizationId, action)
+      return { viewer, organizationId }
+    },
+  }
+}
+
+/** As `inOrganization`, with the organization looked up. */
+export function onOrganization(
+  action: Action,
+  member: MemberPath,
+): Access<Person & { readonly organization: Organization }> {
+  return {
+    ...inOrganization(action, member),
+    check: async ({ registry, request, caller }) => {
+      const viewer = viewerIn(caller)
+      return { viewer, organization: await organizationFor(registry, viewer, textAt(request, member), action) }
+    },
+  }
+}
+
+/** The application that the member names. */
+export function onApplication(
+  action: Action,
+  member: MemberPath,
+): Access<Person & { readonly application: Application }> {
+  return {
+    credential: 'session',
+    sentence: `For ${peopleOf(action, 'its organization')}.`,
+    reads: [member],
+    check: async ({ registry, request, caller }) => {
+      const viewer = viewerIn(caller)
+      return { viewer, application: await applicationFor(registry, viewer, textAt(request, member), action) }
+    },
+  }
+}
+
+/** The device whose DevEUI the member is, in any spelling. */
+export function onDevice(action: Action, member: MemberPath): Access<Person & { readonly device: Device }> {
+  return {
+    credential: 'session',
+    sentence: `For ${peopleOf(action, 'its organization')}.`,
+    reads: [member],
+    check: async ({ registry, request, caller }) => {
+      const viewer = viewerIn(caller)
+      const devEui = devEuiOf(lastName(member), textAt(request, member))
+      return { viewer, device: await deviceFor(registry, viewer, devEui, action) }
+    },
+  }
+}
+
+/** The organization, or for global admins the whole deployment where the member names none. */
+export function inOrganizationOrDeployment(
+  action: Action,
+  member: MemberPath,
+): Access<Person & { readonly organizationId: string | undefined }> {
+  return {
+    credential: 'session',
+    sentence: `With ${lastName(member)} for ${peopleOf(action, 'the organization')}, without it for global admins.`,
+    reads: [member],
+    check: async ({ registry, request, caller }) => {
+      const viewer = viewerIn(caller)
+      const given = textAt(request, member)
+      // In a body only "" means the whole deployment: a 0 that was a client's empty value must not.
+      const organizationId = member.startsWith('body.') ? (given === '' ? undefined : given) : givenId(given)
+      if (organizationId === undefined) demandGlobalAdmin(viewer)
+      else await demandIn(registry, viewer, organizationId, action)
+      return { viewer, organizationId }
+    },
+  }
+}
+
+/** What a list is narrowed to. */
+export interface Narrowed extends Person {
+  readonly organizationId: string | undefined
+  readonly applicationId: string | undefined
+  /** The person's role in the organization; undefined where no organization is named. */
+  readonly role: Role | undefined
+}
+
+/**
+ * A list that may be narrowed to an organization or to an application. With neither, the handler
+ * lists only what the person may see.
+ */
+export function narrowed(
+  action: Action,
+  members: { readonly organization: MemberPath; readonly application?: MemberPath },
+): Access<Narrowed> {
+  const reads = Object.values(members)
+  const names = reads.map(lastName).join(' or ')
+  return {
+    credential: 'session',
+    sentence: `With ${names} for ${peopleOf(action, 'the organization')}, without for everyone who is signed in.`,
+    reads,
+    check: async ({ registry, request, caller }) => {
+      const viewer = viewerIn(caller)
+      const organizationId = givenId(textAt(request, members.organization))
+      const applicationId =
+        members.application === undefined ? undefined : givenId(textAt(request, members.application))
+      const role = organizationId === undefined ? undefined : await roleIn(registry, viewer, organizationId)
+      if (role !== undefined) demand(role, action)
+      if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, action)
+      return { viewer, organizationId, applicationId, role }
+    },
+  }
+}
+
+/**
+ * The rows of an upload. The member may name the application of those rows that name none; the
+ * handler checks each row's application.
+ */
+export function rowsOfUpload(
+  action: Action,
+  member: MemberPath,
+): Access<Person & { readonly applicationId: string | undefined }> {
+  return {
+    credential: 'session',
+    sentence: `For ${peopleOf(action, 'the organization of each row')}.`,
+    reads: [member],
+    check: async ({ registry, request, caller }) => {
+      const viewer = viewerIn(caller)
+      const applicationId = givenId(textAt(request, member))
+      if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, action)
+      return { viewer, applicationId }
+    },
+  }
+}
+
+/** The user that the member names, for itself and for global admins. The handler looks the user up. */
+export function onUser(member: MemberPath): Access<Person & { readonly userId: string; readonly isOwn: boolean }> {
+  return {
+    credential: 'session',
+    sentence: 'For global admins, and for the user itself.',
+    reads: [member],
+    check: async ({ request, caller }) => {
+      const viewer = viewerIn(caller)
+      const userId = textAt(request, member)
+      const isOwn = viewer.userId === userId
+      if (!isOwn && !viewer.isAdmin) throw objectNotFound()
+      return { viewer, userId, isOwn }
+    },
+  }
+}
+
+const EVENT_READERS = 'For members of its organization, and for its broker-access tokens.'
+
+/**
+ * Reading the events of an application. Where `inside` names an organization, the application must
+ * belong to it.
+ */
+export function eventsOfApplication(
+  member: MemberPath,
+  inside?: MemberPath,
+): Access<{ readonly application: Application }> {
+  return {
+    credential: 'sessionOrBrokerAccess',
+    sentence: EVENT_READERS,
+    reads: inside === undefined ? [member] : [member, inside],
+    check: async (asked) => ({ application: await readableApplication(asked, textAt(asked.request, member), inside) }),
+  }
+}
+
+/** As `eventsOfApplication`, of a device, with its present application. */
+export function eventsOfDevice(
+  member: MemberPath,
+  inside?: MemberPath,
+): Access<{ readonly device: Device; readonly application: Application }> {
+  return {
+    ...eventsOfApplication(member, inside),
+    check: async (asked) => {
+      const devEui = devEuiOf(lastName(member), textAt(asked.request, member))
+      const found = await asked.registry.devices.get(devEui)
+      if (found === undefined) throw objectNotFound()
+      return { device: found, application: await readableApplication(asked, found.applicationId, inside) }
+    },
+  }
+}
+
+async function readableApplication(
+  { registry, request, caller }: Asked,
+  applicationId: string,
+  inside: MemberPath | undefined,
+): Promise<Application> {
+  const found = await registry.applications.get(applicationId)
+  if (found === undefined) throw objectNotFound()
+  if (inside !== undefined && textAt(request, inside) !== found.organizationId) throw objectNotFound()
+  await demandEventsIn(registry, caller, found.organizationId)
+  return found
+}
+
+/** How a thing that is hidden from most members is found, and to whom it belongs. */
+export interface HiddenThing<Thing> {
+  /** The member that names the thing. */
+  readonly named: MemberPath
+  find(id: string): Promise<Thing | undefined>
+  /** Null or undefined where the thing belongs to the whole deployment. */
+  organizationIdOf(thing: Thing): string | null | undefined
+  /** The person who owns the thing may do the action as well. */
+  ownerOf?(thing: Thing): string
+}
+
+/**
+ * A thing whose existence is hidden from everybody who may not do the action with it, members of
+ * its organization included.
+ */
+export function onHidden<Thing>(action: Action, thing: HiddenThing<Thing>): Access<Person & { readonly found: Thing }> {
+  const people = peopleOf(action, 'its organization')
+  return {
+    credential: 'session',
+    sentence: thing.ownerOf === undefined ? `For ${people}.` : `For its owner, and for ${people}.`,
+    reads: [thing.named],
+    check: async ({ registry, request, caller }) => {
+      const viewer = viewerIn(caller)
+      const found = await thing.find(textAt(request, thing.named))
+      if (found === undefined) throw objectNotFound()
+      if (viewer.isAdmin || thing.ownerOf?.(found) === viewer.userId) return { viewer, found }
+      const organizationId = thing.organizationIdOf(found) ?? undefined
+      const role = organizationId === undefined ? 'none' : await roleIn(registry, viewer, organizationId)
+      if (!mayDo(role, action)) throw objectNotFound()
+      return { viewer, found }
+    },
+  }
+}
+
+const PEOPLE: Readonly<Record<Exclude<Role, 'none' | 'globalAdmin'>, string>> = {
+  member: 'members',
+  deviceAdmin: 'device admins and admins',
+  organizationAdmin: 'admins',
+}
+
+/** Those who may do the action, in words. */
+function peopleOf(action: Action, owner: string): string {
+  const role = leastRoleOf(action)
+  return role === 'globalAdmin' ? 'global admins' : `${PEOPLE[role]} of ${owner}`
+}
+
+function viewerIn(caller: Caller | null): Viewer {
+  assert(caller?.kind === 'session', 'the route must take a session')
+  return caller.viewer
+}
+
+/** The member's name without its place: `organizationID`. */
+function lastName(member: MemberPath): string {
+  return member.slice(member.lastIndexOf('.') + 1)
+}
+
+/** The id that the request names, in its one spelling; `""` where the member is left out. */
+function textAt(request: Asked['request'], member: MemberPath): string {
+  let value: unknown = request
+  for (const name of member.split('.')) {
+    value = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+  }
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}
