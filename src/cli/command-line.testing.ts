@@ -1,9 +1,9 @@
-/** Commands as a shell would run them, in this process. */
+/** Runs commands as a shell would run them, in this process. */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { run } from './program.ts'
 
-/** What became of a command. */
+/** The result of a command. */
 export interface Ran {
   readonly code: number
   readonly out: string
@@ -40,7 +40,7 @@ export async function succeed(shell: Shell, line: string, input?: string): Promi
   return out
 }
 
-/** The same, asked for as JSON. */
+/** The JSON of a command that must end with 0. */
 export async function json(shell: Shell, line: string): Promise<Record<string, unknown>> {
   return JSON.parse(await succeed(shell, `${line} --json`)) as Record<string, unknown>
 }

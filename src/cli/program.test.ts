@@ -23,7 +23,7 @@ const scratch = await mkdtemp(join(tmpdir(), 'fieldgate-cli-'))
 after(() => rm(scratch, { recursive: true }))
 const directory = (name: string): string => join(scratch, name)
 
-/** What an administrator does with a new deployment, by whichever way the commands find to it. */
+/** Runs the steps of an administrator on a new deployment; the commands find the way to it. */
 async function setUp(shell: Shell): Promise<void> {
   await succeed(shell, 'organization create alpine --display-name Alpine')
   await succeed(shell, 'organization create harbour')
@@ -296,8 +296,8 @@ describe('the command line where no service runs', () => {
     assert.match(script.error, /^fieldgate: The file nowhere\.js can’t be read: there is no such file\.\n$/)
   })
 
-  it('says that the commands of a device are known to a running service only', async () => {
-    assert.match((await shell('device queue 0303030303030303')).error, /running service only.*fieldgate serve/)
+  it('says that only a running service knows the commands of a device', async () => {
+    assert.match((await shell('device queue 0303030303030303')).error, /Only a running service.*fieldgate serve/)
   })
 })
 
@@ -347,7 +347,7 @@ describe('the command line where a service runs', () => {
     await client.publishAsync(topicName, JSON.stringify(command), { qos: 1 })
     await client.endAsync()
     const waits = /^valve-7 +queued +10 +AQID +\S+ +the deployment’s network server has not connected yet$/m
-    // It is offered in the turn after its acknowledgement.
+    // The command is offered to the network server in the turn after its acknowledgement.
     for (let tries = 0; tries < 50 && !waits.test(await succeed(shell, `device queue ${devEui}`)); tries += 1);
     assert.match(await succeed(shell, `device queue ${devEui}`), waits)
     assert.match((await shell('device queue 0f0f0f0f0f0f0f0f')).error, /object does not exist/)

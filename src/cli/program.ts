@@ -1,6 +1,6 @@
 /**
- * The command line: which commands there are. What a command needs is loaded when it runs, so that
- * each starts fast.
+ * The command line with all its commands. The modules of a command are loaded when the command
+ * runs, so that each command starts fast.
  */
 import { Command, CommanderError } from 'commander'
 import { version } from '../version.ts'
@@ -23,7 +23,7 @@ import type { Terminal } from './terminal/terminal.ts'
 import { addTokenCommands } from './commands/token-commands.ts'
 import { addUserCommands } from './commands/user-commands.ts'
 
-/** Runs the command that `args` name (without program and script) and answers the exit code. */
+/** Runs the command of `args` (without program and script); resolves with the exit code. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const exit = { code: 0 }
   const program = createProgram(terminal, exit)
@@ -32,8 +32,8 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     await program.parseAsync(args[0] === 'help' ? helpArguments(program, args.slice(1)) : [...args], { from: 'user' })
     return exit.code
   } catch (error) {
-    // Help and version are errors to Commander, of code 0; what it says of a wrong call is already
-    // said.
+    // Commander throws after help and version too, with code 0. It has already printed its message
+    // about a wrong call.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof CommandFailure) {
       terminal.error(`fieldgate: ${error.message}\n`)
@@ -51,9 +51,9 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
 }
 
 /**
- * `help device create` asks what `device create --help` asks; Commander itself looks at one word.
- * Words that name no command are left as they are: as a call they are refused, with the command
- * that may have been meant.
+ * Makes `help device create` the same as `device create --help`: Commander's own help looks only at
+ * one word. Words that name no command are returned as they are: Commander refuses them, and
+ * suggests a command of a similar name.
  */
 function helpArguments(program: Command, words: readonly string[]): string[] {
   let command = program
@@ -77,8 +77,8 @@ function createProgram(terminal: Terminal, exit: { code: number }): Command {
     .addHelpText(
       'after',
       `
-Settings are environment variables: see \`fieldgate settings --help\`. The commands that administer work on the data
-directory of FIELDGATE_DATA_DIR: through the service that runs on it, or alone when none does.
+Settings are environment variables: see \`fieldgate settings --help\`. The administration commands work on the data
+directory FIELDGATE_DATA_DIR: through the service that runs on it, or alone when no service runs.
 
 Examples:
   fieldgate serve
@@ -135,8 +135,8 @@ function addServiceCommands(program: Command, terminal: Terminal, exit: { code: 
 }
 
 /**
- * Its options are many and the broker's own, so that they are loaded when it is meant; for the list
- * of commands its name does.
+ * Adds `bare-broker`. Its many options load the broker, so they are added only when `args` name the
+ * command; the list of commands needs only its name.
  */
 async function addBareBrokerCommand(program: Command, args: readonly string[]): Promise<void> {
   if (!args.includes('bare-broker')) {

@@ -52,7 +52,7 @@ describe('a ChirpStack that is set up', { timeout: 90_000 }, () => {
       '--api-key-file',
       `${folder}/wrong`,
     )
-    assert.deepEqual([tried.code, tried.error], [1, 'fieldgate: it was not reached\n'])
+    assert.deepEqual([tried.code, tried.error], [1, 'fieldgate: the network server was not reached\n'])
     assert.match(tried.out, /^ChirpStack does not know the API key/)
     const added = await fieldgate(
       folder,

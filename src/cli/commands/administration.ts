@@ -1,6 +1,6 @@
 /**
- * What the administration's commands share: a client for their time, and results as a table or as
- * JSON.
+ * The common parts of the administration commands: a client while the command runs, and results as
+ * a table or as JSON.
  */
 import type { Command } from 'commander'
 import type { ApiClient, JsonList } from '../api/api-client.ts'
@@ -10,7 +10,7 @@ import { cellText, formatFields, formatTable } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** The options of every list. */
+/** The options of each command that lists. */
 export interface ListOptions {
   readonly limit: string
   readonly offset: string
@@ -19,8 +19,8 @@ export interface ListOptions {
 }
 
 /**
- * Gives `use` a client, with the session of `userName` or of the first global admin, and closes it
- * after.
+ * Calls `use` with a client, and closes the client afterwards. The client has the session of
+ * `userName`, or of the first global admin.
  */
 export async function withClient<Result>(
   terminal: Terminal,
@@ -30,8 +30,7 @@ export async function withClient<Result>(
 ): Promise<Result> {
   const { settings, warnings } = readSettings(terminal)
   for (const warning of warnings) terminal.error(`fieldgate: ${warning}\n`)
-  // Loaded here and not above: `--help`, and commands that need no deployment, should not wait for
-  // it.
+  // Loaded only now: `--help`, and commands that need no deployment, should not wait for it.
   const { openApiClient } = await import('../api/open-api-client.ts')
   const client = await openApiClient(settings, { purpose: commandPath(command), userName })
   try {
@@ -41,7 +40,7 @@ export async function withClient<Result>(
   }
 }
 
-/** Adds the options that every list has. */
+/** Adds the options of `ListOptions`. */
 export function withListOptions(command: Command): Command {
   return command
     .option('--search <text>', 'show only entries that contain this text; upper and lower case are the same')
@@ -50,12 +49,12 @@ export function withListOptions(command: Command): Command {
     .option('--json', 'print the JSON of the API, for programs')
 }
 
-/** The query of a list's options. */
+/** The query of a list, by its options. */
 export function listQuery(options: ListOptions): Readonly<Record<string, string | undefined>> {
   return { limit: options.limit, offset: options.offset, search: options.search }
 }
 
-/** Shows a list: a table and, when it is not all, how many there are; or the JSON. */
+/** Shows a list as a table or as JSON. A table that is a part of the list says so. */
 export function showList(
   terminal: Terminal,
   list: JsonList,
@@ -71,7 +70,10 @@ export function showList(
   return undefined
 }
 
-/** Shows one thing's fields, those of an inner object (`{user: {...}, createdAt}`) first. */
+/**
+ * Shows the fields of one object. The fields of an inner object (`{user: {...}, createdAt}`) come
+ * first.
+ */
 export function showFields(terminal: Terminal, thing: JsonObject, isJson: boolean | undefined): void {
   if (isJson === true) return showJson(terminal, thing)
   const [key, inner] = Object.entries(thing)[0] ?? []
@@ -82,8 +84,8 @@ export function showFields(terminal: Terminal, thing: JsonObject, isJson: boolea
 }
 
 /**
- * Shows the id of what was created, alone on standard output so that a shell can take it, or its
- * JSON. A person on a terminal reads in words what was done.
+ * Shows the id of a new object, or its JSON. The id is alone on standard output, so that a shell
+ * can take it. On a terminal, a sentence on standard error goes with it.
  */
 export function showCreated(terminal: Terminal, created: JsonObject, what: string, isJson: boolean | undefined): void {
   if (isJson === true) return showJson(terminal, created)
@@ -92,17 +94,17 @@ export function showCreated(terminal: Terminal, created: JsonObject, what: strin
   return undefined
 }
 
-/** One JSON value on a line of its own. */
+/** Shows a JSON value on a line of its own. */
 export function showJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${JSON.stringify(value)}\n`)
 }
 
-/** A column of the member of that name. */
+/** A column that shows the member of this name. */
 export function column(title: string, member: string): Column<JsonObject> {
   return { title, cell: (row) => row[member] }
 }
 
-/** `user create`, without the program's name. */
+/** The words of the command without the program's name: `user create`. */
 function commandPath(command: Command): string {
   const { parent } = command
   return parent?.parent ? `${commandPath(parent)} ${command.name()}` : command.name()

@@ -1,3 +1,4 @@
+/** The commands `fieldgate application ...`: applications are groups of devices. */
 import type { Command } from 'commander'
 import {
   column,
@@ -35,7 +36,7 @@ interface ApplicationOptions {
   readonly json?: true
 }
 
-/** `fieldgate application ...`: groups of devices. */
+/** Adds the commands to the program. */
 export function addApplicationCommands(program: Command, terminal: Terminal): void {
   const application = program
     .command('application')
@@ -58,7 +59,7 @@ Examples:
     application
       .command('list')
       .description('list applications')
-      .option('--organization <organization>', 'only those of this organization'),
+      .option('--organization <organization>', 'only applications of this organization'),
   ).action(async (options: ListOptions & ApplicationOptions, command: Command) => {
     const { list, organizationName } = await withClient(terminal, command, async (client) => {
       const { organization } = options
@@ -96,7 +97,7 @@ Examples:
   )
 }
 
-/** Its fields, and below them the scripts as they were written. */
+/** Shows the fields of an application, and below them its scripts as they were written. */
 function showApplication(terminal: Terminal, found: JsonObject, isJson: boolean | undefined): void {
   if (isJson === true) return showJson(terminal, found)
   const { application, ...rest } = found

@@ -1,3 +1,4 @@
+/** The command `fieldgate audit-log list`. */
 import type { Command } from 'commander'
 import { column, listQuery, showList, withClient, withListOptions } from './administration.ts'
 import type { ListOptions } from './administration.ts'
@@ -11,13 +12,13 @@ interface AuditOptions {
   readonly organization?: string
 }
 
-/** `fieldgate audit-log ...`: who did what. */
+/** Adds the command to the program. */
 export function addAuditCommands(program: Command, terminal: Terminal): void {
   const audit = program.command('audit-log').description('show who did what in the last 90 days')
   audit.addHelpText(
     'afterAll',
     `
-What is done by the command line stands there as done by "the operator of this machine".
+A change by the command line is listed as a change by "the operator of this machine".
 
 Examples:
   fieldgate audit-log list --limit 20
@@ -26,8 +27,8 @@ Examples:
   withListOptions(
     audit
       .command('list')
-      .description('list what was done, newest first; --search looks into actions and subjects')
-      .option('--organization <organization>', 'only what was done to this organization'),
+      .description('list the changes, newest first; --search looks into actions and subjects')
+      .option('--organization <organization>', 'only changes to this organization'),
   ).action(async (options: ListOptions & AuditOptions, command: Command) => {
     const { list, userName, organizationName } = await withClient(terminal, command, async (client) => {
       const { organization } = options

@@ -1,3 +1,4 @@
+/** The work of `fieldgate check`: checks a data directory, and reports damage and losses. */
 import { checkDataDirectory } from '../../data/check.ts'
 import type { DataDirectoryReport } from '../../data/check.ts'
 import type { LogReport } from '../../engine/opening/check-log.ts'
@@ -9,13 +10,14 @@ import { counted } from '../terminal/counted.ts'
 import { formatBytes } from '../terminal/progress.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** Something is damaged, and nothing is lost by it. */
+/** The exit code when something is damaged, but no data is lost. */
 const DAMAGED = 1
+/** The exit code when data is lost. */
 const LOST = 2
 
 /**
- * `fieldgate check`: says what is in a data directory, and what is wrong with it. Answers the exit
- * code. Throws CommandFailure.
+ * Shows the contents of a data directory and its damage; resolves with the exit code. Throws
+ * CommandFailure when the directory can't be taken.
  */
 export async function checkData(terminal: Terminal, directory: string, isJson: boolean): Promise<number> {
   const opened = await openDataDirectory(directory, { purpose: 'check', clock: systemClock, mustExist: true })
@@ -30,8 +32,8 @@ export async function checkData(terminal: Terminal, directory: string, isJson: b
     for (const problem of report.problems) terminal.error(`${problem}\n`)
     if (report.problems.length === 0) return exitCodeOf(report)
     const advice = report.isLossy
-      ? 'What is whole is served; to have the rest, restore a backup into a new directory.'
-      : 'Nothing is lost by it: the next start makes it again out of what is whole.'
+      ? 'The service serves the intact data. To get the rest back, restore a backup into a new directory.'
+      : 'Nothing is lost: the next start rebuilds the damaged part from intact data.'
     terminal.error(`fieldgate: ${directory} is damaged. ${advice}\n`)
     return exitCodeOf(report)
   } finally {
@@ -44,7 +46,7 @@ function exitCodeOf({ problems, isLossy }: DataDirectoryReport): number {
   return isLossy ? LOST : DAMAGED
 }
 
-/** The counts and the sentences; a damage has its sentence in `problems`. */
+/** The report as JSON: counts and sentences. Each damage has its sentence in `problems`. */
 function forPrograms({ registry, log, problems, isLossy }: DataDirectoryReport): unknown {
   const { organizations, users, devices } = registry
   const { damages: _, problems: __, ...messages } = log ?? { damages: [], problems: [] }
@@ -61,7 +63,7 @@ function describe({ registry, log, problems }: DataDirectoryReport): string {
     lines.push(`messages  ${messages} in ${counted(segments, 'segment')}, ${formatBytes(bytes)}`)
     lines.push(`state     ${counted(stateKeys, 'key')} of the state`)
     if (tornBytes > 0) {
-      lines.push(`          ${tornBytes} bytes at the end were not written completely; nothing of it was acknowledged`)
+      lines.push(`          ${tornBytes} bytes at the end were not written completely; none of them was acknowledged`)
     }
     if (keptAside > 0) lines.push(`          ${keptAside} files with damaged bytes were kept in messages/damaged/`)
     if (log.damages.length > 0) lines.push(`damaged   ${formatBytes(log.damagedBytes)} of them; ${lossOf(log)}`)

@@ -65,7 +65,7 @@ describe('fieldgate codec test, without a deployment', () => {
     const decoder = `--decoder-file ${file('decoder.js')}`
     const wrong: readonly (readonly [string, RegExp])[] = [
       [`codec test ${decoder}`, /--hex or --data to decode/],
-      ['codec test --hex 00', /Say what to try/],
+      ['codec test --hex 00', /Name the codec/],
       [`codec test ${decoder} --hex 00 --data AA==`, /not both/],
       [`codec test ${decoder} --hex 0`, /pairs of hexadecimal digits/],
       [`codec test ${decoder} --data x`, /base64/],

@@ -1,25 +1,30 @@
+/** The command `fieldgate codec test`: its options and its help. `try-codec.ts` does the work. */
 import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
 import { pair } from '../terminal/name-value-pair.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { TrialOptions } from './try-codec.ts'
 
-/** `fieldgate codec ...`: codecs, tried before they are saved. */
+/** Adds the command to the program. */
 export function addCodecCommands(program: Command, terminal: Terminal): void {
   const codec = program.command('codec').description('try a payload codec on bytes')
   codec
     .command('test')
-    .description('decode bytes, or encode an object, by a script file or by what an application has saved')
+    .description('decode bytes, or encode an object, by a script file or by the codec of an application')
     .option('--decoder-file <path>', 'JavaScript that decodes')
     .option('--encoder-file <path>', 'JavaScript that encodes')
-    .option('--application <application>', 'use its codec and its scripts, where no file is given')
+    .option('--application <application>', 'use its codec, and its scripts unless a file is given')
     .option('--device <devEui>', 'use its variables, and the codec of its application')
     .addOption(new Option('--codec <codec>', 'instead of a script').choices(['CAYENNE_LPP', 'CUSTOM_JS']))
     .option('--hex <digits>', 'the bytes, in hexadecimal digits; spaces, : and - between them don’t matter', hexDigits)
     .option('--data <base64>', 'the bytes, in base64')
     .option('--object <json>', 'the object to encode', jsonValue)
     .option('--f-port <number>', 'port of the frame, 1 to 255', fPort, 1)
-    .option('--variable <name=value>', 'a value for the script, before that of the device; may be repeated', pair)
+    .option(
+      '--variable <name=value>',
+      'a variable for the script; replaces the device’s variable of that name; may be repeated',
+      pair,
+    )
     .option('--json', 'print the answer of the API’s codec test as JSON')
     .addHelpText(
       'after',
@@ -34,7 +39,7 @@ Examples:
   fieldgate codec test --encoder-file encoder.js --object '{"valve":"open"}'`,
     )
     .action(async (options: TrialOptions, command: Command) => {
-      // Loaded here: the engine for scripts is heavy, and other commands don't need it.
+      // Loaded only now: the engine for scripts is large, and other commands don't need it.
       const { tryCodecOf } = await import('./try-codec.ts')
       await tryCodecOf(terminal, command, options)
     })

@@ -1,3 +1,4 @@
+/** The commands `fieldgate backup`, `restore` and `check`: their options and their help. */
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { readSettings } from '../serve/read-settings.ts'
@@ -8,30 +9,30 @@ interface DirectoryOption {
 }
 
 const CHECK_HELP = `
-The service must be stopped. Nothing is changed. Each damage is one line on standard error: the file, the damaged bytes, and the
-messages that are lost by it, by partition, offset and event id, with the times between which they were taken.
+The service must be stopped. The check changes nothing. Each damage is one line on standard error: the file, the damaged
+bytes, and the lost messages by partition, offset and event id, with the times between which they were accepted.
 
 Exit codes:
   0  all is well
-  1  something is damaged, and nothing is lost by it; or there is nothing to check
-  2  something is lost
+  1  something is damaged, but no data is lost; or there is nothing to check
+  2  data is lost
 
 Examples:
   fieldgate check
   fieldgate check --data-dir /var/lib/fieldgate-restored`
 
-/** `fieldgate backup`, `restore` and `check`: what keeps a data directory safe. */
+/** Adds the commands to the program. */
 export function addDataCommands(program: Command, terminal: Terminal, exit: { code: number }): void {
   program
     .command('backup')
-    .description('write everything that the deployment holds into one file, while the service runs or not')
-    .argument('<file>', 'an older one of that name is replaced when the new one is whole')
+    .description('write all data of the deployment into one file; the service may be running')
+    .argument('<file>', 'an older file of this name is replaced when the new file is complete')
     .addHelpText(
       'after',
       `
-The file holds the registry, the local certificate authority and its keys, the messages and the Sessions: all that was
-acknowledged when the backup was begun. Keep it as safe as the data directory. A configured certificate, the settings
-and the file of network servers are not in it.
+The file holds the registry, the local certificate authority and its keys, the messages and the Sessions: all data that
+was acknowledged before the backup began. Keep the file as safe as the data directory. It does not hold a configured
+certificate, the settings, or the file of network servers.
 
 Examples:
   fieldgate backup /backup/fieldgate-$(date +%F).backup`,
@@ -42,8 +43,8 @@ Examples:
     })
   program
     .command('restore')
-    .description('make a data directory out of a backup')
-    .argument('<file>', 'what `fieldgate backup` wrote')
+    .description('make a data directory from a backup')
+    .argument('<file>', 'a file that `fieldgate backup` wrote')
     .option('--data-dir <directory>', 'use this new or empty directory instead of FIELDGATE_DATA_DIR')
     .addHelpText(
       'after',
@@ -59,7 +60,7 @@ Examples:
     })
   program
     .command('check')
-    .description('read everything in a data directory, and say what is damaged and what exactly is lost')
+    .description('read everything in a data directory, and list each damage and each loss')
     .option('--data-dir <directory>', 'use this directory instead of FIELDGATE_DATA_DIR')
     .option('--json', 'print the report as JSON')
     .addHelpText('after', CHECK_HELP)

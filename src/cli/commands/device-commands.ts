@@ -1,3 +1,4 @@
+/** The commands `fieldgate device ...`. */
 import type { Command } from 'commander'
 import { column, listQuery, showCreated, showFields, showList, withClient, withListOptions } from './administration.ts'
 import { given } from '../../given.ts'
@@ -27,13 +28,13 @@ interface DeviceOptions {
   readonly json?: true
 }
 
-/** `fieldgate device ...`: the devices. */
+/** Adds the commands to the program. */
 export function addDeviceCommands(program: Command, terminal: Terminal): void {
   const device = program.command('device').description('create, change and list devices')
   device.addHelpText(
     'afterAll',
     `
-A device is named by its DevEUI: 16 hexadecimal digits. Many at once: \`fieldgate import\`.
+A device is named by its DevEUI: 16 hexadecimal digits. \`fieldgate import\` creates many devices at once.
 
 Examples:
   fieldgate device create 0101010101010101 --application water-network --name meter-1 --tag street=north
@@ -48,8 +49,8 @@ Examples:
     device
       .command('list')
       .description('list devices')
-      .option('--application <application>', 'only those of this application')
-      .option('--organization <organization>', 'only those of this organization'),
+      .option('--application <application>', 'only devices of this application')
+      .option('--organization <organization>', 'only devices of this organization'),
   ).action(async (options: ListOptions & DeviceOptions, command: Command) => {
     const { application, organization } = options
     const { list, applicationName } = await withClient(terminal, command, async (client) => {
@@ -110,7 +111,7 @@ function addCreateAndUpdate(device: Command, terminal: Terminal): void {
       .description('change a device; fields that are not given stay as they are')
       .argument('<devEui>'),
   )
-    .option('--no-disabled', 'take its events and commands')
+    .option('--no-disabled', 'accept its events and commands again')
     .option('--application <application>', 'move it to another application of its organization')
     .action(async (devEui: string, options: DeviceOptions, command: Command) => {
       await withClient(terminal, command, async (client) => {

@@ -1,3 +1,4 @@
+/** The command `fieldgate device queue`. */
 import type { Command } from 'commander'
 import { column, showJson, withClient } from './administration.ts'
 import { ApiRefusal } from '../api/api-client.ts'
@@ -6,17 +7,17 @@ import { CommandFailure } from '../terminal/command-failure.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** `fieldgate device queue <devEui>`: the commands of a device, and for what each of them waits. */
+/** Adds the command to `fieldgate device`. It shows for each waiting command the reason to wait. */
 export function addDeviceQueueCommand(device: Command, terminal: Terminal): void {
   device
     .command('queue')
-    .description('list the commands of a device: those that wait, and for what, then those of the last day')
+    .description('list the commands of a device: first the waiting commands, then the commands of the last day')
     .argument('<devEui>')
     .option('--json', 'print the JSON of the API, for programs')
     .action(async (devEui: string, { json }: { readonly json?: true }, command: Command) => {
       const path = `/api/devices/${encodeURIComponent(devEui)}`
       const found = await withClient(terminal, command, async (client) => {
-        // A device that is not there is told as one.
+        // A missing device is reported as missing, not as a missing queue.
         await client.request('GET', path)
         return client.request('GET', `${path}/queue`).catch(needsService)
       })
@@ -29,12 +30,10 @@ export function addDeviceQueueCommand(device: Command, terminal: Terminal): void
     })
 }
 
-/** Where no service runs, nobody has the queue open. */
+/** Without a running service there is no open queue: the route is missing, and answers 404. */
 function needsService(error: unknown): never {
   if (error instanceof ApiRefusal && error.status === 404) {
-    throw new CommandFailure(
-      'The commands of a device are known to the running service only. Start it by `fieldgate serve`.',
-    )
+    throw new CommandFailure('Only a running service knows the commands of a device. Start it by `fieldgate serve`.')
   }
   throw error
 }

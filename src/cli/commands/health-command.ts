@@ -1,3 +1,4 @@
+/** The command `fieldgate health`, for supervisors and health checks. */
 import type { Command } from 'commander'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { readSettings } from '../serve/read-settings.ts'
@@ -5,14 +6,14 @@ import type { Terminal } from '../terminal/terminal.ts'
 
 const PATH = '/api/internal/health'
 
-/** `fieldgate health`: the question of a supervisor. Its exit code is the answer. */
+/** Adds the command to the program. Its exit code is the answer. */
 export function addHealthCommand(program: Command, terminal: Terminal): void {
   program
     .command('health')
     .description('tell whether the service of this machine is ready: exit code 0, or 1 and the reason')
     .addHelpText(
       'after',
-      '\nFor health checks of containers and scripts. It asks the service that runs on FIELDGATE_DATA_DIR.',
+      '\nFor health checks of containers and scripts. The command asks the service that runs on FIELDGATE_DATA_DIR.',
     )
     .action(async () => {
       const { settings } = readSettings(terminal)

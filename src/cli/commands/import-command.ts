@@ -1,3 +1,4 @@
+/** The command `fieldgate import`: sends the parts of a file, and reports the refused rows. */
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
@@ -22,46 +23,51 @@ interface ImportOptions {
   readonly json?: true
 }
 
-/** What became of the rows of a file. */
+/** The results of the rows of a file. */
 interface Outcome {
   rows: number
   created: number
   refused: number
-  /** Columns that no device has. */
+  /** The names of columns that no device has. */
   readonly unknownColumns: Set<string>
-  /** Rows that the service named; beyond a thousand a part it only counts. */
+  /** The refused rows. The service names the first thousand of each part and counts the rest. */
   readonly errors: JsonObject[]
 }
 
-/** Refused rows that are kept for programs. */
+/** How many refused rows are kept for the JSON. */
 const MAXIMUM_KEPT_ERRORS = 1000
-/** Of a file; JSON lines may have others in each row. */
+/** How many unknown columns of a file are kept: each row of JSON lines may have new ones. */
 const MAXIMUM_UNKNOWN_COLUMNS = 100
 /**
- * So that a DevEUI that stands in the file twice is told by its line; some 100 MB. Beyond it is
- * told as a device that exists.
+ * How many DevEUIs are remembered with their lines, to report a DevEUI that is in the file twice.
+ * They take some 100 MB. A repeated DevEUI beyond them is reported as a device that exists.
  */
 const MAXIMUM_REMEMBERED_DEV_EUIS = 1_000_000
-/** Of these for people; the rest is counted, for a wrong file would fill the screen. */
+/** How many refused rows are shown to people. A wrong file would fill the screen with more. */
 const MAXIMUM_SHOWN_ERRORS = 50
 
-/** `fieldgate import <file>`: many devices at once. */
+/** Adds the command to the program. */
 export function addImportCommand(program: Command, terminal: Terminal): void {
   program
     .command('import')
     .description('create devices from a file: CSV with a header line, or JSON lines')
     .argument('<file>', '"-" for standard input')
     .option('--application <application>', 'the application of rows that do not name one')
-    .addOption(new Option('--format <format>', 'when the file’s name does not end in it').choices(['csv', 'jsonl']))
+    .addOption(
+      new Option('--format <format>', 'needed when the name of the file does not end in .csv or .jsonl').choices([
+        'csv',
+        'jsonl',
+      ]),
+    )
     .option('--dry-run', 'show what would happen; change nothing')
     .option('--json', 'print the counts and the refused rows as JSON')
     .addHelpText(
       'after',
       `
 Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and any number of
-tag:<name> and variable:<name>; in JSON lines tags and variables are objects. Others are named and not imported. A table may
-be separated by commas, semicolons or tabs, and a DevEUI have - or : between its digits. Each row is created or refused by itself;
-refused rows are listed with their line, and the exit code is 1.
+tag:<name> and variable:<name>. In JSON lines, tags and variables are objects. Other columns are reported, and not
+imported. The separator of a table may be a comma, a semicolon or a tab. A DevEUI may have - or : between its digits.
+Each row is created or refused by itself. Refused rows are listed with their line, and the exit code is 1.
 
 Examples:
   fieldgate import meters.csv --application water-network --dry-run
@@ -95,8 +101,7 @@ async function importAll(
   const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson'
   const outcome: Outcome = { rows: 0, created: 0, refused: 0, unknownColumns: new Set(), errors: [] }
   const lineOfDevEui = new Map<string, number>()
-  // A dry run goes in one part: only so does the service see a DevEUI that stands in the file
-  // twice.
+  // A dry run is sent in one part: only then the service sees that a DevEUI is in the file twice.
   for await (const part of importParts(input, format, { whole: dryRun })) {
     const answer = await client.upload(path, type, part.content)
     outcome.rows += part.rows
@@ -132,8 +137,9 @@ function listIn(answer: JsonObject, name: string): readonly unknown[] {
 }
 
 /**
- * A refused row with lines of the file. The service sees a part at a time: a DevEUI of an earlier
- * part is that of a device to it.
+ * Rewrites the line numbers of a refused row: the service counts the lines of the part, people
+ * count the lines of the file. The service sees one part at a time, and takes the DevEUI of an
+ * earlier part for the DevEUI of an existing device.
  */
 function inFile(error: JsonObject, part: ImportPart, earlier: ReadonlyMap<string, number>): JsonObject {
   const { reason, sameAsLine, devEUI } = error
@@ -170,7 +176,7 @@ function report(terminal: Terminal, outcome: Outcome, options: ImportOptions): v
 function formatOf(file: string): ImportFormat {
   if (/\.csv$/i.test(file)) return 'csv'
   if (/\.(?:jsonl|ndjson)$/i.test(file)) return 'jsonl'
-  throw new CommandFailure(`What ${file} is does not show in its name: give --format csv or --format jsonl.`, 2)
+  throw new CommandFailure(`The name ${file} does not tell the format: give --format csv or --format jsonl.`, 2)
 }
 
 async function openFile(file: string): Promise<Readable> {

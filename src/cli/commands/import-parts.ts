@@ -1,6 +1,6 @@
 /**
- * A file of devices, CSV or JSON lines, in parts that are sent one after the other, so that
- * progress shows and a bound holds.
+ * Cuts a file of devices, CSV or JSON lines, into parts that are sent one after the other. So the
+ * progress can be shown, and no upload exceeds the bound of the service.
  */
 import { createInterface } from 'node:readline'
 import { pipeline, Readable } from 'node:stream'
@@ -11,30 +11,32 @@ import { RequestRefused } from '../../http/api/errors.ts'
 import { readWrittenDevEui } from '../../identity/devices/eui.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 
+/** The formats of a file of devices. */
 export type ImportFormat = 'csv' | 'jsonl'
 
-/** A part as it is uploaded. */
+/** One part, as it is uploaded. */
 export interface ImportPart {
   readonly content: string
   readonly rows: number
   /** The DevEUIs of its rows, each with the first line of the file that has it. */
   readonly lineOfDevEui: ReadonlyMap<string, number>
-  /** The line of the file for a line of this part's content; lines count from 1. */
+  /** The line of the file for a line of this part's content. The first line is 1. */
   readonly fileLine: (line: number) => number
 }
 
-/** Rows of one part: some hundreds of kilobytes, about a second of work for the service. */
+/** The rows of one part: a few hundred kilobytes, about a second of work for the service. */
 const ROWS_PER_PART = 2000
-/** Of one part, far below the service's own bound for an upload. */
+/** The size of one part, far below the service's bound for an upload. */
 const MAXIMUM_PART_CHARACTERS = 8 * 1024 * 1024
 /**
- * Of one row, as the service has it: a quote that is never closed must not gather the whole file.
+ * The size of one row, the same as in the service. The bound stops a quote that is never closed
+ * from gathering the whole file.
  */
 const MAXIMUM_ROW_CHARACTERS = 64 * 1024
 
 /**
- * The parts of a file. With `whole`, one part. Throws CommandFailure when the file can't be read as
- * what it should be.
+ * Yields the parts of a file; with `whole`, one part. Throws CommandFailure when the file is not of
+ * the format.
  */
 export async function* importParts(
   input: Readable,
@@ -60,19 +62,19 @@ export async function* importParts(
 }
 
 interface Row {
-  /** As it stands in the file, with a line feed at its end. */
+  /** The text as it is in the file, with a line feed at its end. */
   readonly text: string
-  /** The line of the file on which it ends, where the service counts it too. */
+  /** The line of the file on which the row ends; the service counts rows by this line too. */
   readonly lastLine: number
   readonly isHeader: boolean
-  /** Of lower-case digits; undefined where the row has none. */
+  /** The DevEUI in lower case; undefined when the row has none. */
   readonly devEui: string | undefined
 }
 
 function createPart(header: string) {
   const texts: string[] = []
   const lineOfDevEui = new Map<string, number>()
-  // Where each row ends: in the part, and in the file.
+  // The line on which each row ends, in the part and in the file.
   const ends: { readonly partLine: number; readonly lastLine: number }[] = []
   let partLine = linesOf(header)
   let characters = 0
@@ -95,7 +97,7 @@ function createPart(header: string) {
   }
 }
 
-/** The text of a file: UTF-8, or UTF-16 as spreadsheets save "Unicode text". */
+/** Decodes a file: UTF-8, or UTF-16, which spreadsheet programs call "Unicode text". */
 async function* textsOf(input: Readable): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined
   for await (const chunk of input as AsyncIterable<Buffer | string>) {
@@ -103,7 +105,7 @@ async function* textsOf(input: Readable): AsyncGenerator<string> {
       yield chunk
       continue
     }
-    // No UTF-8 begins with this byte, and UTF-16 with a byte order mark in little endian does.
+    // UTF-16 in little endian begins with this byte, the byte order mark. UTF-8 never does.
     decoder ??= new TextDecoder(chunk[0] === 0xff ? 'utf-16le' : 'utf-8', { fatal: true })
     yield decoded(decoder, chunk)
   }
@@ -129,7 +131,7 @@ async function* csvRows(texts: AsyncGenerator<string>): AsyncGenerator<Row> {
     relax_column_count: true,
     max_record_size: MAXIMUM_ROW_CHARACTERS,
   })
-  // The parser hands on what broke the stream; there is nobody else to tell.
+  // The parser reports the error of the stream; the callback has nothing to add.
   pipeline(Readable.from(joined(begin.text, texts)), parser, () => undefined)
   let isHeader = true
   let header: CsvHeader | undefined
@@ -157,7 +159,7 @@ interface ParsedRow {
   readonly info: { readonly lines: number }
 }
 
-/** Undefined for a header that the service will refuse, in its words. */
+/** Reads the header; undefined for a header that the service will refuse. */
 function headerOf(cells: readonly string[]): CsvHeader | undefined {
   try {
     return readHeader(cells, () => {})
@@ -167,7 +169,7 @@ function headerOf(cells: readonly string[]): CsvHeader | undefined {
   }
 }
 
-/** What comes until the end of the first line with something in it, and that line. */
+/** Reads to the end of the first line that is not empty; returns this line and the text so far. */
 async function beginningOf(texts: AsyncGenerator<string>): Promise<{ readonly line: string; readonly text: string }> {
   let text = ''
   for (;;) {
@@ -199,7 +201,7 @@ function devEuiOfJson(line: string): string | undefined {
     const written = devEUI ?? devEui
     return typeof written === 'string' ? readWrittenDevEui(written) : undefined
   } catch {
-    // The service says what is wrong with the line.
+    // The service reports the fault of the line.
     return undefined
   }
 }

@@ -1,3 +1,4 @@
+/** The command `fieldgate keys rotate`. */
 import type { Command } from 'commander'
 import { showJson, withClient } from './administration.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -6,13 +7,13 @@ interface KeyOptions {
   readonly json?: true
 }
 
-/** `fieldgate keys ...`: what tokens are signed with. */
+/** Adds the command to the program. */
 export function addKeyCommands(program: Command, terminal: Terminal): void {
   const keys = program.command('keys').description('change the key that signs tokens')
   keys.addHelpText(
     'afterAll',
     `
-Tokens that were issued before a rotation stay good until they expire. To end one: fieldgate token revoke.
+Tokens that were issued before a rotation stay valid until they expire. \`fieldgate token revoke\` ends one earlier.
 
 Examples:
   fieldgate keys rotate`,

@@ -1,3 +1,4 @@
+/** The work of `fieldgate backup`: writes, verifies and syncs the file. */
 import { chmod, open, rename, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -18,8 +19,9 @@ import { streamFromRunning } from '../api/remote-carrier.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /**
- * `fieldgate backup <file>`. The file is verified while it is written, synced, and gets its name
- * last: under that name is the older one, or a whole one. Throws CommandFailure.
+ * Writes a backup to the file. The new file is verified while it is written, then it is synced, and
+ * then it gets its name: at each moment the file of this name is the older backup or a complete
+ * one. Throws CommandFailure.
  */
 export async function makeBackup(terminal: Terminal, settings: Settings, file: string): Promise<void> {
   const temporary = `${file}.${process.pid}.part`
@@ -34,7 +36,8 @@ export async function makeBackup(terminal: Terminal, settings: Settings, file: s
   } catch (error) {
     await handle.close().catch(() => {})
     await rm(temporary, { force: true })
-    if (error instanceof ArchiveError) throw new CommandFailure(`The service broke off. ${error.message}`)
+    if (error instanceof ArchiveError)
+      throw new CommandFailure(`The service did not send the whole backup. ${error.message}`)
     if (isOfSystem(error)) throw new CommandFailure(`The backup can’t be written: ${error.message}.`)
     throw error
   }
@@ -66,7 +69,7 @@ async function write(terminal: Terminal, settings: Settings, handle: FileHandle)
   return total
 }
 
-/** Opens the log as the service does: what a crash left at its end is cut off first. */
+/** Opens the log as the service does: an incomplete end, left by a crash, is cut off first. */
 async function backUpAlone(
   settings: Settings,
   use: (source: AsyncIterable<Buffer>) => Promise<unknown>,
@@ -74,7 +77,7 @@ async function backUpAlone(
   const { dataDirectory } = settings
   const directory = messagesIn(dataDirectory)
   const format = await readFormat(nodeDisk, directory)
-  // Where messages were in memory there is no log, and none is made.
+  // When messages were in memory there is no log, and the backup must not make one.
   const engine =
     format === undefined
       ? undefined
@@ -90,7 +93,7 @@ async function backUpAlone(
 async function openNew(file: string): Promise<FileHandle> {
   try {
     const handle = await open(file, 'wx', 0o600)
-    // Whatever the process's mask is.
+    // The mode of `open` is reduced by the process's mask; this one is not.
     await chmod(file, 0o600)
     return handle
   } catch (error) {

@@ -1,3 +1,4 @@
+/** The commands `fieldgate metrics-token ...`. */
 import type { Command } from 'commander'
 import { column, listQuery, showJson, showList, withClient, withListOptions } from './administration.ts'
 import type { ListOptions } from './administration.ts'
@@ -7,14 +8,14 @@ import { withRemoval } from './removal.ts'
 import { cellText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** `fieldgate metrics-token ...`: what programs that collect metrics show. */
+/** Adds the commands to the program. */
 export function addMetricsTokenCommands(program: Command, terminal: Terminal): void {
   const metricsToken = program.command('metrics-token').description('issue, list and revoke tokens that read /metrics')
   metricsToken.addHelpText(
     'afterAll',
     `
-A metrics token reads /metrics and nothing else. It is printed once, alone, so that it can go into a file; it is named by its
-name or its id.
+A metrics token can read /metrics and nothing else. It is printed once, alone, so that it can be written to a file. The
+other commands name it by its name or its id.
 
 Examples:
   fieldgate metrics-token create prometheus > /etc/prometheus/fieldgate-token
@@ -25,7 +26,7 @@ Examples:
   metricsToken
     .command('create')
     .description('issue a metrics token and print it')
-    .argument('<name>', 'what it is for')
+    .argument('<name>', 'the purpose of the token')
     .option('--json', 'print the JSON of the API, for programs')
     .action(async (name: string, { json }: { readonly json?: true }, command: Command) => {
       const created = await withClient(terminal, command, (client) =>

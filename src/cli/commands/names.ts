@@ -1,17 +1,14 @@
-/** People read names, the API writes ids. */
+/** Names in the place of ids, for the tables that people read. */
 import { listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
 
-/** What lists name by id, and the member that has the name. */
+/** The lists that have names, and the member with the name. */
 const MEMBERS = { organizations: 'name', applications: 'name', users: 'email' } as const
 
-/** As many as one page has. What comes after is shown by its id. */
+/** The names of one page are read; objects after it are shown by their ids. */
 const MAXIMUM_NAMES = 1000
 
-/**
- * A function that knows the names of things of one kind by their ids. It leaves an id that it does
- * not know as it is, and "" too.
- */
+/** Returns a function from ids to names. The function returns an unknown id, or "", as it is. */
 export async function namesOf(client: ApiClient, kind: keyof typeof MEMBERS): Promise<(id: unknown) => unknown> {
   const { result } = await listPage(client, `/api/${kind}`, { limit: MAXIMUM_NAMES })
   const names = new Map(result.map((item) => [item['id'], item[MEMBERS[kind]]]))

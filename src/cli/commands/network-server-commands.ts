@@ -1,3 +1,4 @@
+/** The commands `fieldgate network-server ...`. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { column, showJson, showList, withClient } from './administration.ts'
@@ -21,7 +22,7 @@ interface SetUpOptions {
   readonly json?: true
 }
 
-/** `fieldgate network-server ...`: the network servers that the service reaches itself. */
+/** Adds the commands to the program. */
 export function addNetworkServerCommands(program: Command, terminal: Terminal): void {
   const networkServer = program
     .command('network-server')
@@ -29,8 +30,8 @@ export function addNetworkServerCommands(program: Command, terminal: Terminal): 
   networkServer.addHelpText(
     'afterAll',
     `
-The API key is made in ChirpStack (Network Server > API keys), and read from a file so that no list of processes shows it.
-Where a service runs, a network server is used at once; else from the next start on.
+Make the API key in ChirpStack (Network Server > API keys). It is read from a file, so that no list of processes shows
+it. A running service uses an added network server at once; otherwise the next start of the service does.
 
 Examples:
   fieldgate network-server try chirpstack --url http://chirpstack:8080 --api-key-file key
@@ -45,11 +46,11 @@ Examples:
         client.request('POST', '/api/network-servers/try', await bodyOf(client, name, options)),
       )
       showTrial(terminal, trial, options)
-      if (trial['outcome'] !== 'works') throw new CommandFailure('it was not reached')
+      if (trial['outcome'] !== 'works') throw new CommandFailure('the network server was not reached')
     },
   )
   withSetUpOptions(
-    networkServer.command('add').description('try to reach a ChirpStack; where that works, store it and use it'),
+    networkServer.command('add').description('try to reach a ChirpStack; if that works, store its settings and use it'),
   ).action(async (name: string, options: SetUpOptions, command: Command) => {
     const added = await withClient(terminal, command, async (client) =>
       client.request('POST', '/api/network-servers', await bodyOf(client, name, options)),
@@ -84,7 +85,7 @@ Examples:
 
 function withSetUpOptions(command: Command): Command {
   return command
-    .argument('<name>', '1 to 40 lower-case letters, digits and hyphens; stays as it is')
+    .argument('<name>', '1 to 40 lower-case letters, digits and hyphens; can’t be changed later')
     .requiredOption('--url <url>', 'https://host:port, or http://host:port for clear text')
     .requiredOption('--api-key-file <file>', 'a file with the API key; - for standard input')
     .option('--ca-file <file>', 'a file with the certificate authority that signed its certificate (PEM)')
@@ -94,7 +95,7 @@ function withSetUpOptions(command: Command): Command {
       (value: string, before: readonly string[]) => [...before, value],
       [],
     )
-    .option('--sync-seconds <number>', 'between two synchronisations', '300')
+    .option('--sync-seconds <number>', 'the time between two synchronisations', '300')
     .option('--json', 'print the JSON of the API, for programs')
 }
 

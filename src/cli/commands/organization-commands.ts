@@ -1,3 +1,4 @@
+/** The commands `fieldgate organization ...`: organizations and their members. */
 import type { Command } from 'commander'
 import { column, listQuery, showCreated, showFields, showList, withClient, withListOptions } from './administration.ts'
 import { given } from '../../given.ts'
@@ -24,7 +25,7 @@ interface RoleOptions {
   readonly gatewayAdmin?: boolean
 }
 
-/** `fieldgate organization ...`: the tenants, and who belongs to them. */
+/** Adds the commands to the program. */
 export function addOrganizationCommands(program: Command, terminal: Terminal): void {
   const organization = program
     .command('organization')
@@ -103,7 +104,7 @@ function addCreateAndUpdate(organization: Command, terminal: Terminal): void {
     .command('create')
     .description('create an organization and print its id')
     .argument('<name>', 'letters, digits, _ and -')
-    .option('--display-name <text>', 'for people; the name when not given')
+    .option('--display-name <text>', 'the name for people; the name itself when not given')
     .option('--gateways', 'it may have gateways of its own')
     .option('--json', 'print the JSON of the API, for programs')
     .action(async (name: string, { displayName, gateways, json }: OrganizationOptions, command: Command) => {
@@ -121,7 +122,7 @@ function addCreateAndUpdate(organization: Command, terminal: Terminal): void {
     .option('--name <name>', 'a new name')
     .option('--display-name <text>', 'for people')
     .option('--gateways', 'it may have gateways of its own')
-    .option('--no-gateways', 'it may not')
+    .option('--no-gateways', 'it may not have gateways of its own')
     .action(async (reference: string, { name, displayName, gateways }: OrganizationOptions, command: Command) => {
       const body = { organization: given({ name, displayName, canHaveGateways: gateways }) }
       await withClient(terminal, command, async (client) =>

@@ -1,4 +1,4 @@
-/** People name things by their names; the API by ids. An id is all digits. */
+/** Ids by names: people give names, the API takes ids. An id is all digits, or a UUID. */
 import { listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
 import type { JsonObject } from '../../json.ts'
@@ -15,8 +15,8 @@ export async function userIdOf(client: ApiClient, reference: string): Promise<st
 }
 
 /**
- * The id of an application that is named by its id, by its name, or by `organization/name` where
- * two organizations share it.
+ * The id of an application that is named by its id, by its name, or by `organization/name` when two
+ * organizations have an application of that name.
  */
 export async function applicationIdOf(client: ApiClient, reference: string): Promise<string> {
   const [organization, name] = reference.includes('/') ? reference.split('/', 2) : [undefined, reference]
@@ -33,18 +33,17 @@ export async function metricsTokenIdOf(client: ApiClient, reference: string): Pr
 interface Where {
   readonly path: string
   readonly kind: string
-  /** The member that people name it by. */
+  /** The member with the name. */
   readonly member: string
   readonly query?: Readonly<Record<string, string | undefined>>
 }
 
-/** The id of an application that its network server has named. */
+/** The form of an id that a network server gave to an application. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 async function idOf(client: ApiClient, where: Where, reference: string): Promise<string> {
   if (/^\d+$/.test(reference) || UUID.test(reference)) return reference
-  // The search is by containment; names that contain this one and come before it are rarely a
-  // thousand.
+  // The search finds all names that contain this one; there are rarely a thousand of them.
   const query = { ...where.query, search: reference, limit: 1000 }
   const { result } = await listPage(client, where.path, query)
   const wanted = reference.toLowerCase()

@@ -1,6 +1,6 @@
 /**
- * The commands that delete: what goes is looked up and said, a question is asked, and what was done
- * is told.
+ * The common parts of the commands that delete. The object is looked up and described, a question
+ * is asked, the object is deleted, and the result is shown.
  */
 import type { Command } from 'commander'
 import { showJson, withClient } from './administration.ts'
@@ -10,17 +10,17 @@ import type { JsonObject } from '../../json.ts'
 import { confirm, requireConfirmation } from '../terminal/confirm.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** Something that is about to go. */
+/** An object that is about to be deleted. */
 export interface Removal {
-  /** DELETE of it removes it. */
+  /** A DELETE of this path removes the object. */
   readonly path: string
-  /** `the application water (id 3) with 17 devices`. */
+  /** The object for people: `the application water (id 3) with 17 devices`. */
   readonly what: string
-  /** What happens to others: `Its connections end at once.` */
+  /** The effects on other objects: `Its connections end at once.` */
   readonly consequence?: string
-  /** To be typed, where much goes with it; else y is enough. */
+  /** The name to type, when many other objects are deleted too. Otherwise y is enough. */
   readonly nameToType?: string
-  /** For programs. */
+  /** The description of the object for programs. */
   readonly json: JsonObject
 }
 
@@ -32,8 +32,8 @@ interface RemovalOptions {
 const PAST = { delete: 'Deleted', revoke: 'Revoked', remove: 'Removed' } as const
 
 /**
- * Has `command` remove what its argument names: `find` looks that up, and throws where it is not
- * there.
+ * Lets `command` remove the object that its argument names. `find` throws when there is no such
+ * object.
  */
 export function withRemoval(
   command: Command,
@@ -43,7 +43,7 @@ export function withRemoval(
 ): void {
   command
     .option('--yes', 'do not ask; needed where there is no terminal')
-    .option('--json', 'print as JSON what was removed')
+    .option('--json', 'print the removed object as JSON')
     .action(async (reference: string, { yes, json }: RemovalOptions) => {
       requireConfirmation(terminal, yes)
       const removal = await withClient(terminal, command, async (client) => {
@@ -55,8 +55,8 @@ export function withRemoval(
       if (yes !== true) {
         const sentence = `This ${verb}s ${what}.`
         await confirm(terminal, consequence === undefined ? sentence : `${sentence} ${consequence}`, removal.nameToType)
-        // With a client of its own: nobody else waits for the data directory while the question
-        // stands.
+        // The first client is closed while the question is open, so that no other command waits for
+        // the data directory.
         await withClient(terminal, command, (client) => client.request('DELETE', path))
       }
       if (json === true) showJson(terminal, removal.json)
@@ -64,7 +64,7 @@ export function withRemoval(
     })
 }
 
-/** How many there are of a list. */
+/** The number of entries of a list. */
 export async function countOf(
   client: ApiClient,
   path: string,

@@ -1,3 +1,4 @@
+/** The work of `fieldgate restore`: makes a data directory of a backup. */
 import { createReadStream } from 'node:fs'
 import { openNewDataDirectory } from '../../data/data-directory.ts'
 import { ArchiveError } from '../../engine/backup/archive.ts'
@@ -8,11 +9,12 @@ import { CommandFailure } from '../terminal/command-failure.ts'
 import { Progress } from '../terminal/progress.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
+/** How many bytes of the file are read at a time. */
 const PIECE_BYTES = 1_048_576
 
 /**
- * `fieldgate restore <file>`: verifies all of the file, then writes. What a failure leaves is
- * removed. Throws CommandFailure.
+ * Verifies the whole file, and then writes the data directory. After a failure, the written files
+ * are removed. Throws CommandFailure.
  */
 export async function restoreBackup(terminal: Terminal, file: string, directory: string): Promise<void> {
   const manifest = await explained(async () => verifyBackup(readFrom(terminal, file, 'verified')))
@@ -21,7 +23,7 @@ export async function restoreBackup(terminal: Terminal, file: string, directory:
   const { dataDirectory } = opened
   try {
     await explained(async () => {
-      // Read again, and checked again: what is written is what is in the file now.
+      // The file is read and checked again, because it may have changed since it was verified.
       const world = { random: () => Math.random(), nowMs: systemClock.now() }
       await restoreInto(directory, readFrom(terminal, file, 'restored'), world)
       await dataDirectory.finish()

@@ -1,3 +1,4 @@
+/** The commands `fieldgate service-credential ...`. */
 import type { Command } from 'commander'
 import { column, listQuery, showFields, showList, withClient, withListOptions } from './administration.ts'
 import type { ListOptions } from './administration.ts'
@@ -13,7 +14,7 @@ interface CredentialOptions {
   readonly json?: true
 }
 
-/** `fieldgate service-credential ...`: what network servers connect with. */
+/** Adds the commands to the program. */
 export function addServiceCredentialCommands(program: Command, terminal: Terminal): void {
   const credential = program
     .command('service-credential')
@@ -32,7 +33,7 @@ Examples:
   credential
     .command('create')
     .description('issue a credential; print its MQTT user name and password')
-    .argument('<name>', 'for people')
+    .argument('<name>', 'a name for people')
     .option('--organization <organization>', 'only for this organization; for all of them when not given')
     .option('--json', 'print the JSON of the API, for programs')
     .action(async (name: string, { organization, json }: CredentialOptions, command: Command) => {
@@ -47,7 +48,7 @@ Examples:
     credential
       .command('list')
       .description('list credentials')
-      .option('--organization <organization>', 'only those of this organization'),
+      .option('--organization <organization>', 'only credentials of this organization'),
   ).action(async (options: ListOptions & CredentialOptions, command: Command) => {
     const { list, organizationName } = await withClient(terminal, command, async (client) => {
       const { organization } = options

@@ -1,3 +1,4 @@
+/** The command `fieldgate settings`. */
 import type { Command } from 'commander'
 import { definitions, settingsHelp, settingsTable } from '../../settings/settings.ts'
 import { fileVariable } from '../../settings/secret-file.ts'
@@ -6,13 +7,13 @@ import { readSettings } from '../serve/read-settings.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** `fieldgate settings`: what holds in the present environment, and what there is to set. */
+/** Adds the command to the program. It shows the values in effect; its help lists all settings. */
 export function addSettingsCommand(program: Command, terminal: Terminal): void {
   program
     .command('settings')
-    .description('show the settings that hold now')
+    .description('show the settings in effect')
     .option('--json', 'print them as JSON')
-    .option('--markdown', 'all settings as the table of the README')
+    .option('--markdown', 'print all settings as the table of the README')
     .addHelpText('after', `\n${settingsHelp()}`)
     .action((options: { readonly markdown?: true; readonly json?: true }) => {
       if (options.markdown === true) {

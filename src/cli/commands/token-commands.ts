@@ -1,3 +1,4 @@
+/** The commands `fieldgate token ...`: broker-access tokens. */
 import type { Command } from 'commander'
 import { column, listQuery, showJson, showList, withClient, withListOptions } from './administration.ts'
 import type { ListOptions } from './administration.ts'
@@ -20,9 +21,7 @@ interface TokenOptions {
   readonly json?: true
 }
 
-/**
- * `fieldgate token ...`: broker-access tokens, the MQTT user names of people and their programs.
- */
+/** Adds the commands to the program. A token is the MQTT user name of a person or a program. */
 export function addTokenCommands(program: Command, terminal: Terminal): void {
   const token = program.command('token').description('issue, list and revoke broker-access tokens of MQTT clients')
   token.addHelpText(
@@ -86,8 +85,9 @@ Examples:
 }
 
 /**
- * The id of the organization, if the user may have a token for it. The operator sees what the user
- * does not: that there is such an organization, and that the user is no member of it.
+ * The id of the organization, if the user may have a token for it. Otherwise the CommandFailure
+ * tells the operator what the API does not tell the user: that the organization exists, and that
+ * the user is no member of it.
  */
 async function organizationOfMember(
   client: ApiClient,

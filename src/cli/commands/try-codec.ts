@@ -1,4 +1,4 @@
-/** A trial of a codec in this process, with the engine and the bounds of the service. */
+/** The work of `fieldgate codec test`: runs a codec with the service's engine and bounds. */
 import type { Command } from 'commander'
 import { testCodec } from '../../http/devices/codec-test.ts'
 import type { CodecTrial, TriedCodec } from '../../http/devices/codec-test.ts'
@@ -16,7 +16,7 @@ import { applicationIdOf } from './references.ts'
 import { linesText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** The options of `fieldgate codec test`, read. */
+/** The parsed options of `fieldgate codec test`. */
 export interface TrialOptions {
   readonly decoderFile?: string
   readonly encoderFile?: string
@@ -31,7 +31,7 @@ export interface TrialOptions {
   readonly json?: true
 }
 
-/** What a deployment says of the codec. */
+/** The saved codec of an application, and the variables of a device. */
 interface Saved {
   readonly codec: TriedCodec
   readonly variables: Readonly<Record<string, string>>
@@ -43,14 +43,13 @@ const NOTHING_SAVED: Saved = {
 }
 
 /**
- * Tries what the options name, and shows what came of it. Throws CommandFailure where the codec
- * fails, too.
+ * Runs the codec of the options, and shows the result. Throws CommandFailure when the codec fails.
  */
 export async function tryCodecOf(terminal: Terminal, command: Command, options: TrialOptions): Promise<void> {
   const { hex, data, object, decoderFile, encoderFile, application, device } = options
   if (hex !== undefined && data !== undefined) throw new CommandFailure('Give --hex or --data, not both.', 2)
   if (hex === undefined && data === undefined && object === undefined) {
-    throw new CommandFailure('Say what to try it on: --hex or --data to decode, --object to encode.', 2)
+    throw new CommandFailure('Give the data: --hex or --data to decode, --object to encode.', 2)
   }
   const scripts = given({
     payloadDecoderScript: decoderFile === undefined ? undefined : await readTextFile(decoderFile),
@@ -59,7 +58,7 @@ export async function tryCodecOf(terminal: Terminal, command: Command, options: 
   const hasFile = Object.keys(scripts).length > 0
   const isSaved = application !== undefined || device !== undefined
   if (!hasFile && !isSaved && options.codec !== 'CAYENNE_LPP') {
-    const message = 'Say what to try: --decoder-file, --encoder-file, --application, --device or --codec CAYENNE_LPP.'
+    const message = 'Name the codec: --decoder-file, --encoder-file, --application, --device or --codec CAYENNE_LPP.'
     throw new CommandFailure(message, 2)
   }
   const saved = isSaved ? await withClient(terminal, command, (client) => savedOf(client, options)) : NOTHING_SAVED

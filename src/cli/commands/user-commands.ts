@@ -1,3 +1,4 @@
+/** The commands `fieldgate user ...`. */
 import type { Command } from 'commander'
 import { column, listQuery, showCreated, showFields, showList, withClient, withListOptions } from './administration.ts'
 import { given } from '../../given.ts'
@@ -22,7 +23,7 @@ interface UserOptions {
   readonly json?: true
 }
 
-/** Adds `fieldgate user ...`: the users, who may log in. */
+/** Adds the commands to the program. */
 export function addUserCommands(program: Command, terminal: Terminal): void {
   const user = program.command('user').description('create, change and list users, and set passwords')
   user.addHelpText(
@@ -93,7 +94,7 @@ function addCreate(user: Command, terminal: Terminal): void {
     .command('create')
     .description('create a user and print its id')
     .argument('<user-name>', 'often an e-mail address')
-    .option('--admin', 'global admin: may do everything')
+    .option('--admin', 'make the user a global admin, who may do everything')
     .option('--note <text>', 'for admins')
     .option('--organization <organization...>', 'make the user a member of these organizations')
     .option('--password-stdin', 'the first line of standard input')
@@ -118,10 +119,10 @@ function addUpdate(user: Command, terminal: Terminal): void {
     .description('change a user; fields that are not given stay as they are')
     .argument('<user>')
     .option('--email <user-name>', 'a new user name')
-    .option('--admin', 'make it a global admin')
-    .option('--no-admin', 'make it no global admin')
-    .option('--active', 'let it log in')
-    .option('--no-active', 'don’t let it log in; its sessions and connections end at once')
+    .option('--admin', 'make the user a global admin')
+    .option('--no-admin', 'take the role of a global admin away')
+    .option('--active', 'allow logins')
+    .option('--no-active', 'allow no logins; the user’s sessions and connections end at once')
     .option('--note <text>', 'for admins')
     .action(async (reference: string, options: UserOptions, command: Command) => {
       const { email, admin, active, note } = options

@@ -1,3 +1,4 @@
+/** The command `fieldgate demo`. */
 import { isIP } from 'node:net'
 import type { Settings } from '../../settings/settings.ts'
 import type { Logger } from '../../logger.ts'
@@ -16,7 +17,7 @@ import { runService } from '../serve/serve.ts'
 import { startSimulator } from './simulator-process.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** What stands in for variables that are not set. */
+/** The demonstration's values of variables that are not set. */
 const DEFAULTS = {
   FIELDGATE_DATA_DIR: '.fieldgate/demo',
   FIELDGATE_HOST: '127.0.0.1',
@@ -27,9 +28,9 @@ const DEFAULTS = {
 }
 
 const TOKEN_TTL_SECONDS = 86_400
-/** The simulated devices join within seconds; on a busy machine within some more. */
+/** The simulated devices join within seconds; a busy machine needs longer. */
 const FIRST_EVENT_TIMEOUT_MS = 30_000
-/** Whose events the greeting shows, and which valve its command shuts. */
+/** The application whose events the greeting shows, and the valve that its command shuts. */
 const SHOWN = {
   organization: 'alpine-valley-water',
   application: 'water-network',
@@ -37,10 +38,7 @@ const SHOWN = {
   user: 'anna',
 }
 
-/**
- * `fieldgate demo`: the service with the demonstration deployment and its simulator, until a
- * signal.
- */
+/** Runs the service with the demonstration deployment and its simulator until a signal. */
 export async function demo(terminal: Terminal): Promise<number> {
   const { settings, warnings } = readSettings(terminal, DEFAULTS)
   if (!isLoopback(settings.host)) {
@@ -85,7 +83,7 @@ async function demonstrate(
   }
 }
 
-/** Prints the greeting once an event has come through. */
+/** Prints the greeting when the first event has come, or when the wait for it is over. */
 async function greet(
   terminal: Terminal,
   settings: Settings,
@@ -148,7 +146,7 @@ async function gatherFacts(
   }
 }
 
-/** Only a login that works is shown with its password: somebody may have changed it since. */
+/** Tries the login: a password that was changed since the set-up is not shown. */
 async function checkedLogin(client: ApiClient, userName: string, role: string): Promise<Login> {
   try {
     await client.request('POST', '/api/internal/login', { username: userName, password: DEMONSTRATION_PASSWORD })

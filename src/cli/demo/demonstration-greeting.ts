@@ -1,14 +1,15 @@
 /**
- * What a running demonstration says: commands that work as they stand when they are pasted into
+ * The greeting of a running demonstration, with commands that work when they are pasted into
  * another terminal.
  */
 
+/** The values in the greeting. */
 export interface GreetingFacts {
-  /** `https://localhost:8443`. */
+  /** The address of the HTTP API, such as `https://localhost:8443`. */
   readonly httpsAddress: string
   readonly mqttsHost: string
   readonly mqttsPort: number
-  /** Absolute; undefined when the system's own authorities know the certificate. */
+  /** An absolute path; undefined when the system's own authorities know the certificate. */
   readonly caFile: string | undefined
   readonly logins: readonly Login[]
   /** The broker-access token of the first login's user. */
@@ -22,20 +23,17 @@ export interface GreetingFacts {
   readonly isFlowing: boolean
 }
 
-/**
- * A user of the demonstration; without a password when that is no longer the one that it was made
- * with.
- */
+/** A user of the demonstration. `password` is undefined when it was changed since the set-up. */
 export interface Login {
   readonly userName: string
   readonly password: string | undefined
   readonly role: string
 }
 
-/** The text, for standard output. */
+/** The text of the greeting, for standard output. */
 export function demonstrationGreeting(facts: GreetingFacts): string {
   const { httpsAddress, caFile, mqttsHost, mqttsPort, jwtMqttAuth } = facts
-  const state = facts.isFlowing ? 'Events are flowing.' : 'No event has come yet; the log above should tell why.'
+  const state = facts.isFlowing ? 'Events are flowing.' : 'No event has come yet; the log above should say why.'
   const logins = facts.logins.map(
     ({ userName, password, role }) => `${userName.padEnd(6)} ${password ?? '(its password was changed)'}   ${role}`,
   )
@@ -56,7 +54,7 @@ Fieldgate’s demonstration is running. ${state} Ctrl-C stops it.
   Log in as       ${logins.join('\n                  ')}
   CA certificate  ${caFile ?? '(the system’s)'}
 
-The lines below work as they are in another terminal. Their token is ${login?.userName}’s, for ${facts.organizationName}, and lives ${hours(facts.tokenTtlSeconds)}.
+The lines below work in another terminal. Their token is ${login?.userName}’s, for ${facts.organizationName}, and lives ${hours(facts.tokenTtlSeconds)}.
 
 Log in:
 
@@ -66,14 +64,14 @@ Watch the events of the application ${facts.applicationName}:
 
 mosquitto_sub ${broker} -q 1 -t ${quoted(facts.eventTopic)} -F '%t %p'
 
-Shut a valve: the device ${facts.deviceName} hears it after its next uplink and answers with txack and ack:
+Shut a valve: the device ${facts.deviceName} receives the command after its next uplink and answers with txack and ack:
 
 mosquitto_pub -V mqttv5 ${broker} -q 1 -t ${quoted(facts.commandTopic)} -m ${quoted(command)}
 
 `
 }
 
-/** A text as one word of a POSIX shell. */
+/** Quotes a text as one word of a POSIX shell. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

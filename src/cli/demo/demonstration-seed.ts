@@ -1,6 +1,6 @@
 /**
- * Sets the demonstration deployment up, once, through the HTTP API, and remembers what only its
- * making tells.
+ * Sets up the demonstration deployment, once, through the HTTP API. It stores the ids and the
+ * password that the API tells only when it creates an object.
  */
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,22 +12,23 @@ import { CommandFailure } from '../terminal/command-failure.ts'
 import { applicationIdOf, organizationIdOf } from '../commands/references.ts'
 
 /**
- * Of every user of the demonstration. Known to all, which is why the demonstration listens on
- * loopback alone.
+ * The password of all users of the demonstration. Everybody knows it, so the demonstration listens
+ * only on loopback.
  */
 export const DEMONSTRATION_PASSWORD = 'fieldgate-demo'
 
-/** The same devices at every start, on every machine. */
+/** The seed of the devices: they are the same at each start and on each machine. */
 const SEED = 1
-/** gRPC's code of "object already exists": a start that was cut short made it. */
+/** gRPC's code of "object already exists": an interrupted set-up had created the object. */
 const ALREADY_EXISTS = 6
 
 /** A demonstration deployment that is set up. */
 export interface Demonstration {
   readonly deployment: DemonstrationDeployment
   readonly serviceCredential: { readonly userName: string; readonly password: string }
-  /** By organization's, and by application's name. */
+  /** The ids of organizations by their names. */
   readonly organizationIds: Readonly<Record<string, string>>
+  /** The ids of applications by their names. */
   readonly applicationIds: Readonly<Record<string, string>>
   /** The simulator's device file. */
   readonly devicesFile: string
@@ -36,8 +37,8 @@ export interface Demonstration {
 type Memory = Pick<Demonstration, 'serviceCredential' | 'organizationIds' | 'applicationIds'>
 
 /**
- * The demonstration of this data directory: what is remembered, or else set up; a set-up that was
- * cut short goes on.
+ * Returns the demonstration of this data directory. A new demonstration is set up first; an
+ * interrupted set-up is continued.
  */
 export async function seedDemonstration(client: ApiClient, dataDirectory: string): Promise<Demonstration> {
   const deployment = demonstrationDeployment(SEED)
@@ -108,7 +109,7 @@ async function importDevices(client: ApiClient, rows: readonly string[]): Promis
   }
 }
 
-/** The id of what is created, or of what is there already. */
+/** Creates an object, or finds it if it exists already; returns its id. */
 async function createOrFind(
   client: ApiClient,
   path: string,
@@ -136,7 +137,7 @@ function parseMemory(text: string): Memory | undefined {
   }
 }
 
-/** For this user alone from the first byte on, and as a whole. */
+/** Replaces a file as a whole. Only this user can read it, from its first byte on. */
 async function writePrivately(file: string, value: unknown): Promise<void> {
   const handle = await open(`${file}.new`, 'w', 0o600)
   try {

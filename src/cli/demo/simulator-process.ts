@@ -1,3 +1,4 @@
+/** The simulator of the demonstration: a child process that is restarted when it dies. */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,28 +9,30 @@ import { isDoneWithin } from '../serve/stop-signal.ts'
 
 const FIRST_DELAY_MS = 1000
 const LONGEST_DELAY_MS = 30_000
-/** One that lived this long is not in a loop: the next delay is the first again. */
+/**
+ * A child that lived this long was not in a restart loop: the next delay is the first one again.
+ */
 const HEALTHY_MS = 60_000
 const STOP_TIMEOUT_MS = 5000
 /**
- * Between two uplinks of a device: often enough that a command, which waits for one, is answered
- * while somebody watches.
+ * The time between two uplinks of a device. A command waits for an uplink, and a person should see
+ * the answer while watching.
  */
 const INTERVAL = '5s'
 /**
- * Most devices have joined before, so that events come at once; MQTT 5 says why an event was
- * refused; each command is told its own fate.
+ * The simulator's options. Most devices have joined before, so that events come at once. MQTT 5
+ * says why an event was refused. Each event about a command carries the command's id.
  */
 const DEVICES_IN_SERVICE = ['--resumed', '0.7', '--mqtt', '5', '--carry-ids']
 /**
- * The simulator's exit codes that starting it again would not help: options, credential,
- * certificate, subscription.
+ * The simulator's exit codes after which a restart would not help: wrong options, credential,
+ * certificate or subscription.
  */
 const HOPELESS = new Set([2, 3, 4, 5])
 
 /**
- * What the simulator is started with. The credential goes by environment, for others see a
- * process's arguments.
+ * The options of the simulator. The credential is passed in the environment, because other users
+ * can see the arguments of a process.
  */
 export interface SimulatorOptions {
   readonly url: string
@@ -42,18 +45,18 @@ export interface SimulatorOptions {
 
 /** A child process that is kept running. */
 export interface KeptProcess {
-  /** Ends it, and resolves when it is gone. */
+  /** Ends the child, and resolves when it has ended. */
   stop(): Promise<void>
 }
 
-/** Starts the simulator and keeps it running; it never outlives this process. */
+/** Starts the simulator and keeps it running. The simulator never outlives this process. */
 export function startSimulator(options: SimulatorOptions): KeptProcess {
   return keepRunning(() => spawnSimulator(options), options.log)
 }
 
 /**
- * Starts a child, and starts it again, later each time, when it dies; not when its exit code says
- * that it would not help.
+ * Starts a child, and restarts it when it dies, after a longer delay each time. A child whose exit
+ * code is in `HOPELESS` is not restarted.
  */
 export function keepRunning(spawnChild: () => ChildProcess, log: Logger): KeptProcess {
   let child: ChildProcess | undefined
@@ -97,18 +100,17 @@ export function keepRunning(spawnChild: () => ChildProcess, log: Logger): KeptPr
 }
 
 function spawnSimulator({ url, caFile, devicesFile, userName, password }: SimulatorOptions): ChildProcess {
-  // Beside this program: compiled if this is, else the source.
+  // The simulator is compiled if this program is compiled; otherwise its source is run.
   const isSource = import.meta.url.endsWith('.ts')
   const script = fileURLToPath(new URL(`../../../simulator/main.${isSource ? 'ts' : 'js'}`, import.meta.url))
   const trust = caFile === undefined ? [] : ['--ca', caFile]
   const { PATH, HOME, TZ, NODE_EXTRA_CA_CERTS } = process.env
   const args = ['--url', url, '--devices', devicesFile, '--interval', INTERVAL, ...trust, ...DEVICES_IN_SERVICE]
   return spawn(process.execPath, [script, ...args], {
-    // Nothing of the service's own settings and secrets.
+    // The service's own settings and secrets are not passed on.
     env: { PATH, HOME, TZ, NODE_EXTRA_CA_CERTS, SIMULATOR_USER_NAME: userName, SIMULATOR_PASSWORD: password },
-    // The channel ends the simulator when this process is killed. A group of its own keeps a
-    // terminal's Ctrl-C away from it: it is stopped in order, after the service's clients were
-    // told.
+    // The channel ends the simulator when this process is killed. In a process group of its own it
+    // does not get the terminal's Ctrl-C: the simulator is stopped in order, by `stop`.
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: true,
   })

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { afterEach } from 'node:test'
 
 /**
- * Add to the set what a test starts: after each test what is left of them is killed, for it would
- * keep the next from starting and the process from its end.
+ * Add each process that a test starts to the set. After each test, processes of the set that still
+ * run are killed: they would keep the next test from starting, and the test process from ending.
  */
 export function endAfterEach(): Set<ChildProcess> {
   const children = new Set<ChildProcess>()

@@ -1,9 +1,11 @@
+/** Watches for the first event of the demonstration, as an MQTT client. */
 import { readFile } from 'node:fs/promises'
+import { given } from '../../given.ts'
 import { connectAsync } from 'mqtt'
 
 /**
- * Whether an event reaches a subscriber within the time, by the way that any client takes: TLS, the
- * token, a subscription. An abort answers no.
+ * Resolves with whether an event reaches a subscriber within the time. The subscriber connects as
+ * any client does: with TLS and a token. An abort resolves with false.
  */
 export async function isEventReceived(options: {
   readonly url: string
@@ -26,7 +28,7 @@ export async function isEventReceived(options: {
       password: 'default',
       reconnectPeriod: 0,
       connectTimeout: options.timeoutMs,
-      ...(options.caFile === undefined ? {} : { ca: await readFile(options.caFile) }),
+      ...given({ ca: options.caFile === undefined ? undefined : await readFile(options.caFile) }),
     })
     try {
       client.on('message', () => resolve(true))

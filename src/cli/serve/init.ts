@@ -1,3 +1,4 @@
+/** The command `fieldgate init`. */
 import { createPinoLogger } from '../../pino-logger.ts'
 import { startService } from '../../service/service.ts'
 import { readSettings } from './read-settings.ts'
@@ -6,9 +7,9 @@ import { describeStartFailure } from './start-failure.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /**
- * `fieldgate init`: makes what the first start makes, and stops: the service itself is started on
- * free ports of the loopback interface and closed again, so that there is one way to a new
- * deployment. On one that is there it changes nothing.
+ * Makes a new deployment without serving it. It starts the service on free ports of the loopback
+ * interface and closes it again, so that a deployment is made in one way only. It does not change
+ * an existing deployment.
  */
 export async function init(terminal: Terminal): Promise<void> {
   process.umask(0o077)

@@ -1,22 +1,22 @@
 /**
- * The programs that started this one and live for as long as it does. npm runs scripts by a shell,
- * and neither of them passes on every signal: SIGTERM to npm ends npm and the shell alone. So the
- * service looks itself whether they are still there.
+ * Watches the programs that started this one. npm runs a script in a shell, and neither passes on
+ * all signals: SIGTERM to npm ends only npm and the shell. So the service itself checks that they
+ * are still running.
  */
 import { readFileSync } from 'node:fs'
 
-/** How soon the end of a launcher is noticed. */
+/** How often the launchers are looked for. */
 const LOOK_MS = 500
 
 /**
- * The variable by which `bin/launch.mjs` names them: process ids with commas, the nearest first.
- * Empty where nothing is to be watched.
+ * The variable by which `bin/launch.mjs` names the launchers: process ids with commas, the nearest
+ * launcher first. Empty when no launcher is to be watched.
  */
 const LAUNCHERS_VARIABLE = 'FIELDGATE_LAUNCHERS'
 
 /**
- * Calls `gone` once when one of them has ended; a launcher that had ended before counts. The result
- * ends the watch.
+ * Calls `gone` once when a launcher has ended, also if it ended before this call. The returned
+ * function ends the watch.
  */
 export function watchLaunchers(
   environment: Readonly<Record<string, string | undefined>>,
@@ -37,8 +37,8 @@ export function watchLaunchers(
 }
 
 /**
- * Each is the parent of the one before it: whose parent ends, gets another. A process id alone may
- * be somebody else's by now.
+ * Whether each launcher is still the parent of the process before it: a process whose parent ends
+ * gets another parent. The id alone proves nothing, because the system reuses ids.
  */
 function isChainWhole(launchers: readonly number[]): boolean {
   let parent: number | undefined = process.ppid
@@ -49,10 +49,10 @@ function isChainWhole(launchers: readonly number[]): boolean {
   })
 }
 
-/** Undefined where /proc does not tell. */
+/** The parent of a process; undefined when /proc does not tell it. */
 function parentOf(pid: number): number | undefined {
   try {
-    // The name in brackets may hold anything; behind it come the state and the parent.
+    // The name in brackets may hold any characters; the state and the parent come after it.
     const parent = / \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/s, ''))?.[1]
     return parent === undefined ? undefined : Number(parent)
   } catch {

@@ -1,11 +1,12 @@
+/** Reads the settings for a command, and explains faults to people. */
 import { checkSettings, describeFaults, readEnvironment } from '../../settings/settings.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /**
- * The settings of this process, and warnings about variables that nobody reads. Throws
- * CommandFailure with all faults at once. `defaults` stand in for variables that are not set.
+ * Reads the settings of this process, with warnings about unknown variables. Throws CommandFailure
+ * with all faults at once. `defaults` replace variables that are not set.
  */
 export function readSettings(
   terminal: Terminal,

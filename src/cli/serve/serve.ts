@@ -1,3 +1,4 @@
+/** The command `fieldgate serve`, and the life of a service until a signal. */
 import type { Settings } from '../../settings/settings.ts'
 import { createPinoLogger } from '../../pino-logger.ts'
 import type { Logger } from '../../logger.ts'
@@ -11,12 +12,12 @@ import { openSupervisor } from './supervisor.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /**
- * How long an orderly end may take: connections are told, and what was acknowledged is already
- * safe. Less than the 10 s after which Docker kills what it stops.
+ * How long an orderly end may take. It is less than the 10 s after which Docker kills a container
+ * that it stops. A longer end would lose nothing: acknowledged messages are already on disk.
  */
 const CLOSE_TIMEOUT_MS = 8_000
 
-/** `fieldgate serve`: runs the service until a signal; resolves with the exit code. */
+/** Runs the service until a signal; resolves with the exit code. */
 export async function serve(terminal: Terminal): Promise<number> {
   const { settings, warnings } = readSettings(terminal)
   return runService(terminal, settings, warnings, (service) => {
@@ -26,8 +27,9 @@ export async function serve(terminal: Terminal): Promise<number> {
 }
 
 /**
- * Starts the service, hands it to `use`, and closes it on a signal, after what `use` left to be
- * closed. Throws CommandFailure when it can't start; resolves with the exit code.
+ * Starts the service, passes it to `use`, and waits for a signal. Then it calls the function that
+ * `use` returned, and closes the service. Resolves with the exit code. Throws CommandFailure when
+ * the service can't start.
  */
 export async function runService(
   terminal: Terminal,
@@ -35,7 +37,7 @@ export async function runService(
   warnings: readonly string[],
   use: (service: Service, log: Logger) => Promise<() => Promise<void>>,
 ): Promise<number> {
-  // Whatever is made in the data directory is for this user alone.
+  // Only this user may read the files that are made in the data directory.
   process.umask(0o077)
   const log = createPinoLogger({ level: settings.logLevel, format: settings.logFormat })
   const stop = listenForStop(log)
@@ -71,7 +73,7 @@ async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void
   for (const close of closing.toReversed()) await close()
 }
 
-/** Shows the first admin's password as the first start does. */
+/** Returns the function that shows the first admin's password at the first start. */
 export function firstPasswordTo(terminal: Terminal): (password: string) => void {
   return (password) =>
     terminal.out(

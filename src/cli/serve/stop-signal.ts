@@ -1,6 +1,6 @@
 /**
- * How a long-running command ends: by a signal in order, by a second one at once, by a broken
- * invariant with a last word.
+ * The end of a long-running command: in order after a signal, at once after a second signal, and
+ * with a log line after an error that no code caught.
  */
 import type { PinoLogger } from '../../pino-logger.ts'
 import { watchLaunchers } from './launchers.ts'
@@ -8,23 +8,23 @@ import { watchLaunchers } from './launchers.ts'
 const SIGNALS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 
 /**
- * A signal within this time after the first is the same wish: a terminal tells a whole group, of
- * which npm and a launcher pass it on.
+ * A signal within this time after the first signal is taken for the same one: a terminal sends it
+ * to a whole group of processes, and npm and a launcher in the group pass it on.
  */
 const ECHO_MS = 1_000
 
-/** The wait for the first wish to stop; `ignore` gives the signals back to their defaults. */
+/** `received` resolves at the first signal. `ignore` restores the default effect of the signals. */
 export interface StopSignal {
   readonly received: Promise<void>
   ignore(): void
 }
 
 /**
- * Listens for signals from now on: the first resolves `received`, a second that is no echo of it
- * ends the process at once with 128 plus its number. So does the end of the program that started
- * this one, where it must not be outlived (`launchers.ts`). The log says which it was. From now on,
- * too, what nobody caught is logged as fatal and ends the process with 1: its state is unknown.
- * `now` is steady, in milliseconds.
+ * Listens for signals from now on. The first signal resolves `received`. A second signal that is no
+ * echo of the first ends the process at once with 128 plus the signal's number. The end of a
+ * launcher that must not be outlived (`launchers.ts`) counts as a first signal. The log says which
+ * of them it was. An error that no code caught is logged as fatal and ends the process with 1,
+ * because the state of the process is unknown then. `now` is a steady clock, in milliseconds.
  */
 export function listenForStop(log: PinoLogger, now: () => number = () => performance.now()): StopSignal {
   const { promise, resolve } = Promise.withResolvers<void>()

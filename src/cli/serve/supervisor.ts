@@ -1,32 +1,32 @@
 /**
- * Tells systemd that the service is ready, alive and stopping (sd_notify(3)), where systemd started
- * it with `Type=notify`. Node has no datagram sockets of the Unix domain, so systemd's own
- * `systemd-notify` sends: it is there wherever the receiver is. The unit needs `NotifyAccess=all`,
- * for the sender is a child of this process.
+ * Tells systemd that the service is ready, alive and stopping (sd_notify(3)), if systemd started it
+ * with `Type=notify`. Node has no datagram sockets of the Unix domain, so `systemd-notify` sends
+ * the messages: each system with systemd has it. The unit needs `NotifyAccess=all`, because the
+ * sender is a child of this process.
  */
 import { spawn } from 'node:child_process'
 import type { Logger } from '../../logger.ts'
 
 const PROGRAM = 'systemd-notify'
-/** More than `systemd-notify` itself waits for systemd. */
+/** Longer than `systemd-notify` itself waits for systemd. */
 const SEND_TIMEOUT_MS = 10_000
 
-/** The supervisor of this process, or nobody: then the calls do nothing. */
+/** The supervisor of this process. Without one, the calls do nothing. */
 export interface Supervisor {
   /**
-   * Clients can connect. From now on it is told regularly that this process is alive, when it wants
-   * to know (`WatchdogSec=`).
+   * Says that clients can connect. If the unit has `WatchdogSec=`, the supervisor is told regularly
+   * from now on that this process is alive.
    */
   ready(): void
-  /** An orderly end has begun. */
+  /** Says that an orderly end has begun. */
   stopping(): void
-  /** Ends the messages of being alive, and waits for a message that is under way. */
+  /** Ends the regular messages, and waits for a message that is under way. */
   close(): Promise<void>
 }
 
 /**
- * The supervisor that `NOTIFY_SOCKET` and `WATCHDOG_USEC` of the environment name. A message that
- * can't be sent is logged.
+ * Opens the supervisor that `NOTIFY_SOCKET` and `WATCHDOG_USEC` of the environment name. A message
+ * that can't be sent is logged.
  */
 export function openSupervisor(environment: Readonly<Record<string, string | undefined>>, log: Logger): Supervisor {
   if ((environment['NOTIFY_SOCKET'] ?? '') === '') {
@@ -48,8 +48,8 @@ export function openSupervisor(environment: Readonly<Record<string, string | und
     ready() {
       tell('READY=1')
       const watchdogMs = Number(environment['WATCHDOG_USEC'] ?? 0) / 1_000
-      // Twice as often as demanded, so that one that comes late is no alarm; at most one is under
-      // way.
+      // Messages go twice as often as required, so that a late message causes no alarm. At most one
+      // message is under way.
       if (watchdogMs > 0) alive = setInterval(() => isSending || tell('WATCHDOG=1'), watchdogMs / 2)
     },
     stopping() {

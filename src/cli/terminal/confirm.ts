@@ -1,13 +1,13 @@
-/** The question before something goes that can't be brought back. */
+/** The question before an object is deleted for good. */
 import { CommandFailure } from './command-failure.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Longer than any name; stops a paste gone wrong. */
+/** No name is longer. The bound stops an endless paste. */
 const MAXIMUM_CHARACTERS = 4096
 
 /**
- * Throws CommandFailure where the question can't be asked and was not answered in advance by
- * `--yes`.
+ * Throws CommandFailure when there is no terminal for the question, and `--yes` did not answer it
+ * in advance.
  */
 export function requireConfirmation(terminal: Terminal, isSure: boolean | undefined): void {
   if (isSure === true || terminal.isInteractive) return
@@ -15,8 +15,8 @@ export function requireConfirmation(terminal: Terminal, isSure: boolean | undefi
 }
 
 /**
- * Says on standard error what is about to happen, and reads the answer: the `name` where one is
- * given, else y or yes. Throws CommandFailure for another answer.
+ * Writes the warning to standard error, and reads the answer. The answer must be the `name` if
+ * there is one, or else y or yes. Throws CommandFailure for another answer.
  */
 export async function confirm(terminal: Terminal, warning: string, name: string | undefined): Promise<void> {
   const question = name === undefined ? 'Go on? [y/N] ' : `Type its name, ${name}, to go on: `
@@ -26,7 +26,7 @@ export async function confirm(terminal: Terminal, warning: string, name: string 
   if (!isConfirmed) throw new CommandFailure('Nothing was changed.')
 }
 
-/** The line that is typed, without white space around it; empty at the end of the input. */
+/** Reads a line, and returns it without white space around it; empty at the end of the input. */
 async function readLine(terminal: Terminal): Promise<string> {
   const { input } = terminal
   const { promise, resolve } = Promise.withResolvers<string>()

@@ -1,4 +1,4 @@
-/** A number with its noun, which takes an `s` but for one: `1 device`, `17 devices`. */
+/** A number with its noun in the singular or plural: `1 device`, `17 devices`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -1,7 +1,8 @@
+/** Reads files for commands, and explains to people why a file can’t be read. */
 import { readFile } from 'node:fs/promises'
 import { CommandFailure } from './command-failure.ts'
 
-/** What the system's codes mean to people. */
+/** The system's error codes in words. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EACCES: 'this user may not read it',
@@ -12,14 +13,14 @@ const REASONS: Readonly<Record<string, string>> = {
   EIO: 'the disk reports an error',
 }
 
-/** The failure of a command that can't read a file, in words. */
+/** Makes the failure of a command that can't read a file. */
 export function fileFailure(file: string, error: unknown): CommandFailure {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const reason = REASONS[code] ?? (error instanceof Error ? error.message : String(error))
   return new CommandFailure(`The file ${file} can’t be read: ${reason}.`)
 }
 
-/** The text of a file. Throws CommandFailure when it can't be read. */
+/** Reads the text of a file. Throws CommandFailure when the file can't be read. */
 export async function readTextFile(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')

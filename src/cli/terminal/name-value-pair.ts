@@ -1,7 +1,8 @@
+/** Options of the form `name=value`. */
 import { InvalidArgumentError } from 'commander'
 
 /**
- * Reads an option that may be repeated, `name=value`, into those before it. Throws
+ * Parses `name=value`, and adds it to the pairs of the same option before. Throws
  * InvalidArgumentError for another text.
  */
 export function pair(text: string, others: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {

@@ -1,13 +1,14 @@
+/** The progress of long work, in bytes. */
 import type { Terminal } from './terminal.ts'
 
-/** For people, who watch; */
+/** How often the line is rewritten on a terminal. */
 const INTERACTIVE_MS = 200
-/** and for the log of a program that runs it. */
+/** How often a new line is written when there is no terminal. */
 const LINE_MS = 10_000
 
 /**
- * Tells on standard error how far long work is: in place where a person sits there, else a line now
- * and then. Short work says nothing.
+ * Shows the progress of long work on standard error. On a terminal it rewrites one line; otherwise
+ * it writes a new line now and then. Short work shows no progress.
  */
 export class Progress {
   readonly #terminal: Terminal
@@ -17,7 +18,7 @@ export class Progress {
   #bytes = 0
   #hasTold = false
 
-  /** `verb`: what is done with the bytes, `written`. */
+  /** `verb` is the participle after the number of bytes: `written`. */
   constructor(terminal: Terminal, verb: string, now: () => number) {
     this.#terminal = terminal
     this.#verb = verb
@@ -25,7 +26,7 @@ export class Progress {
     this.#toldAtMs = now()
   }
 
-  /** So many more. */
+  /** Counts more bytes. */
   add(bytes: number): void {
     this.#bytes += bytes
     const { isInteractive } = this.#terminal
@@ -37,13 +38,13 @@ export class Progress {
     this.#terminal.error(isInteractive ? `\r${text}` : `${text}\n`)
   }
 
-  /** Ends the line. */
+  /** Ends the line on a terminal. */
   end(): void {
     if (this.#hasTold && this.#terminal.isInteractive) this.#terminal.error('\n')
   }
 }
 
-/** Bytes for people: `12.4 MiB`. */
+/** A number of bytes for people: `12.4 MiB`. */
 export function formatBytes(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
   let value = bytes

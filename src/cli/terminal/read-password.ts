@@ -1,19 +1,19 @@
 /**
- * Passwords come from a prompt that shows nothing, from standard input, or from the environment;
- * never from an argument.
+ * Reads a password from a prompt that shows nothing, from standard input, or from the environment.
+ * A password is never an argument, because other users of the machine can see arguments.
  */
 import type { Readable } from 'node:stream'
 import { readSecret } from '../../settings/secret-file.ts'
 import { CommandFailure } from './command-failure.ts'
 import type { Terminal } from './terminal.ts'
 
-/** More than any password has; stops a file that was piped in by mistake. */
+/** No password is longer. The bound stops a file that was piped in by mistake. */
 const MAXIMUM_CHARACTERS = 4096
 
 /**
- * A password to be set: the first line of standard input when `fromStandardInput`, else
- * `FIELDGATE_PASSWORD` or its file, else what a person types twice. Throws CommandFailure when none
- * of the three can be.
+ * Reads a new password: the first line of standard input when `fromStandardInput`, else
+ * `FIELDGATE_PASSWORD` or its file, else the text that a person types twice. Throws CommandFailure
+ * when none of the three is possible.
  */
 export async function readNewPassword(terminal: Terminal, fromStandardInput: boolean): Promise<string> {
   if (fromStandardInput) return readFirstLine(terminal.input)
@@ -47,7 +47,7 @@ async function ask(terminal: Terminal, question: string): Promise<string> {
   const setRaw = (isRaw: boolean) => {
     if ('setRawMode' in input && typeof input.setRawMode === 'function') input.setRawMode(isRaw)
   }
-  // The prompt invites to type: nothing is echoed from then on.
+  // A person may type as soon as the prompt shows, so the echo is turned off before it.
   setRaw(true)
   terminal.error(question)
   const { promise, resolve, reject } = Promise.withResolvers<string>()
@@ -55,10 +55,10 @@ async function ask(terminal: Terminal, question: string): Promise<string> {
   const onData = (chunk: Buffer | string) => {
     for (const key of chunk.toString()) {
       if (key === '\r' || key === '\n') return resolve(typed.join(''))
-      // Ctrl-C, and Ctrl-D or the end of a paste gone wrong.
+      // Ctrl-C cancels, and so does Ctrl-D, the end of the input.
       if (key === '\u0003' || key === '\u0004') return reject(new CommandFailure('Cancelled.'))
       if (key === '\u007F' || key === '\b') typed.pop()
-      // Ctrl-U: the line anew.
+      // Ctrl-U clears the line.
       else if (key === '\u0015') typed = []
       else if (key >= ' ' && typed.length < MAXIMUM_CHARACTERS) typed.push(key)
     }

@@ -1,4 +1,4 @@
-/** Text for people: tables of lists, and lines of one thing's fields. Programs ask for `--json`. */
+/** Text for people: tables of lists, and the fields of one object. Programs use `--json`. */
 
 /** One column: its title, and the cell of a row. */
 export interface Column<Row> {
@@ -6,7 +6,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => unknown
 }
 
-/** A table with aligned columns, two spaces between them, the titles first. */
+/** Formats a table: the titles, and then the rows, with two spaces between aligned columns. */
 export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const lines = [
     columns.map(({ title }) => title),
@@ -19,7 +19,7 @@ export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly
     .join('')
 }
 
-/** The fields of one thing, a line each: `name  value`. */
+/** Formats the fields of one object, each on a line: `name  value`. */
 export function formatFields(fields: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(fields)
   const longest = Math.max(0, ...names.map((name) => name.length))
@@ -27,8 +27,8 @@ export function formatFields(fields: Readonly<Record<string, unknown>>): string 
 }
 
 /**
- * A value in one line. Control characters are shown, not sent: a name must not drive somebody's
- * terminal.
+ * A value in one line. Control characters are shown as escapes: a hostile name could otherwise
+ * control the terminal of the reader.
  */
 export function cellText(value: unknown): string {
   if (value === null || value === undefined) return ''
@@ -41,7 +41,7 @@ export function cellText(value: unknown): string {
   )
 }
 
-/** A text of several lines, with its tabs; other control characters are shown, as in a cell. */
+/** A text of several lines, with its tabs; other control characters are shown as in `cellText`. */
 export function linesText(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
@@ -50,7 +50,7 @@ export function linesText(text: string): string {
     .join('\n')
 }
 
-/** In code points; wide East Asian characters misalign a column, nothing worse. */
+/** The width in code points; wide East Asian characters misalign a column. */
 function width(text: string): number {
   return Array.from(text).length
 }

@@ -1,21 +1,22 @@
+/** The streams and the environment of a command. */
 import type { Readable } from 'node:stream'
 
-/** What a command talks with: the process's streams and environment, or a test's. */
+/** The streams and the environment of the process, or of a test. */
 export interface Terminal {
-  /** Results: what a person pastes and a program reads. */
+  /** Writes results, which people paste and programs read, to standard output. */
   out(text: string): void
-  /** Notices and faults. */
+  /** Writes notices and faults to standard error. */
   error(text: string): void
   readonly input: Readable
   /**
-   * Whether a person sits at standard input and standard error, so that a question or a progress
-   * line makes sense.
+   * Whether standard input and standard error are a terminal. Only then questions and progress
+   * lines make sense.
    */
   readonly isInteractive: boolean
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** The process's own. */
+/** The streams and the environment of this process. */
 export const processTerminal: Terminal = {
   out: (text) => void process.stdout.write(text),
   error: (text) => void process.stderr.write(text),
