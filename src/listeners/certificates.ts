@@ -9,6 +9,7 @@ import type { FSWatcher } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import { issueServerCertificate } from './local-authority.ts'
 import type { CertificatePair } from './local-authority.ts'
@@ -32,7 +33,7 @@ export interface CertificateOptions {
   readonly dataDirectory: string
   /** Names and addresses that the local authority's certificate must carry. */
   readonly hostNames: readonly string[]
-  readonly clock: { now(): number }
+  readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
   /** Called with each later pair, to be given to `tls.Server.setSecureContext`. */
   readonly onChange: (pair: CertificatePair) => void

@@ -8,6 +8,7 @@ import type { KeyObject } from 'node:crypto'
 import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import { certifiableName } from './certifiable-name.ts'
 import type { CertificateContent } from './make-certificate.ts'
@@ -46,7 +47,7 @@ interface Files {
 export async function issueServerCertificate(options: {
   readonly dataDirectory: string
   readonly hostNames: readonly string[]
-  readonly clock: { now(): number }
+  readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }): Promise<{
   readonly pair: CertificatePair
