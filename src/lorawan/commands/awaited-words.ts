@@ -1,7 +1,8 @@
 /**
- * Commands that a network server has taken and of which it has not said yet what became of them.
- * One that it says nothing of for too long is `unconfirmed`; and where a network server names no
- * command in its events, the device's next one waits for its word.
+ * Commands that a network server has taken, and for which its word is awaited: the event that
+ * reports what became of the command. A command without a word for too long becomes `unconfirmed`.
+ * If a network server names no commands in its events, the device's next command waits for the word
+ * on the one before it: otherwise an event could be about either.
  */
 import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
@@ -17,60 +18,66 @@ export interface AwaitedWordsOptions extends Pick<CommandPorts, 'clock' | 'heard
   readonly onFree: (devEui: string) => void
 }
 
-/** A command whose word is awaited. */
+/** A command for which a word is awaited. */
 interface Awaited {
   readonly item: DownlinkItem
   readonly sinceMs: SteadyMs
-  /** Uplinks in a row after which the network server said nothing of the device's commands. */
+  /** How many uplinks in a row passed without a word on any command of the device. */
   silentUplinks: number
-  /** A gateway has sent some command of the device since: the way of the words is open. */
+  /** True when a gateway has sent another command of the device since, so that words do arrive. */
   hasHeardOfOne: boolean
-  /** The device's next command waits no longer for it. */
+  /** True when the device's next command no longer waits for this one. */
   isFree: boolean
 }
 
 interface AwaitingDevice {
   commands: Awaited[]
   heardAtMs: number | undefined
-  /** When an uplink was noticed after which no word has come yet. */
+  /** When an uplink was noticed without a word after it yet. */
   uplinkAtMs: SteadyMs | undefined
 }
 
 /**
- * So long after an uplink a gateway's word on the downlink that goes with it is there: it says when
- * it has taken it for the receive window, not after that.
+ * How long after an uplink the silence of the network server counts. A gateway reports a downlink
+ * when it accepts it for the receive window, not after the window, so that the word has arrived by
+ * then.
  */
 const SILENCE_MS = 10_000
 /**
- * An uplink counts for commands that were taken so long before it was noticed: the network server
- * had them then.
+ * An uplink counts for a command only if the network server had taken the command so long before
+ * the uplink was noticed.
  */
 const SETTLED_MS = 2_000
 /**
- * A command that waits at a network server goes with the next uplink of its device. One can be
- * missed.
+ * A command that waits at its network server goes out with the device's next uplink. The service
+ * can miss one uplink, so it counts two.
  */
 const SILENT_UPLINKS = 2
 /**
- * So long a network server is waited for that was never seen to tell of a command. There are some
- * that never do; their devices' commands follow one another then.
+ * How long to wait for the first word of a network server that was never seen to report on a
+ * command. Some network servers never do; the commands of their devices then follow each other
+ * without waiting.
  */
 const FIRST_WORD_MS = 5_000
 /**
- * Applications of such network servers that are remembered; all are waited for once more at the
- * bound.
+ * The remembered applications whose network servers reported nothing. At the bound all are
+ * forgotten, and the service waits once more for each.
  */
 const MAXIMUM_SILENT = 10_000
-/** Commands of one tick, so that an outage is not told of in one turn of the event loop. */
+/**
+ * Commands that become `unconfirmed` in one tick. After an outage many do; telling of all in one
+ * turn of the event loop would stall everybody else.
+ */
 const FATES_PER_TICK = 200
 
 /**
- * Its owner calls `tick` every second. It holds what the queue keeps, and is bounded as that is.
+ * Its owner calls `tick` every second. It holds only commands that the queue keeps, so that the
+ * bounds of the queue bound it as well.
  */
 export class AwaitedWords {
   readonly #options: AwaitedWordsOptions
   readonly #devices = new Map<string, AwaitingDevice>()
-  /** Applications whose network servers have not told of their first commands. */
+  /** Applications whose network servers did not report on their first commands. */
   readonly #silent = new Set<string>()
 
   constructor(options: AwaitedWordsOptions) {
@@ -78,14 +85,15 @@ export class AwaitedWords {
   }
 
   /**
-   * A network server has the command, or has told that a gateway has sent it: what it says next is
+   * A network server has taken the command, or a gateway has sent it: the next word on it is
    * awaited from now on.
    */
   took(item: DownlinkItem): void {
     if (!isAwaited(item)) return
     const { clock, heardAtMs } = this.#options
     const { devEui } = item.content
-    // It may have been taken before a restart. The clock may have been moved meanwhile.
+    // The command may have been taken before a restart, and the machine's clock may have been set
+    // since.
     const elapsedMs = Math.max(clock.now() - Math.max(item.leftAtMs, item.transmittedAtMs), 0)
     const awaited = {
       item,
@@ -102,14 +110,14 @@ export class AwaitedWords {
     device.commands = [...device.commands.filter((other) => other.item !== item && isAwaited(other.item)), awaited]
   }
 
-  /** The device's next command has to wait for the word on one before it. */
+  /** True while the device's next command has to wait for the word on an earlier one. */
   holds(devEui: string): boolean {
     return this.#devices.get(devEui)?.commands.some((awaited) => this.#holdsNext(awaited)) === true
   }
 
   /**
-   * A network server has said something of some command of the device. `isSent`: that a gateway has
-   * sent it.
+   * A word on some command of the device has come. `isSent`: it says that a gateway has sent the
+   * command.
    */
   spoke(devEui: string, isSent: boolean): void {
     const device = this.#devices.get(devEui)
@@ -149,7 +157,7 @@ export class AwaitedWords {
     return isHolding(item) && (this.#options.tells(applicationId) || !this.#silent.has(applicationId))
   }
 
-  /** Waits no longer for a network server of which nobody knows whether it tells anything. */
+  /** Stops waiting for a network server that may never report anything. */
   #noteSilence(devEui: string, { commands }: AwaitingDevice, nowMs: SteadyMs): void {
     for (const awaited of commands) {
       const { applicationId } = awaited.item.content
@@ -162,7 +170,7 @@ export class AwaitedWords {
     }
   }
 
-  /** Counts an uplink, once it has been silent long enough after it. */
+  /** Counts an uplink when the network server has said nothing for long enough after it. */
   #listen(devEui: string, device: AwaitingDevice, nowMs: SteadyMs): void {
     const heardAtMs = this.#options.heardAtMs(devEui)
     if (heardAtMs !== undefined && heardAtMs !== device.heardAtMs) device.uplinkAtMs ??= nowMs
@@ -170,18 +178,20 @@ export class AwaitedWords {
     const { uplinkAtMs, commands } = device
     if (uplinkAtMs === undefined || nowMs - uplinkAtMs < SILENCE_MS) return
     device.uplinkAtMs = undefined
-    // What waits behind a command that the device has not acknowledged yet is not sent.
+    // The network server holds the next command back until the device acknowledges this one: its
+    // silence means nothing.
     if (commands.some(({ item }) => awaitsAck(item))) return
     for (const awaited of commands) if (awaited.sinceMs + SETTLED_MS <= uplinkAtMs) awaited.silentUplinks += 1
   }
 
-  /** True when the command has come to a fate by it. */
+  /** Decides whether the command is unconfirmed now; true when it is. */
   #judge({ item, sinceMs, silentUplinks, hasHeardOfOne }: Awaited, nowMs: SteadyMs): boolean {
     const { queue, wordWaitMs } = this.#options
     const isSilent = silentUplinks >= SILENT_UPLINKS
     const isOver = item.state === 'sent' && (isSilent || nowMs - sinceMs >= wordWaitMs)
     if (isOver) queue.unconfirmed(item, isSilent ? SILENT : awaitsAck(item) ? NOT_ANSWERED : notHeardOfFor(wordWaitMs))
-    // Words come, and none about this one: it is not there any more.
+    // Words on other commands come, and none on this one: the network server does not have it any
+    // more.
     if (isSilent && hasHeardOfOne && item.holdsNext) queue.giveUp(item)
     return isOver
   }
@@ -205,12 +215,12 @@ function notHeardOfFor(waitMs: number): DownlinkFailure {
   return { code, reason: `the network server has said nothing of the command for ${Math.round(waitMs / 1_000)} s` }
 }
 
-/** Its device's next command waits for the word on it, where words come. */
+/** True while the device's next command has to wait for the word on this one. */
 function isHolding(item: DownlinkItem): boolean {
   return item.holdsNext && item.state === 'sent' && item.awaitsWord && !item.isForgotten
 }
 
-/** The device may still acknowledge it. */
+/** True while the device may still acknowledge the command. */
 function awaitsAck(item: DownlinkItem): boolean {
   return item.state === 'sent' && item.content.confirmed && !item.awaitsWord && !item.isForgotten
 }

@@ -1,6 +1,6 @@
 /**
- * What is published about commands: answers on Response Topics, and error events on the topics of
- * devices, which every client that may see the device's events can have.
+ * Messages about commands: answers on Response Topics, and error events on the topics of devices.
+ * Every client that may see the events of a device gets its error events.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
 import type { SteadyMs } from '../../clock.ts'
@@ -14,27 +14,27 @@ import type { DownlinkItem } from './downlink-item.ts'
 import type { ErrorType, EventPayloads } from '../events.ts'
 import { eventTopic } from '../topics.ts'
 
-/** What the error event of a command tells of it, in both families. */
+/** The facts about a command in its error event, in both families. */
 interface CommandFacts {
-  /** The command's id; empty where it could not be read. */
+  /** The command's id; empty when it could not be read. */
   readonly commandId: string
   /** Stable: docs/errors.md has a paragraph for each. */
   readonly code: string
-  /** The member at fault; empty where the command as a whole is. */
+  /** The member at fault; empty when the command as a whole is. */
   readonly member: string
 }
 
-/** The error event of a command: that of family A with four members more. */
+/** The error event of a command in family A: an error event with four more members. */
 export interface CommandErrorEvent extends Omit<EventPayloads['error'], never>, CommandFacts {
   readonly level: ErrorLevel
 }
 
-/** `INFO`: no failure, somebody has cancelled or replaced the command. */
+/** `INFO` is no failure: somebody has cancelled or replaced the command. */
 type ErrorLevel = 'ERROR' | 'INFO'
 
 /**
- * That of a device whose other events are of family B: a log event of ChirpStack v4, with what
- * family A has of the command.
+ * The error event of a command in family B: a log event of ChirpStack v4 with the facts about the
+ * command.
  */
 interface CommandErrorEventB extends CommandFacts {
   /** RFC 3339. */
@@ -46,7 +46,7 @@ interface CommandErrorEventB extends CommandFacts {
   readonly context: Readonly<Record<string, string>>
 }
 
-/** Where an answer is wanted. */
+/** The Response Topic of a command, and how to answer on it. */
 export interface ResponseWanted {
   readonly topicName: string
   readonly correlationData: Buffer | undefined
@@ -59,23 +59,24 @@ export interface CommandAnswersOptions extends Pick<CommandPorts, 'publisher' | 
 }
 
 /**
- * Error events about refused commands, of one organization: a hostile sender of invalid commands
- * would else fill the log and its neighbours' subscriptions with them. Beyond it the sender's
- * acknowledgement has to do.
+ * Error events about refused commands, for each organization. Without this bound a hostile sender
+ * of invalid commands would fill the log, and its neighbours' subscriptions. Beyond it the sender
+ * gets only the acknowledgement.
  */
 const REFUSALS_PER_SECOND = 10
 const REFUSALS_AT_ONCE = 100
-/** No failures: somebody wanted it so. */
+/** These are no failures: somebody wanted them. */
 const CANCELLED: ReadonlySet<string> = new Set(['command_cancelled', 'command_replaced'])
 /**
- * Failures that nobody else hears of, or that the network server has told in an event of its own.
+ * Failures without an error event: nobody may hear of them, or the network server has reported them
+ * in an event of its own.
  */
 const UNTOLD: ReadonlySet<string> = new Set(['command_discarded', 'command_device_removed'])
 
 export class CommandAnswers {
   readonly counts = { errorEvents: 0, errorEventsWithheld: 0, responses: 0 }
   readonly #options: CommandAnswersOptions
-  /** One an organization; the registry bounds those. */
+  /** One entry for each organization; the registry bounds their number. */
   readonly #allowances = new Map<string, { left: number; atMs: SteadyMs }>()
 
   constructor(options: CommandAnswersOptions) {
@@ -83,11 +84,11 @@ export class CommandAnswers {
   }
 
   /**
-   * Publishes the error event of a refused command; false when its organization has had its share
-   * of them. For somebody who may send commands to the device.
+   * Publishes the error event of a refused command. Returns false when its organization has used up
+   * its share of error events. Only for senders that may send commands to the device.
    */
   refused(organization: string, target: CommandTarget, refusal: CommandRefused): boolean {
-    // Of a device that is not there nobody may hear.
+    // Nobody may hear of a device that does not exist.
     if (refusal.reasonCode === ReasonCodes.notAuthorized && refusal.code === 'command_device_unknown') return true
     if (!this.#mayTell(organization)) {
       this.counts.errorEventsWithheld += 1
@@ -99,16 +100,16 @@ export class CommandAnswers {
   }
 
   /**
-   * Publishes the error event of a command that was accepted and will not reach its device. One for
-   * each, so it needs no bound.
+   * Publishes the error event of an accepted command that will not reach its device. Each command
+   * has at most one, so that it needs no bound.
    */
   fate({ content, failure }: DownlinkItem): void {
     if (failure !== undefined && !UNTOLD.has(failure.code)) this.discarded({ content, failure })
   }
 
   /**
-   * Publishes that of a command whose network server has told of it in an event that did not name
-   * the command.
+   * Publishes the error event of a command if the network server has reported its failure in an
+   * event that did not name the command.
    */
   discarded({ content, failure }: Pick<DownlinkItem, 'content' | 'failure'>): void {
     if (failure === undefined) return
@@ -118,7 +119,10 @@ export class CommandAnswers {
     void this.#publishError({ applicationId, devEui }, about)
   }
 
-  /** Publishes the answer to a command on its Response Topic, which its sender may subscribe to. */
+  /**
+   * Publishes the answer to a command on its Response Topic. The sender may subscribe to that
+   * topic.
+   */
   respond({ applicationId, devEui }: CommandTarget, answer: CommandAnswer, wanted: ResponseWanted): void {
     const body = answer.ok
       ? { applicationId, devEui, id: answer.id, accepted: true, state: answer.state, repeated: answer.isRepeated }

@@ -1,6 +1,6 @@
 /**
- * The consumer of command topics: what integrators publish there is judged, owned by the downlink
- * queue, and answered.
+ * The consumer of command topics: judges the commands that integrators publish, has the downlink
+ * queue own them, and answers them.
  */
 import type { ConsumedMessage, PublishConsumer } from '../../broker/ports/consumer.ts'
 import { TAKEN } from '../../broker/ports/consumer.ts'
@@ -14,15 +14,16 @@ import type { CommandAnswer, CommandRefused, CommandTarget, Commands } from './c
 import { parseTopic } from '../topics.ts'
 
 /**
- * The consumer. An accepted command is acknowledged when the durable queue owns it, and routed to
- * nobody: network servers get it from the queue. A refusal is the Reason Code of its
- * acknowledgement; where there is none (MQTT 3.1.1, QoS 0) the error event tells it, and the
- * connection goes on.
+ * Makes the consumer. An accepted command is acknowledged when the durable queue owns it, and is
+ * routed to nobody: network servers get it from the queue. A refusal goes into the Reason Code of
+ * the acknowledgement. Where there is no Reason Code (MQTT 3.1.1, QoS 0), the error event reports
+ * the refusal and the connection goes on.
  */
 export function createCommandConsumer(commands: Commands, answers: CommandAnswers): PublishConsumer {
   return {
     wants: (topicName) => topicName.endsWith('/command/down'),
-    // Commands of one device are queued as they came; those of others have nothing to do with them.
+    // The commands of one device are queued in the order in which they came; other devices'
+    // commands are independent.
     keepsOrder: true,
     consume: (message) => consume(message, commands, answers),
   }
@@ -38,7 +39,7 @@ async function consume(message: ConsumedMessage, commands: Commands, answers: Co
   return decide(topic, answer, message, wanted, answers)
 }
 
-/** It would be sent to the device again each time that a network server subscribes. */
+/** A retained command would be sent to the device again whenever a network server subscribes. */
 const RETAINED: CommandRefused = {
   ok: false,
   id: undefined,
@@ -57,7 +58,8 @@ function decide(
 ): Decision {
   const isTold = answer.ok || answers.refused(sender?.tenant ?? '', target, answer)
   if (wanted !== undefined) {
-    // What is answered beyond the share of error events is told, and kept for nobody.
+    // Beyond the organization's share of error events, the answer goes out at QoS 0 and is not
+    // stored.
     const answerQoS: QoS = isTold && qos > 0 ? 1 : 0
     answers.respond(target, answer, { ...wanted, qos: answerQoS })
   }
@@ -65,19 +67,19 @@ function decide(
 }
 
 /**
- * The Response Topic of a message whose sender may itself subscribe to it. Never a topic of this
- * service's own: an answer must not pass for an event or a command.
+ * The Response Topic of a message, if its sender may subscribe to it. It is never a topic of this
+ * service: an answer must not pass for an event or a command.
  */
 function responseWanted({ properties, sender }: ConsumedMessage): Omit<ResponseWanted, 'qos'> | undefined {
   const topicName = properties?.responseTopic
   if (topicName === undefined || sender === undefined) return undefined
-  // Others than an application's topics, such as notices, may be read by every tenant, each its
-  // own: an answer would reach all.
+  // Topics that do not belong to an application, such as notices, have one name for all tenants: an
+  // answer there would reach all of them.
   if (!topicName.startsWith('application/') || parseTopic(topicName) !== undefined) return undefined
-  // As a Topic Filter it might be granted for what it matches.
+  // A Topic Filter might be granted for the topics that it matches.
   if (hasWildcard(topicName) || !sender.maySubscribe(topicName)) return undefined
   const correlationData = properties?.correlationData
-  // A copy: the packet that it is a view of is gone when the answer is published.
+  // A copy, because the packet's memory is reused before the answer is published.
   return { topicName, correlationData: correlationData === undefined ? undefined : Buffer.from(correlationData) }
 }
 

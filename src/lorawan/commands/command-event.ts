@@ -5,7 +5,7 @@
 import { objectOf } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 
-/** An event of a device, as far as commands are concerned. */
+/** An event of a device that may be about a command. */
 export interface CommandEvent {
   readonly devEui: string
   readonly kind: string

@@ -1,7 +1,7 @@
 /**
- * What network servers tell of commands: their txack, ack, error and log events are matched with
- * the commands that they are about, which come to their fates by them, and get the command's id as
- * a further member on their way through.
+ * Events of network servers about commands. Each txack, ack, error and log event is matched with
+ * the command that it is about, changes the state of that command, and goes on with the command's
+ * id as a further member.
  */
 import type { Clock } from '../../clock.ts'
 import { objectOf } from '../../json.ts'
@@ -19,29 +19,32 @@ import { UnclaimedEvents } from './unclaimed-events.ts'
 export interface CommandEventsOptions {
   readonly queue: DownlinkQueue
   readonly clock: Pick<Clock, 'now'>
-  /** Is told of each word about a command of a device. */
+  /** Notified of each event about a command of a device. */
   readonly words: Pick<AwaitedWords, 'spoke'>
   /** Learns which network servers name commands. */
   readonly naming: Pick<CommandNaming, 'saw'>
   /**
-   * Resolves when the id of the device's command on offer is known, or can't be waited for;
-   * undefined when none will come.
+   * Resolves when the network server has given an id to the device's command on offer, or when the
+   * event can't wait any longer. Undefined when no such id will come.
    */
   readonly idComes: (devEui: string) => Promise<void> | undefined
-  /** Told of a command whose failure an event has told that went on without its id. */
+  /**
+   * Called for a failed command if the event that reported the failure went on without the
+   * command's id.
+   */
   readonly onDiscarded: (item: DownlinkItem) => void
 }
 
 /**
- * The largest event that is read, in bytes; real ones have some 500. A larger one passes as it is.
+ * The largest event that is read, in bytes; real ones have some 500. A larger event passes unread.
  */
 const MAXIMUM_EVENT_BYTES = 65_536
-/** Of a network server's sentence, in characters. */
+/** The length, in characters, to which a network server's sentence is cut. */
 const MAXIMUM_REASON_LENGTH = 200
 /**
- * Codes of log events (family B) and types of error events (family A) by which a command is over.
- * DOWNLINK_GATEWAY is none: a gateway could not send the frame, and the network server sends the
- * command with the next one.
+ * Codes of log events (family B) and types of error events (family A) that end a command.
+ * DOWNLINK_GATEWAY does not: a gateway could not send the frame, and the network server will send
+ * the command with the next frame.
  */
 const EXPIRED_CODES: ReadonlySet<unknown> = new Set(['EXPIRED'])
 const FAILED_CODES: ReadonlySet<unknown> = new Set([
@@ -55,9 +58,9 @@ const KEPT_CODE = 'DOWNLINK_GATEWAY'
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 const TAILS = ['/event/txack', '/event/ack', '/event/error', '/event/log', '/event/join']
 
-/** Looks at each event that may be about a command, as it passes. */
+/** Reads each passing event that may be about a command. */
 export class CommandEvents {
-  /** Commands that a gateway has sent. */
+  /** How many commands a gateway has sent. */
   transmitted = 0
   readonly #queue: DownlinkQueue
   readonly #clock: CommandEventsOptions['clock']
@@ -77,18 +80,19 @@ export class CommandEvents {
   }
 
   /**
-   * True for the Topic Names of events that may be about a command; asked for each message, so it
-   * is cheap.
+   * True for the Topic Names of events that may be about a command. It is asked for each message,
+   * so it has to be cheap.
    */
   wants(topicName: string): boolean {
-    // `up`, which nearly all are, is told apart by one character.
+    // Nearly all events are `up`: one character tells them apart.
     if (topicName.endsWith('p')) return false
     return TAILS.some((tail) => topicName.endsWith(tail))
   }
 
   /**
-   * Undefined when `apply` can be asked at once. Else it resolves when it can: the event names a
-   * downlink by an id that the network server may just be giving to a command.
+   * Undefined when `apply` can be called at once. Otherwise the event names a downlink by an id
+   * that the network server may just be giving to a command, and the promise resolves when `apply`
+   * can be called.
    */
   named({ devEui, payload }: CommandEvent): Promise<void> | undefined {
     if (payload.length > MAXIMUM_EVENT_BYTES) return undefined
@@ -99,16 +103,16 @@ export class CommandEvents {
   }
 
   /**
-   * Ids of downlinks that events of the item's device have named, and that no command is known to
-   * be; the earliest first.
+   * Ids of downlinks that events of the item's device have named, and that belong to no known
+   * command; the earliest first.
    */
   unclaimedIds({ content: { organizationId, devEui } }: DownlinkItem): readonly string[] {
     return this.#unclaimed.ids(organizationId, devEui)
   }
 
   /**
-   * A network server that gives ids has answered the offer: what events have said of the id that
-   * the item has got is the item's.
+   * A network server that gives ids has answered the offer of the item. Applies the earlier events
+   * that named the item's new id.
    */
   answered(item: DownlinkItem): void {
     const { organizationId, devEui } = item.content
@@ -120,9 +124,9 @@ export class CommandEvents {
   }
 
   /**
-   * Brings the command that the event is about to what the event says. Gives the event's payload
-   * with the command's id as its first member, `commandId`; the very same payload where it is about
-   * no command that is known.
+   * Applies the event to the command that it is about. Returns the payload with the command's id,
+   * `commandId`, as its first member; returns the same Buffer when the event is about no known
+   * command.
    */
   apply({ devEui, kind, payload }: CommandEvent): Buffer {
     if (payload.length > MAXIMUM_EVENT_BYTES || !this.#queue.knows(devEui)) return payload
@@ -135,7 +139,7 @@ export class CommandEvents {
     return withCommandId(payload, item.content.id)
   }
 
-  /** Keeps an event of a downlink that may be a command of which that is not known yet. */
+  /** Keeps an event about an unknown downlink if that downlink may turn out to be a command. */
   #keep(event: CommandEvent, id: string | undefined): void {
     const organizationId = this.#queue.organizationOf(event.devEui)
     if (id === undefined || organizationId === undefined || !this.#queue.isInDoubt(event.devEui)) return
@@ -176,7 +180,7 @@ export class CommandEvents {
     const fCnt = frameCounter(queueItemId === undefined ? members['fCnt'] : members['fCntDown'])
     const item =
       queueItemId === undefined ? itemOfAck(this.#queue.left(devEui), fCnt) : this.#named(devEui, queueItemId)
-    // Family B leaves false out when it is told to.
+    // Family B may leave out members that are false.
     if (item !== undefined) this.#queue.answered(item, acknowledged === true, fCnt)
     return item
   }
@@ -185,7 +189,8 @@ export class CommandEvents {
     const item = this.#named(devEui, objectOf(context)?.['queue_item_id'])
     if (item === undefined) return undefined
     if (level === 'ERROR' || EXPIRED_CODES.has(code) || FAILED_CODES.has(code)) this.#fail(item, code, description)
-    // What it has a word on it has, even where its answer to the offer was lost.
+    // The event proves that the network server has the command, even if its answer to the offer was
+    // lost.
     else this.#queue.taken(item)
     return item
   }
@@ -196,14 +201,14 @@ export class CommandEvents {
     else this.#queue.failed(item, failure, fCnt)
   }
 
-  /** Family B names the command. */
+  /** The command that an event of family B names. */
   #named(devEui: string, queueItemId: unknown): DownlinkItem | undefined {
     return typeof queueItemId === 'string' ? this.#queue.findNamed(devEui, queueItemId.toLowerCase()) : undefined
   }
 
   /**
-   * What the event tells beside the fate of a command: that there is a word, and whether commands
-   * are named in it.
+   * Notes what the event tells besides the state of a command: that the network server reports on
+   * commands, and whether it names them.
    */
   #note(devEui: string, kind: string, members: JsonObject, item: DownlinkItem | undefined): void {
     const isNamed = typeof members['queueItemId'] === 'string' || objectOf(members['deviceInfo']) !== undefined

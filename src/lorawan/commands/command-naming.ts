@@ -1,6 +1,6 @@
 /**
- * How an application's network server tells of commands: by their ids, or by frame counters alone,
- * or not at all. It is learnt from the events themselves and kept, so that it is known after a
+ * How an application's network server reports on commands: by their ids, by frame counters alone,
+ * or not at all. The service learns it from the events, and stores it, so that it is known after a
  * restart.
  */
 import type { Logger } from '../../logger.ts'
@@ -12,17 +12,20 @@ export type CommandNamingOptions = Pick<CommandPorts, 'state' | 'log'>
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const PREFIX = 'naming/'
 /**
- * Applications that are remembered, some 100 bytes each. The one that was seen first is forgotten
- * at the bound, and is as before its first event.
+ * Applications that are remembered, some 100 bytes each. At the bound the application that was seen
+ * first is forgotten, and is learnt again from its next event.
  */
 const MAXIMUM_APPLICATIONS = 10_000
 
 export class CommandNaming {
   readonly #state: DurableState
   readonly #log: Logger
-  /** True: named. */
+  /** By application: true when its events name commands. */
   readonly #seen = new Map<string, boolean>()
-  /** Applications of which one word without a name has come, with the command that it was about. */
+  /**
+   * Applications with events about one command so far that did not name it, with the id of that
+   * command.
+   */
   readonly #first = new Map<string, string>()
 
   constructor({ state, log }: CommandNamingOptions) {
@@ -30,7 +33,7 @@ export class CommandNaming {
     this.#log = log
   }
 
-  /** Reads what is stored; once, before anything else. */
+  /** Reads the stored state; to be called once, before anything else. */
   async load(): Promise<void> {
     for await (const { key, value } of this.#state.load(PREFIX)) {
       this.#seen.set(key.slice(PREFIX.length), value.toString() === 'named')
@@ -38,9 +41,9 @@ export class CommandNaming {
   }
 
   /**
-   * An event about the command has passed that names it, or that does not. Of a network server that
-   * names none it takes two commands to know that it tells what becomes of each: some publish such
-   * an event and no further one.
+   * An event about the command has passed. `isNamed`: the event names the command. If not, the
+   * service waits for an event about a second command before it expects reports on every command:
+   * some network servers publish one such event and never another.
    */
   saw(applicationId: string, isNamed: boolean, downlinkId: string): void {
     if (this.#seen.get(applicationId) === isNamed) return
@@ -61,33 +64,33 @@ export class CommandNaming {
     this.#write(applicationId, Buffer.from(isNamed ? 'named' : 'counted'))
   }
 
-  /** The application is gone, or its network server may be another. */
+  /** The application is gone, or has another network server. */
   forget(applicationId: string): void {
     if (this.#seen.delete(applicationId)) this.#write(applicationId, undefined)
   }
 
-  /**
-   * True when events about commands were seen: the network server tells what becomes of commands.
-   */
+  /** True when the application's network server was seen to report what became of commands. */
   tells(applicationId: string): boolean {
     return this.#seen.has(applicationId)
   }
 
   /**
-   * True when commands may be told apart by their ids. Before the first event it is known by
-   * `theirId`, the application's id in the network server: ChirpStack v4 names its applications by
-   * UUID, v3 by digits, and neither takes the other's.
+   * True when events name commands by their ids. Before the first event this is derived from
+   * `theirId`, the application's id in the network server: ChirpStack v4 names applications by
+   * UUIDs and v3 by digits, and neither accepts the other's.
    */
   names(applicationId: string, theirId = applicationId): boolean {
     return this.#seen.get(applicationId) ?? UUID.test(theirId)
   }
 
-  /** True when events were seen that tell commands apart by frame counters alone. */
+  /**
+   * True when the application's events were seen to tell commands apart by frame counters alone.
+   */
   countsFrames(applicationId: string): boolean {
     return this.#seen.get(applicationId) === false
   }
 
-  /** What could not be stored is learnt again after a restart. */
+  /** Starts to write; a value that can't be stored is learnt again after a restart. */
   #write(applicationId: string, value: Buffer | undefined): void {
     this.#state.write([{ key: PREFIX + applicationId, value }]).catch((error: unknown) => {
       this.#log.error({ applicationId, error }, 'command.naming_not_written')

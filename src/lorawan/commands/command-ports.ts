@@ -1,4 +1,4 @@
-/** What the commands need from the rest of the service. Each part picks the ports that it uses. */
+/** The ports of commands to the rest of the service. Each part picks the ports that it uses. */
 import type { Publisher } from '../../broker/ports/consumer.ts'
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'

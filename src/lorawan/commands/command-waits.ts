@@ -1,9 +1,9 @@
 /**
- * For what a command waits: stable codes, and a sentence with the particulars. docs/commands.md has
- * a row for each code.
+ * The reasons why a command waits: stable codes, and a sentence with the details. docs/commands.md
+ * has a row for each code.
  */
 
-/** What a command may wait for. */
+/** All reasons for which a command may wait. */
 export const WAIT_CODES = [
   'handing_over',
   'behind_command',
@@ -21,7 +21,7 @@ export const WAIT_CODES = [
 
 export type WaitCode = (typeof WAIT_CODES)[number]
 
-/** For what a command waits at present. */
+/** Why a command waits now. */
 export interface CommandWait {
   readonly code: WaitCode
   readonly reason: string
@@ -31,8 +31,8 @@ export interface CommandWait {
 export type AwayCode = Extract<WaitCode, `network_server_${string}` | 'device_disabled'>
 
 /**
- * When a network server was connected last: now, until the time (ms since 1970), or never as far as
- * is known.
+ * When a network server was last connected: now, until this time (ms since 1970), or undefined for
+ * never.
  */
 export type Presence = 'connected' | number | undefined
 
@@ -45,8 +45,8 @@ const REASONS = {
 } as const satisfies Partial<Record<WaitCode, string>>
 
 /**
- * A network server's answer `away` in the words for a sender. Without a code the reason is the
- * operator's: it may name addresses.
+ * A network server's answer `away`, in words for the sender of the command. An answer without a
+ * code is for the operator alone: its reason may name addresses.
  */
 export function waitForNetworkServer({
   code,
@@ -63,24 +63,25 @@ const UNREACHABLE: CommandWait = {
   reason: 'the network server can’t be reached or does not answer; it is asked again',
 }
 
-/** A wait whose sentence has no particulars. */
+/** A reason whose sentence has no details. */
 export function plainWait(code: keyof typeof REASONS): CommandWait {
   return { code, reason: REASONS[code] }
 }
 
-/** It waits behind another command of its device, which waits as well. */
+/** The command waits behind another waiting command of its device. */
 export function waitBehind(commandId: string): CommandWait {
   return { code: 'behind_command', reason: `the command "${commandId}" of the device goes first` }
 }
 
-/** Its network server takes one command of a device at a time. */
+/** The network server takes one command of a device at a time. */
 export function waitForWord(commandId: string | undefined): CommandWait {
   const before = commandId === undefined ? 'the command before it' : `the command "${commandId}" before it`
   return { code: 'awaits_word', reason: `the network server has not told yet what became of ${before}` }
 }
 
 /**
- * Nobody takes commands: `whose` network server is meant, as "the organization’s network server".
+ * No network server subscribes to commands. `whose` names the one that should, such as "the
+ * organization’s network server".
  */
 export function nobodyReads(whose: string, presence: Presence): { readonly code: AwayCode; readonly reason: string } {
   if (presence === undefined) {

@@ -1,7 +1,7 @@
 /**
- * Downlink commands (specification §2.8): a JSON object from an integrator, read strictly. Wrong
- * types are faults, not things to be converted: `"confirmed": "true"` is not true, and an fPort of
- * 300 is not 44.
+ * Downlink commands (specification §2.8): a JSON object from an integrator, read strictly. A value
+ * of a wrong type is a fault and is never converted: `"confirmed": "true"` is not true, and an
+ * fPort of 300 is not 44.
  */
 import { memberOf, objectOf } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
@@ -10,48 +10,50 @@ import { decodeBase64, MAXIMUM_DATA_BYTES } from '../base64.ts'
 /** A command that can be put into a device's downlink queue. */
 export interface Command {
   readonly confirmed: boolean
-  /** 1 to 255. */
+  /** From 1 to 255. */
   readonly fPort: number
-  /** At most 242 bytes, in plaintext; undefined where only `object` is given. */
+  /** At most 242 bytes, in plaintext; undefined when the command has only `object`. */
   readonly data: Buffer | undefined
   /**
-   * For the application's codec, whose shape it must have (`objectFault`); undefined where only
-   * `data` is given.
+   * The input of the application's codec, which also defines its shape (`objectFault`); undefined
+   * when the command has only `data`.
    */
   readonly object: CommandObject | undefined
-  /** What the sender calls the command: 1 to 64 visible ASCII characters. */
+  /** The sender's own id of the command: 1 to 64 visible ASCII characters. */
   readonly id: string | undefined
   /** Milliseconds since 1970 after which the command must not be sent any more. */
   readonly expiresAtMs: number | undefined
-  /** What newer network servers want in the message; lower case. It must agree with the topic. */
+  /**
+   * Newer network servers want the DevEUI in the message; lower case. It must agree with the topic.
+   */
   readonly devEui: string | undefined
   /**
-   * Of the commands that wait for one device those of a higher priority go first; 0 where the
-   * sender says nothing.
+   * Among the commands that wait for a device, the highest priority goes first; 0 when the sender
+   * gives none.
    */
   readonly priority: number
-  /** The commands that wait for the device are cancelled in favour of this one. */
+  /** True: the commands that wait for the device are cancelled in favour of this one. */
   readonly replace: boolean
 }
 
 /**
- * What a codec makes bytes of. Members as the sender wrote them; a name may be anything,
- * `__proto__` among it.
+ * The input from which a codec makes bytes. The members are as the sender wrote them; a name may be
+ * anything, also `__proto__`.
  */
 export type CommandObject = Readonly<Record<string, unknown>>
 
-/** How an application's payloads are coded; empty for not at all. */
+/** The kind of an application's codec; empty for none. */
 export type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
 
 /**
- * What is wrong with a command. `message` names the member and the fault; it repeats no text of the
+ * A fault of a command. `message` names the member and the fault; it repeats no text of the
  * payload.
  */
 export interface CommandFault {
   readonly ok: false
-  /** The command's id, where it has one that can be read. */
+  /** The command's id, if it can be read. */
   readonly id?: string | undefined
-  /** The member at fault; undefined where the payload as a whole is. */
+  /** The member at fault; undefined when the payload as a whole is. */
   readonly member: string | undefined
   readonly code: CommandFaultCode
   readonly message: string
@@ -83,14 +85,14 @@ export const MAXIMUM_COMMAND_BYTES = 65_536
 
 const MAXIMUM_FPORT = 255
 const MAXIMUM_CHANNEL = 255
-/** Either side of 0: more levels than anybody sorts commands into. */
+/** The highest priority, and the lowest with a minus sign: more levels than anybody needs. */
 const MAXIMUM_PRIORITY = 1_000
 
 const NOT_A_TIME = 'is not a time by RFC 3339'
 const CHANNEL = /^(?:0|[1-9]\d{0,2})$/
 /**
- * A command's id, as an expression of JSON Schema. It goes into topics' payloads, logs, keys and
- * paths as it is: no space, no control character.
+ * The shape of a command's id, as a pattern of JSON Schema. Ids go unchanged into payloads, logs,
+ * keys and paths, so that spaces and control characters are not allowed.
  */
 export const COMMAND_ID_PATTERN = '^[!-~]{1,64}$'
 const ID = new RegExp(COMMAND_ID_PATTERN)
@@ -98,7 +100,7 @@ const DEV_EUI = /^[0-9a-f]{16}$/i
 /** RFC 3339 with seconds and an offset; the fraction is optional. */
 const TIME = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
 /**
- * Names of members that may be shown in a message; others could carry anything into logs and reason
+ * Names of members that a message may repeat. Other names could carry anything into logs and reason
  * strings.
  */
 const SHOWABLE = /^[\w.-]{1,40}$/
@@ -106,9 +108,9 @@ const SHOWABLE = /^[\w.-]{1,40}$/
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Reads the payload of a message on a command topic. Never throws. Unknown members are ignored;
- * where a member is there twice, the last one counts. `null` is a value of the wrong type, not an
- * absent member.
+ * Reads the payload of a message on a command topic. Never throws. Unknown members are ignored; of
+ * two members with one name the last one counts. `null` is a value of a wrong type, not an absent
+ * member.
  */
 export function parseCommand(payload: Buffer): CommandResult {
   if (payload.length > MAXIMUM_COMMAND_BYTES) {
@@ -125,7 +127,7 @@ export function parseCommand(payload: Buffer): CommandResult {
   try {
     message = JSON.parse(text)
   } catch (error) {
-    // The engine's own message quotes the payload; only the place is taken from it.
+    // The engine's message quotes the payload; only the position is taken from it.
     const place = error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined
     return fault(
       undefined,
@@ -139,8 +141,8 @@ export function parseCommand(payload: Buffer): CommandResult {
 }
 
 /**
- * Reads a command that is a JSON object already: of the HTTP interface, in the same words. Never
- * throws.
+ * Reads a command that is a JSON object already, as the HTTP interface has it. Its faults have the
+ * same words. Never throws.
  */
 export function readCommand(message: JsonObject): CommandResult {
   const confirmed = memberOf(message, 'confirmed')
@@ -182,8 +184,7 @@ export function readCommand(message: JsonObject): CommandResult {
 }
 
 /**
- * The fault of data that has more bytes than LoRaWAN carries, whether they were sent or made by a
- * codec.
+ * The fault of data with more bytes than LoRaWAN carries, whether the sender or a codec made them.
  */
 export function dataLengthFault(data: Buffer): CommandFault | undefined {
   if (data.length <= MAXIMUM_DATA_BYTES) return undefined
@@ -191,9 +192,10 @@ export function dataLengthFault(data: Buffer): CommandFault | undefined {
 }
 
 /**
- * What is wrong with the shape of an object, by the codec of its application. A script takes any;
- * elsewhere it is a map of sensor names to maps of channel indexes to numbers (specification §2.8),
- * or to axes and the like where a sensor of Cayenne LPP has several.
+ * The fault in the shape of an object, by the codec of its application. A script takes any object.
+ * For other codecs it is a map from sensor names to maps from channel indexes to numbers
+ * (specification §2.8); a sensor of Cayenne LPP with several values has a map of numbers in the
+ * place of the number.
  */
 export function objectFault(object: CommandObject, codec: PayloadCodec): CommandFault | undefined {
   if (codec === 'CUSTOM_JS') return undefined
@@ -274,7 +276,10 @@ function timeFault(value: unknown): CommandFault | undefined {
   return isTime(value as string) ? undefined : fault('expiresAt', 'invalid_time', NOT_A_TIME)
 }
 
-/** Of a text of the right shape: the engine would take the 30th of February for a day in March. */
+/**
+ * True for a day that exists. Without this check the engine would take February 30 for a day in
+ * March.
+ */
 function isTime(text: string): boolean {
   const date = text.slice(0, 10)
   const midnight = Date.parse(`${date}T00:00:00Z`)

@@ -1,6 +1,6 @@
 /**
- * Commands, wherever they come from: each is judged, encoded and put into its device's queue, and
- * has an answer. What brought it (MQTT, HTTP) gives the answer its form.
+ * Commands from all senders: each is judged, encoded, put into its device's queue, and answered.
+ * The callers for MQTT and HTTP turn the answer into their own form.
  */
 import { randomUUID } from 'node:crypto'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
@@ -26,19 +26,19 @@ export interface CommandAccepted {
   readonly ok: true
   readonly id: string
   readonly state: DownlinkState
-  /** True when the same command had come before: there is one of it still. */
+  /** True when the same command had come before. There is still only one in the queue. */
   readonly isRepeated: boolean
 }
 
-/** The answer to a command that is not. */
+/** The answer to a command that is not in the queue. */
 export interface CommandRefused {
   readonly ok: false
-  /** The command's id, where it has one. */
+  /** The command's id, if it has one. */
   readonly id: string | undefined
   readonly reasonCode: ReasonCode
   /** Stable: docs/errors.md has a paragraph for each. */
   readonly code: string
-  /** The member at fault; undefined where the command as a whole is. */
+  /** The member at fault; undefined when the command as a whole is. */
   readonly member: string | undefined
   /** For people; names the member and the fault, and repeats no text of the payload. */
   readonly message: string
@@ -46,13 +46,13 @@ export interface CommandRefused {
 
 export type CommandAnswer = CommandAccepted | CommandRefused
 
-/** What became of a device's commands when its queue was emptied: their ids. */
+/** The ids of a device's commands after its queue was emptied. */
 export interface Flushed {
-  /** The earliest first. */
+  /** The cancelled commands, the earliest first. */
   readonly cancelled: readonly string[]
   /**
-   * The network server has them, and can't or won't forget them: they may have been sent, or will
-   * be.
+   * Commands that the network server has, and can't or won't forget: they may have been sent, or
+   * will be.
    */
   readonly sent: readonly string[]
 }
@@ -62,23 +62,22 @@ export interface CommandsOptions extends Pick<CommandPorts, 'places' | 'registry
   readonly handOver: DownlinkHandOver
 }
 
-/** What a command is to send: bytes, or an object for the network server's codec. */
+/** The content of a command: bytes, or an object for the network server's codec. */
 type Payload = Pick<DownlinkContent, 'data' | 'object'>
 
 /** A command that the durable queue owns. */
 interface Queued {
   readonly item: DownlinkItem
   readonly isRepeated: boolean
-  /** As it was when the queue owned it. */
+  /** The state when the queue owned the command. */
   readonly state: DownlinkState
   /** Resolves when a network server that judges downlinks has answered the offer. */
   readonly verdict: Promise<void> | undefined
 }
 
 /**
- * How long a sender waits for the word of a network server that looks at downlinks before it takes
- * them. Longer than such a server needs, and short enough that a client's connection is not held up
- * by one that hangs.
+ * How long a sender waits for a network server that judges downlinks. It is longer than such a
+ * network server needs, and so short that a hanging one does not hold up a client's connection.
  */
 const VERDICT_WAIT_MS = 2_000
 
@@ -91,11 +90,11 @@ const REASON_CODE_OF: Readonly<Record<EnqueueFault, ReasonCode>> = {
 export class Commands {
   readonly #options: CommandsOptions
   /**
-   * By DevEUI: what is under way of the device's commands. Bounded by what the connections may have
-   * under way.
+   * By DevEUI: the device's commands that are being judged, in order. The messages that connections
+   * may have unacknowledged bound it.
    */
   readonly #underWay = new Map<string, Promise<unknown>>()
-  /** Commands that were refused, by code. */
+  /** How many commands were refused, by `command:` and the code. */
   readonly refusals = new Map<string, number>()
 
   constructor(options: CommandsOptions) {
@@ -103,8 +102,8 @@ export class Commands {
   }
 
   /**
-   * Judges a command that was read from the wire; resolves when it is refused, or is owned by the
-   * durable queue. The payload that it was read from is not looked at any more. Rejects only when
+   * Judges a command that was read from the wire. Resolves when the command is refused, or when the
+   * durable queue owns it. The payload behind `read` is no longer needed then. Rejects only when
    * the registry can't be read.
    */
   async submit(target: CommandTarget, read: CommandResult): Promise<CommandAnswer> {
@@ -122,8 +121,7 @@ export class Commands {
   }
 
   /**
-   * For what the command waits at present, here or at its network server; undefined for one that
-   * waits for nothing more.
+   * Why the command waits now, here or at its network server; undefined when it waits for nothing.
    */
   waitOf(item: DownlinkItem): CommandWait | undefined {
     if (item.state !== 'sent' || item.isForgotten) return this.#options.handOver.waitOf(item)
@@ -131,14 +129,14 @@ export class Commands {
     return item.content.confirmed ? plainWait('device_acknowledgement') : undefined
   }
 
-  /** Cancels one that waits. */
+  /** Cancels a command that waits. */
   cancel(organizationId: string, devEui: string, id: string): Promise<Cancellation> {
     return this.#options.queue.cancel(organizationId, devEui, id)
   }
 
   /**
-   * Cancels all that wait, also at a network server that can. Undefined when that could not be
-   * stored.
+   * Cancels all commands that wait, also at a network server that can forget them. Undefined when
+   * the cancellation could not be stored.
    */
   async flush(organizationId: string, { applicationId, devEui }: CommandTarget): Promise<Flushed | undefined> {
     const { queue, handOver } = this.#options
@@ -149,8 +147,8 @@ export class Commands {
   }
 
   /**
-   * Commands of one device get into its queue in the order in which they came, though one may need
-   * its codec and the next not.
+   * Puts the commands of one device into its queue in the order in which they came, even if one has
+   * to wait for a codec and the next has not.
    */
   async #inOrder(devEui: string, judge: () => Promise<CommandRefused | Queued>): Promise<CommandRefused | Queued> {
     const judged = (this.#underWay.get(devEui) ?? Promise.resolve()).then(judge)
@@ -187,8 +185,8 @@ export class Commands {
   }
 
   /**
-   * What is to be sent: where a codec is configured, the bytes that it makes of the object; else
-   * the object itself, where the network server has a codec for it.
+   * The content to send. If the application has a codec, it is the bytes that the codec makes of
+   * the object; otherwise it is the object itself, if the network server has a codec.
    */
   async #payloadOf(applicationId: string, devEui: string, command: Command): Promise<Payload | CommandRefused> {
     const { object, data, id } = command
@@ -249,7 +247,7 @@ export class Commands {
     return { ok: true, id: item.content.id, state, isRepeated }
   }
 
-  /** Waits for the verdict, but not longer than a sender may be kept waiting. */
+  /** Waits for the verdict, but no longer than `VERDICT_WAIT_MS`. */
   async #waitFor(verdict: Promise<void>): Promise<void> {
     const late = Promise.withResolvers<void>()
     const stop = this.#options.clock.after(VERDICT_WAIT_MS, late.resolve)

@@ -42,7 +42,7 @@ describe('a command to which its network server gives an id', () => {
     await downlinks.settle()
     const naming = downlinks.events.named(eventOf('txack', { queueItemId: ONE, fCntDown: 7 }))
     assert.ok(naming !== undefined)
-    // Of another device nothing is being asked, and an event that names nothing is about none.
+    // No command of another device is on offer, and an event that names no downlink needs no id.
     assert.equal(downlinks.events.named({ ...eventOf('txack', { queueItemId: ONE }), devEui: OTHER_DEVICE }), undefined)
     assert.equal(downlinks.events.named(eventOf('ack', { fCnt: 7 })), undefined)
     answer.resolve(taken(ONE))
@@ -208,7 +208,7 @@ describe('a command of an object', () => {
     server.takesObjects = true
     const object = { valve: 'open', nested: [1, { two: null }] }
     await send('a', { data: undefined, object })
-    // Of both the bytes go: they are what the sender wants where there is no codec here.
+    // If a command has both, its bytes go: without a codec here the sender means them.
     await send('b', { object })
     await downlinks.settle()
     assert.deepEqual(

@@ -34,7 +34,10 @@ export interface DownlinkHandOverOptions extends Pick<CommandPorts, 'serverOf' |
  * and acknowledges none holds up its own devices alone.
  */
 const MAXIMUM_OFFERED_PER_ORGANIZATION = 2_000
-/** Waiting commands are offered again after this time, for the call of a network server may be missed. */
+/**
+ * Waiting commands are offered again after this time, for the call of a network server may be
+ * missed.
+ */
 const RETRY_MS = 10_000
 /**
  * How long an event waits for the id of the command on offer. The later events of the device wait
@@ -58,7 +61,9 @@ export class DownlinkHandOver {
   readonly #busy = new Set<string>()
   /** By organization: how many items are on offer. */
   readonly #offeredOf = new Map<string, number>()
-  /** Disabled devices, with their applications. Their commands wait, and hold up no other device's. */
+  /**
+   * Disabled devices, with their applications. Their commands wait, and hold up no other device's.
+   */
   readonly #disabled = new Map<string, string>()
   /** Functions to be called when the network server has answered the offer of the item. */
   readonly #awaited = new Map<DownlinkItem, () => void>()

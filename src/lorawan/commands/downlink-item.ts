@@ -1,7 +1,7 @@
 /**
- * A command in its device's queue: what it says, where it stands, and its form in the durable
- * state. An item lives from its acceptance until some time after its fate is known, so that the
- * listing can tell it and its id stays taken.
+ * A command in its device's queue: its content, its state, and its form in the durable state. An
+ * item lives until some time after its fate is known, so that the command can be listed and its id
+ * stays taken.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -11,14 +11,15 @@ import { given } from '../../given.ts'
 import type { CommandObject } from './command.ts'
 
 /**
- * Where a command stands. `queued`: it waits here. `sent`: its network server has it; it stays so
- * for an unconfirmed command that a gateway has sent. `unconfirmed`: the network server has said
- * nothing of it for too long, and nobody knows. The others are final. What a network server says
- * later counts nevertheless: an acknowledgement of the device outweighs a failure.
+ * The state of a command. `queued`: it waits here. `sent`: its network server has it; a command
+ * that asks for no acknowledgement stays `sent` after a gateway has sent it. `unconfirmed`: the
+ * network server has said nothing about it for too long, so that its fate is unknown. The other
+ * states are final, except that a later event of the network server still counts: an
+ * acknowledgement of the device outweighs a failure.
  */
 export type DownlinkState = (typeof DOWNLINK_STATES)[number]
 
-/** All of them. */
+/** All states of a command. */
 export const DOWNLINK_STATES = [
   'queued',
   'sent',
@@ -33,68 +34,73 @@ export const DOWNLINK_STATES = [
 const STATES: ReadonlySet<string> = new Set(DOWNLINK_STATES)
 
 /**
- * What a command says: all that is told of it to a network server, and whose it is. Does not
- * change.
+ * The content of a command: everything that network servers are told about it, and its owner. It
+ * does not change.
  */
 export interface DownlinkContent {
-  /** The sender's text, or a UUID of ours. */
+  /** The sender's id, or a UUID that this service made. */
   readonly id: string
   readonly organizationId: string
-  /** Of the device when the command was accepted. */
+  /** The device's application when the command was accepted. */
   readonly applicationId: string
   readonly devEui: string
   readonly confirmed: boolean
   readonly fPort: number
-  /** What is sent; undefined where the network server's codec makes it of `object`. */
+  /** The bytes to send; undefined when the network server's codec makes them from `object`. */
   readonly data: Buffer | undefined
   readonly object?: CommandObject | undefined
   readonly priority: number
   readonly expiresAtMs: number | undefined
-  /** The network server is to forget what it has for the device before it gets this one. */
+  /**
+   * True: the network server is to forget its other downlinks for the device before it gets this
+   * one.
+   */
   readonly replaces: boolean
 }
 
-/** Why a command failed or did not come to be sent: a stable code and a sentence. */
+/** Why a command failed or was never sent: a stable code and a sentence. */
 export interface DownlinkFailure {
   readonly code: string
   readonly reason: string
 }
 
-/** The answer of the queue to a command; a refusal by its stable code. */
+/** The queue's answer to a command; a refusal has a stable code. */
 export type Enqueued =
   | { readonly ok: true; readonly item: DownlinkItem; readonly isRepeated: boolean }
   | { readonly ok: false; readonly code: EnqueueFault; readonly reason: string }
 
 export type EnqueueFault = 'command_id_taken' | 'command_queue_full' | 'command_not_stored'
 
-/** What all keys of items in the durable state begin with. */
+/** The prefix of all keys of items in the durable state. */
 export const QUEUE_PREFIX = 'queue/'
 
-/** Of the form of an item in the durable state; a newer one is not this program's to read. */
+/**
+ * The version of an item's form in the durable state. This program does not read a newer version.
+ */
 const FORM_VERSION = 1
 
-/** The namespace of UUIDs that stand for senders' ids; made once for this purpose. */
+/** The namespace of the UUIDs made from senders' ids. It was made once for this purpose. */
 const NAMESPACE = Buffer.from('9f6a3f1c2f0f4f0aa6b3b9c4d7e81a52', 'hex')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /**
- * The UUID that stands for a sender's id among the commands of one device: the id itself where it
- * is one (in lower case), else a UUID made of it. Two ids with one UUID name one command.
+ * The UUID that stands for a sender's id among the commands of one device: the id itself in lower
+ * case if it is a UUID, else a UUID made from it. Two ids with one UUID name one command.
  */
 export function queueItemIdOf(id: string): string {
   return UUID.test(id) ? id.toLowerCase() : uuidOf(id)
 }
 
 /**
- * The UUID by which network servers know a command. It is made of the device as well: senders give
- * one id to commands for many devices, and ChirpStack v4 drops a second command of one id without a
- * word, whosever device it is for.
+ * The UUID by which network servers know a command. It depends on the device as well, because
+ * senders use one id for commands to many devices, and ChirpStack v4 silently drops a second
+ * command with the same id, even for another device.
  */
 export function downlinkIdOf(devEui: string, id: string): string {
   return uuidOf(`${devEui}/${queueItemIdOf(id)}`)
 }
 
-/** A UUID of a text (RFC 9562 §5.5, version 5). */
+/** A UUID made from a text (RFC 9562 §5.5, version 5). */
 function uuidOf(text: string): string {
   const hash = createHash('sha1').update(NAMESPACE).update(text, 'latin1').digest().subarray(0, 16)
   hash[6] = ((hash[6] as number) & 0x0f) | 0x50
@@ -105,40 +111,43 @@ function uuidOf(text: string): string {
 
 export class DownlinkItem {
   readonly content: DownlinkContent
-  /** Among the commands of its device. */
+  /** Identifies the command among the commands of its device. */
   readonly queueItemId: string
-  /** By which network servers know it. */
+  /** Identifies the command to network servers. */
   readonly downlinkId: string
   /** Commands of one device and priority go in this order. */
   readonly sequence: number
   readonly createdAtMs: number
   state: DownlinkState = 'queued'
-  /** False until the durable state owns it: nothing is handed over that a power cut could undo. */
+  /**
+   * False until the durable state owns the item. Until then it is not handed over, since a power
+   * cut could undo it.
+   */
   isOwned = false
-  /** True when it is kept no longer, in memory or in the durable state. */
+  /** True when the item is no longer kept, in memory or in the durable state. */
   isForgotten = false
-  /** True while a network server is looking at it: it can't be cancelled then. */
+  /** True while a network server is looking at the item: it can't be cancelled then. */
   isOffered = false
-  /** The id that the network server gave it, where it gives ids; lower case. */
+  /** The id that the network server gave to the item, if it gives ids; lower case. */
   networkServerItemId: string | undefined = undefined
-  /** Since when the network server may have it without our knowing, by the steady clock. */
+  /** Since when the network server may have the item without this service knowing. */
   inDoubtSinceMs: SteadyMs | undefined = undefined
-  /** Settles with the answer to its sender, while the durable state is being asked. */
+  /** Resolves with the answer to the sender; set while the durable state is being written. */
   accepted: Promise<Enqueued> | undefined = undefined
-  /** When it left the queue, for whichever reason; 0 while it waits. */
+  /** When the item left the queue, for whatever reason; 0 while it waits. */
   leftAtMs = 0
-  /** When a gateway has sent it (txack); 0 where that is not known. */
+  /** When a gateway sent the item (txack); 0 when that is unknown. */
   transmittedAtMs = 0
-  /** The downlink frame counter, once the network server has told it. */
+  /** The downlink frame counter, when the network server has reported it. */
   fCnt: number | undefined = undefined
   /**
-   * The device's next command waits for the word on it: its network server names no commands, or
-   * does not tell whether it is there.
+   * True when the device's next command has to wait for an event about this one: its network server
+   * names no commands in its events, or does not tell whether it is there.
    */
   holdsNext = false
-  /** No event is taken for the word on it any more, unless it names it. */
+  /** True when only an event that names the item is still taken for an event about it. */
   isGivenUp = false
-  /** The device has joined since: the counter may be another frame's by now. */
+  /** True when the device has joined since: the counter may belong to another frame now. */
   isOfFormerSession = false
   failure: DownlinkFailure | undefined = undefined
 
@@ -154,7 +163,7 @@ export class DownlinkItem {
     return `${QUEUE_PREFIX}${this.content.devEui}/${this.queueItemId}`
   }
 
-  /** True when its network server has it, and has told nothing of it. */
+  /** True when the network server has the item, and has reported nothing about it. */
   get awaitsWord(): boolean {
     return (
       (this.state === 'sent' || this.state === 'unconfirmed') && this.transmittedAtMs === 0 && this.fCnt === undefined
@@ -162,8 +171,8 @@ export class DownlinkItem {
   }
 
   /**
-   * True when another command with the same id is this one, sent again: it asks for the same bytes
-   * in the same way.
+   * True when another command with the same id is this command, sent again: it asks for the same
+   * bytes in the same way.
    */
   isSameAs(other: DownlinkContent): boolean {
     const { confirmed, fPort, data, object } = this.content
@@ -172,7 +181,7 @@ export class DownlinkItem {
     return data === other.data && JSON.stringify(object) === JSON.stringify(other.object)
   }
 
-  /** The item as it is now, for the durable state. */
+  /** The item in its present state, for the durable state. */
   toChange(): StateChange {
     if (this.isForgotten) return { key: this.key, value: undefined }
     const { data, ...content } = this.content
@@ -195,7 +204,7 @@ export class DownlinkItem {
     return { key: this.key, value: Buffer.from(JSON.stringify(form)) }
   }
 
-  /** The item as it was stored. Throws when the value is none of this form. */
+  /** The item as it was stored. Throws when the value does not have this form. */
   static fromState(value: Buffer): DownlinkItem {
     const form = JSON.parse(value.toString()) as ItemForm
     assert(form.v === FORM_VERSION, 'an item of the downlink queue is of another version')

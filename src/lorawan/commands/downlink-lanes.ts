@@ -130,7 +130,9 @@ export class DownlinkLanes {
     this.#isClosed = true
   }
 
-  /** In a new generation, the devices that missed before wait to be offered their commands again. */
+  /**
+   * In a new generation, the devices that missed before wait to be offered their commands again.
+   */
   #renew(lane: Lane): void {
     if (lane.generation === this.#generation) return
     for (const devEui of lane.missed.keys()) lane.waiting.add(devEui)

@@ -124,7 +124,9 @@ export class DownlinkQueue {
     return [...shelf.left, ...shelf.waiting].filter(isAway).map(({ content }) => content.id)
   }
 
-  /** The item to be offered next for the device. Expires the items before it whose time has come. */
+  /**
+   * The item to be offered next for the device. Expires the items before it whose time has come.
+   */
   next(devEui: string): DownlinkItem | undefined {
     const now = this.#clock.now()
     // A copy, because an expired item leaves the shelf.

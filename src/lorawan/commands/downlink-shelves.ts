@@ -1,24 +1,25 @@
 /**
- * Where the items of the downlink queue stand, device by device and organization by organization.
- * Pure; all in memory.
+ * Keeps the items of the downlink queue by device and by organization. Pure, and in memory alone.
  */
 import type { DownlinkItem } from './downlink-item.ts'
 
-/** The items of one device; all of one organization. */
+/** The items of one device. They all belong to one organization. */
 export interface DeviceShelf {
   readonly devEui: string
   readonly organizationId: string
-  /** In the order in which they are to be sent: by priority, then as they came. */
+  /**
+   * The waiting items in the order of sending: by priority, then in the order in which they came.
+   */
   readonly waiting: DownlinkItem[]
-  /** In the order in which they left the queue. */
+  /** The items that have left the queue, in the order in which they left. */
   readonly left: DownlinkItem[]
-  /** By the network server's id, those that have one. */
+  /** The items to which the network server gave an id, by that id. */
   readonly named: Map<string, DownlinkItem>
 }
 
 interface OrganizationShelf {
   waiting: number
-  /** In the order in which they left the queue. */
+  /** The items that have left the queue, in the order in which they left. */
   readonly left: Set<DownlinkItem>
 }
 
@@ -40,7 +41,10 @@ export class DownlinkShelves {
     return this.#organizations.get(organizationId)?.waiting ?? 0
   }
 
-  /** The device's item, by its id among the device's or by that which network servers know. */
+  /**
+   * The device's item with this id: its id among the device's commands, or the one that network
+   * servers know.
+   */
   find(devEui: string, id: string): DownlinkItem | undefined {
     const shelf = this.#devices.get(devEui)
     const isIt = (item: DownlinkItem): boolean => item.queueItemId === id || item.downlinkId === id
@@ -52,7 +56,7 @@ export class DownlinkShelves {
     return this.#devices.get(devEui)?.named.get(networkServerItemId)
   }
 
-  /** The item has an id of its network server; no other item of the device has it. */
+  /** Notes the id that the network server gave to the item; no other item of the device has it. */
   name(item: DownlinkItem, networkServerItemId: string): void {
     item.networkServerItemId = networkServerItemId
     this.#devices.get(item.content.devEui)?.named.set(networkServerItemId, item)
@@ -107,14 +111,14 @@ export class DownlinkShelves {
     return this.#organizations.get(organizationId)?.left ?? new Set()
   }
 
-  /** The organization that keeps the most items which have left the queue. */
+  /** The items that have left the queue, of the organization that has most of them. */
   largestOrganization(): ReadonlySet<DownlinkItem> | undefined {
     let largest: Set<DownlinkItem> | undefined
     for (const { left } of this.#organizations.values()) if (left.size > (largest?.size ?? 0)) largest = left
     return largest
   }
 
-  /** Each organization's earliest items that left before the time. */
+  /** The items that left the queue before this time, the earliest of each organization first. */
   *leftBefore(timeMs: number): Generator<DownlinkItem> {
     for (const { left } of this.#organizations.values()) {
       for (const item of left) {
@@ -142,7 +146,10 @@ export class DownlinkShelves {
     return shelf
   }
 
-  /** A device without items takes no place; neither does an organization. */
+  /**
+   * Removes a device without items, and an organization without items: they would take memory for
+   * ever.
+   */
   #tidy({ devEui, organizationId, waiting, left }: DeviceShelf): void {
     if (waiting.length === 0 && left.length === 0) this.#devices.delete(devEui)
     const organization = this.#organizations.get(organizationId)

@@ -1,6 +1,6 @@
 /**
- * Commands with everything around them in memory, for tests: state, network server, registry, clock
- * and turns.
+ * Commands with all their surroundings in memory, for tests: state, network server, registry and
+ * clock.
  */
 import type { OwnMessage } from '../../broker/ports/consumer.ts'
 import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
@@ -12,7 +12,7 @@ import type { CommandPorts, DevicePlace } from './command-ports.ts'
 import type { DurableState } from './durable-state.ts'
 import type { Downlink, HandOverAnswer, NetworkServer } from './network-server.ts'
 
-/** A state that survives the object that uses it; it fails, or waits, when it is told to. */
+/** A state that outlives the service that uses it. Its writes fail or wait when a test says so. */
 export class MemoryState implements DurableState {
   readonly entries = new Map<string, Buffer>()
   isFailing = false
@@ -33,7 +33,7 @@ export class MemoryState implements DurableState {
     for (const [key, value] of sorted) if (key.startsWith(prefix)) yield { key, value }
   }
 
-  /** Writes wait until the function that it returns is called. */
+  /** Makes writes wait until the returned function is called. */
   hold(): () => void {
     this.#held = []
     return () => {
@@ -44,13 +44,13 @@ export class MemoryState implements DurableState {
   }
 }
 
-/** A network server that answers as it is told. */
+/** A network server that gives the answers that a test has set. */
 export class TestNetworkServer implements NetworkServer {
   readonly name = 'test'
   readonly judges: boolean
   readonly offered: Downlink[] = []
   readonly flushed: string[] = []
-  /** What it says that it has forgotten. */
+  /** The ids that a flush returns. */
   recalled: readonly string[] = []
   givesIds = false
   takesObjects = false
@@ -80,7 +80,7 @@ export class TestNetworkServer implements NetworkServer {
 /** The answer of a network server that is away. */
 export const AWAY: HandOverAnswer = { outcome: 'away', reason: 'it is away' }
 
-/** After so long a command is unconfirmed. */
+/** How long the network server of a test may say nothing about a command. */
 export const WORD_WAIT_MS = 3_600_000
 
 export const DEVICE = '0102030405060708'
@@ -91,14 +91,14 @@ export interface TestDownlinks extends Downlinks {
   readonly server: TestNetworkServer
   readonly published: OwnMessage[]
   readonly devices: Map<string, DevicePlace>
-  /** Codecs by application; none for the others. */
+  /** The codecs of applications; an application without an entry has none. */
   readonly codecs: Map<string, CommandCodec>
   readonly clock: TestClock
-  /** When devices were heard of. */
+  /** By DevEUI: when the device was last heard of. */
   readonly heard: Map<string, number>
-  /** Lets everything happen that needs no further time. */
+  /** Lets everything happen that needs no further time to pass. */
   settle(): Promise<void>
-  /** The payloads of what was published to the topics that end so. */
+  /** The payloads of the messages that were published to topics with this end. */
   told(tail: string): Record<string, unknown>[]
 }
 
@@ -110,7 +110,10 @@ const jsonEncoder: DownlinkEncoder = {
       : { ok: true, data: Buffer.from(JSON.stringify(object)) },
 }
 
-/** Loaded and ready; `overrides` share the state or the network server of an earlier one. */
+/**
+ * Opens commands that are loaded and ready. `overrides` can share the state or the network server
+ * of earlier ones.
+ */
 export async function openTestDownlinks(
   overrides: Partial<CommandPorts> & { readonly state?: MemoryState; readonly server?: TestNetworkServer } = {},
 ): Promise<TestDownlinks> {
@@ -168,7 +171,7 @@ export async function openTestDownlinks(
   })
 }
 
-/** Some turns: what is deferred defers again, and nothing here takes more than a few. */
+/** Waits some turns of the event loop: a deferred function may defer another one, a few times. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 8; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

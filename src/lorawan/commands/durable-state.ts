@@ -1,20 +1,19 @@
 /**
- * The port to the state that survives the process: the same store, and the same order of commits,
- * as the message log's.
+ * The port to the state that survives the process. It is in the same store as the message log, and
+ * its writes are committed in the same order.
  */
 import type { Engine, StateChange, StateEntry } from '../../broker/ports/engine.ts'
 
-/** Keys and values of one room; its keys begin with the room's own prefix. */
+/** Keys and values of one room; the keys begin with the room's own prefix. */
 export interface DurableState {
   /**
-   * Writes all of the changes or none. Resolves when they are owned as durably as messages are;
-   * writes are owned in the order of the calls. Rejects when they can't be owned: the disk is full,
-   * or fails.
+   * Writes all of the changes or none. Resolves when they are owned as durably as messages are, in
+   * the order of the calls. Rejects when they can't be owned: the disk is full, or fails.
    */
   write(changes: readonly StateChange[]): Promise<void>
   /**
-   * What is stored under keys that begin so, by key. To be read to its end before the first
-   * `write`.
+   * The entries whose keys begin with the prefix, in the order of their keys. The caller has to
+   * read all of them before the first `write`.
    */
   load(prefix: string): AsyncIterable<StateEntry>
 }

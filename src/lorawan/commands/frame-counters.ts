@@ -1,24 +1,24 @@
 /**
- * Which command an event is about that names none, but a frame counter alone (family A). Where it
- * may be about more than one, it is about none that is known: a sender rather hears nothing than
- * what became of another's command.
+ * Finds the command of an event that names no command and has only a frame counter (family A). If
+ * the event could be about several commands, it counts as about none: hearing nothing is better for
+ * a sender than hearing what became of another's command.
  */
 import type { DownlinkItem } from './downlink-item.ts'
 
 /**
- * The item of a `txack`: the one command that has no counter yet, or one that has this counter,
- * told twice. `left` are the device's items in the order of their hand-over.
+ * The item of a `txack`: the only command that has no counter yet, or the command that has this
+ * counter, if the event comes twice. `left` are the device's items in the order of their hand-over.
  */
 export function itemOfTxack(left: readonly DownlinkItem[], fCnt: number | undefined): DownlinkItem | undefined {
   if (fCnt === undefined) return undefined
   const known = left.findLast((item) => isCountedAs(item, fCnt))
   const open = uncounted(left, fCnt)
   if (known === undefined) return onlyOne(open)
-  // ChirpStack v3 takes a counter twice where an uplink of the device crosses a downlink.
+  // ChirpStack v3 uses a counter twice when an uplink of the device crosses a downlink.
   return known.transmittedAtMs === 0 || open.length === 0 ? known : undefined
 }
 
-/** The item of an `ack`, which is never about an unconfirmed command. */
+/** The item of an `ack`. An ack is never about an unconfirmed command. */
 export function itemOfAck(left: readonly DownlinkItem[], fCnt: number | undefined): DownlinkItem | undefined {
   if (fCnt === undefined) return undefined
   const known = left.findLast((item) => item.content.confirmed && isCountedAs(item, fCnt))
@@ -29,16 +29,16 @@ export function itemOfAck(left: readonly DownlinkItem[], fCnt: number | undefine
 }
 
 /**
- * The item of an error by which the network server has discarded a command. It has not been sent,
- * so the counter is not looked at: it may be the one that a frame before it has taken since.
+ * The item of an error by which the network server has discarded a command. The counter is not
+ * compared: the command was never sent, and an earlier frame may have taken the counter since.
  */
 export function itemOfError(left: readonly DownlinkItem[]): DownlinkItem | undefined {
   return onlyOne(uncounted(left, undefined))
 }
 
 /**
- * The items that the word with the counter may be about. Counters go up in the order of the
- * hand-over: what is beyond the last known is not about a command before it.
+ * The items that an event with this counter may be about. Counters grow in the order of the
+ * hand-over, so that a counter beyond the last known one is not about an item before it.
  */
 function uncounted(left: readonly DownlinkItem[], fCnt: number | undefined): readonly DownlinkItem[] {
   const last = left.findLastIndex(isCounted)
@@ -54,7 +54,7 @@ function isCountedAs(item: DownlinkItem, fCnt: number): boolean {
   return item.fCnt === fCnt && isCounted(item)
 }
 
-/** Where there are several, nobody knows which. */
+/** The item, if it is the only one; among several the right one is unknown. */
 function onlyOne(items: readonly DownlinkItem[]): DownlinkItem | undefined {
   return items.length === 1 ? items[0] : undefined
 }

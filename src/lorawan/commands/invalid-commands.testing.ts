@@ -1,6 +1,6 @@
 /**
- * Every invalid command with its answer: what the parser, MQTT 3.1.1, MQTT 5 and HTTP must all say
- * of it.
+ * Every invalid command with its answer. The parser, MQTT 3.1.1, MQTT 5 and HTTP must all give this
+ * answer.
  */
 import { MAXIMUM_COMMAND_BYTES } from './command.ts'
 import type { CommandFaultCode } from './command.ts'
@@ -17,7 +17,7 @@ export type InvalidRow = readonly [
   message: string,
 ]
 
-/** What is wrong with the payload as a whole. */
+/** Payloads that are wrong as a whole. */
 export const WRONG_PAYLOADS: readonly InvalidRow[] = [
   ['nothing', '', undefined, 'invalid_json', 'the payload is not JSON'],
   ['a space', ' ', undefined, 'invalid_json', 'not JSON'],
@@ -166,7 +166,7 @@ const WRONG_OPTIONS: readonly InvalidRow[] = [
   ['devEui too short', { ...VALID, devEui: '0102' }, 'devEui', 'invalid_dev_eui', 'is not 16 hexadecimal digits'],
 ]
 
-/** What is wrong with a member of the object. */
+/** Commands with a wrong member. */
 export const WRONG_COMMANDS: readonly InvalidRow[] = [...WRONG_MEMBERS, ...WRONG_OBJECTS, ...WRONG_OPTIONS]
 
 function withObject(object: unknown): object {

@@ -1,63 +1,65 @@
 /**
- * The network-server port: who takes downlinks for devices. Each adapter brings a network server's
- * events in through `EventSink` and takes commands out through `NetworkServer`; one contract suite
- * holds for all.
+ * The port to network servers, which take downlinks for devices. Each adapter brings a network
+ * server's events in through `EventSink` and takes commands out through `NetworkServer`. All
+ * adapters pass one contract suite.
  */
 
 import type { CommandObject } from './command.ts'
 import type { AwayCode } from './command-waits.ts'
 
-/** A validated downlink, ready to be sent: a command after its codec, where that is ours. */
+/**
+ * A valid downlink, ready to be sent: a command whose object our codec, if there is one, has turned
+ * into bytes.
+ */
 export interface Downlink {
   /**
-   * By which network servers know the command: a UUID in lower case, the same each time that it is
-   * offered.
+   * The id by which network servers know the command: a UUID in lower case, the same for each
+   * offer.
    */
   readonly id: string
   readonly applicationId: string
   /** 16 lower-case hexadecimal digits. */
   readonly devEui: string
   readonly confirmed: boolean
-  /** 1 to 255. */
+  /** From 1 to 255. */
   readonly fPort: number
-  /** The payload in plaintext; undefined where `object` takes its place. */
+  /** The payload in plaintext; undefined when `object` takes its place. */
   readonly data: Buffer | undefined
-  /** For the network server's own codec; only where it `takesObjects`. */
+  /** The input of the network server's own codec; only for a network server that `takesObjects`. */
   readonly object?: CommandObject | undefined
   /** ms since 1970; undefined when it does not expire. */
   readonly expiresAtMs: number | undefined
-  /**
-   * True: what the network server has for the device and has not sent yet is to be forgotten first.
-   */
+  /** True: the network server is to forget the device's downlinks that it has not sent yet. */
   readonly replaces?: boolean
-  /** Set where the end of an earlier offer is not known. */
+  /** Set when the outcome of an earlier offer is unknown. */
   readonly doubt?: DownlinkDoubt | undefined
 }
 
 /**
- * An earlier offer of a downlink may have been taken, without an answer that we know: the network
- * server may have it.
+ * The answer to an earlier offer of the downlink was lost: the network server may have the
+ * downlink.
  */
 export interface DownlinkDoubt {
-  /** How long ago the end of an offer got lost, in ms. */
+  /** For how many milliseconds the outcome has been unknown. */
   readonly forMs: number
-  /** The network server's ids of the device's other commands. */
+  /** The ids that the network server gave to the device's other commands. */
   readonly otherIds: ReadonlySet<string>
   /**
-   * Ids that events of the device have named since, and that are of no command that is known; the
+   * Ids that events of the device have named since, and that belong to no known command; the
    * earliest first.
    */
   readonly unclaimedIds: readonly string[]
 }
 
-/** What a network server said to a downlink. */
+/** A network server's answer to the offer of a downlink. */
 export type HandOverAnswer =
   /**
-   * It has the downlink: from here on it is not sent again. `nextAfterMs`: the device's next one
-   * follows so much later, for the network server handles them side by side. `holdsNext`: it
-   * follows when the network server has told what became of this one. `networkServerItemId` is the
-   * id that it gave the downlink, by which its events name it; `recalledIds` are those of earlier
-   * ones that it has forgotten for a downlink that `replaces`.
+   * The network server has the downlink; it is never offered again. `nextAfterMs`: the device's
+   * next downlink follows after this time, because the network server handles downlinks side by
+   * side. `holdsNext`: the next downlink follows when the network server has reported what became
+   * of this one. `networkServerItemId`: the id that the network server gave to the downlink, and
+   * that its events name. `recalledIds`: the ids of earlier downlinks that the network server has
+   * forgotten for a downlink that `replaces`.
    */
   | {
       readonly outcome: 'taken'
@@ -67,35 +69,38 @@ export type HandOverAnswer =
       readonly recalledIds?: readonly string[]
     }
   /**
-   * It can't be reached or has no room: the downlink stays queued and is offered again.
-   * `isInDoubt`: it may have the downlink nevertheless. `isOfDevice`: other devices' downlinks may
-   * be taken.
+   * The network server can't be reached or has no room: the downlink stays in the queue and is
+   * offered again. `isInDoubt`: the network server may have the downlink nevertheless.
+   * `isOfDevice`: only this device is affected.
    */
   | {
       readonly outcome: 'away'
       readonly reason: string
-      /** Set where the reason may be told to the command's sender. */
+      /** Set when the sender of the command may see the reason. */
       readonly code?: AwayCode
       readonly isInDoubt?: boolean
       readonly isOfDevice?: boolean
     }
-  /** It has looked at the downlink and won't have it: the command has failed. */
+  /** The network server has looked at the downlink and refuses it: the command has failed. */
   | { readonly outcome: 'refused'; readonly reason: string }
 
 export interface NetworkServer {
-  /** Names it in logs and answers: `mqtt`, or the name in its settings. */
+  /** The name in logs and answers: `mqtt`, or the name in the settings. */
   readonly name: string
   /**
-   * True when it looks at a downlink before it takes it: then the sender of a command waits a while
-   * for its word.
+   * True for a network server that looks at a downlink before it takes it. The sender of a command
+   * then waits a moment for the verdict.
    */
   readonly judges?: boolean
   /**
-   * True when it gives each downlink an id of its own, looks for a downlink in doubt before it
-   * takes it once more, and forgets earlier ones by itself for a downlink that `replaces`.
+   * True for a network server that gives each downlink an id of its own, looks for a downlink in
+   * doubt before it takes it again, and forgets earlier downlinks by itself for a downlink that
+   * `replaces`.
    */
   readonly givesIds?: boolean
-  /** True when it has codecs of its own, and takes an object in the place of bytes. */
+  /**
+   * True for a network server with codecs of its own, which takes objects in the place of bytes.
+   */
   readonly takesObjects?: boolean
   /** True when downlinks of the application go to this network server. */
   serves(applicationId: string): boolean
@@ -105,20 +110,20 @@ export interface NetworkServer {
    */
   handOver(downlink: Downlink): Promise<HandOverAnswer>
   /**
-   * Asks it to forget what it has not sent to the device yet; absent where a network server has no
-   * such call. Resolves with the ids of what it has forgotten, as far as it gives ids; rejects when
-   * it can't be asked.
+   * Asks the network server to forget the device's downlinks that it has not sent yet; absent when
+   * it has no such call. Resolves with the ids of the forgotten downlinks, if the network server
+   * gives ids. Rejects when the network server can't be asked.
    */
   flush?(devEui: string): Promise<readonly string[]>
   close(): Promise<void>
 }
 
-/** What an adapter tells the service. */
+/** The service's side of an adapter. */
 export interface EventSink {
   /**
-   * An event of a device, in the payload of its family, on its way to the device's event topic.
-   * Resolves when it is owned: only then tell the network server so. Rejects when it could not be
-   * owned; then it has to come again.
+   * Publishes an event of a device, with a payload of its family, on the device's event topic.
+   * Resolves when the broker owns the event: only then may the adapter confirm it to the network
+   * server. Rejects when the broker could not own it; then the network server has to send it again.
    */
   event(event: {
     readonly applicationId: string
@@ -127,7 +132,8 @@ export interface EventSink {
     readonly payload: Buffer
   }): Promise<void>
   /**
-   * The network server can be reached (again): queued downlinks of its applications may be offered.
+   * The network server can be reached (again): the waiting downlinks of its applications can be
+   * offered.
    */
   ready(networkServer: NetworkServer): void
 }

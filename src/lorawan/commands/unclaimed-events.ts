@@ -1,25 +1,28 @@
 /**
- * Events about downlinks that no command is known to be, of devices with a command that its network
- * server may have under such an id: when the command turns out to be that downlink, they are told
- * of it.
+ * Events about downlinks that belong to no known command. They are kept for a device as long as its
+ * network server may have a command of it under an id that this service does not know yet. When the
+ * id becomes known, the events are applied to the command.
  */
 import type { CommandEvent } from './command-event.ts'
 
 interface Unclaimed {
-  /** Lower case. */
+  /** The network server's id of the downlink, in lower case. */
   readonly id: string
   readonly event: CommandEvent
 }
 
-/** Of one device: a downlink has a txack, an ack and a log event at most. */
+/** Events that are kept of one device. A downlink has at most a txack, an ack and a log event. */
 const MAXIMUM_EVENTS = 6
-/** Of one event; those of ChirpStack have some 700. A larger one is not kept. */
+/** The largest event that is kept, in bytes. Events of ChirpStack have some 700. */
 const MAXIMUM_EVENT_BYTES = 4_096
-/** Devices with such events; the earliest goes. 10 MB where the events are as ChirpStack's. */
+/**
+ * Devices with kept events; at the bound the earliest device loses its events. With events of
+ * ChirpStack's size this is 10 MB.
+ */
 const MAXIMUM_DEVICES = 2_000
 /**
- * Of one organization, so that one whose network server tells of foreign downlinks without end
- * takes no other's place.
+ * Devices of one organization with kept events. Without this bound, a network server that reports
+ * foreign downlinks without end would take the room of all other organizations.
  */
 const MAXIMUM_DEVICES_OF_ORGANIZATION = 500
 
@@ -27,7 +30,7 @@ export class UnclaimedEvents {
   readonly #devices = new Map<string, { readonly organizationId: string; readonly events: Unclaimed[] }>()
   readonly #devicesOf = new Map<string, number>()
 
-  /** Keeps a copy of the event, unless its device or its organization has as many as it may. */
+  /** Keeps a copy of the event, unless its device or its organization has as many as allowed. */
   keep(organizationId: string, id: string, event: CommandEvent): void {
     if (event.payload.length > MAXIMUM_EVENT_BYTES) return
     const known = this.#of(organizationId, event.devEui)
@@ -47,7 +50,7 @@ export class UnclaimedEvents {
     return [...new Set(events.map(({ id }) => id))]
   }
 
-  /** Takes the device's events of the id out, the earliest first. */
+  /** Removes the device's events about this id, and returns them, the earliest first. */
   claim(organizationId: string, devEui: string, id: string): readonly CommandEvent[] {
     const events = this.#of(organizationId, devEui) ?? []
     const claimed = events.filter((one) => one.id === id)
@@ -56,7 +59,7 @@ export class UnclaimedEvents {
     return claimed.map(({ event }) => event)
   }
 
-  /** No command of the device can be meant any more. */
+  /** No command of the device can be meant any more: removes its events. */
   forget(devEui: string): void {
     const known = this.#devices.get(devEui)
     if (known === undefined) return
@@ -66,7 +69,7 @@ export class UnclaimedEvents {
     else this.#devicesOf.set(known.organizationId, left)
   }
 
-  /** None of what was kept while the device was another organization's. */
+  /** The device's events; those of a former organization of the device are removed. */
   #of(organizationId: string, devEui: string): Unclaimed[] | undefined {
     const known = this.#devices.get(devEui)
     if (known === undefined || known.organizationId === organizationId) return known?.events
