@@ -15,7 +15,7 @@ const STATUS: StatusEvent = {
   batteryLevelUnavailable: false,
 }
 const ACK: AckEvent = { ...COMMON, acknowledged: true, fCnt: 4 }
-/** ChirpStack v4. */
+/** A status event of ChirpStack v4. */
 const STATUS_B = {
   deduplicationId: 'c0d5a1a2-5a0c-4f43-8a77-2f3c1d0e9b8a',
   time: '2026-01-01T00:00:00Z',

@@ -1,15 +1,16 @@
 /**
- * The payloads of device events. Two families of network servers publish them: A, whose EUIs and
- * ids are spelled `devEUI` and `applicationID`, and B (ChirpStack v4), with `deviceInfo` in front.
- * Zero, false and empty values are written, but for what is optional here. Payloads pass through
- * the service as they are; only a device's state is read from them.
+ * The payloads of device events. There are two families of network servers: A spells EUIs and ids
+ * `devEUI` and `applicationID`; B (ChirpStack v4) begins with `deviceInfo`. Zero, false and empty
+ * values are written, except for the members that are optional here. Payloads pass through the
+ * service unchanged; only the state of a device is read from them.
  */
 import { objectOf } from '../json.ts'
 import type { JsonObject } from '../json.ts'
 import type { PublishedEventKind } from './topics.ts'
 
 /**
- * What each event of family A begins with. Ids are strings of digits, EUIs lower-case hexadecimal.
+ * The first members of each event of family A. Ids are strings of digits, EUIs lower-case
+ * hexadecimal.
  */
 export interface EventCommon {
   readonly applicationID: string
@@ -19,7 +20,7 @@ export interface EventCommon {
   readonly tags: Readonly<Record<string, string>>
 }
 
-/** WGS 84, degrees; altitude in metres. */
+/** A place in WGS 84, in degrees; the altitude is in metres. */
 interface EventLocation {
   readonly latitude: number
   readonly longitude: number
@@ -57,7 +58,7 @@ interface UpEvent extends EventCommon {
   readonly fPort: number
   /** Base64 of the decrypted payload. */
   readonly data: string
-  /** The decoded payload, where a codec gave one. */
+  /** The decoded payload, if there is a codec. */
   readonly object?: Readonly<Record<string, unknown>>
 }
 
@@ -70,7 +71,7 @@ interface JoinEvent extends EventCommon {
 
 export interface AckEvent extends EventCommon {
   readonly acknowledged: boolean
-  /** The downlink frame counter of the confirmed downlink. */
+  /** The frame counter of the confirmed downlink. */
   readonly fCnt: number
 }
 
@@ -89,7 +90,7 @@ export type ErrorType =
 interface ErrorEvent extends EventCommon {
   readonly type: ErrorType
   readonly error: string
-  /** Left out where it is 0, and where the fault is of no frame. */
+  /** Left out when it is 0, and when the fault concerns no frame. */
   readonly fCnt?: number
 }
 
@@ -97,7 +98,7 @@ export interface StatusEvent extends EventCommon {
   /** Demodulation margin of the last status request, dB, -32 to 31. */
   readonly margin: number
   readonly externalPowerSource: boolean
-  /** Percent; 0 where it is not known or the device has external power. */
+  /** Percent; 0 when it is unknown or the device has external power. */
   readonly batteryLevel: number
   readonly batteryLevelUnavailable: boolean
 }
@@ -108,7 +109,7 @@ interface LocationEvent extends EventCommon {
 
 interface TxackEvent extends EventCommon {
   readonly fCnt: number
-  /** In some versions, as `txInfo`; ChirpStack v3.17 has neither. */
+  /** Some versions have it, as `txInfo`; ChirpStack v3.17 has neither. */
   readonly gatewayID?: string
   readonly txInfo?: TransmissionInfo
 }
@@ -124,7 +125,7 @@ export interface EventPayloads {
   readonly txack: TxackEvent
 }
 
-/** What an event tells about the state of its device. */
+/** The state of a device, as far as an event tells it. */
 export interface DeviceState {
   /** Milliseconds since 1970. */
   readonly lastSeenAtMs: number
@@ -136,16 +137,16 @@ export interface DeviceState {
 }
 
 /**
- * The largest status or ack that is parsed, in bytes; real ones have some 500. Of a larger one
- * nothing is read.
+ * The largest status or ack that is parsed, in bytes; real ones have some 500. A larger one is not
+ * parsed.
  */
 const MAXIMUM_PARSED_BYTES = 65_536
 
 /**
- * What an event of family A or B tells about its device; undefined where it is no sign of life: an
- * acknowledgement that did not come, errors, locations and the gateway's txack are not sent by the
- * device. Only a status and an ack are parsed. Never throws: whatever is missing, of another type
- * or out of range is left out. The time is the caller's, since a publisher's own may be wrong.
+ * The state of the device in an event of family A or B. Undefined for an event that the device did
+ * not send: a missing acknowledgement, an error, a location, or the gateway's txack. Only a status
+ * and an ack are parsed. Never throws: members that are missing, of another type or out of range
+ * are left out. The caller gives the time, since the publisher's clock may be wrong.
  */
 export function deviceStateOf(
   kind: PublishedEventKind,
@@ -158,7 +159,7 @@ export function deviceStateOf(
   return undefined
 }
 
-/** The members are spelled alike in both families. */
+/** Both families have the same names for these members. */
 function statusOf(payload: Buffer): Omit<DeviceState, 'lastSeenAtMs'> {
   const { margin, batteryLevel, batteryLevelUnavailable, externalPowerSource } = boundedMembersOf(payload)
   const knowsBattery = batteryLevelUnavailable !== true && externalPowerSource !== true
@@ -169,13 +170,13 @@ function statusOf(payload: Buffer): Omit<DeviceState, 'lastSeenAtMs'> {
   }
 }
 
-/** The members of an event; none where the payload is too large or is not a JSON object. */
+/** The members of an event; none when the payload is too large or is not a JSON object. */
 function boundedMembersOf(payload: Buffer): JsonObject {
   return payload.length > MAXIMUM_PARSED_BYTES ? {} : (membersOf(payload) ?? {})
 }
 
 /**
- * The members of an event's payload; undefined where the payload is not a JSON object. Bytes that
+ * The members of an event's payload; undefined when the payload is not a JSON object. Bytes that
  * are not UTF-8 become U+FFFD: the members that this service reads are ASCII, and a device whose
  * name is badly encoded at its network server must not lose its events.
  */

@@ -16,15 +16,15 @@ import {
 const DEV_EUI = '70b3d57ed0050a1f'
 const UUID = '4f6f1f7a-8b4e-4dd2-a1f5-2ce8d2a4e3b1'
 
-/** What `parseTopic` and `parseTopicFilter` accept, said as regular expressions. */
+/** The Topic Names and Topic Filters that the parsers accept, as regular expressions. */
 const TOPIC_NAME =
   /^application\/([A-Za-z0-9-]{1,64})\/device\/([0-9a-f]{16})\/(?:event\/(up|join|ack|error|status|location|txack|log|integration)|command\/down)$/
 const TOPIC_FILTER =
   /^application\/([A-Za-z0-9-]{1,64}|\+)\/device\/([0-9a-f]{16}|\+)\/(?:event\/(up|join|ack|error|status|location|txack|log|integration|\+)|command\/(down|\+))$/
 
 /**
- * Texts that are, or nearly are, topics: right and wrong parts put together, and one character
- * changed now and then.
+ * Texts that are topics, or nearly: right and wrong parts put together, and sometimes one character
+ * changed.
  */
 const nearTopic = fc
   .tuple(

@@ -1,7 +1,7 @@
 /**
- * The topics of device events and downlink commands (specification §6): how they are written, and a
- * strict reading of Topic Names and Topic Filters of exactly these shapes. Pure; everything else
- * that names a topic goes through here.
+ * The topics of device events and downlink commands (specification §6): how to write them, and a
+ * strict reading of Topic Names and Topic Filters of exactly these shapes. All other files name
+ * topics through this one.
  */
 import assert from 'node:assert/strict'
 
@@ -14,21 +14,21 @@ export const EVENT_KINDS = ['up', 'join', 'ack', 'error', 'status', 'location', 
 export type EventKind = (typeof EVENT_KINDS)[number]
 
 /**
- * What a network server publishes below `event/`: the seven kinds, and two that ChirpStack v4 adds.
- * `log` stands there in the place of `error`, and `integration` carries results of the network
- * server's own integrations. Both are taken and reach whoever subscribes to `event/+`; refusing
- * them would end the network server's connection, since it publishes at QoS 0, where a refusal has
- * no other form.
+ * The kinds of event that a network server may publish below `event/`: the seven kinds, and two
+ * that ChirpStack v4 adds. ChirpStack v4 publishes `log` in the place of `error`, and `integration`
+ * for results of its own integrations. Both are taken, and reach the subscribers to `event/+`.
+ * Refusing them would end the network server's connection: it publishes at QoS 0, where a refusal
+ * has no other form.
  */
 export type PublishedEventKind = EventKind | 'log' | 'integration'
 
 /**
- * The last level of a Response Topic as docs/commands.md recommends it: no kind of event, but
- * something comes there.
+ * The last level of a Response Topic as docs/commands.md recommends it. No event has this kind, but
+ * answers come there.
  */
 export const RESPONSE_LEVEL = 'response'
 
-/** What a Topic Name of this service says. */
+/** The parts of a Topic Name of this service. */
 export type ParsedTopic =
   | {
       readonly kind: 'event'
@@ -38,9 +38,7 @@ export type ParsedTopic =
     }
   | { readonly kind: 'command'; readonly applicationId: string; readonly devEui: string }
 
-/**
- * What a Topic Filter of this service's shapes asks for; `+` stands for any value of that level.
- */
+/** The parts of a Topic Filter of this service; `+` stands for any value of that level. */
 export interface ParsedTopicFilter {
   readonly applicationId: string
   readonly devEui: string
@@ -48,12 +46,12 @@ export interface ParsedTopicFilter {
 }
 
 /**
- * The longest application id, in characters; UUIDs have 36. Bounds what a scan of a hostile topic
- * can cost.
+ * The longest application id, in characters; UUIDs have 36. It bounds the cost of reading a hostile
+ * topic.
  */
 const MAXIMUM_APPLICATION_ID_LENGTH = 64
 
-/** Hexadecimal digits of a DevEUI. */
+/** The number of hexadecimal digits of a DevEUI. */
 const DEV_EUI_LENGTH = 16
 
 const APPLICATION_LEVEL = 'application/'
@@ -88,13 +86,13 @@ export function commandTopic(applicationId: string, devEui: string): string {
   return `${deviceTopic(applicationId, devEui)}${COMMAND_DOWN}`
 }
 
-/** What all Topic Names of one application begin with. */
+/** The prefix of all Topic Names of one application. */
 export function applicationPrefix(applicationId: string): string {
   assertApplicationId(applicationId)
   return `${APPLICATION_LEVEL}${applicationId}/`
 }
 
-/** What all Topic Names of one device begin with. */
+/** The prefix of all Topic Names of one device. */
 export function devicePrefix(applicationId: string, devEui: string): string {
   return `${deviceTopic(applicationId, devEui)}/`
 }
@@ -109,26 +107,26 @@ export function isEventKind(text: string): text is PublishedEventKind {
   return eventKindAt(text, 0) !== undefined
 }
 
-/** True for exactly 16 lower-case hexadecimal digits, the form that topics carry. */
+/** True for exactly 16 lower-case hexadecimal digits, as in topics. */
 export function isDevEui(text: string): boolean {
   return text.length === DEV_EUI_LENGTH && hasDevEuiAt(text, 0)
 }
 
 /**
- * Topics that are remembered, in two halves; the older goes when the newer is full. Bounds what
- * ever new devices can fill.
+ * Topics that are remembered, in two halves: when the newer half is full, the older one is dropped.
+ * Without this bound, ever new devices would fill the memory.
  */
 const MAXIMUM_REMEMBERED = 131_072
 let remembered = new Map<string, ParsedTopic>()
 let rememberedBefore = new Map<string, ParsedTopic>()
-/** A message's topic is asked for several times on its way. */
+/** A message's topic is read several times on its way: the last one is at hand. */
 let lastName = ''
 let lastParsed: ParsedTopic | undefined
 
 /**
- * Reads a Topic Name. Anything but exactly the shapes of this service is undefined: upper-case
- * digits, wildcards, empty levels, further levels, kinds of event that nobody publishes. What was
- * read before is the same value again, so that the look-ups by its ids find strings that they know.
+ * Reads a Topic Name. Undefined for every other shape: upper-case digits, wildcards, empty levels,
+ * further levels, kinds of event that nobody publishes. The same topic gives the same object again,
+ * so that look-ups by its ids find strings that they know.
  */
 export function parseTopic(topicName: string): ParsedTopic | undefined {
   if (topicName === lastName) return lastParsed
@@ -173,10 +171,10 @@ function readTopic(topicName: string): ParsedTopic | undefined {
 }
 
 /**
- * Reads a Topic Filter of this service's shapes, where each of the three variable levels and `down`
- * may be `+`, so that a grant can be compared level by level. Undefined for every other filter
- * (`#`, a `+` elsewhere, `$share/...`, other numbers of levels); it may still be valid MQTT, but
- * nothing here grants it.
+ * Reads a Topic Filter of this service's shapes. Each of the three variable levels and `down` may
+ * be `+`, so that a grant can be compared level by level. Undefined for every other filter (`#`, a
+ * `+` elsewhere, `$share/...`, another number of levels): it may be valid MQTT, but nothing here
+ * grants it.
  */
 export function parseTopicFilter(topicFilter: string): ParsedTopicFilter | undefined {
   if (!topicFilter.startsWith(APPLICATION_LEVEL)) return undefined
@@ -208,14 +206,14 @@ function filterTail(topicFilter: string, from: number): ParsedTopicFilter['tail'
   return command === 'down' || command === '+' ? { command } : undefined
 }
 
-/** The index after a level that is `+` alone, or undefined. */
+/** The index after a level that is only `+`; undefined for another level. */
 function endOfPlus(text: string, from: number): number | undefined {
   return text.charCodeAt(from) === 0x2b && text.charCodeAt(from + 1) === SLASH ? from + 1 : undefined
 }
 
 /**
- * The index of the first character that an application id can't have; `from` itself when the id is
- * empty or too long.
+ * The index of the first character that can't be part of an application id; `from` itself when the
+ * id is empty or too long.
  */
 function endOfApplicationId(text: string, from: number): number {
   const bound = Math.min(text.length, from + MAXIMUM_APPLICATION_ID_LENGTH + 1)
@@ -231,8 +229,8 @@ function isIdCharacter(code: number): boolean {
 }
 
 /**
- * True when 16 lower-case hexadecimal digits stand at `from`; what follows them is the caller's to
- * check.
+ * True when 16 lower-case hexadecimal digits stand at `from`. The caller checks the characters
+ * behind them.
  */
 function hasDevEuiAt(text: string, from: number): boolean {
   if (text.length < from + DEV_EUI_LENGTH) return false
@@ -244,8 +242,8 @@ function hasDevEuiAt(text: string, from: number): boolean {
 }
 
 /**
- * The kind that stands from `from` to the end, found by its length so that nothing is sliced off to
- * be compared.
+ * The kind of event from `from` to the end. It is found by its length first, so that no text is
+ * sliced off for the comparison.
  */
 function eventKindAt(text: string, from: number): PublishedEventKind | undefined {
   switch (text.length - from) {
@@ -274,7 +272,7 @@ function kindIfAt(text: string, from: number, kind: PublishedEventKind): Publish
 
 function deviceTopic(applicationId: string, devEui: string): string {
   assertApplicationId(applicationId)
-  // An id with a wildcard or a slash would name somebody else's topics.
+  // An id with a wildcard or a slash would name topics of somebody else.
   assert(isDevEui(devEui), 'a DevEUI in a topic is 16 lower-case hexadecimal digits')
   return `${APPLICATION_LEVEL}${applicationId}${DEVICE_LEVEL}${devEui}`
 }

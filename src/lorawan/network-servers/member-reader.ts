@@ -1,14 +1,16 @@
 /**
- * Reads members of a settings file: each fault is a sentence that names the member, and all faults
- * come at once.
+ * Reads the members of a settings file. Each fault is a sentence that names its member; all faults
+ * are reported at once.
  */
 import { memberOf, objectOf } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 
-/** Gives the text of a file that the settings name; throws when it can't be read. */
+/** Returns the text of a file that the settings name; throws when the file can't be read. */
 export type ReadFile = (path: string) => string
 
-/** Of a secret or certificate in a file: far more than any has. */
+/**
+ * The largest file of a secret or certificate that is read, in characters: far more than any has.
+ */
 const MAXIMUM_FILE_LENGTH = 262_144
 
 export class MemberReader {
@@ -25,7 +27,7 @@ export class MemberReader {
     this.faults = faults
   }
 
-  /** Notes what is wrong with a member. */
+  /** Notes a fault of a member. */
   fault(member: string, reason: string): void {
     this.faults.push(`${this.#path}.${member}: ${reason}`)
   }
@@ -66,8 +68,8 @@ export class MemberReader {
   }
 
   /**
-   * A text, or `{"file": path}`: the text of that file without the line break at its end. Never
-   * shown, not even when it is wrong.
+   * A text, or `{"file": path}` for the text of that file without the line break at its end. No
+   * fault ever shows the secret.
    */
   optionalSecret(member: string): string | undefined {
     const value = this.#value(member)
@@ -85,7 +87,7 @@ export class MemberReader {
     return value ?? this.#missing(member)
   }
 
-  /** The PEM text in the file that the member names. */
+  /** The PEM text of the file that the member names. */
   optionalPemFile(member: string): string | undefined {
     const path = this.optionalText(member, /^[^\0]{1,4096}$/, 'a path')
     const text = path === undefined ? undefined : this.#file(member, path)
@@ -108,7 +110,7 @@ export class MemberReader {
     return new URL('http://invalid/')
   }
 
-  /** An object of texts; undefined where it is left out. */
+  /** An object whose members are texts; undefined when the member is left out. */
   optionalMap(member: string, key: RegExp, value: RegExp, rule: string): ReadonlyMap<string, string> | undefined {
     const given = this.#value(member)
     if (given === undefined) return undefined
@@ -119,7 +121,7 @@ export class MemberReader {
     return undefined
   }
 
-  /** An array of texts; undefined where it is left out. */
+  /** An array of texts; undefined when the member is left out. */
   optionalTexts(member: string, shape: RegExp, rule: string): readonly string[] | undefined {
     const given = this.#value(member)
     if (given === undefined) return undefined
@@ -129,7 +131,10 @@ export class MemberReader {
     return undefined
   }
 
-  /** Finds members that were not asked for: a name that is misspelled would go unnoticed otherwise. */
+  /**
+   * Notes a fault for each member that nothing has read. Otherwise a misspelled name would go
+   * unnoticed.
+   */
   end(): void {
     for (const member of Object.keys(this.#object)) {
       if (!this.#asked.has(member)) {

@@ -25,7 +25,7 @@ class TestDispatcher implements Dispatcher {
     readonly watcher: DispatchWatcher
     readonly tenant: string
   }[] = []
-  /** The tenants of the readers that are connected. */
+  /** The tenants of the connected readers. */
   readers = ['organization:1', 'deployment']
   hasRoom = true
 
@@ -38,7 +38,7 @@ class TestDispatcher implements Dispatcher {
   }
 }
 
-/** Of application 5 no event was seen; 3 is ChirpStack v3's. */
+/** No event was seen of application 5. Application 3 is on ChirpStack v3. */
 const naming = {
   names: (applicationId: string) => applicationId === UUID,
   countsFrames: (applicationId: string) => applicationId === '3',
@@ -306,10 +306,10 @@ async function openFarSide(sink: TestSink): Promise<FarSide> {
 
 type TestClient = Awaited<ReturnType<Awaited<ReturnType<typeof createHarness>>['connect']>>
 
-/** Acknowledges each downlink as it comes, until the connection is over. */
+/** Acknowledges each downlink at once, until the connection ends. */
 async function takeAll(client: TestClient, take: (downlink: ReceivedDownlink) => void): Promise<void> {
   while (!client.transport.ended) {
-    // It ends with the connection, which is no fault here.
+    // The end of the connection is no fault here.
     const packet = await client.next('publish').catch(() => undefined)
     if (packet === undefined) return
     const { packetId, payload } = packet
@@ -323,7 +323,7 @@ async function unused(): Promise<never> {
   assert.fail('this part of the contract is skipped')
 }
 
-/** The answer to one that the network server acknowledges. */
+/** The answer when the network server acknowledges the downlink. */
 async function taken(downlink: Downlink): Promise<HandOverAnswer> {
   const { dispatcher, server } = open()
   const answer = server.handOver(downlink)

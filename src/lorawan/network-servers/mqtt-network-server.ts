@@ -1,6 +1,6 @@
 /**
- * Network servers that are MQTT clients of this broker: ChirpStack v3 and v4 with this service in
- * the place of their broker, and whatever else subscribes to commands by a service credential.
+ * Network servers that are MQTT clients of this broker: ChirpStack v3 and v4 that use this service
+ * as their broker, and every other client with a service credential that subscribes to commands.
  */
 import type { Dispatcher, ReaderFilter, ReaderListener } from '../../broker/ports/consumer.ts'
 import type { CommandNaming } from '../commands/command-naming.ts'
@@ -15,15 +15,15 @@ export interface MqttNetworkServerOptions {
   readonly sink: Pick<EventSink, 'ready'>
   readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
   /**
-   * Whether the organization has a network server of its own, connected or away: then none of the
-   * deployment gets its downlinks.
+   * True when the organization has a network server of its own, connected or away. Then the network
+   * servers of the deployment get none of its downlinks.
    */
   readonly hasOwn: (organizationId: string) => Promise<boolean>
-  /** When network servers of the tenant, or of the deployment, were connected last. */
+  /** When network servers of the tenant, or of the deployment, were last connected. */
   readonly presenceOf: (tenant: string) => Presence
   /** True for applications whose downlinks another adapter takes. */
   readonly isServedElsewhere: (applicationId: string) => boolean
-  /** Which applications' network servers name commands in their events. */
+  /** Knows which applications' network servers name commands in their events. */
   readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
 }
 
@@ -44,11 +44,12 @@ const ABANDONED: HandOverAnswer = {
 }
 
 /**
- * The adapter. A network server that names commands in its events gets those of a device one
- * shortly after the other; one that does not gets one at a time, so that each word that it says is
- * about the one. A downlink is taken when the network server has acknowledged its PUBLISH (at QoS
- * 0: when it was written to its connection). Of several one gets it: of the organization's own
- * where it has any, for another would not know the device; of the deployment's where it has none.
+ * The adapter. If a network server names commands in its events, it gets the downlinks of a device
+ * shortly after each other. Otherwise it gets one downlink of a device at a time, so that each
+ * event is about that downlink. A downlink is taken when the network server has acknowledged its
+ * PUBLISH (at QoS 0: when the PUBLISH was written to the connection). Only one network server gets
+ * a downlink: one of the organization's own if it has any, because no other knows the device;
+ * otherwise one of the deployment.
  */
 export class MqttNetworkServer implements NetworkServer, ReaderListener {
   readonly name = 'mqtt'
@@ -116,7 +117,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     if (topicFilters.some(isOfCommands)) this.#sink.ready(this)
   }
 
-  /** Connections are the broker's to close. */
+  /** Closes no connection: the broker does. */
   async close(): Promise<void> {
     this.#isClosed = true
   }

@@ -1,6 +1,5 @@
 /**
- * What every adapter of a network server does, whatever it speaks: one suite for all of them, over
- * the real protocol.
+ * The contract of all adapters of network servers: one suite, run over the real protocol of each.
  */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
@@ -18,15 +17,13 @@ export interface FarSide {
   readonly applicationId: string
   /** Sends an `up` event of the device with this payload. */
   sendEvent(devEui: string, payload: string): Promise<void>
-  /**
-   * Resolves when the network server has been told that everything it sent until now is dealt with.
-   */
+  /** Resolves when the network server knows that everything that it has sent is dealt with. */
   allDealtWith(): Promise<void>
-  /** Lets what was not owned come again. */
+  /** Has the network server send again what was not owned. */
   sendAgain(): Promise<void>
-  /** The next downlink that the network server has got. */
+  /** The next downlink that the network server gets. */
   nextDownlink(): Promise<ReceivedDownlink>
-  /** From now on it refuses downlinks. */
+  /** From now on the network server refuses downlinks. */
   refuseDownlinks(): Promise<void>
   goAway(): Promise<void>
   comeBack(): Promise<void>
@@ -37,9 +34,9 @@ export interface ReceivedDownlink {
   readonly devEui: string
   readonly confirmed: boolean
   readonly fPort: number
-  /** Base64. */
+  /** The bytes in base64. */
   readonly data: string
-  /** Where the protocol carries them. */
+  /** Set when the protocol carries ids. */
   readonly id?: string | undefined
   readonly expiresAtMs?: number | undefined
   readonly object?: unknown
@@ -61,10 +58,10 @@ const ONE = 'a1b2c3d4e5f60001'
 const TWO = 'a1b2c3d4e5f60002'
 const LONGEST_WAIT_MS = 20_000
 
-/** A sink that remembers, and does with the next events what the test says. */
+/** A sink that remembers its events, and treats the next events as the test says. */
 export class TestSink implements EventSink {
   readonly owned: DeviceEvent[] = []
-  /** What happens to the next events, in order; without one they are owned. */
+  /** The treatment of the next events, in order. An event without a plan is owned. */
   readonly plans: ((event: DeviceEvent) => Promise<void>)[] = []
   readyCount = 0
   #wake: () => void = () => {}
@@ -86,7 +83,7 @@ export class TestSink implements EventSink {
     this.#wake()
   }
 
-  /** Resolves when the condition holds; it is looked at whenever the adapter has told something. */
+  /** Resolves when the condition holds. It is checked whenever the adapter calls the sink. */
   async until(what: string, isSo: () => boolean): Promise<void> {
     const timeout = AbortSignal.timeout(LONGEST_WAIT_MS)
     while (!isSo()) {
@@ -170,7 +167,7 @@ export function describeNetworkServer({ name, open, skip = {} }: ContractSubject
         const dealtWith = far.allDealtWith().then(() => {
           isDealtWith = true
         })
-        // A downlink goes there and back, or is refused, meanwhile.
+        // Meanwhile a downlink goes out and is answered.
         await far.adapter.handOver(downlink())
         assert.equal(isDealtWith, false)
         held.resolve()

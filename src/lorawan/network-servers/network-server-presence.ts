@@ -1,6 +1,6 @@
 /**
- * Whether a tenant's network servers are connected, and since when they are not. It is kept in the
- * durable state, so that it is known after a restart as well.
+ * Whether a tenant's network servers are connected, and since when they are not. The durable state
+ * keeps it over a restart.
  */
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
@@ -14,18 +14,18 @@ export interface NetworkServerPresenceOptions {
 }
 
 const PREFIX = 'presence/'
-/** The stored value of who was connected when the service stopped. */
+/** The stored value for a tenant that was connected when the service stopped. */
 const CONNECTED = 'connected'
 
 /**
- * Bounded by the tenants that have ever had a network server connected; a removed organization is
+ * Bounded by the tenants that ever had a network server connected; a removed organization is
  * forgotten.
  */
 export class NetworkServerPresence {
   readonly #options: NetworkServerPresenceOptions
-  /** By tenant: how many are connected. */
+  /** By tenant: how many network servers are connected. */
   readonly #connected = new Map<string, number>()
-  /** By tenant: when the last one went, ms since 1970. */
+  /** By tenant: when the last network server disconnected, ms since 1970. */
   readonly #goneAtMs = new Map<string, number>()
   #isClosed = false
 
@@ -33,12 +33,12 @@ export class NetworkServerPresence {
     this.#options = options
   }
 
-  /** Reads what is stored; once, before the first one connects. */
+  /** Reads the stored state; to be called once, before the first network server connects. */
   async load(): Promise<void> {
     const nowMs = this.#options.clock.now()
     for await (const { key, value } of this.#options.state.load(PREFIX)) {
       const goneAtMs = Number(value.toString())
-      // Its connection ended with the process before this one.
+      // The connection ended with the process before this one.
       this.#goneAtMs.set(key.slice(PREFIX.length), Number.isSafeInteger(goneAtMs) ? goneAtMs : nowMs)
     }
   }
@@ -70,12 +70,15 @@ export class NetworkServerPresence {
     return this.#connected.has(tenant) ? 'connected' : this.#goneAtMs.get(tenant)
   }
 
-  /** Writes nothing any more: those who are connected end with the service. */
+  /**
+   * Writes nothing any more: at the next start, the network servers connected now count as
+   * connected until then.
+   */
   close(): void {
     this.#isClosed = true
   }
 
-  /** What could not be stored is known until the service stops. */
+  /** Starts to write; a value that can't be stored is known until the service stops. */
   #write(tenant: string, value: string | undefined): void {
     if (this.#isClosed) return
     const change = { key: PREFIX + tenant, value: value === undefined ? undefined : Buffer.from(value) }

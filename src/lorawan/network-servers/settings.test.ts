@@ -44,7 +44,7 @@ const THINGS = {
   webhookId: 'fieldgate',
 }
 
-/** Whatever file a page names. */
+/** The text of every file that the settings name. */
 function anyFile(path: string): string {
   return path.endsWith('.pem') ? '-----BEGIN CERTIFICATE-----' : 'secret'
 }

@@ -11,10 +11,13 @@ import type { ReadFile } from './member-reader.ts'
 import type { MqttBridgeSettings } from './bridge/mqtt-bridge.ts'
 import { TopicTemplate } from './bridge/topic-template.ts'
 
-/** What all kinds have. */
+/** The members of all kinds of network server. */
 interface Common {
   readonly name: string
-  /** The only organization that it may speak for; undefined for the whole deployment. */
+  /**
+   * The only organization for whose devices the network server may speak; undefined for the whole
+   * deployment.
+   */
   readonly organizationId: string | undefined
 }
 
@@ -31,13 +34,13 @@ export interface ChirpStackGrpcEntry extends Common {
   readonly syncIntervalMs: number
 }
 
-/** Downlinks by HTTP, of network servers whose events come as webhooks. */
+/** A ChirpStack that takes downlinks by HTTP, and whose events come as webhooks. */
 export interface ChirpStackHttpEntry extends Common {
   readonly kind: 'chirpstack-http'
   readonly organizationId: string
   readonly target: HttpTarget
   readonly version: 'v3' | 'v4'
-  /** Undefined for all applications of the organization. */
+  /** The applications that it serves; undefined for all applications of the organization. */
   readonly applications: readonly string[] | undefined
 }
 
@@ -54,12 +57,12 @@ export type NetworkServerEntry = MqttBridgeEntry | ChirpStackGrpcEntry | ChirpSt
 
 export type NetworkServersResult =
   | { readonly ok: true; readonly entries: readonly NetworkServerEntry[] }
-  /** Sentences, each beginning with the member that is at fault. */
+  /** Sentences that begin with the member at fault. */
   | { readonly ok: false; readonly faults: readonly string[] }
 
-/** Network servers of one deployment; each has a connection or a synchronisation of its own. */
+/** Network servers of one deployment. Each has a connection or a synchronisation of its own. */
 const MAXIMUM_ENTRIES = 100
-/** 32 days. */
+/** This is 32 days. */
 const MAXIMUM_SESSION_EXPIRY_SECONDS = 2_764_800
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,39}$/
@@ -70,7 +73,7 @@ const THINGS_ID = /^[a-z0-9](?:-?[a-z0-9]){1,35}$/
 const EVENT_TOPIC = 'application/{{application_id}}/device/{{dev_eui}}/event/{{event}}'
 const COMMAND_TOPIC = 'application/{{application_id}}/device/{{dev_eui}}/command/down'
 
-/** Reads the text of the file. `readFile` reads the files that it names in turn. */
+/** Reads the text of the file. `readFile` reads the files that the text names. */
 export function readNetworkServers(text: string, readFile: ReadFile): NetworkServersResult {
   let file: unknown
   try {
@@ -100,9 +103,8 @@ export function readNetworkServers(text: string, readFile: ReadFile): NetworkSer
 }
 
 /**
- * Reads one ChirpStack v4 that is reached by gRPC, as somebody has described it from afar:
- * `caCertificate` has the PEM that `caFile` would name, and no file is read. Faults begin with the
- * member.
+ * Reads the settings of one ChirpStack v4 with gRPC that came over the network. No file is read:
+ * `caCertificate` has the PEM text that `caFile` would name. Faults begin with the member.
  */
 export function readChirpStack(
   settings: Readonly<Record<string, unknown>>,
@@ -271,7 +273,7 @@ function readCaCertificate(reader: MemberReader, url: URL): string | undefined {
   return ca
 }
 
-/** Goes into a header, where a line break would begin another one. */
+/** The key goes into a header, where a line break would begin another header. */
 function readApiKey(reader: MemberReader): string {
   const apiKey = reader.secret('apiKey')
   if (/^[!-~]*$/.test(apiKey)) return apiKey

@@ -1,19 +1,26 @@
+/** The counts of the adapters, for the metrics. */
 import type { HandOverAnswer } from '../../commands/network-server.ts'
 
 /**
- * What has become of events and downlinks of the configured network servers, for the metrics. All
- * only grow.
+ * Counts of the events and downlinks of the configured network servers, for the metrics. No count
+ * goes down.
  */
 export interface NetworkServerCounters {
   eventsOwned: number
-  /** Events that were looked at, went on, and that nobody can read. Few are looked at. */
+  /**
+   * Inspected events that nobody can read, and that were published nevertheless. Only a few events
+   * are inspected.
+   */
   eventsUnreadable: number
-  /** For good: unknown or disabled devices, unknown kinds, applications that are not mapped. */
+  /**
+   * Events that are refused for good: unknown or disabled devices, unknown kinds, applications that
+   * are not mapped.
+   */
   eventsRefused: number
-  /** They come again. */
+  /** Events that could not be owned now, and will be sent again. */
   eventsFailed: number
   downlinksTaken: number
-  /** Offered while it was away; they stay queued. */
+  /** Downlinks that were offered while the network server was away; they stay in the queue. */
   downlinksAway: number
   downlinksRefused: number
   /** Connections or calls that failed. */
@@ -36,7 +43,7 @@ export function createCounters(): NetworkServerCounters {
   }
 }
 
-/** The answer to a downlink, counted. */
+/** Counts the answer to a downlink, and returns it. */
 export function counted(counters: NetworkServerCounters, answer: HandOverAnswer): HandOverAnswer {
   if (answer.outcome === 'taken') counters.downlinksTaken += 1
   else if (answer.outcome === 'away') counters.downlinksAway += 1

@@ -1,6 +1,6 @@
 /**
- * The way of a network server's events to the broker: what it may speak for is checked, then the
- * broker owns the event.
+ * Takes a network server's events to the broker: checks that it may speak for the device, and has
+ * the broker own the event.
  */
 import type { Clock } from '../../../clock.ts'
 import type { Publisher } from '../../../broker/ports/consumer.ts'
@@ -14,19 +14,20 @@ import { EventRefused } from './event-refused.ts'
 import type { Logger } from '../../../logger.ts'
 
 export interface DeviceEventSinkParts {
-  /** Takes a DevEUI of 16 lower-case hexadecimal digits. */
+  /** Looks up a DevEUI of 16 lower-case hexadecimal digits. */
   readonly placeOf: (devEui: string) => DevicePlace | undefined | Promise<DevicePlace | undefined>
   readonly publisher: Publisher
   readonly ready: (networkServer: NetworkServer) => void
   readonly counters: NetworkServerCounters
-  /** Of the organization, or of the whole deployment. */
+  /** The inspection of the organization's events, or of the whole deployment's. */
   readonly inspection: EventInspection
   readonly clock: Pick<Clock, 'steady'>
   readonly log: Logger
 }
 
 /**
- * The largest event that is taken; those of devices have some KB, however many gateways heard them.
+ * The largest event that is taken, in bytes. Real events have some KB, however many gateways heard
+ * them.
  */
 const MAXIMUM_EVENT_BYTES = 262_144
 
@@ -37,13 +38,14 @@ type DeviceEvent = Parameters<EventSink['event']>[0]
 /**
  * The sink of one network server. `organizationId` is the only organization for whose devices it
  * may speak; undefined for the whole deployment. Rejects with `EventRefused` for an event that is
- * never taken.
+ * refused for good.
  */
 export class DeviceEventSink implements EventSink {
   readonly #parts: DeviceEventSinkParts
   readonly #organizationId: string | undefined
   /**
-   * Looking devices up takes turns, so that events are published in the order in which they came.
+   * Settles when all earlier events have been looked up: events are published in the order in which
+   * they came.
    */
   #lastTurn: Promise<unknown> = Promise.resolve()
 
@@ -72,7 +74,7 @@ export class DeviceEventSink implements EventSink {
     this.#parts.ready(networkServer)
   }
 
-  /** Resolves when the event is on its way; `owned` when it is owned. */
+  /** Resolves when the event was given to the broker; `owned` resolves when the broker owns it. */
   async #publish({ applicationId, devEui, kind, payload }: DeviceEvent): Promise<{ readonly owned: Promise<void> }> {
     if (!KINDS.has(kind)) throw new EventRefused('event_kind_unknown', 'no such kind of event')
     if (payload.length > MAXIMUM_EVENT_BYTES) {
@@ -80,7 +82,8 @@ export class DeviceEventSink implements EventSink {
     }
     const place = isDevEui(devEui) ? await this.#parts.placeOf(devEui) : undefined
     const isElsewhere = this.#organizationId !== undefined && place?.organizationId !== this.#organizationId
-    // One answer for a device of somebody else and for none: they must not be told apart.
+    // The answer is the same for a device of somebody else and for no device: they must not be told
+    // apart.
     if (place?.applicationId !== applicationId || isElsewhere) {
       throw new EventRefused('event_device_unknown', 'no such device in this application')
     }

@@ -1,28 +1,31 @@
-/** A downlink in the JSON that network servers take as the payload of a command message. */
+/** A downlink as the JSON of a command message, which network servers take over MQTT. */
 import { given } from '../../../given.ts'
 import type { CommandNaming } from '../../commands/command-naming.ts'
 import type { Downlink, HandOverAnswer } from '../../commands/network-server.ts'
 
 /**
- * ChirpStack v4 acknowledges a command when it has read it, and handles it in a task of its own.
- * This is how long two of one device are apart, so that they keep their order. Of 20 commands to
- * each of 60 devices, on two CPUs with five times the work that they can do, v4.19 had two in
- * another order of 3 devices at 50 ms, and of none at 100 ms.
+ * The time between two downlinks of one device. ChirpStack v4 acknowledges a command when it has
+ * read it, and handles it in a task of its own, so that two downlinks shortly after each other may
+ * change places. Measured with v4.19, 20 commands to each of 60 devices, and two CPUs with five
+ * times their load: at 50 ms, 3 devices had two commands in the wrong order; at 100 ms, none had.
  */
 export const NEXT_AFTER_MS = 250
-/** The highest fPort that ChirpStack v3 takes by MQTT; it drops what is above without a word. */
+/**
+ * The highest fPort that ChirpStack v3 takes by MQTT; it silently drops a downlink with a higher
+ * one.
+ */
 const HIGHEST_FPORT_OF_V3 = 224
 /**
- * Of LoRaWAN relays (TS011). ChirpStack v4 sends such a downlink with each uplink of the device
- * again, and nothing behind it.
+ * The fPort of LoRaWAN relays (TS011). ChirpStack v4 repeats such a downlink with each uplink of
+ * the device, and sends no other downlink behind it.
  */
 const RELAY_FPORT = 226
 
 /**
- * One form for both families: ChirpStack v4 wants `devEui`, takes `id` and `expiresAt`, and ignores
- * what it does not know; v3 ignores members that it does not know, and takes `devEui` for its
- * `devEUI`. With the id in it no two payloads are alike: v3 drops one that equals another of the
- * last 100 ms.
+ * The message of a downlink; one form fits both families. ChirpStack v4 wants `devEui`, takes `id`
+ * and `expiresAt`, and ignores unknown members. v3 ignores unknown members as well, and takes
+ * `devEui` for its `devEUI`. The id makes every payload unique: v3 drops a message that equals
+ * another one of the last 100 ms.
  */
 export function downlinkMessage({ id, devEui, confirmed, fPort, data, object, expiresAtMs }: Downlink): Buffer {
   const message = {
@@ -37,8 +40,8 @@ export function downlinkMessage({ id, devEui, confirmed, fPort, data, object, ex
 }
 
 /**
- * The refusal of a downlink that the application's network server would not deliver, and not say
- * so; undefined for any other. `theirId` is the application's id there.
+ * The refusal of a downlink that the application's network server would silently not deliver;
+ * undefined for any other downlink. `theirId` is the application's id there.
  */
 export function undeliverable(
   { fPort, applicationId }: Downlink,

@@ -1,12 +1,15 @@
+/** The refusal of an event for good, by its stable code. */
+
 /**
- * Why an event of a network server is not taken, for good: of an unknown or disabled device, of no
- * known kind, or too large.
+ * Why an event is refused for good: its device is unknown or disabled, its kind is unknown, or it
+ * is too large.
  */
 export type EventRefusalCode = 'event_device_unknown' | 'device_disabled' | 'event_kind_unknown' | 'event_too_large'
 
 /**
- * How `EventSink.event` rejects for an event that it will never take. The network server is told
- * that it has been dealt with: if it came again, it would only be in the way of those behind it.
+ * Rejection of `EventSink.event` for an event that is refused for good. The adapter confirms such
+ * an event to the network server: if it were sent again and again, it would hold up the events
+ * behind it.
  */
 export class EventRefused extends Error {
   readonly code: EventRefusalCode

@@ -1,6 +1,6 @@
 /**
- * When downlinks are offered again that a network server could not take: it has no way to say that
- * it can.
+ * Decides when downlinks that a network server could not take are offered again, for a network
+ * server that has no way to say that it is ready.
  */
 import type { Clock } from '../../../clock.ts'
 import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
@@ -23,19 +23,19 @@ export class Offering {
     this.#backoff = new Backoff(backoff)
   }
 
-  /** True from a failure that was not of one device alone until `ready` is told. */
+  /** True from a failure that concerns all devices until the next call of `ready`. */
   get isPausing(): boolean {
     return this.#isPausing
   }
 
-  /** A downlink was taken or refused: the network server is there. */
+  /** A downlink was taken or refused: the network server is reachable. */
   succeeded(): void {
     this.#backoff.reset()
   }
 
   /**
-   * A downlink could not be taken: `ready` is told after a while, once for all that failed
-   * meanwhile.
+   * A downlink could not be taken. `ready` is called after a while, once for all failures until
+   * then.
    */
   failed(isOfDevice = false): void {
     if (!isOfDevice) this.#isPausing = !this.#isClosed

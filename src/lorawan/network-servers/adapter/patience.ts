@@ -1,28 +1,29 @@
+/** Decides when a failing downlink is at fault itself. */
 import type { SteadyMs } from '../../../clock.ts'
 
 /**
- * Devices whose downlinks are watched; at the bound all are forgotten, which costs a few more
- * attempts.
+ * Devices with a failing downlink that are remembered. At the bound all are forgotten, which costs
+ * a few more attempts.
  */
 const MAXIMUM_DEVICES = 10_000
 
 /**
- * Tells a passing fault inside a network server from one that this downlink brings about each time:
- * without it, such a downlink would keep all behind it in the device's queue from being sent. It is
- * measured in time, for tries may follow each other fast.
+ * Tells a passing fault inside a network server from a fault that one downlink causes each time.
+ * Without it, such a downlink would block all others in the device's queue. The difference is a
+ * time, not a number of attempts, because attempts may follow each other fast.
  */
 export class Patience {
   readonly #patientMs: number
   readonly #failures = new Map<string, { readonly id: string; readonly sinceMs: SteadyMs }>()
 
-  /** How long a downlink may fail before it is the downlink's fault. */
+  /** `patientMs`: how long a downlink may fail before the fault is its own. */
   constructor(patientMs: number) {
     this.#patientMs = patientMs
   }
 
   /**
-   * One more internal fault of the network server, at this time; true when the
-   * downlink is to be given up.
+   * Notes one more internal fault of the network server for this downlink. True when the downlink
+   * is to be given up.
    */
   isOver(devEui: string, id: string, nowMs: SteadyMs): boolean {
     const known = this.#failures.get(devEui)
@@ -37,8 +38,8 @@ export class Patience {
   }
 
   /**
-   * The device's downlink was taken, or could not be asked for: the next failure is the first
-   * again.
+   * The device's downlink was taken, or the network server could not be asked: the next fault
+   * counts as the first.
    */
   reset(devEui: string): void {
     this.#failures.delete(devEui)

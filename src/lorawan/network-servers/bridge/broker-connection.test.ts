@@ -8,7 +8,7 @@ import { BrokerConnection } from './broker-connection.ts'
 import { FarBroker } from './far-broker.testing.ts'
 
 const TOPIC_NAME = 'application/5/device/0101010101010101/event/up'
-/** Thirty-two of them, with their Topic Names, are more than may be on their way. */
+/** With their Topic Names, 32 of these payloads are more than may be taken at a time. */
 const PAYLOAD = Buffer.alloc(262_144)
 const FITTING = 32
 

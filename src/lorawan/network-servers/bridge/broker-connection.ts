@@ -1,8 +1,8 @@
 /**
- * One connection of this service to somebody else's MQTT broker. The general-purpose client
- * libraries read the next packet only when the last one's PUBACK is written, so that a bridge would
- * own one message per write to the disk; here a window of messages is on its way at a time, each
- * acknowledged when it is owned, in the order in which they came [MQTT-4.6.0-2].
+ * One connection of this service to another MQTT broker. The general-purpose client libraries read
+ * the next packet only after they have written the PUBACK of the last one: a bridge would own one
+ * message per write to the disk. This connection takes a whole window of messages at a time, and
+ * acknowledges each when it is owned, in the order in which they came [MQTT-4.6.0-2].
  */
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../../clock.ts'
@@ -12,7 +12,7 @@ import type { Packet, ProtocolVersion, PublishPacket, ServerPacket } from '../..
 import { isFailure } from '../../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../../mqtt/reason-codes.ts'
 
-/** Why a connection is over. The code is for logs and metrics. */
+/** Why a connection ended. The code is for logs and metrics. */
 export class BrokerConnectionError extends Error {
   readonly code: 'refused' | 'protocol_error' | 'timeout' | 'closed' | 'event_not_owned'
 
@@ -31,40 +31,46 @@ export interface BrokerConnectionSettings {
   readonly sessionExpirySeconds: number
   readonly topicFilter: string
   /**
-   * Called for each message, in order; it is acknowledged when the promise resolves. The connection
-   * ends when it rejects.
+   * Called for each message, in order. The message is acknowledged when the promise resolves; the
+   * connection ends when it rejects.
    */
   readonly take: (message: PublishPacket) => Promise<void>
   readonly clock: Pick<Clock, 'after'>
 }
 
 /**
- * Messages that are on their way to be owned at a time: the Receive Maximum that the broker is
- * told. They are acknowledged in order, so one uplink that waits for its application's script holds
- * up the PUBACKs behind it: the window has a few seconds of events.
+ * Messages that are being owned at a time: the Receive Maximum of this client. Messages are
+ * acknowledged in order, so that one uplink that waits for its application's script holds up the
+ * PUBACKs behind it. The window therefore has room for a few seconds of events.
  */
 const RECEIVE_WINDOW = 1_024
 /**
- * A broker of MQTT 3.1.1 has a window of its own. Beyond these bounds the socket is not read, and
- * with it no answer to what was sent: a connection that can't own events for long ends, and what
- * was not acknowledged comes again. The bytes, of payloads and Topic Names, are those of a full
- * window of events as large as real ones get, and stop a broker of huge ones from filling the
- * memory.
+ * Messages that are being owned at a time, for a broker of MQTT 3.1.1, which has a window of its
+ * own. Beyond this bound or the next, the socket is not read, and the broker's answers are not read
+ * either: a connection that can't own events for long ends, and the broker sends them again.
  */
 const MAXIMUM_TAKEN = 2_048
+/**
+ * Payloads and Topic Names of the messages that are being owned, in bytes: a full window of events
+ * as large as real ones get. Stops a broker with huge events from filling the memory.
+ */
 const MAXIMUM_TAKEN_BYTES = 8_388_608
-/** Messages that are given to the broker at a time. */
+/** Messages that the broker has not acknowledged, at a time. */
 const SEND_WINDOW = 64
 /**
- * The largest packet that is read: an event of a device has some KB. Beyond it the connection ends.
+ * The largest packet that is read, in bytes; an event of a device has some KB. A larger packet ends
+ * the connection.
  */
 const MAXIMUM_PACKET_BYTES = 1_048_576
-/** How long an answer of the broker may take, after which the connection is given up. */
+/** How long the broker may take to answer before the connection is given up. */
 const ANSWER_MS = 15_000
 const KEEP_ALIVE_SECONDS = 30
-/** Time for DISCONNECT to reach a broker; one that does not close its end is cut off then. */
+/**
+ * How long DISCONNECT may take to reach the broker. A broker that does not close its end by then is
+ * cut off.
+ */
 const LINGER_MS = 5_000
-/** Packet Identifiers of our own PUBLISH packets lie above that of SUBSCRIBE. */
+/** The Packet Identifier of SUBSCRIBE; those of PUBLISH packets are higher. */
 const SUBSCRIBE_ID = 1
 const MAXIMUM_PACKET_ID = 65_535
 
@@ -80,9 +86,9 @@ interface Sent {
 }
 
 export class BrokerConnection {
-  /** Resolves, once, with why the connection ended. */
+  /** Resolves once, with the reason why the connection ended. */
   readonly ended: Promise<BrokerConnectionError>
-  /** Resolves when events may come and commands may go; rejects when that doesn't come about. */
+  /** Resolves when events and commands can pass; rejects when the connection ends before that. */
   readonly ready: Promise<void>
   readonly #socket: Duplex
   readonly #settings: BrokerConnectionSettings
@@ -97,13 +103,13 @@ export class BrokerConnection {
   #lastPacketId = SUBSCRIBE_ID
   #sendWindow = SEND_WINDOW
 
-  /** Takes the socket over, which is open; CONNECT is sent at once. */
+  /** Takes over an open socket, and sends CONNECT at once. */
   constructor(socket: Duplex, settings: BrokerConnectionSettings) {
     const ended = Promise.withResolvers<BrokerConnectionError>()
     const ready = Promise.withResolvers<void>()
     this.ended = ended.promise
     this.ready = ready.promise
-    // Whoever wants to know why waits for `ended`.
+    // A caller that wants the reason waits for `ended`.
     ready.promise.catch(() => undefined)
     this.#setEnded = ended.resolve
     this.#setReady = ready
@@ -121,19 +127,19 @@ export class BrokerConnection {
     this.#sendConnect()
   }
 
-  /** Messages given to the broker that it has not acknowledged yet. */
+  /** How many messages the broker has not acknowledged yet. */
   get unacknowledged(): number {
     return this.#sent.size
   }
 
-  /** True when one more message may be given to it. */
+  /** True when the broker can be given one more message. */
   get hasRoom(): boolean {
     return this.#state === 'ready' && this.#sent.size < this.#sendWindow
   }
 
   /**
    * Publishes at QoS 1; resolves with the Reason Code of the PUBACK. Rejects when the connection
-   * ends before it comes.
+   * ends before that.
    */
   publish(topicName: string, payload: Buffer): Promise<ReasonCode> {
     if (!this.hasRoom) return Promise.reject(new BrokerConnectionError('closed', 'the connection has no room'))
@@ -154,11 +160,11 @@ export class BrokerConnection {
     return promise
   }
 
-  /** Ends the connection in order; the Session stays. */
+  /** Disconnects in order; the Session stays. */
   close(): void {
     if (this.#state !== 'over' && this.#state !== 'connecting') this.#send({ type: 'disconnect', reasonCode: 0 })
     this.#socket.end()
-    // After 'close' nothing would cancel the timer, which keeps the process alive.
+    // After 'close' nothing would cancel this timer, which keeps the process alive.
     if (!this.#socket.closed) {
       const cut = this.#settings.clock.after(LINGER_MS, () => this.#socket.destroy())
       this.#socket.once('close', cut)
@@ -239,7 +245,7 @@ export class BrokerConnection {
     this.#cancelWait()
     this.#cancelWait = this.#limitWait('SUBACK')
     const { topicFilter } = this.#settings
-    // Retained events were told before; at each subscription they would be told again.
+    // Each subscription would bring old retained events again.
     const options = { noLocal: false, retainAsPublished: false, retainHandling: 2 } as const
     this.#send({ type: 'subscribe', packetId: SUBSCRIBE_ID, subscriptions: [{ topicFilter, qos: 1, ...options }] })
   }
@@ -271,14 +277,14 @@ export class BrokerConnection {
     )
   }
 
-  /** Acknowledges what is owned, up to the first that is not. */
+  /** Acknowledges the owned messages up to the first one that is not owned. */
   #acknowledge(): void {
     if (this.#state === 'over') return
     let owned = 0
     while (this.#taken[owned]?.isOwned === true) owned += 1
     for (const { packetId, sizeBytes } of this.#taken.splice(0, owned)) {
       this.#takenBytes -= sizeBytes
-      // QoS 0 has no identifier and wants no answer.
+      // A message of QoS 0 has no Packet Identifier and gets no answer.
       if (packetId !== 0) this.#send({ type: 'puback', packetId, reasonCode: 0 })
     }
     if (owned > 0) {
@@ -317,7 +323,7 @@ export class BrokerConnection {
     this.#state = 'over'
     this.#cancelWait()
     const error = new BrokerConnectionError(code, message, cause === undefined ? undefined : { cause })
-    // One that was closed in order still has its DISCONNECT to send.
+    // A connection that was closed in order still has to send its DISCONNECT.
     if (!this.#socket.writableEnded) this.#socket.destroy()
     for (const sent of this.#sent.values()) sent.reject(error)
     this.#sent.clear()
@@ -328,6 +334,6 @@ export class BrokerConnection {
 
 function codeText(reasonCode: ReasonCode, reason: string | undefined): string {
   const code = `0x${reasonCode.toString(16).padStart(2, '0')}`
-  // The other side's words go into our logs: on one line, and short.
+  // The broker's words go into our logs: on one line, and short.
   return reason === undefined ? code : `${code} ${reason.replaceAll(/[^ -~]/g, ' ').slice(0, 200)}`
 }

@@ -1,4 +1,4 @@
-/** The way to somebody else's broker: TCP or TLS. */
+/** Opens a socket to another broker: TCP or TLS. */
 import { connect as connectTcp } from 'node:net'
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -11,19 +11,19 @@ export interface BrokerAddress {
 }
 
 export interface TlsSettings {
-  /** PEM of what to trust in the place of the system's authorities. */
+  /** PEM of the certificate authorities to trust, in the place of the system's. */
   readonly ca: string | undefined
-  /** PEM of this side's certificate and key, where the broker asks for one. */
+  /** PEM of this side's certificate, for a broker that asks for one; `key` is its private key. */
   readonly cert: string | undefined
   readonly key: string | undefined
 }
 
-/** How long a TCP connection with its TLS handshake may take. */
+/** How long the TCP connection and the TLS handshake may take. */
 const OPEN_MS = 15_000
 
 /**
- * An open socket; rejects with the reason in words. TLS certificates are always verified, with the
- * name.
+ * Resolves with an open socket; rejects with the reason in words. TLS certificates are always
+ * verified, with the name.
  */
 export function openBrokerSocket({ host, port, tls }: BrokerAddress): Promise<Socket> {
   const socket =

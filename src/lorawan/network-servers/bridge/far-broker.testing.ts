@@ -5,7 +5,7 @@ import { encodePacket } from '../../../mqtt/encode-packet.ts'
 import { PacketReader } from '../../../mqtt/packet-reader.ts'
 import type { ClientPacket, Packet, ProtocolVersion } from '../../../mqtt/packet.ts'
 
-/** The broker's end of a connection; keeps the packets that it was sent. */
+/** The broker's end of a connection. It keeps the packets that the client sent. */
 export class FarBroker {
   readonly #socket: Duplex
   readonly #protocolVersion: ProtocolVersion
@@ -16,7 +16,7 @@ export class FarBroker {
   constructor(socket: Duplex, protocolVersion: ProtocolVersion) {
     this.#socket = socket
     this.#protocolVersion = protocolVersion
-    // As a broker does when its client closes the connection.
+    // A broker closes its end when its client has closed the connection.
     socket.on('end', () => socket.end())
     socket.on('data', (chunk: Buffer) => {
       this.#reader.push(chunk)

@@ -61,7 +61,7 @@ function downlink(applicationId: string): Downlink {
   return { id: UUID, applicationId, devEui: ONE, confirmed: false, fPort: 1, data, expiresAtMs: undefined }
 }
 
-/** Waits of the adapter that are not about connecting are 20 ms, so that no test waits long. */
+/** The adapter's waits that are not about connecting take 20 ms, so that no test waits long. */
 const quickClock: Pick<Clock, 'after'> = { after: (ms, run) => systemClock.after(ms === 10_000 ? 20 : ms, run) }
 
 interface Logged {
@@ -117,7 +117,7 @@ class TestBridge {
   }
 }
 
-/** A network server beside the broker: publishes events, subscribes to commands. */
+/** A network server at the other broker: publishes events, and subscribes to commands. */
 class Neighbour {
   readonly client: MqttClient
   readonly #downlinks: ReceivedDownlink[] = []
@@ -139,7 +139,7 @@ class Neighbour {
     const neighbour = new Neighbour(client)
     if (filter !== '') {
       await client.subscribeAsync(filter, { qos: 1 })
-      // ChirpStack subscribes at each connection.
+      // ChirpStack subscribes again with each connection.
       client.on('connect', () =>
         client.subscribe(Object.assign({ [filter]: { qos: 1 as const } }, { resubscribe: true })),
       )
@@ -205,7 +205,7 @@ async function openFar(
       await neighbour.event(payload, devEui)
     },
     allDealtWith: () => test.untilAcknowledged(sent),
-    // What was not acknowledged comes with the next connection.
+    // The broker repeats unacknowledged messages with the next connection.
     sendAgain: () => Promise.resolve(),
     nextDownlink: () => neighbour.nextDownlink(),
     refuseDownlinks: () => Promise.reject(new Error('MQTT has no such answer')),
@@ -306,7 +306,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
   it('loses nothing when it is killed with events on their way, which come again to the next one', async () => {
     await start()
     neighbour = await Neighbour.open(mosquitto.port)
-    // Never owned, as if the process had ended there.
+    // The events are never owned, as if the process had ended there.
     for (let index = 0; index < 3; index += 1) sink.plans.push(() => new Promise(() => undefined))
     const first = open()
     await sink.until('ready', () => sink.readyCount === 1)
@@ -333,7 +333,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
     for (let fCnt = 0; fCnt < 1_100; fCnt += 1) await neighbour.event(`{"fCnt":${fCnt}}`)
     await sink.until('a full window', () => sink.plans.length === 0)
     for (const one of held.slice(1)) one.resolve()
-    // A command goes there and back: whatever else could have come has come.
+    // A command goes out and is answered: everything sent before has arrived.
     await test.bridge.handOver(downlink('5'))
     assert.equal(test.acknowledged, 0)
     assert.equal(sink.owned.length, 1_023)

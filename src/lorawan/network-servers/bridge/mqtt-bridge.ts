@@ -1,7 +1,7 @@
 /**
- * A network server whose MQTT broker stays where it is: this service is a client of that broker.
- * Its Session there, with a fixed Client Identifier and a long expiry, is the durable cursor: what
- * comes while this service is away waits in their broker, and leaves it when it is owned here.
+ * A network server that keeps its own MQTT broker: this service is a client of that broker. Its
+ * Session there has a fixed Client Identifier and a long expiry, and is the durable cursor: while
+ * this service is away, events wait in that broker, and each leaves it when this service owns it.
  */
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../../clock.ts'
@@ -28,11 +28,11 @@ export interface MqttBridgeSettings {
   readonly sessionExpirySeconds: number
   readonly eventTopic: TopicTemplate
   readonly commandTopic: TopicTemplate
-  /** False where downlinks take another way, and this is one for events alone. */
+  /** False for a bridge of events alone, whose downlinks take another way. */
   readonly takesCommands: boolean
   /**
-   * Their application ids to ours. Where it is undefined, all applications have the same ids on
-   * both sides.
+   * Application ids of the network server to ours; undefined when all applications have the same id
+   * on both sides.
    */
   readonly applications: ReadonlyMap<string, string> | undefined
 }
@@ -41,7 +41,7 @@ export interface MqttBridgeParts {
   readonly sink: EventSink
   /** The applications whose devices this network server may speak for. */
   readonly mayServe: (applicationId: string) => boolean
-  /** Which applications' network servers name commands in their events. */
+  /** Knows which applications' network servers name commands in their events. */
   readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
   readonly openSocket: () => Promise<Duplex>
   readonly backoff: BackoffSettings
@@ -51,8 +51,8 @@ export interface MqttBridgeParts {
 }
 
 /**
- * A command that nobody subscribes to is offered again after so long: their broker does not tell
- * when somebody does.
+ * How long until a command without a subscriber is offered again. The other broker does not tell
+ * when a network server subscribes.
  */
 const NOBODY_THERE_MS = 10_000
 
@@ -63,10 +63,10 @@ export class MqttBridge implements NetworkServer {
   readonly #settings: MqttBridgeSettings
   readonly #parts: MqttBridgeParts
   readonly #backoff: Backoff
-  /** Ours to theirs. */
+  /** Our application ids to the network server's. */
   readonly #theirs: ReadonlyMap<string, string> | undefined
   #connection: BrokerConnection | undefined
-  /** The connection, also while it is not ready. */
+  /** The connection, from its beginning, before it is ready. */
   #opened: BrokerConnection | undefined
   #cancelReconnect: () => void = () => {}
   #cancelOffer: (() => void) | undefined
@@ -119,11 +119,12 @@ export class MqttBridge implements NetworkServer {
     try {
       const reasonCode = await connection.publish(topicName, downlinkMessage(downlink))
       if (reasonCode === ReasonCodes.noMatchingSubscribers) return this.#nobodyThere()
-      // The broker has it, and may keep it for a network server that is away: whether that has it
-      // too is told by its word alone.
+      // The broker has the command, and may keep it for a network server that is away. Only an
+      // event about the command proves that the network server has it too.
       if (!isFailure(reasonCode)) return { outcome: 'taken', nextAfterMs: NEXT_AFTER_MS, holdsNext: true }
       const code = `0x${reasonCode.toString(16)}`
-      // What the broker is short of passes; what it does not allow, or can't read, doesn't.
+      // The broker may have room again later; it will not allow or understand later what it refuses
+      // now.
       const passes = reasonCode === ReasonCodes.quotaExceeded || reasonCode === ReasonCodes.unspecifiedError
       if (!passes) return { outcome: 'refused', reason: `the MQTT broker refused the command message: ${code}` }
       this.#offerLater()
@@ -172,7 +173,7 @@ export class MqttBridge implements NetworkServer {
     this.#cancelReconnect = this.#parts.clock.after(waitMs, () => void this.#connect())
   }
 
-  /** One connection from its beginning to its end; why it ended. */
+  /** Runs one connection from its beginning to its end; resolves with the reason of the end. */
   async #runConnection(): Promise<Error> {
     const socket = await this.#parts.openSocket()
     if (this.#isClosed) {
@@ -186,11 +187,11 @@ export class MqttBridge implements NetworkServer {
       clock: this.#parts.clock,
     })
     this.#opened = connection
-    // A Session with events that can't be owned connects well each time: only an owned event, or
-    // silence, is success.
+    // A Session whose events can't be owned connects well each time. Therefore only an owned event,
+    // or a long connection, resets the backoff.
     void connection.ready.then(
       () => {
-        // It was closed in the same turn.
+        // The bridge was closed in the same turn.
         if (this.#isClosed) return
         this.#connection = connection
         this.#parts.log.info({ networkServer: this.name }, 'network_server.connected')
@@ -205,7 +206,7 @@ export class MqttBridge implements NetworkServer {
   }
 
   async #take({ topicName, payload, retain }: PublishPacket): Promise<void> {
-    // A retained event is an old one that MQTT 3.1.1 tells at each subscription.
+    // A retained event is an old one, which MQTT 3.1.1 repeats with each subscription.
     if (retain) return
     const values = this.#settings.eventTopic.read(topicName)
     const { applicationId = '', devEui = '', event: kind = '' } = values ?? {}
@@ -216,8 +217,7 @@ export class MqttBridge implements NetworkServer {
       return
     }
     try {
-      // The payload is a view into the socket's chunk, which is its own and is not written to
-      // again.
+      // The payload is not copied: it lies in a chunk of the socket that nobody writes to again.
       await this.#parts.sink.event({ applicationId: ours, devEui, kind, payload })
       this.#backoff.reset()
     } catch (error) {

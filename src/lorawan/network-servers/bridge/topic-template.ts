@@ -4,7 +4,7 @@
  * level, or a part of one.
  */
 
-/** What stands in the place of the placeholders. */
+/** The values of the placeholders. */
 export interface TopicValues {
   readonly applicationId: string
   readonly devEui: string
@@ -14,7 +14,7 @@ export interface TopicValues {
 
 const PLACEHOLDER = /\{\{ ?\.?([A-Za-z_]+) ?\}\}/g
 
-/** ChirpStack v4's names, and v3's (`{{ .ApplicationID }}`). */
+/** The names of placeholders in ChirpStack v4, and in v3 (`{{ .ApplicationID }}`). */
 const NAMES: Readonly<Record<string, keyof TopicValues>> = {
   application_id: 'applicationId',
   ApplicationID: 'applicationId',
@@ -24,7 +24,10 @@ const NAMES: Readonly<Record<string, keyof TopicValues>> = {
   EventType: 'event',
 }
 
-/** What each may be on the way in: nothing that could reach into another level. */
+/**
+ * The values that each placeholder matches in a received topic. None of them can reach into another
+ * level.
+ */
 const SHAPES: Readonly<Record<keyof TopicValues, string>> = {
   applicationId: '[0-9A-Za-z-]{1,64}',
   devEui: '[0-9A-Fa-f]{16}',
@@ -46,14 +49,14 @@ export class TopicTemplate {
       .map((level) => (level.includes('{{') ? '+' : level))
       .join('/')
     const parts = text.split(PLACEHOLDER)
-    // Split by a pattern with one group: texts and placeholders' names in turn.
+    // Split by a pattern with one group: texts alternate with the names of placeholders.
     const pattern = parts.map((part, index) => (index % 2 === 0 ? RegExp.escape(part) : `(${shapeOf(part)})`))
     this.#shape = new RegExp(`^${pattern.join('')}$`)
   }
 
   /**
-   * The template; a sentence about what is wrong where `text` is none with exactly the wanted
-   * placeholders.
+   * The template. If `text` does not have exactly the wanted placeholders, the result is a sentence
+   * about the fault.
    */
   static parse(text: string, wanted: readonly (keyof TopicValues)[]): TopicTemplate | string {
     const names = Array.from(text.matchAll(PLACEHOLDER), ([, name = '']) => name)
@@ -68,12 +71,15 @@ export class TopicTemplate {
     return new TopicTemplate(text, keys as (keyof TopicValues)[])
   }
 
-  /** The topic of these values. */
+  /** The Topic Name with these values. */
   write(values: Readonly<Partial<TopicValues>>): string {
     return this.#text.replaceAll(PLACEHOLDER, (_, name: string) => values[NAMES[name] ?? 'event'] ?? '')
   }
 
-  /** What the topic says, the DevEUI in lower case; undefined where it has another shape. */
+  /**
+   * The values in the Topic Name, with the DevEUI in lower case; undefined for a Topic Name of
+   * another shape.
+   */
   read(topicName: string): Partial<TopicValues> | undefined {
     const match = this.#shape.exec(topicName)
     if (match === null) return undefined

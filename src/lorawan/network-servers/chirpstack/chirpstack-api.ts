@@ -1,6 +1,6 @@
 /**
- * ChirpStack v4's gRPC API, as far as it is needed here: what there is, page by page, and the
- * downlink queue of a device.
+ * The parts of ChirpStack v4's gRPC API that this service uses: the lists of tenants, applications
+ * and devices, page by page, and the downlink queue of a device.
  */
 import grpc from '@grpc/grpc-js'
 import type { CallOptions, ChannelCredentials, ClientUnaryCall, Metadata, requestCallback } from '@grpc/grpc-js'
@@ -46,26 +46,24 @@ export interface ChirpStackDevice {
   readonly tags: Readonly<Record<string, string>>
 }
 
-/**
- * What stands in a device's queue: it has not been sent, or its acknowledgement is still to come.
- */
+/** An item of a device's queue: it has not been sent, or its acknowledgement has not come yet. */
 export interface ChirpStackQueueItem {
-  /** ChirpStack's own, lower case. */
+  /** The id that ChirpStack gave it, in lower case. */
   readonly id: string
   readonly confirmed: boolean
   readonly fPort: number
   readonly data: Buffer
   /** ms since 1970; undefined when it does not expire. */
   readonly expiresAtMs: number | undefined
-  /** True for one that was sent and waits for its acknowledgement. */
+  /** True when it was sent, and waits for its acknowledgement. */
   readonly isPending: boolean
 }
 
 /** How long one call may take. */
 const CALL_MS = 15_000
-/** Items of one page: a page of devices has some 200 KB. */
+/** Items of one page. A page of devices has some 200 KB. */
 const PAGE_SIZE = 500
-/** Of one answer; a page is far smaller. */
+/** The largest answer that is taken, in bytes; a page is far smaller. */
 const MAXIMUM_ANSWER_BYTES = 8 * 1024 * 1024
 
 type Call<Query, Answer> = (
@@ -75,7 +73,7 @@ type Call<Query, Answer> = (
   callback: requestCallback<Answer>,
 ) => ClientUnaryCall
 
-/** Calls reject with gRPC's ServiceError, whose `code` is a `grpc.status`. */
+/** Its calls reject with gRPC's ServiceError, whose `code` is a `grpc.status`. */
 export class ChirpStackApi {
   readonly #tenants: tenantService.TenantServiceClient
   readonly #applications: applicationService.ApplicationServiceClient
@@ -93,7 +91,7 @@ export class ChirpStackApi {
       'grpc.max_receive_message_length': MAXIMUM_ANSWER_BYTES,
       'grpc.keepalive_time_ms': 30_000,
       'grpc.keepalive_timeout_ms': 10_000,
-      // An address that is away is asked again soon; commands wait for it.
+      // Commands wait for an address that is away, so that it is tried again soon.
       'grpc.max_reconnect_backoff_ms': 10_000,
     }
     this.#tenants = new tenantService.TenantServiceClient(target, credentials, options)
@@ -133,7 +131,7 @@ export class ChirpStackApi {
       query.setLimit(PAGE_SIZE)
       query.setOffset(offset)
       query.setApplicationId(applicationId)
-      // An order that does not change while the pages are read: names may.
+      // The order by DevEUI does not change while the pages are read; names may change.
       query.setOrderBy(device.ListDevicesRequest.OrderBy.DEV_EUI)
       const page = (await this.#call(this.#devices.list.bind(this.#devices), query)).getResultList()
       for (const one of page) {
@@ -151,8 +149,9 @@ export class ChirpStackApi {
   }
 
   /**
-   * Puts a downlink into its device's queue; gives the id that ChirpStack has made for it. One that
-   * `replaces` empties the queue first, of all that has not been sent.
+   * Puts a downlink into its device's queue; resolves with the id that ChirpStack made for it. For
+   * a downlink that `replaces`, ChirpStack first removes everything from the queue that has not
+   * been sent.
    */
   async enqueue(downlink: Downlink): Promise<string> {
     const { devEui, confirmed, fPort, data, object, expiresAtMs, replaces } = downlink
@@ -176,9 +175,7 @@ export class ChirpStackApi {
     return (await this.#call(this.#devices.enqueue.bind(this.#devices), query)).getId().toLowerCase()
   }
 
-  /**
-   * What is in the queue of a device, the earliest first; nothing for a device that is not there.
-   */
+  /** The queue of a device, the earliest item first; empty for a device that does not exist. */
   async queue(devEui: string): Promise<readonly ChirpStackQueueItem[]> {
     const query = new device.GetDeviceQueueItemsRequest()
     query.setDevEui(devEui)
@@ -193,7 +190,7 @@ export class ChirpStackApi {
     }))
   }
 
-  /** The id of the device's profile. Rejects with NOT_FOUND for a device that is not there. */
+  /** The id of the device's profile. Rejects with NOT_FOUND for a device that does not exist. */
   async profileOf(devEui: string): Promise<string> {
     const query = new device.GetDeviceRequest()
     query.setDevEui(devEui)
@@ -201,7 +198,7 @@ export class ChirpStackApi {
     return answer.getDevice()?.getDeviceProfileId() ?? ''
   }
 
-  /** Whether devices of the profile have a codec. */
+  /** True when devices of the profile have a codec. */
   async hasCodec(profileId: string): Promise<boolean> {
     const query = new profile.GetDeviceProfileRequest()
     query.setId(profileId)
@@ -217,7 +214,9 @@ export class ChirpStackApi {
     await this.#call(this.#applications.get.bind(this.#applications), query)
   }
 
-  /** Empties the queue of a device, also of what was sent and waits for its acknowledgement. */
+  /**
+   * Empties the queue of a device; items that wait for their acknowledgement are removed as well.
+   */
   async flushQueue(devEui: string): Promise<void> {
     const query = new device.FlushDeviceQueueRequest()
     query.setDevEui(devEui)
@@ -225,8 +224,8 @@ export class ChirpStackApi {
   }
 
   /**
-   * Resolves when it can be reached; rejects when that takes longer than so many milliseconds, or
-   * after `close`.
+   * Resolves when ChirpStack can be reached. Rejects when it can't within this time, or after
+   * `close`.
    */
   whenReachable(withinMs: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -234,7 +233,7 @@ export class ChirpStackApi {
     return promise
   }
 
-  /** Calls that have no answer yet reject. */
+  /** Calls without an answer reject. */
   close(): void {
     for (const call of this.#running) call.cancel()
     for (const client of [this.#tenants, this.#applications, this.#devices, this.#profiles]) client.close()
@@ -253,7 +252,9 @@ export class ChirpStackApi {
   }
 }
 
-/** Undefined where there is none. ChirpStack keeps microseconds; ours are whole milliseconds. */
+/**
+ * Undefined when there is no time. ChirpStack keeps microseconds; our times are whole milliseconds.
+ */
 function millisecondsOf(time: protobufTimestamp.Timestamp | undefined): number | undefined {
   return time === undefined ? undefined : time.getSeconds() * 1000 + Math.round(time.getNanos() / 1_000_000)
 }

@@ -1,7 +1,7 @@
 /**
- * Downlinks for ChirpStack v4 by gRPC. Its `Enqueue` makes an id of its own and answers it; the id
- * that comes along is not looked at. So each call makes another downlink: one whose answer got lost
- * is looked for in the device's queue before it is enqueued again.
+ * Downlinks for ChirpStack v4 by gRPC. `Enqueue` ignores the id in the request, makes one of its
+ * own and returns it, so that each call makes another downlink. If an answer gets lost, the
+ * downlink is looked for in the device's queue before it is enqueued again.
  */
 import grpc from '@grpc/grpc-js'
 import type { Clock } from '../../../clock.ts'
@@ -22,7 +22,7 @@ export interface ChirpStackDownlinksParts {
 
 const { status } = grpc
 
-/** What says something about this moment; the call may have been carried out nevertheless. */
+/** Faults of the moment. The call may have been carried out nevertheless. */
 const PASSING: ReadonlySet<number> = new Set([
   status.UNAVAILABLE,
   status.DEADLINE_EXCEEDED,
@@ -33,29 +33,27 @@ const PASSING: ReadonlySet<number> = new Set([
 
 const NOT_FOUND: number = status.NOT_FOUND
 
-/**
- * What says something about the API key; ChirpStack says so of devices that the key may not see,
- * too.
- */
+/** Faults of the API key. ChirpStack also answers so for devices that the key may not see. */
 const NOT_ALLOWED: ReadonlySet<number> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED])
 
-/** What may be ChirpStack's fault or the downlink's. */
+/** Faults that may be ChirpStack's own or the downlink's. */
 const INTERNAL: ReadonlySet<number> = new Set([status.INTERNAL, status.UNKNOWN, status.DATA_LOSS])
 
-/** How long a downlink waits for a connection; less than its sender waits for the answer. */
+/** How long a downlink waits for a connection. It is less than its sender waits for the answer. */
 const REACHING_MS = 1_000
 /**
- * So long after a lost answer the queue is looked at before a downlink that is not there is
- * enqueued again: a call that ChirpStack had got is through by then, and so is the event of a
- * downlink that has left the queue.
+ * How long after a lost answer a downlink that is not in the queue may be enqueued again. By then a
+ * call that had reached ChirpStack is carried out, and the event of a downlink that has left the
+ * queue has come.
  */
 export const SETTLED_MS = 10_000
 /**
- * How long internal errors of ChirpStack, while it answers otherwise, are not the downlink's fault.
+ * How long internal errors of ChirpStack are not taken for the downlink's fault while ChirpStack
+ * answers other calls.
  */
 const PATIENT_MS = 60_000
 
-/** ChirpStack's words where the codec of a device profile fails. */
+/** ChirpStack's words when the codec of a device profile fails. */
 const CODEC_FAULT = /^(?:JS error|encodeDownlink)/
 
 export class ChirpStackDownlinks {
@@ -94,8 +92,8 @@ export class ChirpStackDownlinks {
   }
 
   /**
-   * Empties the queue of a device, where something in it can be recalled; gives the ids of what was
-   * not sent.
+   * Empties the queue of a device, if it has items that can be recalled; resolves with the ids of
+   * the items that were not sent.
    */
   async flush(devEui: string): Promise<readonly string[]> {
     const unsent = await this.#unsent(devEui)
@@ -109,8 +107,8 @@ export class ChirpStackDownlinks {
   }
 
   /**
-   * The id of a downlink that ChirpStack has, or has sent: it is in the queue, or an event has told
-   * of it.
+   * The id of a downlink that ChirpStack has or has sent: it is in the queue, or an event has named
+   * it.
    */
   async #find(downlink: Downlink, { otherIds, unclaimedIds }: DownlinkDoubt): Promise<string | undefined> {
     const items = await this.#api.queue(downlink.devEui)
@@ -125,8 +123,8 @@ export class ChirpStackDownlinks {
   }
 
   /**
-   * What came before `Enqueue` failed: ChirpStack has not got the downlink now, but it may still
-   * have it from before.
+   * A call before `Enqueue` has failed: ChirpStack has not got the downlink by this offer, but may
+   * have it from an earlier one.
    */
   async #unasked(error: unknown, downlink: Downlink): Promise<HandOverAnswer> {
     const { code, reason } = faultOf(error)
@@ -146,7 +144,7 @@ export class ChirpStackDownlinks {
     return this.#judgeInternal(reason, downlink)
   }
 
-  /** Asks for the device: where ChirpStack can't answer that either, its database is away. */
+  /** Asks for the device. If ChirpStack can't answer that either, its database is away. */
   async #judgeInternal(reason: string, { devEui, id }: Downlink): Promise<HandOverAnswer> {
     try {
       await this.#api.profileOf(devEui)
@@ -160,8 +158,8 @@ export class ChirpStackDownlinks {
   }
 
   /**
-   * True for a device that is not there, where the key may see its application; a key of a tenant
-   * is told no more than "no".
+   * True for a device that does not exist, if the key may see its application. A tenant's key gets
+   * the same answer for "unknown" and "not allowed".
    */
   async #isUnknown({ devEui, applicationId }: Downlink): Promise<boolean> {
     try {
@@ -191,8 +189,8 @@ const NO_CODEC: HandOverAnswer = {
 }
 
 /**
- * Whether an item of the queue says what the downlink says. What the bytes of an object are only
- * ChirpStack knows.
+ * True when an item of the queue has the content of the downlink. For a downlink with an object the
+ * bytes are not compared: only ChirpStack knows them.
  */
 function isAlike(item: ChirpStackQueueItem, { confirmed, fPort, data, expiresAtMs }: Downlink): boolean {
   if (item.confirmed !== confirmed || item.expiresAtMs !== expiresAtMs) return false

@@ -18,7 +18,7 @@ import { TestClock } from '../../../clock.testing.ts'
 import { silentLogger } from '../../../logger.ts'
 
 const ONE = '0101010101010101'
-/** The one that the contract sends downlinks to. */
+/** The device to which the contract sends downlinks. */
 const CONTRACT_DEVICE = 'a1b2c3d4e5f60001'
 const BACKOFF = { minimumMs: 20, maximumMs: 100, random: () => 0 }
 
@@ -122,7 +122,8 @@ describe('a downlink to ChirpStack by gRPC', () => {
   })
 
   const { status } = grpc
-  // Where the device can be asked for at the same time; `isInDoubt` as it comes.
+  // ChirpStack answers the question for the device at the same time. The last value is the answer's
+  // `isInDoubt`.
   const answers: readonly (readonly [number, string, HandOverAnswer['outcome'], boolean?])[] = [
     [status.NOT_FOUND, 'Object does not exist', 'refused'],
     [status.INVALID_ARGUMENT, 'Validation error: FPort must be between 1 - 255', 'refused'],
@@ -148,7 +149,7 @@ describe('a downlink to ChirpStack by gRPC', () => {
   it('waits, and is in no doubt, while ChirpStack can’t be reached', async () => {
     chirpStack.stop()
     const heard: HandOverAnswer[] = []
-    // The first call may have been on its way when the connection broke.
+    // The first call may have been under way when the connection broke.
     for (let ready = sink.readyCount; heard.length < 2; ready = sink.readyCount) {
       heard.push(await adapter.handOver(downlink()))
       await sink.until('ready', () => sink.readyCount > ready)
@@ -169,7 +170,7 @@ describe('a downlink to ChirpStack by gRPC', () => {
   it('is refused for a device that ChirpStack does not have, at once', async () => {
     const gone = { ...downlink(), devEui: '0909090909090909' }
     assert.deepEqual(await adapter.handOver(gone), { outcome: 'refused', reason: 'ChirpStack has no such device' })
-    // A key of a tenant is told so of what it may not see.
+    // A tenant's key gets this answer for everything that it may not see.
     const denied = { code: status.UNAUTHENTICATED, details: '' }
     for (const call of ['enqueue', 'device']) chirpStack.faults.set(call, denied)
     assert.deepEqual(await adapter.handOver(gone), { outcome: 'refused', reason: 'ChirpStack has no such device' })
@@ -214,7 +215,7 @@ describe('a downlink to ChirpStack by gRPC', () => {
   it('is forgotten by ChirpStack when the queue is flushed, unless it was sent', async () => {
     const sent = await takenId(downlink())
     chirpStack.queues.get(ONE)?.[0]?.setIsPending(true)
-    // There is nothing to recall, and its acknowledgement would not be known any more.
+    // Nothing can be recalled, and flushing would lose the acknowledgement.
     assert.deepEqual(await adapter.flush(ONE), [])
     assert.deepEqual(chirpStack.flushed, [])
     const waiting = await takenId(downlink())

@@ -1,6 +1,6 @@
 /**
- * ChirpStack v4 by its gRPC API: downlinks with an answer to each, and its tenants, applications
- * and devices in the registry.
+ * ChirpStack v4 by its gRPC API: each downlink gets an answer, and its tenants, applications and
+ * devices come into the registry.
  */
 import type { Clock } from '../../../clock.ts'
 import type { Downlink, EventSink, HandOverAnswer, NetworkServer } from '../../commands/network-server.ts'
@@ -33,7 +33,7 @@ const PAUSING: HandOverAnswer = {
   reason: 'it could not be asked a moment ago, and is asked again soon',
 }
 
-/** How long an attempt to reach ChirpStack lasts, before the next one begins. */
+/** How long one attempt to reach ChirpStack lasts. It also bounds the rate of attempts. */
 const REACHING_MS = 60_000
 
 export class ChirpStackGrpc implements NetworkServer {
@@ -49,7 +49,7 @@ export class ChirpStackGrpc implements NetworkServer {
   #syncing: Promise<void>
   #isClosed = false
 
-  /** Synchronises at once, and then again and again. */
+  /** Starts the first synchronisation at once; the others follow by themselves. */
   constructor(name: string, parts: ChirpStackGrpcParts) {
     this.name = name
     this.#parts = parts
@@ -65,8 +65,8 @@ export class ChirpStackGrpc implements NetworkServer {
   }
 
   async handOver(downlink: Downlink): Promise<HandOverAnswer> {
-    // One that is away is asked again after a while, however often it is offered something
-    // meanwhile.
+    // A ChirpStack that is away is asked again after a while, however many downlinks are offered
+    // until then.
     if (this.#isClosed || this.#offering.isPausing) return this.#isClosed ? CLOSED : PAUSING
     const answer = await this.#downlinks.offer(downlink)
     if (answer.outcome === 'away') this.#offering.failed(answer.isOfDevice === true)
@@ -78,7 +78,7 @@ export class ChirpStackGrpc implements NetworkServer {
     return this.#downlinks.flush(devEui)
   }
 
-  /** Ends the synchronisation at its next step. */
+  /** Stops the synchronisation at its next step. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelSync()
@@ -95,7 +95,7 @@ export class ChirpStackGrpc implements NetworkServer {
         if (!this.#isClosed) this.#parts.sink.ready(this)
         return
       } catch {
-        // Tried for a minute, which is the bound of this loop's speed.
+        // The attempt lasted `REACHING_MS`, which bounds the speed of this loop.
       }
     }
   }
@@ -109,7 +109,7 @@ export class ChirpStackGrpc implements NetworkServer {
       counters.synchronisations += 1
       this.#syncBackoff.reset()
       log.info({ networkServer: this.name, ...report }, 'network_server.synchronised')
-      // Commands may wait for an application that was not known to be served from here.
+      // Commands may wait for an application that was not known to be ChirpStack's.
       if (sync.applications.size !== found && !this.#isClosed) sink.ready(this)
     } catch (error) {
       counters.failures += 1

@@ -1,11 +1,11 @@
 /**
- * ChirpStack's tenants, applications and devices in the registry: each round reads all of them,
- * page by page, and writes what differs.
+ * Brings ChirpStack's tenants, applications and devices into the registry. Each round reads all of
+ * them, page by page, and writes the differences.
  *
- * A device that is gone from two rounds in a row is disabled, with the variable
- * `chirpstackGoneSince`, not removed: a list that is incomplete for want of a right must not cost
- * anything that can't be brought back. When it returns, it is enabled again. Applications and
- * organizations are never taken away.
+ * A device that two rounds in a row do not find is disabled, not removed, and gets the variable
+ * `chirpstackGoneSince`: a missing right makes a list incomplete, and must not cost anything that
+ * can't be brought back. A device that returns is enabled again. Applications and organizations are
+ * never removed.
  */
 import type { Clock } from '../../../clock.ts'
 import type { ChirpStackApi, ChirpStackApplication, ChirpStackDevice, ChirpStackTenant } from './chirpstack-api.ts'
@@ -14,41 +14,41 @@ import { descriptionOf, deviceFieldsOf, isSame, nameOf, GONE_SINCE } from './syn
 import type { SyncedRegistry, SyncedDevice } from './synced-registry.ts'
 
 export interface ChirpStackSyncParts {
-  /** In logs, and in the external ids of organizations. */
+  /** The name in logs, and in the external ids of organizations. */
   readonly name: string
   readonly api: Pick<ChirpStackApi, 'tenants' | 'applications' | 'devices'>
   readonly registry: SyncedRegistry
   /**
-   * Tenants to organizations that exist; undefined for all tenants, each with an organization that
-   * is made for it.
+   * Tenants to existing organizations; undefined for all tenants, each with an organization that
+   * the synchronisation creates.
    */
   readonly tenants: ReadonlyMap<string, string> | undefined
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
 
-/** What one round did. */
+/** The counts of one round. */
 export interface SyncReport {
   applications: number
   devices: number
   created: number
   updated: number
   disabled: number
-  /** What belongs to somebody else here, or what the registry would not take. */
+  /** Objects that belong to somebody else here, or that the registry refused. */
   conflicts: number
 }
 
 /**
- * More of one deployment than fits; beyond it a round ends with an error. Bounds its memory and
- * time.
+ * More than one deployment has. Beyond these bounds a round ends with an error: they bound its
+ * memory and time.
  */
 const MAXIMUM_APPLICATIONS = 10_000
 const MAXIMUM_DEVICES = 200_000
-/** Devices that are created in one transaction. */
+/** Devices that one transaction creates. */
 const BATCH_SIZE = 100
 
 export class ChirpStackSync {
-  /** The applications that are ChirpStack's. */
+  /** The applications that come from ChirpStack. */
   readonly applications: Set<string>
   readonly #parts: ChirpStackSyncParts
   /** Devices that the last round did not find. */
@@ -56,20 +56,23 @@ export class ChirpStackSync {
   #isStopped = false
 
   /**
-   * `applications`: those of earlier rounds, so that their commands go the right way before the
-   * first round is through.
+   * `applications`: the applications of earlier rounds, so that their commands go the right way
+   * before the first round has ended.
    */
   constructor(parts: ChirpStackSyncParts, applications: Iterable<string>) {
     this.#parts = parts
     this.applications = new Set(applications)
   }
 
-  /** Ends a round that is under way at its next step; the round rejects. */
+  /** Ends a running round at its next step; the round rejects. */
   stop(): void {
     this.#isStopped = true
   }
 
-  /** One round. Rejects when ChirpStack can't be asked; what was read until then is written. */
+  /**
+   * Runs one round. Rejects when ChirpStack can't be asked; everything read until then has been
+   * written.
+   */
   async run(): Promise<SyncReport> {
     const report: SyncReport = { applications: 0, devices: 0, created: 0, updated: 0, disabled: 0, conflicts: 0 }
     const missing = new Set<string>()
@@ -119,7 +122,7 @@ export class ChirpStackSync {
       else this.#conflict(report, { applicationId: id, organizationId })
       return isCreated
     }
-    // A name that had to be told apart from another one stays as it is.
+    // A name that got a suffix to make it unique stays as it is.
     const isRenamed = before.name !== wanted.name && !isToldApart(before.name, wanted.name, id)
     if (isRenamed || before.description !== wanted.description) {
       await registry.updateApplication(id, wanted)
@@ -180,7 +183,8 @@ export class ChirpStackSync {
         report.created += 1
         continue
       }
-      // It may have come from another application; one of another organization is not touched.
+      // The device may have moved here from another application. A device of another organization
+      // is not touched.
       if (await registry.moveDevice(device.devEui, { applicationId, organizationId })) report.updated += 1
       else this.#conflict(report, { devEui: device.devEui, applicationId })
     }
@@ -208,14 +212,13 @@ export class ChirpStackSync {
 }
 
 /**
- * What the external ids of organizations begin with that stand for tenants of the network server of
- * this name.
+ * The beginning of the external ids of organizations that stand for tenants of this network server.
  */
 export function externalIdPrefix(name: string): string {
   return `chirpstack/${name}/`
 }
 
-/** The registry tells names apart, where they must be unique, by the beginning of the id. */
+/** True when the registry has made the name unique by a suffix from the id. */
 function isToldApart(name: string, wanted: string, id: string): boolean {
   const suffix = ` (${id.slice(0, 8)})`
   return name.endsWith(suffix) && wanted.startsWith(name.slice(0, -suffix.length))

@@ -1,4 +1,4 @@
-/** Tries to reach a ChirpStack v4 as its settings say, and tells in plain words what came of it. */
+/** Tries to reach a ChirpStack v4 with the given settings, and says in plain words how it went. */
 import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import grpc from '@grpc/grpc-js'
@@ -7,7 +7,7 @@ import { ChirpStackApi } from './chirpstack-api.ts'
 import type { ChirpStackAddress } from './chirpstack-api.ts'
 import { faultOf } from './grpc-fault.ts'
 
-/** What came of a try. */
+/** The result of a trial. */
 export interface ChirpStackTrial {
   readonly outcome:
     | 'works'
@@ -19,24 +19,24 @@ export interface ChirpStackTrial {
     | 'failing'
   /** A sentence or two for people. */
   readonly answer: string
-  /** The tenants that the key may see, or those that were named; the first hundred. */
+  /** The first hundred of the tenants that the key may see, or of the tenants in the settings. */
   readonly tenants: readonly { readonly id: string; readonly name: string; readonly applications: number }[]
 }
 
 interface Tried {
   readonly address: ChirpStackAddress
-  /** Tenants to organizations, where the settings name tenants. */
+  /** Tenants to organizations, if the settings name tenants. */
   readonly tenants: ReadonlyMap<string, string> | undefined
 }
 
-/** For a connection, and for the handshake of TLS. */
+/** How long the connection may take, with the handshake of TLS; and the gRPC connection again. */
 const CONNECTING_MS = 5_000
-/** Shown and counted of one ChirpStack; one call each. */
+/** Tenants that are listed. Each costs one call to count its applications. */
 const MAXIMUM_TENANTS = 100
 
 type Code = ChirpStackTrial['outcome']
 
-/** Connects, asks, and closes; never rejects. Takes some 10 s at most where nobody answers. */
+/** Connects, asks, and closes; never rejects. If nothing answers, it takes some 10 s at most. */
 export async function tryChirpStack({ address, tenants }: Tried): Promise<ChirpStackTrial> {
   const unconnected = await tryConnection(address)
   if (unconnected !== undefined) return unconnected
@@ -84,7 +84,7 @@ function explain(error: unknown, hasTenants: boolean): ChirpStackTrial {
   const { code, reason } = faultOf(error)
   const { status } = grpc
   const isDenied = new Set<number>([status.UNAUTHENTICATED, status.PERMISSION_DENIED]).has(code)
-  // ChirpStack says so of a key that it has not made; of one without the right it says nothing.
+  // ChirpStack answers so for a key that it has not made. For a missing right it gives no reason.
   if (isDenied && /token/i.test(reason)) {
     return no('key_refused', 'ChirpStack does not know the API key. Copy it again: it is shown once, when it is made.')
   }
@@ -113,14 +113,17 @@ function notGrpc({ tls }: ChirpStackAddress): string {
   return `Something answers there, but not by gRPC. ${advice} ChirpStack’s own port is 8080.`
 }
 
-/** Undefined when a connection comes about, TLS included; gRPC itself tells no reasons. */
+/**
+ * Undefined when a connection comes about, TLS included. The test is needed because gRPC gives no
+ * reasons.
+ */
 function tryConnection({ target, tls }: ChirpStackAddress): Promise<ChirpStackTrial | undefined> {
   const { hostname: host, port } = new URL(`tcp://${target}`)
   const bare = host.replaceAll(/[[\]]/g, '')
   return new Promise((resolve) => {
     let isConnected = false
     const options = { host: bare, port: Number(port) }
-    // An address is no name of a server (RFC 6066 §3).
+    // An IP address is not allowed as a server name (RFC 6066 §3).
     const named = isIP(bare) === 0 ? { servername: bare } : {}
     const socket =
       tls === undefined
@@ -145,7 +148,7 @@ function tryConnection({ target, tls }: ChirpStackAddress): Promise<ChirpStackTr
 }
 
 function failed(isConnected: boolean, target: string, reason: string): ChirpStackTrial {
-  // OpenSSL says where in its sources it was, before and after what it has to say.
+  // OpenSSL puts places in its own sources around its message.
   const said = /SSL routines:[^:]*:([^:]+)/.exec(reason)?.[1] ?? reason
   const shown = said.replaceAll(/[^ -~]+/g, ' ').slice(0, 200)
   if (!isConnected) {

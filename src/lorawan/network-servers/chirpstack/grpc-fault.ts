@@ -1,17 +1,17 @@
-/** What a failed gRPC call says. */
+/** The fault of a failed gRPC call, for decisions and logs. */
 import grpc from '@grpc/grpc-js'
 
 export interface GrpcFault {
-  /** A `grpc.status`; UNKNOWN for what is no answer of gRPC. */
+  /** A `grpc.status`; UNKNOWN for an error that did not come from gRPC. */
   readonly code: number
   /**
-   * On one line, and short. May be empty of words: ChirpStack gives none where its database is
-   * away, or a right is missing.
+   * The reason on one line, and short. It may have no words: ChirpStack gives none when its
+   * database is away or a right is missing.
    */
   readonly reason: string
 }
 
-/** The fault that a call has rejected with. */
+/** The fault of an error with which a call has rejected. */
 export function faultOf(error: unknown): GrpcFault {
   const { UNKNOWN } = grpc.status
   if (!(error instanceof Error)) return { code: UNKNOWN, reason: 'unknown error' }

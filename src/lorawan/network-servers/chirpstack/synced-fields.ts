@@ -1,20 +1,20 @@
 /**
- * Names, descriptions and tags of another system within the rules of the registry: what does not
- * fit is cut, never refused.
+ * Fits names, descriptions and tags of another system into the rules of the registry: too long
+ * values are cut, never refused.
  */
 import type { ChirpStackDevice } from './chirpstack-api.ts'
 import type { SyncedDeviceFields } from './synced-registry.ts'
 
-/** The variable of a device that ChirpStack does not list any more: since when, RFC 3339. */
+/** The variable of a device that ChirpStack no longer lists: the time since then, RFC 3339. */
 export const GONE_SINCE = 'chirpstackGoneSince'
 
-/** The registry's bounds. */
+/** The registry's bounds, in characters. */
 const NAME_LENGTH = 100
 const DESCRIPTION_LENGTH = 1000
 const MAXIMUM_TAGS = 32
 const TAG_LENGTH = 1000
 
-/** A name on one line; the id where nothing of it is left. */
+/** A name on one line; the id when nothing of the name is left. */
 export function nameOf(name: string, id: string): string {
   const line = name
     .toWellFormed()
@@ -28,7 +28,7 @@ export function descriptionOf(text: string): string {
   return cut(paragraphOf(text), DESCRIPTION_LENGTH)
 }
 
-/** What the registry has of a device. */
+/** The fields of a device as the registry keeps them. */
 export function deviceFieldsOf(device: ChirpStackDevice): SyncedDeviceFields {
   const tags = Object.entries(device.tags)
     .filter(([key]) => key !== '' && key === nameOf(key, ''))
@@ -43,7 +43,7 @@ export function deviceFieldsOf(device: ChirpStackDevice): SyncedDeviceFields {
   }
 }
 
-/** Whether a device has these fields already. */
+/** True when the device has these fields already. */
 export function isSame(device: SyncedDeviceFields, wanted: SyncedDeviceFields): boolean {
   return (
     device.name === wanted.name &&
@@ -62,7 +62,7 @@ function paragraphOf(text: string): string {
   return text.toWellFormed().replaceAll(/(?![\t\n\r])\p{Cc}/gu, ' ')
 }
 
-/** In code points, so that no surrogate pair is split. */
+/** Cuts by code points, so that no surrogate pair is split. */
 function cut(text: string, length: number): string {
   return text.length <= length ? text : Array.from(text).slice(0, length).join('')
 }

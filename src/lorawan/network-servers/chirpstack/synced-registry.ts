@@ -1,4 +1,6 @@
-/** The registry, as a synchronisation sees it. */
+/**
+ * The registry's port for a synchronisation: the calls that it needs, and the fields of a device.
+ */
 
 export interface SyncedDeviceFields {
   readonly name: string
@@ -13,15 +15,21 @@ export interface SyncedDevice extends SyncedDeviceFields {
 }
 
 /**
- * Where false or undefined is answered, the registry would not, because of what it has: that is no
- * failure of the synchronisation.
+ * An answer of false or undefined means that the registry refused because of its contents. The
+ * synchronisation goes on.
  */
 export interface SyncedRegistry {
-  /** The organization with this external id, with this name; it is made where there is none. */
+  /**
+   * The id of the organization with this external id; creates the organization with this name if
+   * there is none.
+   */
   organizationFor(tenant: { readonly externalId: string; readonly displayName: string }): Promise<string | undefined>
-  /** The applications of organizations with external ids of this beginning, and of those named. */
+  /**
+   * The applications of the organizations whose external ids begin so, and of the named
+   * organizations.
+   */
   syncedApplications(externalIdPrefix: string, organizationIds: readonly string[]): Promise<readonly string[]>
-  /** By id. */
+  /** The applications of the organization by their ids. */
   applicationsOf(
     organizationId: string,
   ): Promise<ReadonlyMap<string, { readonly name: string; readonly description: string }>>
@@ -32,13 +40,13 @@ export interface SyncedRegistry {
     readonly description: string
   }): Promise<boolean>
   updateApplication(id: string, fields: { readonly name: string; readonly description: string }): Promise<boolean>
-  /** By DevEUI. */
+  /** The devices of the application by their DevEUIs. */
   devicesOf(applicationId: string): Promise<ReadonlyMap<string, SyncedDevice>>
-  /** Tells for each whether it was created. */
+  /** Resolves with one boolean for each device: true when it was created. */
   createDevices(
     devices: readonly (SyncedDeviceFields & { readonly devEui: string; readonly applicationId: string })[],
   ): Promise<readonly boolean[]>
   updateDevice(devEui: string, fields: Partial<SyncedDevice> & { readonly isDisabled?: boolean }): Promise<boolean>
-  /** Moves a device of the same organization to the application. */
+  /** Moves a device to another application of the same organization. */
   moveDevice(devEui: string, to: { readonly applicationId: string; readonly organizationId: string }): Promise<boolean>
 }

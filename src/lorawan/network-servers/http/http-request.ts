@@ -1,8 +1,8 @@
 /**
  * Requests to the HTTP API of a network server. The address comes from the settings of the
- * deployment alone, never out of a message; a redirect is not followed; time, concurrency and the
- * size of the answer are bounded. So nobody who can send an event or a command can make this
- * service ask somebody else.
+ * deployment alone, never from a message; redirects are not followed; time, concurrency and the
+ * size of answers are bounded. Therefore nobody who sends an event or a command can make this
+ * service ask another host.
  */
 import { request as requestHttp, Agent as HttpAgent } from 'node:http'
 import type { RequestOptions } from 'node:http'
@@ -10,23 +10,23 @@ import { request as requestHttps, Agent as HttpsAgent } from 'node:https'
 
 export interface HttpAnswer {
   readonly status: number
-  /** Cut at 16 KiB. */
+  /** The body of the answer, cut at 16 KiB. */
   readonly text: string
 }
 
 export interface HttpTarget {
-  /** Scheme, host, port and the beginning of the path; no query. */
+  /** Scheme, host, port and the beginning of the path, without a query. */
   readonly baseUrl: URL
   readonly headers: Readonly<Record<string, string>>
-  /** PEM of what to trust in the place of the system's authorities. */
+  /** PEM of the certificate authorities to trust, in the place of the system's. */
   readonly ca: string | undefined
 }
 
-/** How long a request may take in all. */
+/** How long a whole request may take. */
 const REQUEST_MS = 15_000
-/** Of an answer; longer ones are cut off, for their words are only shown. */
+/** The longest answer that is kept, in bytes. The rest is dropped: the text is only shown. */
 const MAXIMUM_ANSWER_BYTES = 16_384
-/** Connections to one network server at a time; more requests wait for one of them. */
+/** Connections to one network server at a time. Further requests wait for one of them. */
 const MAXIMUM_SOCKETS = 8
 
 export class HttpClient {
@@ -43,8 +43,8 @@ export class HttpClient {
   }
 
   /**
-   * Sends JSON to a path below the base URL, whose parts the caller has escaped. Rejects when there
-   * is no whole answer in time.
+   * Sends JSON to a path below the base URL. The caller has escaped the parts of the path. Rejects
+   * when the whole answer does not come in time.
    */
   send(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<HttpAnswer> {
     const { baseUrl, headers } = this.#target

@@ -1,8 +1,8 @@
-/** How downlinks are enqueued by the HTTP APIs of ChirpStack and The Things Stack. */
+/** The forms in which the HTTP APIs of ChirpStack and The Things Stack take downlinks. */
 import type { Downlink } from '../../commands/network-server.ts'
 import type { RestForm } from './rest-network-server.ts'
 
-/** ChirpStack v3's own API, and chirpstack-rest-api in front of v4. */
+/** The form of ChirpStack v3's own API, and of chirpstack-rest-api in front of v4. */
 export function chirpStackForm(version: 'v3' | 'v4'): RestForm {
   return {
     enqueue: (downlink) => ({
@@ -27,12 +27,12 @@ function bodyOfV4({ id, confirmed, fPort, data, expiresAtMs }: Downlink): unknow
   return { queueItem: { id, confirmed, fPort, data: base64Of(data), ...expiry } }
 }
 
-/** Bytes alone: objects are not taken by these forms. */
+/** These forms carry bytes alone, and no objects. */
 function base64Of(data: Buffer = Buffer.alloc(0)): string {
   return data.toString('base64')
 }
 
-/** Marks the correlation id by which The Things Stack tells of a downlink's fate. */
+/** The prefix of the correlation id by which The Things Stack's events name a downlink. */
 export const CORRELATION_PREFIX = 'fieldgate:'
 
 export interface TheThingsStackFormSettings {
@@ -42,7 +42,7 @@ export interface TheThingsStackFormSettings {
   readonly deviceIdOf: (devEui: string) => string | Promise<string>
 }
 
-/** The Things Stack: `down/push` of the webhook. */
+/** The form of The Things Stack: `down/push` of the webhook. */
 export function theThingsStackForm({ applicationId, webhookId, deviceIdOf }: TheThingsStackFormSettings): RestForm {
   return {
     async enqueue({ devEui, id, fPort, confirmed, data }) {

@@ -1,4 +1,4 @@
-/** Downlinks by the HTTP API of a network server whose events come as webhooks. */
+/** A network server whose events come as webhooks, and that takes downlinks by its HTTP API. */
 import type { Clock } from '../../../clock.ts'
 import { objectOf, textAt } from '../../../json.ts'
 import type { Downlink, EventSink, HandOverAnswer, NetworkServer } from '../../commands/network-server.ts'
@@ -10,17 +10,17 @@ import type { Logger } from '../../../logger.ts'
 import { Offering } from '../adapter/offering.ts'
 import { Patience } from '../adapter/patience.ts'
 
-/** How a network server wants to be asked. */
+/** The form of a network server's requests. */
 export interface RestForm {
-  /** The path below the base URL, and the body. */
+  /** The path below the base URL, and the body, of the request that enqueues a downlink. */
   enqueue(
     downlink: Downlink,
   ): { readonly path: string; readonly body: unknown } | Promise<{ path: string; body: unknown }>
-  /** The path whose DELETE empties a device's queue; absent where there is none. */
+  /** The path whose DELETE empties a device's queue; absent when the API has none. */
   readonly flushPath?: (devEui: string) => string
   /**
-   * True where its events tell commands apart by frame counters alone: it gets one of a device at a
-   * time.
+   * True when its events tell commands apart by frame counters alone: then it gets one downlink of
+   * a device at a time.
    */
   readonly namesNoCommand?: boolean
 }
@@ -37,12 +37,12 @@ export interface RestParts {
 }
 
 /**
- * How long internal errors of the network server are not the downlink's fault; outages of its
- * database last minutes.
+ * How long internal errors of the network server are not taken for the downlink's fault. Outages of
+ * its database last minutes.
  */
 const PATIENT_MS = 600_000
 
-/** Statuses that say something about this moment or about the settings, not about the downlink. */
+/** Statuses that come from the moment or from the settings, not from the downlink. */
 const PASSING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
 
 export class RestNetworkServer implements NetworkServer {
@@ -93,7 +93,8 @@ export class RestNetworkServer implements NetworkServer {
       return { outcome: 'away', reason }
     }
     const { status } = answer
-    // 501 and 502 to 504 are said by what stands in front of it, or before it has looked.
+    // 501 to 504 come from a proxy in front of the network server, or before it has looked at the
+    // downlink.
     const { devEui, id } = downlink
     const isInternal = status === 500 && !isThereAlready(answer)
     if (!isInternal) this.#patience.reset(devEui)
@@ -107,12 +108,12 @@ export class RestNetworkServer implements NetworkServer {
   async #flush(path: string): Promise<readonly string[]> {
     const answer = await this.#parts.client.send('DELETE', path)
     if (answer.status >= 300) throw new Error(`the network server answered ${sentenceOf(answer)}`)
-    // It does not say what it has forgotten.
+    // The API does not tell which downlinks it has forgotten.
     return []
   }
 }
 
-/** What the answer to an enqueued downlink means. */
+/** The meaning of the answer to an enqueued downlink. */
 function handOverOf(answer: HttpAnswer): HandOverAnswer {
   const { status } = answer
   if (status >= 200 && status < 300) return { outcome: 'taken' }
@@ -122,14 +123,14 @@ function handOverOf(answer: HttpAnswer): HandOverAnswer {
 }
 
 /**
- * An earlier try whose answer was lost: ChirpStack keeps queue items by the id that was sent along,
- * and its database complains.
+ * True when an earlier attempt has succeeded and its answer was lost: ChirpStack keeps queue items
+ * by the id in the request, and its database complains about the duplicate.
  */
 function isThereAlready({ status, text }: HttpAnswer): boolean {
   return status >= 400 && /duplicate key|already exists/i.test(text)
 }
 
-/** The status, and the network server's own words where it has some: on one line, and short. */
+/** The status, and the network server's own message if it has one: on one line, and short. */
 function sentenceOf({ status, text }: HttpAnswer): string {
   const message = messageIn(text)
   return message === undefined ? String(status) : `${status} ${message.replaceAll(/[^ -~]/g, ' ').slice(0, 300)}`

@@ -1,18 +1,18 @@
-/** The Things Stack's ids of devices, which commands need; events bring them. */
+/** Remembers The Things Stack's ids of devices. Commands need them, and events bring them. */
 
 /**
- * Devices whose id is remembered, some 150 bytes each; the one that was heard of least recently
- * goes.
+ * Devices whose id is remembered, some 150 bytes each. At the bound the device that was heard of
+ * least recently is forgotten.
  */
 const MAXIMUM_REMEMBERED = 100_000
 
-/** What The Things Stack takes as an id of a device; nothing else gets into a path. */
+/** The shape of a device's id in The Things Stack. Nothing else may get into a path. */
 const DEVICE_ID = /^[a-z0-9](?:-?[a-z0-9]){1,35}$/
 
 export class TheThingsStackDeviceIds {
   readonly #ids = new Map<string, string>()
 
-  /** Remembers the id that an event of the device's own organization brought. */
+  /** Remembers the id that came with an event of the device's own organization. */
   learn(devEui: string, deviceId: string): void {
     if (!DEVICE_ID.test(deviceId)) return
     this.#ids.delete(devEui)
@@ -25,10 +25,7 @@ export class TheThingsStackDeviceIds {
     this.#ids.set(devEui, deviceId)
   }
 
-  /**
-   * The id: the one that the registry has for the device, else the one that events brought, else
-   * The Things Stack's own default.
-   */
+  /** The device's id: from the registry, else from its events, else The Things Stack's default. */
   idOf(devEui: string, registered: string | undefined): string {
     if (registered !== undefined && DEVICE_ID.test(registered)) return registered
     return this.#ids.get(devEui) ?? `eui-${devEui}`

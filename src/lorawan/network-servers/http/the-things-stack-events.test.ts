@@ -25,8 +25,8 @@ const DEVICE_INFO = {
 const COMMON = { time: '2020-02-12T15:15:01.123Z', deviceInfo: DEVICE_INFO }
 
 /**
- * What The Things Stack posts of one kind, and its event without the id, which is made of all of
- * it.
+ * The kind and the payload of the event of a webhook, without the id, which depends on the whole
+ * body.
  */
 function translated(member: string, message: object): { readonly kind: string; readonly event: JsonObject } {
   const body = { end_device_ids: IDS, correlation_ids: ['as:up:01'], received_at: COMMON.time, [member]: message }

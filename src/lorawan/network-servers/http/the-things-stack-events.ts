@@ -1,7 +1,8 @@
 /**
- * The webhooks of The Things Stack as events of family B. Its JSON leaves zero, false and empty
- * values out; here they are written. What it does not tell (data rate index, ADR, the device
- * profile's id) is left out, or empty where family B always has the member.
+ * Turns the webhooks of The Things Stack into events of family B. Their JSON leaves out zero, false
+ * and empty values; the events have them. Facts that The Things Stack does not tell (the index of
+ * the data rate, ADR, the device profile's id) are left out, or are empty if family B always has
+ * the member.
  */
 import { createHash } from 'node:crypto'
 import type { PublishedEventKind } from '../../topics.ts'
@@ -10,20 +11,20 @@ import { memberOf, numberAt, objectAt, objectsAt, textAt, textsAt } from '../../
 import type { JsonObject } from '../../../json.ts'
 import { CORRELATION_PREFIX } from './rest-forms.ts'
 
-/** A webhook of a kind that has a place among the events of this service. */
+/** A webhook that has an event here. */
 export interface TheThingsStackEvent {
   /** 16 lower-case hexadecimal digits. */
   readonly devEui: string
-  /** Its own id of the device. */
+  /** The Things Stack's id of the device. */
   readonly deviceId: string
   readonly kind: PublishedEventKind
-  /** The event, for the application in which the device is registered here. */
+  /** The event, for the application to which the device belongs here. */
   payload(applicationId: string): Buffer
 }
 
 type Common = JsonObject & { readonly deviceInfo: JsonObject }
 
-/** How each member of a webhook that names its kind becomes an event. */
+/** By the member of a webhook that names its kind: how it becomes an event. */
 const KINDS: Readonly<
   Record<
     string,
@@ -46,19 +47,20 @@ const KINDS: Readonly<
 }
 
 /**
- * Kinds that say nothing new: what others have enqueued, and an uplink once more in another form.
+ * Kinds of webhook that say nothing new: a downlink was enqueued, or an uplink comes once more in
+ * another form.
  */
 const SILENT: readonly string[] = ['downlink_queued', 'uplink_normalized']
 
-/** Its names of errors as the codes of family B. */
+/** Names of errors in The Things Stack, with the codes of family B. */
 const FAILURE_CODES: Readonly<Record<string, string>> = {
   application_downlink_too_long: 'DOWNLINK_PAYLOAD_SIZE',
   downlink_expired: 'EXPIRED',
 }
 
 /**
- * The event of a webhook's body; `silent` for one that has no event here, undefined for what is no
- * webhook of The Things Stack.
+ * The event of a webhook's body; `silent` for a webhook without an event here; undefined for a body
+ * that is no webhook of The Things Stack.
  */
 export function readTheThingsStackEvent(body: JsonObject): TheThingsStackEvent | 'silent' | undefined {
   const ids = objectAt(body, 'end_device_ids')
@@ -134,7 +136,7 @@ function loraOf(lora: JsonObject): JsonObject {
   return {
     bandwidth: numberAt(lora, 'bandwidth') ?? 0,
     spreadingFactor: numberAt(lora, 'spreading_factor') ?? 0,
-    // `4/5` there, `CR_4_5` in family B.
+    // The Things Stack writes `4/5`, and family B `CR_4_5`.
     codeRate: codingRate === undefined ? 'CR_UNDEFINED' : `CR_${codingRate.replace('/', '_')}`,
   }
 }
@@ -185,7 +187,7 @@ function failedOf(common: Common, message: JsonObject, body: JsonObject): JsonOb
   return { ...common, level: 'ERROR', code, description: sentenceOf(error, name), context }
 }
 
-/** Its sentences have places for what they are about: `payload length {length} exceeds {max}`. */
+/** The Things Stack's sentences have places for values: `payload length {length} exceeds {max}`. */
 function sentenceOf(error: JsonObject | undefined, name: string): string {
   const sentence = textAt(error, 'message_format') ?? (name === '' ? 'the downlink failed' : name)
   const attributes = objectAt(error, 'attributes')
@@ -226,15 +228,15 @@ function devAddrOf(body: JsonObject): string {
   return textAt(objectAt(body, 'end_device_ids'), 'dev_addr')?.toLowerCase() ?? ''
 }
 
-/** The id that went out with the downlink; empty for a downlink that somebody else enqueued. */
+/** The id that went out with the downlink; empty for a downlink that another program enqueued. */
 function queueItemIdIn(message: JsonObject | undefined, body: JsonObject): string {
   const ids = [...textsAt(message, 'correlation_ids'), ...textsAt(body, 'correlation_ids')]
   return ids.find((id) => id.startsWith(CORRELATION_PREFIX))?.slice(CORRELATION_PREFIX.length) ?? ''
 }
 
 /**
- * The same for the same message, so that its repetition is known as one: The Things Stack sends a
- * webhook again that was not answered.
+ * A UUID made from the body: The Things Stack repeats an unanswered webhook, and the repetition
+ * gets the same id.
  */
 function uuidOf(body: JsonObject): string {
   const hex = createHash('sha256').update(JSON.stringify(body)).digest('hex')

@@ -1,6 +1,6 @@
 /**
- * Events that a network server posts over HTTP, authenticated by a service credential: from their
- * bytes to the sink.
+ * Receives events that a network server posts over HTTP, authenticated by a service credential, and
+ * gives them to the sink.
  */
 import type { EventSink } from '../../commands/network-server.ts'
 import type { DevicePlace } from '../../commands/command-ports.ts'
@@ -15,32 +15,32 @@ export type WebhookSource = 'chirpstack' | 'the-things-stack'
 
 export type WebhookOutcome =
   | { readonly outcome: 'owned' }
-  /** It has no event here, and needs none. */
+  /** The webhook has no event here, and needs none. */
   | { readonly outcome: 'silent' }
-  /** It will never be taken. */
+  /** The event is refused for good. */
   | { readonly outcome: 'refused'; readonly code: 'event_malformed' | EventRefusalCode; readonly reason: string }
-  /** It could not be owned now, and should come again. */
+  /** The event could not be owned now; the network server should send it again. */
   | { readonly outcome: 'failed' }
 
 export interface WebhookReceiverParts {
   readonly placeOf: (devEui: string) => DevicePlace | undefined | Promise<DevicePlace | undefined>
-  /** The sink for an organization's devices alone; null for all of the deployment. */
+  /** The sink for the devices of one organization; null for the whole deployment. */
   readonly sinkOf: (organizationId: string | null) => EventSink
   readonly deviceIds: TheThingsStackDeviceIds
 }
 
 export interface Webhook {
   readonly source: WebhookSource
-  /** Of the service credential; null for one of the whole deployment. */
+  /** The organization of the service credential; null for a credential of the whole deployment. */
   readonly organizationId: string | null
-  /** ChirpStack's `?event=`; The Things Stack says it in the body. */
+  /** ChirpStack's `?event=`. The Things Stack names the kind in the body. */
   readonly event: string | undefined
   readonly body: Buffer
 }
 
 /**
- * Webhooks that are being owned at a time; beyond it they are asked to come again. Bounds the
- * memory that a flood takes.
+ * Webhooks that are being owned at a time. Further webhooks are asked to come again: this bounds
+ * the memory that a flood can take.
  */
 const MAXIMUM_UNDER_WAY = 1_000
 
@@ -48,7 +48,7 @@ interface ReadEvent {
   readonly devEui: string
   readonly kind: string
   payload(applicationId: string): Buffer
-  /** Called when it is known that the device belongs to the sender. */
+  /** Called when the device is known to belong to the sender. */
   readonly learn?: () => void
 }
 
@@ -61,9 +61,8 @@ export class WebhookReceiver {
   }
 
   /**
-   * Takes one webhook. Its event goes to the application in which the device is registered here,
-   * whatever ids the network server has for it; the device must be one of the credential's
-   * organization.
+   * Takes one webhook. Its event goes to the application to which the device belongs here, whatever
+   * ids the network server has. The device must belong to the credential's organization.
    */
   async receive(webhook: Webhook): Promise<WebhookOutcome> {
     const read = this.#read(webhook)
@@ -95,8 +94,7 @@ export class WebhookReceiver {
     try {
       const place = await this.#parts.placeOf(devEui)
       const isOwn = organizationId === null || place?.organizationId === organizationId
-      // The sink says what is to be said of a device that is not there; it hears of an application
-      // that no device is in.
+      // For an unknown device the sink refuses the event; it gets an application without devices.
       const applicationId = isOwn ? (place?.applicationId ?? '') : ''
       if (applicationId !== '') event.learn?.()
       const payload = event.payload(applicationId)
@@ -110,8 +108,8 @@ export class WebhookReceiver {
 }
 
 /**
- * ChirpStack v4 names the device in `deviceInfo`, v3 beside the other members, in hexadecimal or in
- * base64.
+ * ChirpStack v4 names the device in `deviceInfo`, v3 beside the other members; the DevEUI is
+ * hexadecimal or base64.
  */
 function readChirpStackEvent(kind: string, message: JsonObject, body: Buffer): ReadEvent | undefined {
   const text = textAt(objectAt(message, 'deviceInfo'), 'devEui') ?? textAt(message, 'devEUI')
