@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { after, before, it } from 'node:test'
+import { within } from '../support/bounded-wait.ts'
 import { openPlaces } from './places.ts'
 import type { Places } from './places.ts'
 import { describeWithNetworkServers } from './programs.ts'
@@ -15,20 +16,18 @@ import { startServers } from './servers.ts'
 import type { Servers } from './servers.ts'
 
 const ROUNDS = 5
-/**
- * From the first byte of the answer that is lost to the end of its connection: ChirpStack has sent
- * the command by then.
- */
-const LOST_MS = 5_000
+/** The longest time in which ChirpStack sends a command to a device of class C. */
+const SENT_MS = 30_000
 
-/**
- * Passes all bytes on. After `loseNext`, the server's bytes are dropped until the connection ends.
- */
+/** Ends the connection whose answer was lost. */
+type EndConnection = () => void
+
+/** Passes all bytes on but lost answers. */
 class ForgetfulPath {
   readonly #server = createServer((near) => this.#join(near))
   readonly #target: number
   readonly #sockets = new Set<Socket>()
-  #isLosing = false
+  #losing: PromiseWithResolvers<EndConnection> | undefined
   /** The number of lost answers. */
   lost = 0
 
@@ -42,8 +41,15 @@ class ForgetfulPath {
     return (this.#server.address() as AddressInfo).port
   }
 
-  loseNext(): void {
-    this.#isLosing = true
+  /**
+   * Drops the server's next bytes, and all that follow on their connection; the client's requests
+   * still pass. The first bytes of a connection are not dropped: without the server's SETTINGS
+   * (RFC 9113 §3.4) the client would send no request. Resolves when the first bytes are dropped;
+   * from then on the caller may end the connection.
+   */
+  loseNext(): Promise<EndConnection> {
+    this.#losing = Promise.withResolvers<EndConnection>()
+    return this.#losing.promise
   }
 
   async close(): Promise<void> {
@@ -55,6 +61,7 @@ class ForgetfulPath {
   #join(near: Socket): void {
     const far = connect(this.#target, '127.0.0.1')
     let isLost = false
+    let hasSpoken = false
     this.#sockets.add(near)
     near.on('error', () => {})
     far.on('error', () => {})
@@ -65,12 +72,13 @@ class ForgetfulPath {
     far.on('close', () => near.destroy())
     near.on('data', (bytes) => void far.write(bytes))
     far.on('data', (bytes) => {
-      if (this.#isLosing) {
-        this.#isLosing = false
+      if (this.#losing !== undefined && hasSpoken) {
         isLost = true
         this.lost += 1
-        setTimeout(() => near.destroy(), LOST_MS)
+        this.#losing.resolve(() => near.destroy())
+        this.#losing = undefined
       }
+      hasSpoken = true
       if (!isLost) near.write(bytes)
     })
   }
@@ -98,9 +106,12 @@ await describeWithNetworkServers('an answer of ChirpStack that gets lost', { tim
     const place = opened.of('v4-grpc')
     const device = await place.joinedDevice({ deviceClass: 'C' })
     for (let round = 0; round < ROUNDS; round += 1) {
-      path.loseNext()
+      const lost = path.loseNext()
+      const sent = device.nextFrame(({ payload }) => payload[0] === round, SENT_MS)
       const data = Buffer.from([round]).toString('base64')
       await place.integrator.command(device.devEui, { id: `c${round}`, data })
+      const [end] = await Promise.all([within(lost, 'an answer to lose'), sent])
+      end()
       await place.fieldgate.untilCommand(
         device.devEui,
         `c${round}`,
@@ -120,8 +131,10 @@ await describeWithNetworkServers('an answer of ChirpStack that gets lost', { tim
     const place = opened.of('v4-grpc')
     const device = await place.joinedDevice()
     for (let round = 0; round < ROUNDS; round += 1) {
-      path.loseNext()
+      const lost = path.loseNext()
       await place.integrator.command(device.devEui, { id: `a${round}`, data: 'AQID' })
+      const [end] = await Promise.all([within(lost, 'an answer to lose'), place.untilQueued(device.devEui, round + 1)])
+      end()
       await place.fieldgate.untilCommand(device.devEui, `a${round}`, ({ state }) => state === 'sent', 60_000)
     }
     assert.equal((await place.networkServer.queue(device.devEui)).length, ROUNDS)
