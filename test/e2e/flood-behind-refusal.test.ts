@@ -7,34 +7,20 @@ import { once } from 'node:events'
 import type { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
-import { connect as connectTcp } from 'node:net'
-import { connect } from 'node:tls'
-import { generate } from 'mqtt-packet'
 import { WebSocket } from 'ws'
 import { within } from '../support/bounded-wait.ts'
+import { FLOOD_PIECE, REFUSED_CONNECT, floodOverTls } from '../support/flood.ts'
 import { makeFolder, startAsProcess } from '../support/running-service.ts'
 
 type Service = Awaited<ReturnType<typeof startAsProcess>>
 
 const FLOODS = 4
-const CHUNK = Buffer.alloc(262_144)
 /**
  * The bytes taken from each connection: the service's buffer, and the buffers of the two kernels. A
  * flood sends hundreds of times as many within a second.
  */
 const MAXIMUM_TAKEN_BYTES = 33_554_432
 const MAXIMUM_GROWTH_BYTES = 67_108_864
-
-const REFUSED = generate({
-  cmd: 'connect',
-  protocolId: 'MQTT',
-  protocolVersion: 5,
-  clean: true,
-  keepalive: 0,
-  clientId: 'flood',
-  username: 'nobody',
-  password: Buffer.from('nothing'),
-})
 
 let service: Service
 
@@ -64,23 +50,8 @@ function endOf(socket: EventEmitter): Promise<void> {
  * connection.
  */
 async function floodTls(): Promise<number> {
-  const { mqttsPort: port, ca } = service
-  // The client goes on, even though the service has ended its side.
-  const socket = connect({
-    socket: connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true }),
-    servername: 'localhost',
-    ca,
-  })
-  await once(socket, 'secureConnect')
-  const closed = endOf(socket)
-  const send = (): void => {
-    while (!socket.destroyed && socket.write(CHUNK));
-  }
-  socket.on('drain', send)
-  socket.resume()
-  socket.write(REFUSED)
-  send()
-  await within(closed, 'the end of the flood')
+  const socket = await floodOverTls(service)
+  await within(endOf(socket), 'the end of the flood')
   return socket.bytesWritten - socket.writableLength
 }
 
@@ -91,13 +62,13 @@ async function floodWebSocket(): Promise<number> {
   let taken = 0
   const send = (): void => {
     if (socket.readyState === socket.CLOSED) return
-    socket.send(CHUNK, { binary: true }, (error) => {
+    socket.send(FLOOD_PIECE, { binary: true }, (error) => {
       if (error !== undefined && error !== null) return
-      taken += CHUNK.length
+      taken += FLOOD_PIECE.length
       send()
     })
   }
-  socket.send(REFUSED)
+  socket.send(REFUSED_CONNECT)
   for (let lanes = 0; lanes < 8; lanes += 1) send()
   await within(closed, 'the end of the flood')
   return taken

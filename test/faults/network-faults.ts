@@ -1,11 +1,7 @@
 /** Peers without a credential that try to exhaust the service's sockets and memory. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect as connectTcp } from 'node:net'
-import { connect } from 'node:tls'
-import type { TLSSocket } from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { generate } from 'mqtt-packet'
+import { floodOverTls } from '../support/flood.ts'
 import { WireClient } from '../support/wire-client.ts'
 import { HALF_A_HELLO, SilentConnections } from '../support/silent-connections.ts'
 import type { Fault, FaultWorld } from './fault.ts'
@@ -23,16 +19,6 @@ const FLOOD_GROWTH_MIB = 256
 const FLOOD_TAKEN_MIB = 32
 const FLOOD_MS = 3_000
 const FLOODERS = 4
-const REFUSED = generate({
-  cmd: 'connect',
-  protocolId: 'MQTT',
-  protocolVersion: 5,
-  clean: true,
-  keepalive: 0,
-  clientId: 'flood',
-  username: 'nobody',
-  password: Buffer.from('nothing'),
-})
 
 export const NETWORK_FAULTS: readonly Fault[] = [
   {
@@ -53,7 +39,7 @@ export const NETWORK_FAULTS: readonly Fault[] = [
     name: 'floods behind a refused first packet',
     async run(world) {
       const beforeBytes = await residentBytes(world)
-      const flooders = await Promise.all(Array.from({ length: FLOODERS }, () => flood(world)))
+      const flooders = await Promise.all(Array.from({ length: FLOODERS }, () => floodOverTls(world.service)))
       let highestBytes = beforeBytes
       const endsMs = performance.now() + FLOOD_MS * world.scale
       while (performance.now() < endsMs) {
@@ -74,27 +60,6 @@ export const NETWORK_FAULTS: readonly Fault[] = [
 
 function mib(bytes: number): number {
   return Math.round(bytes / 1_048_576)
-}
-
-/** Sends a packet that no client may send first, then as much as the socket takes. */
-async function flood({ service }: FaultWorld): Promise<TLSSocket> {
-  const socket = connect({
-    // The client goes on, even though the service has ended its side.
-    socket: connectTcp({ port: service.mqttsPort, host: '127.0.0.1', allowHalfOpen: true }),
-    ca: service.ca,
-    servername: 'localhost',
-  })
-  socket.on('error', () => {})
-  await once(socket, 'secureConnect')
-  socket.resume()
-  const piece = Buffer.alloc(256 * 1024, 0xff)
-  const fill = (): void => {
-    while (!socket.destroyed && socket.writable && socket.write(piece));
-  }
-  socket.on('drain', fill)
-  socket.write(REFUSED)
-  fill()
-  return socket
 }
 
 /** Checks that other clients can connect, and that the witnesses' messages have not waited. */
