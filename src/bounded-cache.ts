@@ -2,17 +2,17 @@
  * A map that holds a limited number of entries. At the bound it drops the entries that were not
  * asked for lately.
  *
- * The map has two halves. An entry that is asked for moves to the young half; when the young half is
- * full, the old half is dropped. Moving an entry to the end of a single Map at each hit would be
- * exact, but leaves a deleted entry in the key's chain each time: in a Map of 20,000 a hit on a busy
- * key took 60 µs.
+ * The map has two halves. An entry that is asked for moves to the young half; when the young half
+ * is full, the old half is dropped. Moving an entry to the end of a single Map at each hit would be
+ * exact, but leaves a deleted entry in the key's chain each time: in a Map of 20,000 a hit on a
+ * busy key took 60 µs.
  */
 
 /** A bound on the sum of the sizes of all values, beside the one on the number of entries. */
 export interface SizeBound<Value> {
   /** The sum at most, in the unit of `sizeOf`. */
   readonly maximum: number
-  /** The size of a value. It must not change while the value is in the cache. */
+  /** The size of a value, which must not change while the value is in the cache. */
   readonly sizeOf: (value: Value) => number
 }
 

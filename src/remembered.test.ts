@@ -336,7 +336,7 @@ describe('in any order of questions, changes and look-ups', () => {
         groupOf: (value) => value.group,
       })
       let version = 0
-      /** What was true of each id since the question. */
+      /** For each question, all values that were true since the question. */
       const questions: { readonly id: string; readonly truths: Set<Fact | undefined>; isAnswered: boolean }[] = []
       const set = (one: string, value: Fact | undefined): void => {
         if (value === undefined) source.delete(one)

@@ -1,15 +1,17 @@
 /**
- * The one way to remember a fact of the registry: look it up once, answer from memory, and forget it
- * when a change makes it wrong.
+ * The one way to remember a fact of the registry: look it up once, answer from memory, and forget
+ * it when a change makes it wrong.
  *
- * The file is a leaf, because the rooms that remember (identity, lorawan) may not import each other.
- * It knows nothing of the registry: `identity/store/remembered-facts.ts` says which change makes
- * which facts wrong.
+ * The file is a leaf, because the rooms that remember (identity, lorawan) may not import each
+ * other. It knows nothing of the registry: `identity/store/remembered-facts.ts` says which change
+ * makes which facts wrong.
  */
 import { BoundedCache } from './bounded-cache.ts'
 import type { SizeBound } from './bounded-cache.ts'
 
-/** How values are looked up, and how many are remembered. `Seen` may include undefined: no value. */
+/**
+ * How values are looked up, and how many are remembered. `Seen` may include undefined: no value.
+ */
 export interface RememberedOptions<Seen, Asked> {
   /**
    * Looks a value up at its source. The value must depend on the id alone; `asked` is what the
@@ -21,8 +23,8 @@ export interface RememberedOptions<Seen, Asked> {
   /** A second bound, for values of very different sizes. */
   readonly size?: SizeBound<Exclude<Seen, undefined>>
   /**
-   * Ids without a value that are remembered at most, apart from the values: whoever makes ids up
-   * pushes out other made-up ids only. By default none is remembered.
+   * Ids without a value that are remembered at most, apart from the values: a client that makes ids
+   * up pushes out other made-up ids only. By default none is remembered.
    */
   readonly maximumAbsent?: number
   /** The group of a value, for `forgetGroup`. */
@@ -57,7 +59,10 @@ export class Remembered<Seen, Asked = void> {
   readonly #absent: BoundedCache<true> | undefined
   /** Bounded by the callers that wait. */
   readonly #looks = new Map<string, Look<Seen>>()
-  /** Groups whose values in memory are wrong. They are skipped, not sought: there may be 200,000. */
+  /**
+   * Groups whose values in memory are wrong. A value is skipped when it is asked for: seeking all
+   * values of a group could mean to go through 200,000.
+   */
   readonly #forgottenGroups = new Set<string>()
 
   constructor(options: RememberedOptions<Seen, Asked>) {
@@ -93,7 +98,7 @@ export class Remembered<Seen, Asked = void> {
     this.#absent?.delete(id)
     const look = this.#looks.get(id)
     if (look !== undefined) look.isOvertaken = true
-    // Whoever asks after the change must not share a look-up that began before it.
+    // A question after the change must not share a look-up that began before the change.
     this.#looks.delete(id)
   }
 
@@ -116,7 +121,8 @@ export class Remembered<Seen, Asked = void> {
   /**
    * Changes a remembered value in place, for values that callers keep. A value that is being looked
    * up is changed as soon as it is there. The look-up may have seen the change already, so `apply`
-   * must give the same result when it is applied twice. A value that nobody asked for is not touched.
+   * must give the same result when it is applied twice. A value that nobody asked for is not
+   * touched.
    */
   amend(id: string, apply: (value: Exclude<Seen, undefined>) => void): void {
     const value = this.get(id)

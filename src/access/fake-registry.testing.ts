@@ -1,6 +1,7 @@
 /**
- * A registry in memory for the tests of `access`. Each answer comes in a later turn, can be held back
- * until the test lets it go, and can be made to fail. Changes are told as the registry tells them.
+ * A registry in memory for the tests of `access`. Each answer comes in a later turn, can be held
+ * back until the test lets it go, and can be made to fail. Changes are told as the registry tells
+ * them.
  */
 import assert from 'node:assert/strict'
 import type { DevicePlace } from '../identity/devices/directory.ts'
@@ -33,7 +34,7 @@ export class FakeRegistry implements AccessRegistry {
   readonly #credentials = new Map<string, { readonly organizationId: string | null; readonly password: string }>()
   readonly #held = new Map<Question, Promise<void>>()
   readonly #failing = new Set<Question>()
-  /** Set: places of devices are not at hand, and have to be looked up. */
+  /** True: places of devices are not at hand, and have to be looked up. */
   isSlow = false
 
   addOrganization(id: string, ...applicationIds: readonly string[]): void {
@@ -148,7 +149,8 @@ export class FakeRegistry implements AccessRegistry {
   }
 
   readonly tokens: AccessRegistry['tokens'] = {
-    // The answer is of the moment of the question: what changes before it arrives is not in it.
+    // The answer is that of the time of the question. A change that comes before the answer is not
+    // in it.
     verifyBrokerAccess: async (jwt) => {
       const claims = this.#tokens.get(jwt)
       if (claims === undefined) return refuse('unauthenticated', 'token_malformed', 'the token is malformed')

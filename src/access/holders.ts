@@ -1,6 +1,6 @@
 /**
- * Organizations, users and credentials in the words of the broker's port, and back again. The one
- * place that knows these texts.
+ * Organizations, users and credentials in the words of the broker's port, and back again. No other
+ * file knows these texts.
  */
 import type { PermitHolder } from '../broker/ports/policy.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
@@ -10,7 +10,7 @@ const USER = 'user:'
 const NETWORK_SERVER = 'network-server:'
 const TOKEN = 'token:'
 
-/** Whose a permit is, as people know it; undefined is what does not apply. */
+/** The holder of a permit, by the ids that people know. Undefined: does not apply. */
 export interface Holder {
   /** Undefined for a network server of the whole deployment. */
   readonly organizationId: string | undefined
@@ -34,7 +34,7 @@ export function tokenGround(tokenId: string): string {
   return TOKEN + tokenId
 }
 
-/** Whose the permit by a broker-access token is. */
+/** The holder of the permit by a broker-access token. */
 export function holderOfToken({
   organizationId,
   userId,
@@ -43,7 +43,7 @@ export function holderOfToken({
   return { tenant: tenantOf(organizationId), identity: identityOf(userId), ground: tokenGround(tokenId) }
 }
 
-/** The way back. */
+/** Reads the broker's words back. */
 export function readHolder({ tenant, identity, ground }: PermitHolder): Holder {
   return {
     organizationId: behind(ORGANIZATION, tenant),

@@ -1,6 +1,6 @@
 /**
- * The permit of a user's broker-access token: the events of its organization's applications, the
- * commands of their devices.
+ * The permit of a user's broker-access token. It allows to subscribe to the events of the
+ * organization's applications, and to publish commands to their devices.
  */
 import { MISSED_TOPIC_NAME } from '../broker/delivery/missed-notice.ts'
 import type { Decision, Permit, PermitEnd, Refusal, Unmatched } from '../broker/ports/policy.ts'
@@ -15,11 +15,14 @@ import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 import { whyUnmatched } from './unmatched-filter.ts'
 
 /**
- * One answer for what is not there and what is another organization's, so that nobody learns which
- * it is.
+ * A device that does not exist and a device of another organization get the same answer, so that
+ * nobody learns which devices others have.
  */
 const NOT_A_COMMAND_TOPIC = refusal('publish_not_granted', 'not the command topic of a device of your organization')
-/** The same for an application that is another organization's and for one that is not there. */
+/**
+ * An application that does not exist and an application of another organization get the same
+ * answer.
+ */
 const APPLICATION_NOT_OWN = refusal(
   'subscribe_application_not_granted',
   'no application of your organization has this id',
@@ -27,7 +30,8 @@ const APPLICATION_NOT_OWN = refusal(
 const TOO_WIDE = refusal('subscribe_wildcard_not_granted', 'a wildcard reaches beyond the events of one application')
 const NOT_AN_EVENT_TOPIC = refusal('subscribe_not_granted', 'not covered by the event topics of your organization')
 /**
- * A Will Message is judged when its connection is gone, perhaps because of what ended the permit.
+ * A Will Message is judged after its connection has ended, perhaps by the same change that ended
+ * the permit.
  */
 const PERMIT_OVER = refusal('permit_over', 'what allowed it has ended')
 const DEVICE_DISABLED = refusal('device_disabled', 'the device is disabled')
@@ -38,14 +42,14 @@ function refusal(code: string, reason: string): Refusal {
 
 export interface IntegratorPermitOptions {
   readonly claims: BrokerAccessClaims
-  /** Kept right while the permit lives. */
+  /** The organization's applications. The set is kept right while the permit lives. */
   readonly applications: ReadonlySet<string>
   readonly directory: Directory
   /** When an application was made, ms since 1970; Infinity when there is none. */
   readonly madeAtMs: (applicationId: string) => Promise<number>
   readonly maximumMessagesPerSecond: number
   readonly seenChanges: number
-  /** Looks at the ground again: undefined when it still stands. */
+  /** Looks at the permit's ground again. Undefined: the ground still stands. */
   readonly recheck: (claims: BrokerAccessClaims) => Promise<PermitEnd | undefined>
   readonly holders: PermitHolders
 }
@@ -85,11 +89,11 @@ export class IntegratorPermit implements Permit, HeldPermit {
   }
 
   /**
-   * Containment: every Topic Name that the filter matches is one that the topic endpoint's own
-   * filter matches.
+   * Containment: every Topic Name that the filter matches must be matched by the filter of the
+   * topic endpoint.
    */
   maySubscribe(topicFilter: string): Decision {
-    // Only its own Session is told on it.
+    // The broker publishes there to the client's own Session only.
     if (topicFilter === MISSED_TOPIC_NAME) return ALLOWED
     const applicationId = applicationIdOf(topicFilter)
     if (applicationId === undefined) return reachesEverywhere(topicFilter) ? TOO_WIDE : NOT_AN_EVENT_TOPIC
@@ -99,7 +103,7 @@ export class IntegratorPermit implements Permit, HeldPermit {
     return reachesBeyondEvents(topicFilter) ? TOO_WIDE : NOT_AN_EVENT_TOPIC
   }
 
-  /** An application can be made anew under the id of one that another organization had. */
+  /** An application can be made anew under the id that another organization's application had. */
   belongsSinceMs(topicFilter: string): Promise<number> {
     return this.#options.madeAtMs(applicationIdOf(topicFilter) ?? '')
   }
@@ -137,13 +141,16 @@ function reachesEverywhere(topicFilter: string): boolean {
   return topicFilter === '#' || topicFilter.startsWith('+')
 }
 
-/** Of an application's own: `#` in the place of a level, or `+` where its events have a word. */
+/**
+ * True for a filter of an application with `#`, or with `+` where the topics of events have a fixed
+ * word.
+ */
 function reachesBeyondEvents(topicFilter: string): boolean {
   const [, , device, , event] = topicFilter.split('/')
   return topicFilter.endsWith('#') || device === '+' || event === '+'
 }
 
-/** The second level of a Topic Filter whose first is `application`. */
+/** The second level of a Topic Filter whose first level is `application`. */
 function applicationIdOf(topicFilter: string): string | undefined {
   const [first, second] = topicFilter.split('/', 2)
   return first === 'application' ? second : undefined

@@ -1,6 +1,6 @@
 /**
- * The permit of a network server's service credential: it publishes the events of registered
- * devices and takes their commands.
+ * The permit of a network server's service credential. The network server publishes the events of
+ * registered devices, and subscribes to their commands.
  */
 import type { Decision, MessageFault, Permit, PermitEnd, Refusal } from '../broker/ports/policy.ts'
 import { ALLOWED } from '../broker/ports/policy.ts'
@@ -13,13 +13,14 @@ import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 
 /**
- * Its other devices' events must flow, so what can't be told to it is discarded and counted, never
- * a closed connection.
+ * A refused PUBLISH that can't be told is discarded and counted. The connection stays open, because
+ * the events of the network server's other devices must flow.
  */
 const NOT_AN_EVENT = refusal('event_topic_invalid', 'a network server publishes device events alone')
 const UNKNOWN_DEVICE = refusal('event_device_unknown', 'no such device in this application')
 /**
- * A Will Message is judged when its connection is gone, perhaps because of what ended the permit.
+ * A Will Message is judged after its connection has ended, perhaps by the same change that ended
+ * the permit.
  */
 const PERMIT_OVER = refusal('permit_over', 'what allowed it has ended')
 const DEVICE_DISABLED = refusal('device_disabled', 'the device is disabled')
@@ -38,14 +39,14 @@ const DEFAULT_SESSION_EXPIRY_SECONDS = 3_600
 export interface NetworkServerPermitOptions {
   readonly credential: Pick<ServiceCredential, 'id' | 'organizationId'>
   /**
-   * The applications of the credential's organization, kept right; undefined for the whole
-   * deployment.
+   * The applications of the credential's organization; the set is kept right while the permit
+   * lives. Undefined: the credential is for the whole deployment.
    */
   readonly applications: ReadonlySet<string> | undefined
   readonly directory: Directory
   readonly maximumMessagesPerSecond: number
   readonly seenChanges: number
-  /** Looks at the credential again: undefined when it still stands. */
+  /** Looks at the credential again. Undefined: the credential still stands. */
   readonly recheck: (credentialId: string) => Promise<PermitEnd | undefined>
   readonly holders: PermitHolders
 }
@@ -77,8 +78,8 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     this.grounds = [this.tenant, this.ground]
     this.#options = options
     const { applications } = options
-    // Network servers subscribe to the commands of all applications; one of an organization gets
-    // those of its own.
+    // Network servers subscribe to the commands of all applications. A network server of an
+    // organization gets the commands of the organization's applications only.
     this.mayReceive = applications === undefined ? undefined : (topicName) => isOf(applications, parseTopic(topicName))
   }
 
@@ -98,7 +99,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     if (topic?.kind !== 'event') return undefined
     const { applicationId, devEui, eventKind } = topic
     const fault = this.#inspection.inspect(eventKind, devEui, payload, second)
-    // One line for all devices of an application: they have the same setting.
+    // All devices of an application share the faulty setting, so they share one topic.
     return fault && { ...fault, topic: `application/${applicationId}/device/+/event/${eventKind}` }
   }
 

@@ -23,7 +23,7 @@ test('a permit that was let go is told nothing, and the others on its grounds st
   const watch = new PermitWatch()
   const [one, two] = [permitOn('user:1', 'token:a'), permitOn('user:1', 'token:b')]
   watch.add(one)
-  // Another one that rests on the same ground does not go with it.
+  // Removing another permit on the same ground does not remove this permit.
   watch.remove(two)
   assert.deepEqual(watch.restingOn('user:1'), [one])
   watch.add(two)

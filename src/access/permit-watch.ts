@@ -1,35 +1,38 @@
 /**
- * The live permits, by what a change in the registry names, so that a change finds the ones that it
+ * The live permits by their grounds, so that a change of the registry finds the permits that it
  * touches.
  */
 import type { PermitEnd } from '../broker/ports/policy.ts'
 
-/** A permit held by a connection, as changes see it. */
+/** A permit that a connection holds. */
 export interface HeldPermit {
   /**
-   * `organization:<id>`, `user:<id>`, `token:<id>`, `credential:<id>`: all that the permit rests
-   * on.
+   * Everything that the permit rests on: `organization:<id>`, `user:<id>`, `token:<id>`,
+   * `credential:<id>`.
    */
   readonly grounds: readonly string[]
-  /** Changes that the policy had heard of when it made the permit. */
+  /** The number of changes that the policy had heard of before it checked the permit. */
   readonly seenChanges: number
-  /** Tells the connection: over, with a reason; or possibly narrower. */
+  /**
+   * Tells the connection that the permit is over, with the reason; or, without a reason, that the
+   * permit may be narrower.
+   */
   tell(end: PermitEnd | undefined): void
-  /** Looks at what it rests on again: undefined when it still stands. */
+  /** Looks at the permit's grounds again. Undefined: they still stand. */
   recheck(): Promise<PermitEnd | undefined>
 }
 
-/** What a permit asks of the policy that made it. */
+/** Tells the policy which permits are held. */
 export interface PermitHolders {
-  /** Called as the connection takes the permit and lets it go. */
+  /** Called when a connection takes the permit. */
   readonly held: (permit: HeldPermit) => void
   readonly released: (permit: HeldPermit) => void
 }
 
 export class PermitWatch {
   /**
-   * Bounded by the connections. Most tokens have one: a Set for it alone would be the larger half
-   * of what it costs.
+   * Bounded by the connections. Most tokens have one connection: a Set for one permit would take
+   * more memory than all else.
    */
   readonly #byGround = new Map<string, HeldPermit | Set<HeldPermit>>()
 
@@ -53,7 +56,10 @@ export class PermitWatch {
     }
   }
 
-  /** A snapshot: telling a permit may remove it. */
+  /**
+   * The permits that rest on the ground. The list is a copy, because a permit that is told may be
+   * removed.
+   */
   restingOn(ground: string): readonly HeldPermit[] {
     const held = this.#byGround.get(ground)
     if (held === undefined) return []

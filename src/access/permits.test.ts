@@ -44,7 +44,7 @@ const deploymentServer = new NetworkServerPermit({
   applications: undefined,
 })
 
-/** The words of each level. Every filter that is made of them matches a topic that is. */
+/** The words of each level. Every filter of these words matches a Topic Name of these words. */
 const LEVELS: readonly (readonly string[])[] = [
   ['application', '$SYS', 'other'],
   ['5', '7', ''],
@@ -55,7 +55,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['more'],
 ]
 
-/** All Topic Names of up to seven levels that the words make. */
+/** All Topic Names of one to seven of these words. */
 const TOPIC_NAMES: readonly string[] = LEVELS.flatMap((_, index) =>
   LEVELS.slice(0, index + 1)
     .reduce<readonly (readonly string[])[]>(

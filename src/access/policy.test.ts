@@ -87,7 +87,7 @@ async function hold(admission: Promise<Admission>) {
   return { permit, told, ends, release }
 }
 
-/** Whose permit rests on the ground. */
+/** The identity of the permit that rests on the ground. */
 const found = async (ground: string) => (await policy.permitOn(ground))?.identity
 
 /** Holds a permit that was asked for by its ground. */
@@ -207,7 +207,10 @@ describe('a re-authentication', () => {
 describe('a change of the registry', () => {
   const HOLDERS = ['ann-1', 'ann-2', 'bob-1', 'cat-2', 'eve-1', 'own', 'other', 'all'] as const
 
-  /** The holders that a change reaches, with the code that each is told; '' is `look again`. */
+  /**
+   * The holders that a change reaches, with the codes that they are told. An empty code means: look
+   * again.
+   */
   async function reached(change: () => void): Promise<Readonly<Record<string, string>>> {
     const holders = await Promise.all(
       HOLDERS.map(async (name) => {

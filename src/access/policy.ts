@@ -1,6 +1,6 @@
 /**
- * The broker's policy out of the registry: tokens and service credentials become permits, and
- * changes reach the live ones.
+ * The broker's policy on the registry: tokens and service credentials become permits, and changes
+ * of the registry reach the live permits.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/ports/policy.ts'
@@ -24,8 +24,8 @@ const AUTHENTICATION_METHOD = 'JWT'
 /** The literal password that goes with a broker-access token (specification §1.3). */
 const TOKEN_PASSWORD = Buffer.from('default')
 /**
- * The longest user name looked at, in UTF-16 units: a broker-access token is a tenth of it. Stops
- * hashing of megabytes.
+ * The longest user name that is looked at, in UTF-16 units. A broker-access token has a tenth of
+ * it. The bound stops the hashing of megabytes.
  */
 const MAXIMUM_USER_NAME_LENGTH = 4_096
 const SERVICE_USER_NAME = /^network-server-/
@@ -51,7 +51,7 @@ export interface AccessLimits {
   readonly networkServerMessagesPerSecond: number
 }
 
-/** Is told of each tenant's network servers as they connect and go. */
+/** Is told when network servers of a tenant connect and disconnect. */
 export interface NetworkServerWatch {
   came(tenant: string): void
   went(tenant: string): void
@@ -72,8 +72,8 @@ export class AccessPolicy implements Policy {
   readonly #networkServers: NetworkServerWatch
   readonly #watch = new PermitWatch()
   /**
-   * One for all permits, as `#recheckAccess` and `#recheckCredential` are: a deployment holds many
-   * thousands.
+   * One object for all permits, like `#recheckAccess` and `#recheckCredential`: a deployment holds
+   * many thousands of permits.
    */
   readonly #holders: PermitHolders = {
     held: (permit) => this.#held(permit),
@@ -83,7 +83,10 @@ export class AccessPolicy implements Policy {
     },
   }
   readonly #unsubscribe: () => void
-  /** Grows with each change: a permit made before one and held after it is looked at again. */
+  /**
+   * Grows with each change. A permit that was checked before a change and is held after it is
+   * checked again.
+   */
   #changes = 0
   #accessLost: (lost: LostAccess) => void = () => {}
 
@@ -98,7 +101,7 @@ export class AccessPolicy implements Policy {
     this.#unsubscribe = registry.changes.subscribe((change) => this.#changed(change))
   }
 
-  /** How many live connections rest on the broker-access token. */
+  /** The number of live connections that rest on the broker-access token. */
   connectionsWith(tokenId: string): number {
     return this.#watch.restingOn(tokenGround(tokenId)).length
   }
@@ -128,15 +131,15 @@ export class AccessPolicy implements Policy {
       )
     }
     if (SERVICE_USER_NAME.test(userName)) return this.#authenticateService(userName, password)
-    // Exact bytes: `default` with a NUL or anything else behind it is another password.
+    // The bytes must be equal: `default` followed by a NUL or anything else is another password.
     if (password?.length !== TOKEN_PASSWORD.length || !timingSafeEqual(password, TOKEN_PASSWORD)) {
       const refused = refuse(
         ReasonCodes.badUserNameOrPassword,
         'password_invalid',
         'the password must be the word default',
       )
-      // The most frequent slip: whoever has the token is told of it. It costs no more than a forged
-      // token does.
+      // A wrong password is the most frequent mistake, so the holder of the token is told of it.
+      // Reading the token costs no more than verifying a forged one.
       const claims = this.#registry.tokens.readBrokerAccess(userName)
       return { ...refused, holder: claims && holderOfToken(claims) }
     }
@@ -157,7 +160,7 @@ export class AccessPolicy implements Policy {
       const credential = await this.#registry.serviceCredentials.get(id)
       return credential && this.#networkServerPermit(credential, seenChanges)
     }
-    // A revoked token is forgotten, an expired one is not found.
+    // Revoked tokens have no record, and expired tokens are not found.
     const access = kind === 'token' ? await this.#registry.tokens.getBrokerAccess(id) : undefined
     const user = access && (await this.#registry.users.get(access.userId))
     if (access === undefined || user?.isActive !== true) return undefined
@@ -228,7 +231,7 @@ export class AccessPolicy implements Policy {
   #held(permit: HeldPermit): void {
     this.#watch.add(permit)
     if (permit instanceof NetworkServerPermit) this.#networkServers.came(permit.tenant)
-    // What changed between the check and now reached nobody.
+    // A change between the check and this moment did not reach the permit.
     if (permit.seenChanges !== this.#changes) this.#recheck(permit)
   }
 
@@ -264,12 +267,16 @@ export class AccessPolicy implements Policy {
       case 'device_changed':
       case 'device_removed':
       case 'devices_changed':
-        // The directory answers by what is now; nothing that a connection holds gets narrower.
+        // The directory answers with the new state, and nothing that a connection holds becomes
+        // narrower.
         return
     }
   }
 
-  /** A global admin has access without a membership. When that can't be told, it is lost. */
+  /**
+   * A global admin has access without a membership. If nobody can tell whether the user is one,
+   * access is lost.
+   */
   async #memberRemoved(organizationId: string, userId: string): Promise<void> {
     const user = await this.#registry.users.get(userId).catch(() => undefined)
     if (user?.isAdmin === true) return
@@ -282,8 +289,8 @@ export class AccessPolicy implements Policy {
   }
 
   /**
-   * Looks at what the permit rests on again. When that can't be told, the permit is over: nobody
-   * keeps a right by a fault.
+   * Looks at the permit's grounds again. If nobody can tell whether they stand, the permit is over:
+   * nobody keeps a right by a fault.
    */
   #recheck(permit: HeldPermit): void {
     permit.recheck().then(
@@ -327,7 +334,7 @@ const ORGANIZATION_REMOVED: PermitEnd = {
 }
 
 /**
- * A token that is not one is a bad user name; a good one whose rights are gone is not authorized.
+ * A text that is no valid token is a bad user name. A valid token without rights is not authorized.
  */
 function tokenReasonCode(code: string): ReasonCode {
   return code === 'permission_denied' ? ReasonCodes.notAuthorized : ReasonCodes.badUserNameOrPassword

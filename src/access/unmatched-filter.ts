@@ -1,21 +1,21 @@
 /**
  * Why a Topic Filter that an integrator may subscribe to can match no event: a misspelled kind or
- * DevEUI, or a device that is not there.
+ * DevEUI, or a device that does not exist.
  */
 import type { Unmatched } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import { isDevEui, isEventKind, RESPONSE_LEVEL } from '../lorawan/topics.ts'
 
-/** Characters of a level that a sentence repeats. */
+/** Characters of a level that a reason repeats. */
 const MAXIMUM_LEVEL_LENGTH = 40
 /** Sixteen hexadecimal digits in any case, with or without a prefix and separators. */
 const DEV_EUI_IN_ANY_FORM = /^(?:0x)?[0-9a-f]{2}(?:[-:]?[0-9a-f]{2}){7}$/i
 const SEPARATORS = /^0x|[-:]/gi
 
 /**
- * The reason; undefined where an event may match. The Topic Filter is one that the organization's
- * event topics cover. `applications` are those of the organization: what is said of a device of
- * another organization is the same as of a device that nobody has.
+ * The reason; undefined when an event may match. The Topic Filter is one that the organization's
+ * event topics cover. `applications` are the organization's own: a device of another organization
+ * gets the same reason as a device that does not exist.
  */
 export function whyUnmatched(
   topicFilter: string,
@@ -23,7 +23,7 @@ export function whyUnmatched(
   directory: Pick<Directory, 'device'>,
 ): Unmatched | undefined | Promise<Unmatched | undefined> {
   const [, applicationId = '', , devEui = '', , kind = ''] = topicFilter.split('/')
-  // Answers to commands come there, and no events.
+  // Answers to commands are published there, and no events.
   if (kind === RESPONSE_LEVEL) return undefined
   if (kind !== '+' && !isEventKind(kind)) return unknownKind(kind)
   if (devEui === '+') return undefined

@@ -1,4 +1,4 @@
-/** The first user of a deployment, without whom nobody could log in to make another. */
+/** Makes the first user of a deployment. Without it nobody could log in to make another user. */
 import { randomBytes } from 'node:crypto'
 import type { Registry } from './registry.ts'
 
@@ -9,11 +9,10 @@ const firstAdmin = 'admin'
 const PASSWORD_BYTES = 18
 
 /**
- * Makes the global admin `admin` if the deployment has no user yet. A password that had to be made
- * up is shown first, and the admin made then: a crash between the two leaves no admin, so that the
- * next start shows another password. In the other order it would leave an admin whose password
- * nobody has seen. Throws what `show` throws, and an Error for a password that is against the
- * rules.
+ * Makes the global admin `admin` if the deployment has no user yet. A made-up password is shown
+ * before the admin is made: a crash between the two leaves no admin, and the next start shows
+ * another password. The other order would leave an admin whose password nobody has seen. Throws
+ * what `show` throws, and an Error for a password that is against the rules.
  */
 export async function ensureFirstAdmin(
   registry: Pick<Registry, 'users'>,

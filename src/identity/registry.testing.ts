@@ -9,7 +9,7 @@ export interface TestClock extends Pick<Clock, 'now' | 'steady'> {
   advance(ms: number): void
 }
 
-/** The service itself. */
+/** The service itself, as the actor of a change. */
 export const nobody: Actor = { userId: null }
 
 /** Where every test's clock starts: 2026-01-01T00:00:00Z. */

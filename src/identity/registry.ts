@@ -1,3 +1,4 @@
+/** The registry: everything that the deployment knows about its tenants, in one SQLite file. */
 import { closeSync, openSync } from 'node:fs'
 import { Kysely } from 'kysely'
 import { createApplications } from './tenants/applications.ts'
@@ -46,7 +47,7 @@ import type { Tokens } from './tokens/tokens.ts'
 import { createUsers } from './people/users.ts'
 import type { Users } from './people/users.ts'
 
-/** Where the registry reports what went wrong; pino fits. */
+/** A logger for what goes wrong in the registry; pino fits. */
 export interface RegistryLog {
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
@@ -54,7 +55,7 @@ export interface RegistryLog {
 
 /** How to open a registry. */
 export interface RegistryOptions {
-  /** A file, made when it is missing, or ':memory:'. */
+  /** The path of the file, which is made when it is missing; or ':memory:'. */
   readonly file: string
   readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly log?: RegistryLog
@@ -66,7 +67,9 @@ export interface RegistryOptions {
   readonly passwordHasher?: PasswordHasher
 }
 
-/** Everything that the deployment knows about its tenants. One process has it open at a time. */
+/**
+ * Everything that the deployment knows about its tenants. Only one process has it open at a time.
+ */
 export interface Registry {
   readonly users: Users
   readonly organizations: Organizations
@@ -84,25 +87,22 @@ export interface Registry {
   readonly changes: Changes
   readonly directory: Directory
   /**
-   * That its file is damaged, in words without details, which the log has; empty: nothing is known
-   * to be. Reads a little of the file, every few seconds at most.
+   * Says that the file is damaged, in words without details; the log has the details. Empty when no
+   * damage is known. Reads a little of the file, every few seconds at most.
    */
   health(): string
-  /**
-   * Forgets what has expired: tokens, keys, audit entries past their time. To be called now and
-   * then.
-   */
+  /** Forgets expired tokens, expired keys and old audit entries. To be called now and then. */
   pruneExpired(): Promise<void>
-  /** Writes what is pending and closes the file. */
+  /** Writes pending notes and closes the file. */
   close(): Promise<void>
 }
 
 /**
- * Opens the registry and brings its schema up to date. One that is damaged in places is opened to
- * be read: what reads a damaged place fails, and so does every change, with RegistryDamagedError.
- * Throws a RegistryError: `registry_newer` when the file was written by a newer version,
- * `registry_damaged` when it is damaged where nothing goes without, `registry_unusable` when it
- * can't be opened for another reason.
+ * Opens the registry and brings its schema up to date. A registry that is damaged in places is
+ * opened for reading: a read of a damaged place fails, and so does every change, with
+ * RegistryDamagedError. Throws a RegistryError: `registry_newer` when the file was written by a
+ * newer version, `registry_damaged` when a part is damaged without which nothing works,
+ * `registry_unusable` when the file can't be opened for another reason.
  */
 export async function openRegistry(options: RegistryOptions): Promise<Registry> {
   const { file, log } = options
@@ -134,7 +134,7 @@ async function openWith(options: RegistryOptions, health: RegistryHealth): Promi
   const tokens = createTokens({ store, keys, verifier, standings, accessLog, issuer, sessionTtlSeconds })
   const audit = createAudit(store)
   const removal = createDeviceRemoval(store)
-  // What a crash or a stop left behind the mark.
+  // Removes devices that were marked for removal before a crash or a stop.
   removal.run().catch(reportTo('registry.removal_failed'))
 
   return {
@@ -176,7 +176,7 @@ async function openDatabase(
 ): Promise<{ readonly db: Kysely<Schema>; readonly opened: RegistryFile }> {
   let db: Kysely<Schema> | undefined
   try {
-    // It holds the keys that tokens are signed with: for the service's own user alone.
+    // The file holds the keys that tokens are signed with: only the service's own user may read it.
     if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
     const opened = new RegistryFile(file, health)
     db = new Kysely<Schema>({ dialect: createSqliteDialect(opened, health) })

@@ -21,14 +21,14 @@ export interface DevicePlace {
 }
 
 /**
- * Tells where devices and applications belong. It answers at once, without a Promise, when the answer
- * is at hand, and is kept right by the registry's changes.
+ * Tells where devices and applications belong. It answers at once, without a Promise, when the
+ * answer is at hand, and is kept right by the registry's changes.
  */
 export interface Directory {
   /**
    * The ids of the organization's applications; empty for an unknown organization. The set is kept
-   * right for as long as the organization exists, so that a caller can hold it; when the organization
-   * is removed, the set becomes empty.
+   * right for as long as the organization exists, so that a caller can hold it; when the
+   * organization is removed, the set becomes empty.
    */
   applicationsOf(organizationId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>
   organizationOf(applicationId: string): string | undefined | Promise<string | undefined>
@@ -94,8 +94,9 @@ async function findOrganization(db: Store['db'], applicationId: string): Promise
 }
 
 /**
- * Finds one device after the other by a query that is built and compiled once. When a whole fleet is
- * heard of for the first time after a start, building the query each time would be most of the work.
+ * Finds one device after the other by a query that is built and compiled once. When a whole fleet
+ * is heard of for the first time after a start, building the query each time would be most of the
+ * work.
  */
 function deviceFinder(db: Store['db']): (devEui: string) => Promise<DevicePlace | undefined> {
   const compiled = db

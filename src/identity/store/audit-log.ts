@@ -1,10 +1,10 @@
-/** Writes the audit, for the store and for those who note what no change of the store tells. */
+/** Writes the audit. */
 import type { Kysely } from 'kysely'
 import type { Actor } from './result.ts'
 import type { Schema } from './schema.ts'
 import { foldText } from './text-rules.ts'
 
-/** What was done, without when and by whom. */
+/** A deed, without its time and its actor. */
 export interface Deed {
   /** `noun.verb`, for example `user.created`. */
   readonly action: string
@@ -14,7 +14,9 @@ export interface Deed {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
-/** Entries that are kept. At the bound the oldest go, so that nobody can fill the disk by acting. */
+/**
+ * Entries that are kept. At the bound the oldest go, so that nobody can fill the disk by its deeds.
+ */
 const MAXIMUM_ENTRIES = 100_000
 /** Entries between two removals of the oldest. */
 const PRUNE_STEP = 500

@@ -40,7 +40,7 @@ export interface Audit {
 }
 
 const MAXIMUM_AGE_MS = 90 * 86_400_000
-/** Entries that one statement forgets. */
+/** Entries that one statement deletes. */
 const PRUNE_BATCH = 500
 
 /** The audit of a store. */

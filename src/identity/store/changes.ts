@@ -1,7 +1,10 @@
-/** What happened to the registry, told once it is on disk. */
+/** The changes of the registry, and how other parts learn of them. */
+
+/** A change of the registry, told once the change is on disk. */
 export type Change =
   /**
-   * Deactivated or activated, removed, password set, admin flag changed, or signed out everywhere.
+   * The user was activated, deactivated or removed, its password was set, its admin flag changed,
+   * or it was signed out everywhere.
    */
   | { readonly kind: 'user_changed'; readonly userId: string }
   | { readonly kind: 'member_added' | 'member_removed'; readonly organizationId: string; readonly userId: string }
@@ -22,24 +25,25 @@ export type Change =
   | { readonly kind: 'token_revoked'; readonly tokenId: string }
   | { readonly kind: 'service_credential_revoked'; readonly id: string }
 
-/** Where to learn of changes. */
+/** Tells its subscribers of each change. */
 export interface Changes {
   /**
-   * Calls `listener` for each change, in order, as soon as its transaction is committed and before
-   * the function that made it returns. Returns the function that ends the subscription.
+   * Calls `listener` for each change, in order: as soon as the change's transaction is committed,
+   * and before the function that made the change returns. Returns the function that ends the
+   * subscription.
    */
   subscribe(listener: (change: Change) => void): () => void
 }
 
 /**
- * Changes together with the end that tells them. `onListenerError` gets what a listener threw; the
- * others still hear.
+ * Changes, together with the function that tells of a change. An error that a listener throws goes
+ * to `onListenerError`; the other listeners are still called.
  */
 export function createChanges(onListenerError: (error: unknown) => void): Changes & { emit(change: Change): void } {
   const listeners = new Set<(change: Change) => void>()
   return {
     subscribe(listener) {
-      // Wrapped, so that subscribing one function twice makes two subscriptions.
+      // A function of its own for each subscription: one listener may subscribe twice.
       const own = (change: Change): void => listener(change)
       listeners.add(own)
       return () => listeners.delete(own)

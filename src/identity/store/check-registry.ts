@@ -1,21 +1,22 @@
+/** Checks the file of a registry that no process has open, for `fieldgate check`. */
 import { DatabaseSync } from 'node:sqlite'
 import { brokenKeyText, isWholeKey } from './stored-key.ts'
 import { newestSchemaVersion } from './migrations.ts'
 
-/** What is in a registry's file, and what is wrong with it. */
+/** The contents of a registry's file in numbers, and its problems. */
 export interface RegistryReport {
   readonly organizations: number
   readonly users: number
   readonly devices: number
-  /** Sentences for people; none: all is well. */
+  /** Sentences for people. Empty when the file has no problem. */
   readonly problems: readonly string[]
 }
 
-/** Problems of one kind that are told; a file that is damaged has thousands. */
+/** Problems of one kind that are told. A damaged file can have thousands. */
 const MAXIMUM_TOLD = 20
 
 /**
- * Verifies every page, index and reference of a registry that no process has open; changes nothing.
+ * Verifies every page, index and reference of a registry that no process has open. Changes nothing.
  */
 export function checkRegistry(file: string): RegistryReport {
   const problems: string[] = []

@@ -58,7 +58,7 @@ test('a process that dies within a step leaves the schema as it was before that 
   const midway = new Promise<void>((resolve) => {
     reached = resolve
   })
-  // Never ends: what another process finds of it is what a killed one leaves.
+  // It never ends: another process finds of it what a killed process leaves.
   const never: Migration = {
     version: 2,
     async up(trx) {

@@ -1,14 +1,15 @@
+/** The steps that bring the schema of a registry up to date. */
 import { sql } from 'kysely'
 import type { Kysely, Transaction } from 'kysely'
 import type { Schema } from './schema.ts'
 
-/** One step of the schema. Once released, it is never changed: a change is a new step. */
+/** One step of the schema. A released step is never changed; each later change is a new step. */
 export interface Migration {
   readonly version: number
   up(trx: Transaction<Schema>): Promise<void>
 }
 
-/** What keeps a registry from being opened. */
+/** The reason why a registry can't be opened. */
 export class RegistryError extends Error {
   readonly code: 'registry_newer' | 'registry_unusable' | 'registry_damaged'
 
@@ -20,9 +21,9 @@ export class RegistryError extends Error {
 }
 
 /**
- * Brings the schema up to the newest of `migrations`. Each step is one transaction together with
- * the note that it was done, so that a crash leaves the schema at a whole step. Throws
- * RegistryError `registry_newer` for a schema that this version does not know.
+ * Brings the schema up to the newest of `migrations`. Each step is one transaction, together with
+ * the note that the step was done: a crash leaves the schema at a whole step. Throws RegistryError
+ * `registry_newer` for a schema that this version does not know.
  */
 export async function migrate(
   db: Kysely<Schema>,
@@ -30,7 +31,7 @@ export async function migrate(
   migrations: readonly Migration[] = allMigrations,
 ): Promise<void> {
   const newest = Math.max(0, ...migrations.map(({ version }) => version))
-  // So that nothing is written where nothing is to be done: on a full disk, or to a damaged file.
+  // An up-to-date schema needs no write: the disk may be full, or the file damaged.
   if ((await versionOf(db)) === newest) return
   await sql`create table if not exists schema_versions (version integer primary key, applied_at bigint not null)`.execute(
     db,
@@ -55,7 +56,7 @@ export async function migrate(
   }
 }
 
-/** Undefined where there is no schema yet. */
+/** The version of the schema; undefined when there is no schema yet. */
 async function versionOf(db: Kysely<Schema>): Promise<number | undefined> {
   const known = await sql`select 1 from sqlite_schema where name = 'schema_versions'`.execute(db)
   if (known.rows.length === 0) return undefined
@@ -105,8 +106,8 @@ const tablesOfDevices = [
   `create index devices_order on devices (order_key, organization_id)`,
   `create index devices_organization_order on devices (organization_id, order_key)`,
   `create index devices_application_order on devices (application_id, order_key)`,
-  // No copy of the text and no positions in it: the rows that hold all trigrams of a word are
-  // checked against order_key.
+  // The index holds neither a copy of the text nor positions. A row that has all trigrams of a word
+  // is checked against order_key.
   `create virtual table device_search using fts5 (
     text, tokenize = 'trigram case_sensitive 1', content = '', contentless_delete = 1, detail = none)`,
 ]
@@ -139,7 +140,7 @@ const tablesOfAccess = [
   `create index audit_entries_at on audit_entries (at)`,
 ]
 
-/** Applications and organizations that a network server names. */
+/** Applications and organizations that have an id or a name of their network server. */
 const idsOfNetworkServers = [
   `alter table applications add column uuid text`,
   `create unique index applications_uuid on applications (uuid)`,
@@ -148,8 +149,8 @@ const idsOfNetworkServers = [
 ]
 
 /**
- * The rows of applications with a UUID get numbers below 0, with their devices: those above are ids
- * that may be asked for, and one that nobody can see would be taken.
+ * Rows of applications with a UUID get numbers below 0, and so do the references of their devices.
+ * Numbers above 0 are ids that may be asked for, and a number that nobody can see would be taken.
  */
 const hiddenNumbers = [
   `pragma defer_foreign_keys = on`,
@@ -158,25 +159,26 @@ const hiddenNumbers = [
   `update applications set id = -id where uuid is not null`,
 ]
 
-/** Network servers that were set up here; the settings have their API keys. */
+/**
+ * Network servers that were set up in the console or by the API. Their settings contain API keys.
+ */
 const setUpNetworkServers = [
   `create table network_servers (name text primary key, settings text not null, created_at bigint not null)`,
 ]
 
 /**
- * Before, the operator's deeds stood as the first admin's, or as those of the user acted for: these
- * stay so.
+ * Older entries name the first admin, or the user in whose place the operator acted. They stay so.
  */
 const operatorInAudit = [`alter table audit_entries add column is_operator integer not null default 0`]
 
-/** What programs that collect metrics show. */
+/** Tokens by which programs collect metrics. */
 const tokensOfMetrics = [
   `create table metrics_tokens (
     id text primary key, name text not null, name_key text not null unique, token_hash text not null unique,
     created_at bigint not null, last_used_at bigint)`,
 ]
 
-/** Before, tokens of the console's pages stood like all others: these stay so. */
+/** Older tokens of the console's pages are marked like all other tokens. They stay so. */
 const tokensOfConsole = [
   `alter table broker_tokens add column is_of_console integer not null default 0`,
   `alter table audit_entries add column is_of_console integer not null default 0`,

@@ -1,4 +1,4 @@
-/** A registry whose file is damaged: it is told, nothing is changed, and what can be read is. */
+/** A registry whose file is damaged tells it, changes nothing, and reads what can be read. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import type { Registry } from '../registry.ts'
 import { isDamage } from './registry-health.ts'
 import { createQuickHasher, createTestClock, nobody, valueOf } from '../registry.testing.ts'
 
-/** `FIELDGATE_DAMAGES=1000` for more. */
+/** Damages that the test tries; more with `FIELDGATE_DAMAGES=1000`. */
 const DAMAGES = Number(process.env['FIELDGATE_DAMAGES'] ?? 120) / 4
 const EVERYTHING = { userId: '0', isAdmin: true }
 const PAGE_BYTES = 4096
@@ -52,7 +52,7 @@ const create = (registry: Registry) =>
 
 test('a registry with a damaged page is told at the start, read as far as it goes, and not changed', async () => {
   const bytes = Buffer.from(whole)
-  // The page of the organizations' rows.
+  // The page that holds the rows of organizations.
   const page = Math.floor(bytes.lastIndexOf('Organization 39') / PAGE_BYTES)
   bytes.fill(0xa5, page * PAGE_BYTES, page * PAGE_BYTES + 512)
   await replace(bytes)

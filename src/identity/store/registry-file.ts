@@ -1,6 +1,6 @@
 /**
- * The one connection to the file of a registry: opened so that it can be read on a full disk, and
- * watched for damage.
+ * The one connection to the file of a registry. The file is opened so that it can be read on a full
+ * disk, and it is watched for damage.
  */
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
@@ -10,17 +10,18 @@ import { isReadOnly, isWithoutRoom, RegistryDamagedError } from './registry-heal
 import type { RegistryHealth } from './registry-health.ts'
 
 /**
- * How many prepared statements are kept. Statements with lists of varying length make new texts
- * without end; those go that were not used lately.
+ * Prepared statements that are kept. Statements with lists of varying length make new texts without
+ * end; at the bound, the statements that were not used lately are dropped.
  */
 const MAXIMUM_STATEMENT = 256
 /**
- * How often it is tried whether there is room again for the shared memory of the write-ahead log.
+ * How often the connection tries whether the disk has room again for the shared memory of the
+ * write-ahead log.
  */
 const REOPEN_MS = 1_000
 /** How often a health check may read the file. */
 const READ_AGAIN_MS = 5_000
-/** Problems that are told; a file that is damaged has thousands. */
+/** Problems that are told. A damaged file can have thousands. */
 const MAXIMUM_TOLD = 20
 
 export class RegistryFile implements SqliteDatabase {
@@ -29,14 +30,14 @@ export class RegistryFile implements SqliteDatabase {
   readonly #statements = new BoundedCache<SqliteStatement>(MAXIMUM_STATEMENT)
   #database: DatabaseSync
   /**
-   * True: nobody else can read the file meanwhile, and the write-ahead log is indexed in memory,
-   * not in a file.
+   * True while no other connection can read the file, and the index of the write-ahead log is in
+   * memory instead of a file.
    */
   #isAlone = false
   #triedAtMs = 0
   #readAtMs = -Infinity
 
-  /** Opens the file. Throws what SQLite says. */
+  /** Opens the file. Throws SQLite's errors. */
   constructor(file: string, health: RegistryHealth) {
     this.#file = file
     this.#health = health
@@ -60,10 +61,7 @@ export class RegistryFile implements SqliteDatabase {
     return statement
   }
 
-  /**
-   * Looks whether every page is what it should be; what is wrong goes to the health. Reads the
-   * whole file.
-   */
+  /** Checks every page, and notes problems in the health. Reads the whole file. */
   check(): void {
     try {
       const rows = this.#database.prepare(`pragma quick_check(${MAXIMUM_TOLD})`).all()
@@ -75,15 +73,15 @@ export class RegistryFile implements SqliteDatabase {
     this.#protect()
   }
 
-  /** Takes note of damage that only its reader can see. */
+  /** Notes damage that only the reader of a value can see. */
   noteProblem(problem: string): void {
     this.#health.noteProblems([problem])
     this.#protect()
   }
 
   /**
-   * Reads a little of the file itself, past what is in memory; now and then only. What is wrong
-   * goes to the health.
+   * Reads a little of the file itself, past the pages in memory, every few seconds at most. Notes
+   * problems in the health.
    */
   readAgain(): void {
     const nowMs = performance.now()
@@ -103,7 +101,7 @@ export class RegistryFile implements SqliteDatabase {
     this.#protect()
   }
 
-  /** Of a file that is damaged nothing is changed: a write could spread the damage. */
+  /** Forbids changes of a damaged file: a write could spread the damage. */
   #protect(): void {
     if (this.#health.problems.length > 0 && !this.#database.isTransaction) this.#database.exec('pragma query_only = on')
   }
@@ -114,14 +112,16 @@ export class RegistryFile implements SqliteDatabase {
       return opened(this.#file, '')
     } catch (error) {
       if (!isWithoutRoom(error)) throw error
-      // The disk is full: what is there can be read all the same.
+      // The disk is full, but its files can be read.
       this.#isAlone = true
       this.#triedAtMs = performance.now()
       return opened(this.#file, 'pragma locking_mode = exclusive')
     }
   }
 
-  /** Backups and `fieldgate check` read the file beside this connection. */
+  /**
+   * Ends the sole use of the file: backups and `fieldgate check` read it beside this connection.
+   */
   #shareAgain(): void {
     if (this.#database.isTransaction || performance.now() - this.#triedAtMs < REOPEN_MS) return
     this.#statements.clear()
@@ -132,7 +132,7 @@ export class RegistryFile implements SqliteDatabase {
 
   #adapt(statement: StatementSync): SqliteStatement {
     const reader = statement.columns().length > 0
-    // The row ids that the text index gives itself are beyond what a number holds.
+    // The row ids of the text index itself are greater than a number can hold.
     if (!reader) statement.setReadBigInts(true)
     return {
       reader,
@@ -159,7 +159,7 @@ function opened(file: string, first: string): DatabaseSync {
     if (first !== '') database.exec(first)
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = full')
-    // 64 MB of pages: the upper levels of every index of a million devices.
+    // 64 MB of pages: enough for the upper levels of every index of a million devices.
     database.exec('pragma cache_size = -65536')
     return database
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Whether the file of a registry is whole, as far as SQLite can tell: it has no checksums, so a
- * value that was changed and still makes sense is not seen.
+ * Whether the file of a registry is whole, as far as SQLite can tell. SQLite has no checksums, so
+ * it does not see a changed value that still makes sense.
  */
 
 /** Primary result codes of SQLite (https://sqlite.org/rescode.html). */
@@ -22,48 +22,46 @@ export class RegistryDamagedError extends Error {
   }
 }
 
-/** What is known of the file of a registry. */
+/** The known problems of a registry's file. */
 export class RegistryHealth {
   readonly #tell: (problems: readonly string[]) => void
   #problems: readonly string[] = []
 
-  /** `tell` hears of the first damage. */
+  /** `tell` is called at the first damage. */
   constructor(tell: (problems: readonly string[]) => void) {
     this.#tell = tell
   }
 
-  /** Sentences for people; none: no damage is known. */
+  /** Sentences for people. Empty when no damage is known. */
   get problems(): readonly string[] {
     return this.#problems
   }
 
-  /** Takes note of what a check of the file found. */
+  /** Notes the problems that a check of the file found. */
   noteProblems(problems: readonly string[]): void {
     if (problems.length === 0 || this.#problems.length > 0) return
     this.#problems = problems.map((problem) => problem.replaceAll('\n', ' '))
     this.#tell(this.#problems)
   }
 
-  /** Takes note of an error of SQLite, if it speaks of damage. */
+  /** Notes an error of SQLite that tells of damage. Other errors are ignored. */
   noteError(error: unknown): void {
     if (isDamage(error) && error instanceof Error) this.noteProblems([`${error.message}.`])
   }
 }
 
-/** True for an error by which SQLite says that its file is damaged, or none. */
+/** True for an error by which SQLite says that the file is damaged, or is no database. */
 export function isDamage(error: unknown): boolean {
   const code = primaryCodeOf(error)
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB || error instanceof RegistryDamagedError
 }
 
-/** True for an error by which SQLite refuses a change of what may only be read. */
+/** True for an error by which SQLite refuses to change a file that may only be read. */
 export function isReadOnly(error: unknown): boolean {
   return primaryCodeOf(error) === SQLITE_READONLY
 }
 
-/**
- * True for an error by which SQLite says that the disk has no room for what it must write to read.
- */
+/** True for an error by which SQLite says that the disk has no room for files that a read needs. */
 export function isWithoutRoom(error: unknown): boolean {
   return codeOf(error) === SQLITE_IOERR_SHMSIZE || primaryCodeOf(error) === SQLITE_FULL
 }

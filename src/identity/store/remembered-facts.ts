@@ -65,7 +65,7 @@ function apply(change: Change, { user, access, application, applicationIds, devi
     case 'application_removed':
       application?.forget(change.applicationId)
       applicationIds?.amend(change.organizationId, (ids) => ids.delete(change.applicationId))
-      // Its devices are taken from sight with it, and no change tells of each.
+      // No change tells of each device of a removed application.
       place?.forgetGroup(change.applicationId)
       return
     case 'device_created':

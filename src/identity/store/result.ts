@@ -1,8 +1,12 @@
-/** Which part of a list is asked for. */
+/**
+ * The outcomes of questions and changes to the registry: results and refusals, and pages of lists.
+ */
+
+/** The part of a list that is asked for. */
 export interface Page {
-  /** At most so many items, 0 for the count alone. More than 1,000 counts as 1,000. */
+  /** Items at most; 0 for the count alone. A limit above 1,000 counts as 1,000. */
   readonly limit: number
-  /** So many items are skipped. */
+  /** Items that are skipped. */
   readonly offset: number
   /**
    * Only items that contain this text, in any case. Every character stands for itself: `%` and `_`
@@ -13,33 +17,35 @@ export interface Page {
 
 /** One page of a list. */
 export interface Listed<T> {
-  /** How many items match, whatever the limit and the offset are. */
+  /** The number of items that match, whatever the limit and the offset are. */
   readonly totalCount: number
   readonly items: readonly T[]
 }
 
 /**
- * Who reads. A global admin sees everything; others see what the organizations that they are
- * members of own.
+ * The user who reads. A global admin sees everything; other users see what belongs to their
+ * organizations.
  */
 export interface Viewer {
   readonly userId: string
   readonly isAdmin: boolean
   /**
-   * The machine's operator acts in this user's place: by the command line, which has the data
+   * True when the machine's operator acts in the user's place, by the command line on the data
    * directory.
    */
   readonly isOperator?: boolean
 }
 
-/** Who changes something, for the audit. `null` is the service itself. */
+/** The author of a change, for the audit. A `userId` of `null` is the service itself. */
 export interface Actor {
   readonly userId: string | null
-  /** The audit tells of the operator then, and not of the user. */
+  /**
+   * True when the machine's operator acts in the user's place. The audit then names the operator.
+   */
   readonly isOperator?: boolean
 }
 
-/** What kind of refusal it is, named like the gRPC codes that the HTTP interface answers with. */
+/** The kind of a refusal, named like the gRPC codes that the HTTP interface answers with. */
 export type RefusalCode =
   | 'invalid_argument'
   | 'not_found'
@@ -59,10 +65,10 @@ export interface Refusal {
   readonly reason: string
 }
 
-/** The outcome of something that may be refused. */
+/** The outcome of a question or a change that may be refused. */
 export type Result<T> = { readonly ok: true; readonly value: T } | Refusal
 
-/** The outcome of a change that has nothing to tell beyond having happened. */
+/** The outcome of a change that succeeded and has no value. */
 export const done: Result<void> = { ok: true, value: undefined }
 
 /** A success with its value. */
@@ -85,10 +91,10 @@ export function alreadyExists(reason: string): Refusal {
   return refuse('already_exists', reason, 'object already exists')
 }
 
-/** The most items that one page holds. It bounds the time and the memory that one call takes. */
+/** Items of a page at most. Bounds the time and the memory of a call. */
 const MAXIMUM_PAGE_LIMIT = 1000
 
-/** The page with its numbers made safe: whole, not negative, within the bound. */
+/** The page with safe numbers: whole, not negative, within the bound. */
 export function boundedPage(page: Page): { readonly limit: number; readonly offset: number } {
   return { limit: Math.min(wholeNumber(page.limit), MAXIMUM_PAGE_LIMIT), offset: wholeNumber(page.offset) }
 }

@@ -1,9 +1,9 @@
-import type { Generated } from 'kysely'
-
-/*
- * The tables. What an application would call a boolean is 0 or 1, a time is integer milliseconds since 1970 and ends in
- * `_at`, structured values are JSON in text, so that SQLite and PostgreSQL hold the same.
+/**
+ * The tables of a registry. A boolean is 0 or 1. A time is an integer of milliseconds since 1970,
+ * and its name ends in `_at`. A structured value is JSON in a text. So SQLite and PostgreSQL would
+ * hold the same.
  */
+import type { Generated } from 'kysely'
 
 export interface Schema {
   readonly schema_versions: SchemaVersionsTable
@@ -54,7 +54,7 @@ interface UsersTable {
   readonly is_admin: number
   readonly is_active: number
   readonly note: string
-  /** Session tokens carry it; raising it voids those issued before. */
+  /** Session tokens carry it. Raising it voids the tokens that were issued before. */
   readonly session_epoch: number
   readonly created_at: number
   readonly updated_at: number
@@ -63,7 +63,8 @@ interface UsersTable {
 interface OrganizationsTable {
   readonly id: Generated<number>
   /**
-   * What a network server calls it that it was synchronised from: unique among those not removed.
+   * The organization's id at the network server that it was synchronised from. Unique among the
+   * organizations that are not removed.
    */
   readonly external_id: string | null
   readonly name: string
@@ -75,9 +76,11 @@ interface OrganizationsTable {
   /** `name` and `display_name`, folded. */
   readonly search_text: string
   readonly can_have_gateways: number
-  /** How many devices its applications have; kept with every change of devices. */
+  /** The number of devices in its applications. Updated with every change of devices. */
   readonly device_count: number
-  /** Set while its devices are being taken away: for everybody else it is gone. */
+  /**
+   * Set while the organization's devices are being deleted. Readers no longer see the organization.
+   */
   readonly removed_at: number | null
   readonly created_at: number
   readonly updated_at: number
@@ -95,7 +98,7 @@ interface MembersTable {
 
 interface ApplicationsTable {
   readonly id: Generated<number>
-  /** The id, where it is a UUID; otherwise `null`, and the id is the row's. */
+  /** The application's id if it is a UUID; otherwise `null`, and the row's number is the id. */
   readonly uuid: string | null
   readonly organization_id: number
   readonly name: string
@@ -117,10 +120,13 @@ interface DevicesTable {
   readonly id: Generated<number>
   readonly dev_eui: string
   readonly application_id: number
-  /** The application's; here too, so that an index can order an organization's devices by name. */
+  /**
+   * The organization of the application, so that an index can order an organization's devices by
+   * name.
+   */
   readonly organization_id: number
   readonly name: string
-  /** Folded name, line feed, DevEUI: what lists are ordered by and what a search looks into. */
+  /** Folded name, line feed, DevEUI. Lists are ordered by it, and searches look into it. */
   readonly order_key: string
   readonly description: string
   readonly device_profile_id: string
@@ -166,7 +172,7 @@ interface SigningKeysTable {
   readonly public_jwk: string
   readonly private_jwk: string
   readonly is_current: number
-  /** No token signed with it expires later. */
+  /** No token that the key signed expires later. */
   readonly latest_expiry_at: number
   readonly created_at: number
 }
@@ -176,7 +182,7 @@ interface SecondFactorsTable {
   /** Base32. */
   readonly secret: string
   readonly is_enabled: number
-  /** The time step of the newest code that was used up. */
+  /** The time step of the newest code that was used. */
   readonly last_step: number
   readonly failures: number
   readonly locked_until_at: number

@@ -26,7 +26,7 @@ test('a transaction that finds no room says so, changes nothing, and the next on
           .execute()
       }
     })
-  // As a full disk: SQLite rolls back by itself.
+  // A bound on the file's size acts like a full disk: SQLite rolls back by itself.
   await sql`pragma max_page_count = 8`.execute(db)
   await assert.rejects(insertMany(), (error) => isWithoutRoom(error))
   assert.equal((await db.selectFrom('numbers').selectAll().execute()).length, 0)

@@ -1,17 +1,18 @@
+/** Kysely over `node:sqlite`, with one connection for everybody. */
 import { CompiledQuery, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import type { DatabaseConnection, Dialect } from 'kysely'
 import type { RegistryFile } from './registry-file.ts'
 import { RegistryDamagedError } from './registry-health.ts'
 import type { RegistryHealth } from './registry-health.ts'
 
-/** Turns that are over are forgotten so many at a time. */
+/** Past entries of the queue that are kept before they are dropped at once. */
 const TURNS_KEPT = 1024
 
 /**
  * Kysely over `node:sqlite`: one connection, a write-ahead log, and a sync to disk at each commit,
- * so that a change that was answered survives a power cut. Each statement runs at once and holds up
- * the event loop while it does. Of a file that is known to be damaged nothing is changed:
- * transactions throw RegistryDamagedError.
+ * so that a change that was answered survives a power cut. Each statement runs at once, and blocks
+ * the event loop meanwhile. A file that is known to be damaged is not changed: transactions throw
+ * RegistryDamagedError.
  */
 export function createSqliteDialect(file: RegistryFile, health: RegistryHealth): Dialect {
   return {
@@ -24,8 +25,8 @@ export function createSqliteDialect(file: RegistryFile, health: RegistryHealth):
 
 class NodeSqliteAdapter extends SqliteAdapter {
   /**
-   * The driver hands its one connection to one after the other. Kysely's own lock would wake
-   * everybody who waits at each release: quadratic work, which a burst of connections would turn
+   * The driver lends its one connection to one caller after the other. Kysely's own lock would wake
+   * every waiting caller at each release: quadratic work, which a burst of connections would turn
    * into seconds.
    */
   override get supportsMultipleConnections(): boolean {
@@ -35,13 +36,13 @@ class NodeSqliteAdapter extends SqliteAdapter {
 
 class NodeSqliteDriver extends SqliteDriver {
   /**
-   * Those who wait for the connection, first come first served. Each is one call in flight; nothing
-   * else is kept.
+   * The callers that wait for the connection, first come first served. A caller is one call in
+   * flight.
    */
   #waiting: (() => void)[] = []
   /**
-   * Where those begin that have not had their turn: taking them off the front would move all that
-   * follow.
+   * The index of the first caller that still waits. Removing callers from the front would move all
+   * that follow.
    */
   #next = 0
   #isTaken = false
@@ -68,7 +69,8 @@ class NodeSqliteDriver extends SqliteDriver {
       this.#isTaken = false
       return
     }
-    // Handed over without being free in between, so that nobody slips in.
+    // The connection goes to the next caller without being free in between, so that no other caller
+    // takes it first.
     this.#next += 1
     if (this.#next === TURNS_KEPT) {
       this.#waiting.splice(0, TURNS_KEPT)
@@ -78,7 +80,7 @@ class NodeSqliteDriver extends SqliteDriver {
   }
 
   /**
-   * Takes the write lock at once: a transaction that reads first could not wait for another
+   * Takes the write lock at once. A transaction that reads first could not wait for another
    * process's write.
    */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
@@ -86,7 +88,10 @@ class NodeSqliteDriver extends SqliteDriver {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
   }
 
-  /** SQLite has rolled back by itself where the disk is full; saying so would hide the reason. */
+  /**
+   * On a full disk SQLite has rolled back by itself; a second rollback would fail and hide the
+   * reason.
+   */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#file.isInTransaction) await super.rollbackTransaction(connection)
   }

@@ -1,3 +1,4 @@
+/** The store: the tables of the registry, and the one way to change them. */
 import type { Kysely, Transaction } from 'kysely'
 import { appendAuditEntry } from './audit-log.ts'
 import type { Change } from './changes.ts'
@@ -5,11 +6,11 @@ import type { Clock } from '../../clock.ts'
 import type { Actor } from './result.ts'
 import type { Schema } from './schema.ts'
 
-/** What a change works with. */
+/** The tools of a change. */
 export interface Unit {
   readonly trx: Transaction<Schema>
   readonly nowMs: number
-  /** Notes in the same transaction who did what. */
+  /** Notes the deed in the audit, in the same transaction. */
   readonly audit: (
     action: string,
     subject: string,
@@ -25,9 +26,9 @@ export interface Store {
   readonly db: Kysely<Schema>
   readonly clock: Pick<Clock, 'now' | 'steady'>
   /**
-   * Runs `work` as one transaction, then tells of its changes. If it throws, nothing has happened.
-   * It must not touch `db`, which waits for the transaction to end, nor wait for anything slow, for
-   * which everybody else would wait.
+   * Runs `work` as one transaction, then tells of its changes. If `work` throws, nothing has
+   * happened. `work` must not use `db`, which waits for the transaction to end, nor wait for
+   * anything slow: all other callers would wait too.
    */
   change<T>(actor: Actor, work: (unit: Unit) => Promise<T>): Promise<T>
 }

@@ -1,5 +1,5 @@
 /**
- * A signing key as the registry stores it: what is damaged in it shows, for its id is made of its
+ * A signing key as the registry stores it. Damage shows, because the key's id is derived from its
  * content.
  */
 import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
@@ -13,7 +13,7 @@ export interface StoredKey {
   readonly private_jwk: string
 }
 
-/** False where the key is not as it was made. */
+/** False when the key is not as it was made. */
 export function isWholeKey({ kid, public_jwk: publicText, private_jwk: privateText }: StoredKey): boolean {
   try {
     const key = JSON.parse(publicText) as webcrypto.JsonWebKey
@@ -29,7 +29,7 @@ export function isWholeKey({ kid, public_jwk: publicText, private_jwk: privateTe
   }
 }
 
-/** A sentence for people. */
+/** The problem as a sentence for people. */
 export function brokenKeyText(kid: string): string {
   return `The signing key ${kid} is damaged: tokens that it signed are refused.`
 }

@@ -1,28 +1,29 @@
+/** Notes when broker-access tokens are used. The times are written later, many at once. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Store } from '../store/store.ts'
 
-/** When each broker-access token was last used; written later, many at once. */
+/** When each broker-access token was last used. */
 export interface BrokerAccessLog {
   noteUse(tokenId: string): void
-  /** Writes what was noted. */
+  /** Writes the noted uses. */
   flush(): Promise<void>
 }
 
 /**
- * What was noted is written after so long: a kill loses so much, of something that is only for
- * people to look at.
+ * Noted uses are written after this time. A kill loses the uses of this time; only people look at
+ * them.
  */
 const DELAY_MS = 10_000
 /**
- * Tokens noted between two writes. A full map is written at once, and uses noted meanwhile in
- * excess are not.
+ * Tokens noted between two writes. At the bound the notes are written at once, and uses of further
+ * tokens meanwhile are not noted.
  */
 const MAXIMUM_NOTED = 20_000
-/** Tokens of one statement. */
+/** Tokens that one statement writes. */
 const MAXIMUM_BATCH = 200
 
-/** A log over the store's tokens. `onError` gets what a write in the background threw. */
+/** A log over the store's tokens. The error of a write in the background goes to `onError`. */
 export function createBrokerAccessLog({ db, clock }: Store, onError: (error: unknown) => void): BrokerAccessLog {
   let noted = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined

@@ -1,6 +1,6 @@
 /**
- * The broker-access tokens on record. The registry keeps who has a token, for which organization and
- * until when, so that tokens can be listed and revoked; the token itself is not kept.
+ * The broker-access tokens on record. The registry keeps who has a token, for which organization
+ * and until when, so that tokens can be listed and revoked; the token itself is not kept.
  */
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -53,8 +53,8 @@ const MAXIMUM_TOKENS = 10_000
 /** Tokens that one statement deletes. */
 const PRUNE_BATCH = 500
 /**
- * Expired tokens are kept for this time. So a clock that was ahead for a while, and was set back, has
- * ended no token for good.
+ * Expired tokens are kept for this time. So a clock that was ahead for a while, and was set back,
+ * has ended no token for good.
  */
 const PRUNE_SLACK_MS = 86_400_000
 

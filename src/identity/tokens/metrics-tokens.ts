@@ -1,4 +1,4 @@
-/** What programs that collect metrics show instead of an admin's session. */
+/** The tokens by which programs read the metrics, without an admin's session. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { alreadyExists, boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
@@ -7,20 +7,20 @@ import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { contains, foldText, isName, parseSearch } from '../store/text-rules.ts'
 
-/** A token that reads the metrics and nothing else; the token itself is not kept. */
+/** A token that reads the metrics and nothing else. The token itself is not kept. */
 export interface MetricsToken {
   readonly id: string
-  /** Unique in any case. */
+  /** Unique, without regard to case. */
   readonly name: string
   readonly createdAtMs: number
-  /** To a minute; `null` for never. */
+  /** Exact to a minute; `null` for never. */
   readonly lastUsedAtMs: number | null
 }
 
 /** The metrics tokens of the deployment. */
 export interface MetricsTokens {
   /**
-   * The token is told this once: only its hash is kept. Refusals: invalid_name,
+   * Returns the token, which is never told again: only its hash is kept. Refusals: invalid_name,
    * metrics_token_exists, too_many_metrics_tokens.
    */
   create(name: string, actor: Actor): Promise<Result<{ readonly id: string; readonly token: string }>>
@@ -28,28 +28,32 @@ export interface MetricsTokens {
   list(page: Page): Promise<Listed<MetricsToken>>
   /** Refusal: metrics_token_not_found. */
   revoke(id: string, actor: Actor): Promise<Result<void>>
-  /** Whether the token is good; notes the use. */
+  /** Whether the token is good. Also notes the use. */
   authenticate(token: string): Promise<boolean>
 }
 
 /**
- * What every metrics token begins with, so that it is told apart from a JWT, and found by scanners
- * of secrets.
+ * The first characters of every metrics token: they tell it apart from a JWT, and scanners of
+ * secrets find it by them.
  */
 export const metricsTokenPrefix = 'fgm_'
 
 const TOKEN_BYTES = 32
-/** Longer ones are nobody's: they are not even hashed. */
+/** Longer tokens are refused without being hashed. */
 const MAXIMUM_TOKEN_CHARACTERS = 100
 const MAXIMUM_NAME = 100
-/** Of the deployment, against filling the disk: many times what a monitoring has. */
+/**
+ * Metrics tokens of the deployment, against filling the disk: many times what a monitoring needs.
+ */
 const MAXIMUM_TOKENS = 100
-/** A use is written when the last one that was is older: a scraper comes every few seconds. */
+/**
+ * A use is written when the last written use is older than this: a scraper comes every few seconds.
+ */
 const USE_STEP_MS = 60_000
 
 /**
- * The metrics tokens of a store. `onWriteError` gets why a use could not be noted, which keeps
- * nobody from the metrics.
+ * The metrics tokens of a store. The error of a use that could not be noted goes to `onWriteError`;
+ * the metrics are read all the same.
  */
 export function createMetricsTokens(store: Store, onWriteError: (error: unknown) => void): MetricsTokens {
   const { db, clock } = store
@@ -98,8 +102,8 @@ export function createMetricsTokens(store: Store, onWriteError: (error: unknown)
 
     async authenticate(token) {
       if (token.length > MAXIMUM_TOKEN_CHARACTERS) return false
-      // Found by its hash: how long that takes tells nothing about a token that somebody could
-      // guess on from.
+      // The token is found by its hash. The time that this takes tells nothing from which somebody
+      // could guess a token.
       const row = await db
         .selectFrom('metrics_tokens')
         .select(['id', 'last_used_at'])

@@ -1,6 +1,6 @@
 /**
- * The key pairs that tokens are signed with. One signs; the older ones are kept until the last token
- * that they signed has expired.
+ * The key pairs that tokens are signed with. One key signs. The older keys are kept until the last
+ * token that they signed has expired.
  */
 import assert from 'node:assert/strict'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
@@ -43,21 +43,21 @@ interface Key {
 }
 
 /**
- * Keys at most: the current key and those whose tokens live. At the bound no key is made. Anybody may
- * ask for all public keys, which then take some 25 KB. Without the bound, a rotation every hour beside
- * tokens that live a year would make it megabytes.
+ * Keys at most: the current key and those whose tokens live. At the bound no key is made. Anybody
+ * may ask for all public keys, which then take some 25 KB. Without the bound, a rotation every hour
+ * beside tokens that live a year would make it megabytes.
  */
 const MAXIMUM_KEYS = 100
 
 /**
- * The end of a key is noted with this time to spare, so that it is written once a day instead of with
- * each token.
+ * The end of a key is noted with this time to spare, so that it is written once a day instead of
+ * with each token.
  */
 const EXPIRY_SLACK_MS = 86_400_000
 
 /**
- * Opens the key ring of a store, and makes the first key when there is none. A key that is damaged is
- * left out, and `onBroken` hears of it.
+ * Opens the key ring of a store, and makes the first key when there is none. A key that is damaged
+ * is left out, and `onBroken` hears of it.
  */
 export async function openSigningKeys(store: Store, onBroken: (kid: string) => void): Promise<SigningKeyRing> {
   const ring = new StoredKeyRing(store)

@@ -1,6 +1,6 @@
 /**
- * How users and tokens stand: active or not, member or not, known or revoked. Verifying a token asks
- * on each call, so the answers are remembered.
+ * How users and tokens stand: active or not, member or not, known or revoked. Verifying a token
+ * asks on each call, so the answers are remembered.
  */
 import { sql } from 'kysely'
 import { Remembered } from '../../remembered.ts'
@@ -27,7 +27,7 @@ export interface AccessStanding {
   readonly isTokenKnown: boolean
 }
 
-/** Whom a token was issued to, and for which organization. */
+/** The user and the organization that a token was issued for. */
 interface TokenHolder {
   readonly userId: string
   readonly organizationId: string

@@ -1,3 +1,7 @@
+/**
+ * Verifies the form, the signature and the time of tokens. Whether a token was revoked is asked
+ * elsewhere (`standing.ts`).
+ */
 import { KeyObject, verify as verifySignature } from 'node:crypto'
 import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock } from '../../clock.ts'
@@ -13,38 +17,41 @@ export const tokenKinds = {
   brokerAccess: { typ: 'fieldgate-broker-access+jwt', audience: 'fieldgate:broker' },
 } as const
 
-/** One of the kinds of token. */
+/** A kind of token. */
 export type TokenKind = keyof typeof tokenKinds
 
-/** What a token of ours says. */
+/** The contents of a token that this service signed. */
 export interface VerifiedToken {
   readonly userId: string
   readonly tokenId: string
   readonly expiresAtMs: number
-  /** All members of its payload. */
+  /** All members of the token's payload. */
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** Tells whether a token is ours, of the kind, and not expired; not whether it was revoked. */
+/**
+ * Tells whether a token was signed by this service, is of the kind, and has not expired; not
+ * whether the token was revoked.
+ */
 export interface TokenVerifier {
   verify(kind: TokenKind, jwt: string): Result<VerifiedToken>
-  /** The same, whether it has expired or not. */
+  /** Like `verify`, but takes expired tokens, too. */
   read(kind: TokenKind, jwt: string): Result<VerifiedToken>
-  /** To be called when keys were forgotten. */
+  /** To be called after keys were pruned. */
   forget(): void
 }
 
-/** Ours have some 450 characters. */
+/** The longest text that is looked at. Real tokens have some 450 characters. */
 const MAXIMUM_TOKEN_CHARACTERS = 4096
 /**
- * Tokens whose signature was found good, with their texts some 10 MB: a client that reconnects
- * costs no elliptic curve. Only good ones are kept, so nobody else can push them out.
+ * Tokens whose signature was verified; with their texts some 10 MB. A client that reconnects costs
+ * no elliptic curve. Only verified tokens are kept, so nobody can push them out with forged tokens.
  */
 const MAXIMUM_VERIFIED = 10_000
 
 /**
- * A verifier of tokens that were signed with one of the keys for that issuer. It checks on the
- * caller's thread: the way to another and back costs as much again as the curve.
+ * A verifier of the tokens that the keys signed for the issuer. It verifies on the caller's thread:
+ * the way to another thread and back costs as much as the curve.
  */
 export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock: Pick<Clock, 'now'>): TokenVerifier {
   const verified = {
@@ -57,8 +64,8 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
     const parts = partsOf(jwt)
     const header = parts && readHeader(parts.header)
     if (parts === undefined || header === undefined) return malformed()
-    // Before the signature, since it is cheaper: nobody gains from being refused for another
-    // reason.
+    // The type is checked before the signature because it is cheaper. The other reason of refusal
+    // tells an attacker nothing.
     if (header.typ !== tokenKinds[kind].typ) return wrongAudience()
     const key = keys.publicKey(header.kid)
     if (key === undefined || header.alg !== signatureAlgorithm) return badSignature()
@@ -95,13 +102,15 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
   }
 }
 
-/** RFC 7519 §4.1.4; written so that an end that is no number has passed. */
+/**
+ * RFC 7519 §4.1.4. The comparison is written so that an `exp` that is no number counts as passed.
+ */
 function isCurrent({ expiresAtMs }: VerifiedToken, clock: Pick<Clock, 'now'>): boolean {
   return clock.now() < expiresAtMs
 }
 
 interface TokenTexts {
-  /** Header and payload with the dot between them: what is signed. */
+  /** The signed text: header and payload with the dot between them. */
   readonly signed: string
   readonly header: string
   readonly payload: string
@@ -110,8 +119,8 @@ interface TokenTexts {
 
 /** The parts of a JWS in its compact form (RFC 7515 §7.1). */
 function partsOf(jwt: string): TokenTexts | undefined {
-  // Decoders of base64 pass over white space and whatever they don't know: one token would have
-  // many spellings.
+  // Decoders of base64 skip white space and unknown characters. Without this check one token would
+  // have many spellings.
   if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(jwt)) return undefined
   const first = jwt.indexOf('.')
   const last = jwt.lastIndexOf('.')
@@ -124,8 +133,8 @@ function partsOf(jwt: string): TokenTexts | undefined {
 }
 
 /**
- * The header, if it looks like one that we write. No other parameter of a hostile one is ever
- * looked at.
+ * The header, if it has exactly the members that this service writes. Other parameters, of a
+ * hostile header, are never looked at.
  */
 function readHeader(text: string): { readonly alg: unknown; readonly kid: string; readonly typ: string } | undefined {
   const header = objectOf(text)
@@ -134,7 +143,7 @@ function readHeader(text: string): { readonly alg: unknown; readonly kid: string
   return typeof kid === 'string' && typeof typ === 'string' ? { alg, kid, typ } : undefined
 }
 
-/** The JSON object in base64url. */
+/** Parses a JSON object in base64url; undefined when the text holds none. */
 function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
@@ -149,7 +158,7 @@ function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
 /** ES256 (RFC 7518 §3.4): ECDSA on P-256 with SHA-256, its two numbers side by side in 64 bytes. */
 function isSigned({ signed, signature }: TokenTexts, key: KeyObject): boolean {
   const bytes = Buffer.from(signature, 'base64url')
-  // The last character has bits to spare: of its sixteen spellings one is right.
+  // The last character has four bits to spare. Only one of its sixteen spellings is accepted.
   if (bytes.length !== 64 || bytes.toString('base64url') !== signature) return false
   return verifySignature('sha256', Buffer.from(signed, 'latin1'), { key, dsaEncoding: 'ieee-p1363' }, bytes)
 }
@@ -166,7 +175,7 @@ function badSignature(): Refusal {
   return refuse('unauthenticated', 'token_signature_invalid', 'the token was not signed by this service')
 }
 
-/** The refusal of a token whose time is over. */
+/** The refusal of an expired token. */
 export function tokenExpired(): Refusal {
   return refuse('unauthenticated', 'token_expired', 'the token has expired')
 }

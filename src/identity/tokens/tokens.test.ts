@@ -74,7 +74,7 @@ test('each kind of token is good for what it is meant for, and for nothing else'
     step: (jwt) => tokens.verifySecondFactorStep(jwt),
     broker: (jwt) => tokens.verifyBrokerAccess(jwt),
   }
-  // Twice, for what was verified is remembered.
+  // Twice, because the second verification is answered from memory.
   for (const _ of [1, 2]) {
     for (const kind of ['session', 'step', 'broker'] as const) {
       for (const [wanted, verify] of Object.entries(verifiers)) {
@@ -237,8 +237,8 @@ test('a token that is missing because an older backup was restored hears so, and
   const { jwt, tokenId } = valueOf(
     await registry.tokens.issueBrokerAccess({ userId, organizationId, ttlSeconds: 3600 }),
   )
-  // A registry of before the token has its user, its organization and its key, and no row of it: as
-  // after a revocation.
+  // A registry that is older than the token has its user, its organization and its key, and no row
+  // of the token: as after a revocation.
   valueOf(await registry.tokens.revokeBrokerAccess(tokenId, nobody))
   const refused = await registry.tokens.verifyBrokerAccess(jwt)
   assert.ok(!refused.ok)
@@ -260,7 +260,7 @@ test('what was verified is judged again without its text: by its end, its token,
   assert.equal(await recheck(revoked), 'token_revoked')
   valueOf(await registry.members.remove(organizationId, userId, nobody))
   assert.equal(await recheck(claims), 'not_a_member')
-  // Who comes back does not find the tokens of before.
+  // A member that comes back does not find its earlier tokens.
   await addMember(registry, organizationId, userId)
   assert.equal(await recheck(claims), 'token_revoked')
   valueOf(await registry.users.update(userId, { isActive: false }, nobody))
@@ -365,7 +365,7 @@ test('no more than 100 keys are kept, and room comes back with the end of their 
   assert.equal(decode(partsOf(session)[0])['kid'], current)
   clock.advance(1)
   await registry.pruneExpired()
-  // What has signed living tokens stays: those of the bench, and the session's.
+  // Keys that signed living tokens stay: the key of the bench's tokens, and the session's.
   assert.equal(signingKeys.jwks().keys.length, 2)
   valueOf(await signingKeys.rotate(nobody))
 })

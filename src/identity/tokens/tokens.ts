@@ -1,3 +1,7 @@
+/**
+ * The tokens of users, as they are issued and verified: for sessions, for the second step of a
+ * login, and for the broker.
+ */
 import { randomUUID } from 'node:crypto'
 import type { BrokerAccessLog } from './broker-access-log.ts'
 import { createBrokerAccessRecords, pruneBrokerAccess, recordBrokerAccess } from './broker-access-records.ts'
@@ -12,25 +16,25 @@ import { parseId } from '../store/text-rules.ts'
 import { tokenExpired, tokenKinds } from './token-verifier.ts'
 import type { TokenKind, TokenVerifier } from './token-verifier.ts'
 
-/** What a session token says. */
+/** The contents of a session token. */
 export interface SessionClaims {
   readonly userId: string
   readonly tokenId: string
-  /** As it is now, not as it was when the token was issued. */
+  /** Whether the user is a global admin now, not when the token was issued. */
   readonly isAdmin: boolean
-  /** Issued to the machine's operator, who acts in the user's place. */
+  /** True for a token that was issued to the machine's operator, who acts in the user's place. */
   readonly isOperator: boolean
   readonly expiresAtMs: number
 }
 
-/** What the token between the two steps of a login says. */
+/** The contents of a token for the second step of a login. */
 export interface SecondFactorStepClaims {
   readonly userId: string
   readonly tokenId: string
   readonly expiresAtMs: number
 }
 
-/** What a broker-access token says. */
+/** The contents of a broker-access token. */
 export interface BrokerAccessClaims {
   readonly userId: string
   readonly organizationId: string
@@ -39,8 +43,8 @@ export interface BrokerAccessClaims {
 }
 
 /**
- * A broker-access token that is refused; with what it says where it is one of ours, though it is
- * good no more.
+ * A broker-access token that is refused. `claims` are the contents of a token that this service
+ * signed and that is no longer good.
  */
 export type BrokerAccessRefusal = Refusal & { readonly claims?: BrokerAccessClaims }
 
@@ -53,11 +57,11 @@ export type BrokerAccessRefusal = Refusal & { readonly claims?: BrokerAccessClai
 export interface Tokens extends BrokerAccessRecords {
   issueSession(user: { readonly id: string }): Promise<string>
   /**
-   * A session for the machine's operator, who acts in that user's place, and may set its password
-   * without the old one.
+   * Issues a session to the machine's operator, who acts in the user's place. The session may set
+   * the user's password without the old password.
    */
   issueOperatorSession(user: { readonly id: string }): Promise<string>
-  /** Good for 600 s and for the second step of the login alone. */
+  /** Issues a token that is good for 600 s, and for the second step of the login only. */
   issueSecondFactorStep(user: { readonly id: string }): Promise<string>
   /**
    * Refusals: invalid_ttl (not a whole number of 1 or more), user_inactive, not_a_member,
@@ -74,13 +78,13 @@ export interface Tokens extends BrokerAccessRecords {
     jwt: string,
   ): Promise<{ readonly ok: true; readonly value: BrokerAccessClaims } | BrokerAccessRefusal>
   /**
-   * What a token of ours says, whether or not it is good; undefined where it is none. Proves
-   * nothing but whose it is.
+   * The contents of a token that this service signed, whether or not the token is good; undefined
+   * for any other text. Proves only whose the token is.
    */
   readBrokerAccess(jwt: string): BrokerAccessClaims | undefined
   /**
-   * Whether what was verified earlier still holds; refuses like `verifyBrokerAccess`, but for the
-   * signature.
+   * Whether a token that was verified earlier still holds. Refuses like `verifyBrokerAccess`, but
+   * does not look at the signature.
    */
   recheckBrokerAccess(claims: BrokerAccessClaims): Promise<Result<void>>
   /** Voids every session issued until now. Refusal: user_not_found. */
@@ -90,9 +94,9 @@ export interface Tokens extends BrokerAccessRecords {
 }
 
 const SECOND_FACTOR_STEP_SECONDS = 600
-/** Some ten years: no clock and no client has trouble with it. */
+/** Some ten years. No clock and no client has trouble with such a time. */
 const MAXIMUM_TTL_SECONDS = 315_360_000
-/** What the tokens are made of. */
+/** The parts that the tokens are made of. */
 export interface TokenParts {
   readonly store: Store
   readonly keys: SigningKeyRing
@@ -133,7 +137,7 @@ function createIssuing({
   ): Promise<string> {
     const standing = await standings.ofUser(userId)
     const iat = Math.floor(store.clock.now() / 1000)
-    // A user that is gone gets a token that nothing accepts.
+    // A user that was removed gets a token that nothing accepts.
     const epoch = standing?.sessionEpoch ?? 0
     return issue(kind, { sub: userId, jti: randomUUID(), iat, exp: iat + ttlSeconds, epoch, ...more })
   }
@@ -257,8 +261,8 @@ function createEnding({ store, keys, verifier }: TokenParts): Pick<Tokens, 'sign
 }
 
 /**
- * A revoked token leaves no row, and so does one that was issued after the backup from which this
- * registry was restored.
+ * The refusal of a token without a record. A revoked token has none, and neither has a token that
+ * was issued after the backup from which this registry was restored.
  */
 function unknownToken(): Refusal {
   const message = 'the token is not known here any more: it was revoked, or an older backup of the service was restored'

@@ -42,8 +42,8 @@ export interface ScriptRun {
 }
 
 /**
- * Time, as the pool needs it. Whole milliseconds are enough: the workers measure their own jobs, and
- * the pool measures only the threads that it kills.
+ * Time, as the pool needs it. Whole milliseconds are enough: the workers measure their own jobs,
+ * and the pool measures only the threads that it kills.
  */
 export type PoolClock = Pick<Clock, 'steady' | 'after'>
 
