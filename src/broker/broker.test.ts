@@ -270,7 +270,8 @@ describe('permits', () => {
     looks = 0
     await told(client, ...Array.from({ length: 50 }, (_, index) => `yes/${index}`))
     assert.equal(looks, 20)
-    // Not a byte too many, and not a word to a client that wants none.
+    // The DISCONNECT has not a byte too many, and a client that takes no packet so large gets no
+    // word.
     assert.equal(await told(small, 'no/1'), undefined)
     looks = 0
     assert.equal(await told(silent, 'no/1'), undefined)

@@ -54,16 +54,16 @@ export interface BrokerOptions {
   readonly limits?: Partial<Limits>
   readonly clock?: Clock
   readonly log?: Logger
-  /** Told when a Session is there to be dispatched to. */
+  /** Told when messages can be dispatched to a Session. */
   readonly readerListener?: ReaderListener
   /**
-   * Topic Names whose QoS 0 messages are kept in the log as well: readers that are behind get them,
-   * and they can be read later.
+   * True for the Topic Names whose QoS 0 messages are kept in the log as well: readers that are
+   * behind get them, and they can be read later.
    */
   readonly keepsQoS0?: (topicName: string) => boolean
   /**
-   * The User Property by which MQTT 5 readers are told the id of each message of the log; absent:
-   * they are not.
+   * The User Property that tells MQTT 5 readers the id of each message of the log. Absent: they are
+   * not told.
    */
   readonly idProperty?: string
   /** A fresh text of at least 128 random bits, for Client Identifiers that we assign. */
@@ -129,7 +129,7 @@ export class Broker implements Publisher, Dispatcher {
     this.#connections = connections
   }
 
-  /** Opens the engine and takes up what it kept. Call before the first `accept`. */
+  /** Opens the engine and restores the state that it kept. Call before the first `accept`. */
   async start(): Promise<void> {
     const { delivery, retained, clock, counters, log, store } = this
     const engine = this.engine
@@ -148,16 +148,19 @@ export class Broker implements Publisher, Dispatcher {
       log,
     })
     store.discard(orphans, completed)
-    // What is saved from now on counts from these tails.
+    // Everything that is saved from now on counts from these tails.
     void store.checkpoint()
   }
 
-  /** Takes over a fresh duplex of bytes; closed at once when the broker has as many as it may. */
+  /**
+   * Takes over a fresh duplex of bytes. Closes it at once when the broker has its maximum of
+   * connections.
+   */
   accept(transport: Transport, peer: Peer): void {
     this.#connections.accept(transport, peer)
   }
 
-  /** Runs what is due. The owner calls it about once a second. */
+  /** Runs everything that is due. The owner calls it about once a second. */
   tick(): void {
     this.#connections.tick()
     this.#publishing.tick()
@@ -165,7 +168,7 @@ export class Broker implements Publisher, Dispatcher {
     void this.store?.checkpoint()
   }
 
-  /** A message of the service's own, judged by nobody. */
+  /** Publishes a message of the service's own: no permit is asked. */
   publish(message: OwnMessage): Promise<void> {
     return this.#publishing.publish(message)
   }

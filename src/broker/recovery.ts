@@ -1,7 +1,7 @@
 /**
- * What a restart finds: Sessions, groups, QoS 2 in flight and retained messages out of the engine's
- * state. All connections of the earlier process are over; their Sessions rest, and go on reading
- * where they were saved.
+ * Restores the state after a restart: Sessions, groups, QoS 2 messages in flight and retained
+ * messages. All connections of the earlier process are over. Their Sessions rest, and go on reading
+ * at their saved cursors.
  */
 import { later, momentOf } from '../clock.ts'
 import type { Clock, SteadyMs } from '../clock.ts'
@@ -29,7 +29,7 @@ import { STATE_KEYS, splitKey } from './durable/state-keys.ts'
 import { parseSharedSubscription } from '../mqtt/topic-filter.ts'
 import type { WillMessages } from './sessions/will-messages.ts'
 
-/** Where the recovered state goes. */
+/** The parts of the broker that take the recovered state. */
 export interface Recovered {
   readonly engine: Engine
   readonly sessions: Sessions
@@ -41,11 +41,11 @@ export interface Recovered {
   readonly log: Logger
 }
 
-/** What the state may forget. */
+/** The entries that the state may forget. */
 export interface Leftovers {
-  /** What belongs to Sessions that are over. */
+  /** Entries of Sessions that are over. */
   readonly orphans: readonly StateChange[]
-  /** QoS 2 messages whose Packet Identifier is another's by now. */
+  /** QoS 2 messages whose Packet Identifier belongs to another message by now. */
   readonly completed: readonly Completed[]
 }
 
@@ -80,7 +80,7 @@ export async function recover(parts: Recovered): Promise<Leftovers> {
   return { orphans, completed }
 }
 
-/** Where nothing was saved yet, everything begins at the tail. */
+/** Without a saved checkpoint everything begins at the tail. */
 async function loadCheckpoint(engine: Engine): Promise<CheckpointRecord> {
   const tails = Array.from({ length: engine.partitions }, (_, partition) => engine.tail(partition))
   for await (const { key, value } of engine.load(STATE_KEYS.checkpoint)) {
@@ -91,10 +91,10 @@ async function loadCheckpoint(engine: Engine): Promise<CheckpointRecord> {
   return { tails, isClean: true }
 }
 
-/** Undefined when it has expired meanwhile. */
+/** Undefined when the Session has expired meanwhile. */
 function restoreSession(parts: Recovered, record: SessionRecord, now: SteadyMs): Session | undefined {
   const { sessions, wills, clock } = parts
-  // A clock that was set back meanwhile makes no Session live longer than it would from now on.
+  // A clock that was set back meanwhile lets no Session live longer than it would from now on.
   const restingSince = earlier(record.restingSinceMs === undefined ? now : momentOf(record.restingSinceMs, clock), now)
   const isExpired = later(restingSince, record.expirySeconds * 1000) <= now
   if (isExpired && record.will === undefined) return undefined
@@ -109,8 +109,8 @@ function restoreSession(parts: Recovered, record: SessionRecord, now: SteadyMs):
     const dueAt = dueAtMs === undefined ? latest : earlier(momentOf(dueAtMs, clock), latest)
     wills.restore(session, { will, ground, permitExpiresAtMs }, dueAt)
   }
-  // One that expired while nobody was there ends with the first tick, and its Will Message goes
-  // out.
+  // A Session that expired while no process ran ends with the first tick, and its Will Message is
+  // published.
   sessions.restore(session, restingSince)
   return session
 }
@@ -139,7 +139,8 @@ function restoreSubscription(sessions: Sessions, owner: SessionRecord, saved: Su
 }
 
 /**
- * QoS 2 messages in flight, and those brought to their end that a saved cursor may still be before.
+ * Restores QoS 2 messages in flight, and those brought to their end that a saved cursor may still
+ * meet.
  */
 async function restoreSent(
   { engine, sessions }: Recovered,
@@ -160,7 +161,7 @@ async function restoreSent(
     place(handled, group ?? session).add(placeKey(entry.partition, entry.offset))
     session.restoreOrder(entry.order)
     const other = session.inflight.get(entry.packetId)
-    // Identifiers are used again: the newest message is the one in flight.
+    // Identifiers are used again: the newest message is in flight.
     const isNewest = other === undefined || entry.order > other.order
     const over = isNewest ? other : entry
     if (over !== undefined) {
@@ -198,7 +199,7 @@ async function restoreReceived(
     const parts = splitKey(key)
     const known = restored.get(parts.slice(0, 3).join('\0'))
     if (known === undefined) orphans.push({ key, value: undefined })
-    // Of no connection of this process.
+    // No connection of this process has this epoch.
     else known.session.received.set(Number(parts[3]), { isOwned: true, connectionEpoch: -1 })
   }
 }
@@ -215,13 +216,13 @@ function resumeSession(
     const places = place(handled, group ?? session)
     const key = placeKey(entry.partition, entry.offset)
     session.restoreOrder(entry.order)
-    // Of QoS 2 the records of their own are what counts.
+    // QoS 2 messages have records of their own, which count.
     if (entry.qos === 1 && !session.inflight.has(entry.packetId)) {
       session.inflight.set(entry.packetId, inflightOf(entry, group))
       places.add(key)
     }
   }
-  // They go again in the order in which they went first [MQTT-4.6.0-1].
+  // The messages are sent again in the order in which they were sent first [MQTT-4.6.0-1].
   const inOrder = [...session.inflight.values()].toSorted((a, b) => a.order - b.order)
   session.inflight.clear()
   for (const entry of inOrder) session.inflight.set(entry.packetId, entry)
@@ -240,7 +241,7 @@ function resumeSession(
   session.recovery = { handled: handled.get(session) ?? new Set(), sentBefore }
 }
 
-/** Every group rests: it has no connected member. */
+/** Restores the groups. Every group rests: it has no connected member. */
 async function resumeGroups(
   { engine, sessions, delivery }: Recovered,
   checkpoint: CheckpointRecord,
@@ -253,7 +254,7 @@ async function resumeGroups(
   }
   const groups = new Set<SharedGroup>()
   for (const session of sessions.all()) for (const group of session.groups) groups.add(group)
-  // Its members' Sessions ended with their connections.
+  // The Sessions of the group's members ended with their connections.
   for (const key of records.keys()) {
     if (sessions.findGroup(key) === undefined) orphans.push({ key: STATE_KEYS.group(key), value: undefined })
   }

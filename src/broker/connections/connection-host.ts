@@ -20,15 +20,15 @@ export interface ConnectionHost<Connection> {
   readonly log: Logger
   readonly counters: Counters
   readonly deadlines: Deadlines
-  /** Shared by all connections of a turn. */
+  /** The joined buffer that all connections share within a turn. */
   readonly lastJoin: LastJoin
   /** Grows by one each second. */
   readonly second: number
-  /** Handles one packet; a promise when the next one has to wait for it. */
+  /** Handles one packet. A promise: the connection's next packet has to wait for it. */
   readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
   /** Calls `flush` of the connection after the turn. */
   flushLater(connection: Flushable): void
-  /** The Session's connection takes more again. */
+  /** Lets the Session send more: its connection takes bytes again. */
   wake(session: Session): void
   /** Calls `unthrottle` of the connection with the next tick. */
   throttle(connection: Connection): void

@@ -1,4 +1,7 @@
-/** The packets that a connection sends: encoded as its client takes them, written after the turn. */
+/**
+ * The packets that a connection sends: encoded as its client takes them, and written after the
+ * turn.
+ */
 import { encodePacket } from '../../mqtt/encode-packet.ts'
 import type { AcknowledgementPacket, ProtocolVersion, QoS, ServerPacket } from '../../mqtt/packet.ts'
 import type { Flushable } from '../delivery/turns.ts'
@@ -12,7 +15,7 @@ import type { Traffic } from './traffic.ts'
 
 const ACKNOWLEDGEMENT_FIRST_BYTE = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, pubcomp: 0x70 } as const
 
-/** The connection, which is told when its client does not read. */
+/** The connection: it is told when its client does not read. */
 export interface OutputOwner {
   readonly congested: boolean
   becomesCongested(): void
@@ -28,7 +31,10 @@ export interface ConnectionOutputOptions {
 }
 
 export class ConnectionOutput implements Flushable {
-  /** Until CONNECT is accepted: the version in which its refusal is told. */
+  /**
+   * The version in which packets are encoded. Until CONNECT is accepted, the version of its
+   * refusal.
+   */
   protocolVersion: ProtocolVersion = 5
   /** Bytes of the largest packet that the client takes. */
   maximumPacketSizeBytes = Infinity
@@ -49,7 +55,7 @@ export class ConnectionOutput implements Flushable {
     this.#buffer = new WriteBuffer(host.lastJoin, (bytes) => this.#write(bytes))
   }
 
-  /** CONNECT was accepted. */
+  /** The client's CONNECT was accepted. */
   agree(agreement: { readonly protocolVersion: ProtocolVersion; readonly outgoingTopicAliasMaximum: number }): void {
     this.protocolVersion = agreement.protocolVersion
     const maximum = agreement.outgoingTopicAliasMaximum

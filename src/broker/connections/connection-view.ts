@@ -16,7 +16,7 @@ export class ConnectionView {
     this.#connection = connection
   }
 
-  /** Counts up: no other connection of this process has the same. */
+  /** Counts up: no other connection of this process has the same number. */
   get number(): number {
     return this.#connection.number
   }
@@ -33,7 +33,7 @@ export class ConnectionView {
     return this.#connection.permit.identity
   }
 
-  /** What its permit rests on, in the policy's words. */
+  /** The ground that the permit rests on, in the policy's words. */
   get ground(): string {
     return this.#connection.permit.ground
   }
@@ -42,7 +42,7 @@ export class ConnectionView {
     return this.#connection.peer
   }
 
-  /** 4 is MQTT 3.1.1. */
+  /** The protocol level: 4 is MQTT 3.1.1, 5 is MQTT 5.0. */
   get protocolVersion(): number {
     return this.#connection.protocolVersion
   }
@@ -51,7 +51,7 @@ export class ConnectionView {
     return this.#connection.openedAtMs
   }
 
-  /** 0: the client may be silent for as long as it likes. */
+  /** The Keep Alive. 0: the client may be silent for as long as it likes. */
   get keepAliveSeconds(): number {
     return this.#connection.keepAliveSeconds
   }
@@ -61,8 +61,8 @@ export class ConnectionView {
   }
 
   /**
-   * Those of its first `maximum` Topic Filters that can match nothing at present, with the reason.
-   * A Session that was resumed is looked at like another, and what was registered meanwhile counts.
+   * Finds, among the first `maximum` Topic Filters, those that can match nothing at present, with
+   * the reason. The policy is asked anew, so a resumed Session gets a current answer too.
    */
   async unmatchedFilters(maximum: number): Promise<readonly UnmatchedFilter[]> {
     const { session, permit } = this.#connection
@@ -74,12 +74,12 @@ export class ConnectionView {
     return found
   }
 
-  /** What it has carried since it was opened. */
+  /** The messages and bytes that the connection has carried since it was opened. */
   get carried(): Pick<Traffic, 'messagesIn' | 'messagesOut' | 'bytesIn' | 'bytesOut'> {
     return this.#connection.traffic
   }
 
-  /** What it carries at present. */
+  /** The rates at which the connection carries messages and bytes at present. */
   get rates(): TrafficRates {
     return this.#connection.rates
   }

@@ -1,4 +1,7 @@
-/** One Network Connection: its bytes in, its bytes out, and what holds for as long as it lives. */
+/**
+ * One Network Connection: the bytes that come in, the packets that go out, and the state that lives
+ * as long as it.
+ */
 import { MalformedPacketError } from '../../mqtt/malformed-packet.ts'
 import { PacketReader } from '../../mqtt/packet-reader.ts'
 import type { AcknowledgementPacket, ProtocolVersion, QoS, ServerPacket, WillMessage } from '../../mqtt/packet.ts'
@@ -26,17 +29,20 @@ import { IncomingTopicAliases } from './topic-aliases.ts'
 import type { Transport, TransportHandlers } from '../ports/transport.ts'
 
 /**
- * Bytes that may wait, parsed or not, while a packet before them is being judged; then reading
+ * Bytes that may wait, parsed or not, while a packet before them is being judged; beyond, reading
  * stops.
  */
 const MAXIMUM_WAITING_BYTES = 65_536
 
-/** Packet Identifiers of one direction (MQTT 5.0 §2.2.1). */
+/** The number of Packet Identifiers of one direction (MQTT 5.0 §2.2.1). */
 const MAXIMUM_PACKET_IDS = 65_535
-/** Time for what was read to be owned before a connection ends that something was refused to. */
+/**
+ * Before a connection ends because of a refusal, the messages that it sent have this time to be
+ * owned.
+ */
 const ENDING_MS = 1_000
 
-/** What CONNECT settles, given to the connection at once. */
+/** The results of CONNECT, given to the connection at once. */
 export interface Agreement {
   readonly protocolVersion: ProtocolVersion
   readonly session: Session
@@ -59,7 +65,7 @@ type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
 export class Connection implements TransportHandlers, PublisherLink, WaitingLink, OutputOwner {
   readonly #host: ConnectionHost<Connection>
   readonly peer: Peer
-  /** Counts up: no other connection of this broker has the same. */
+  /** Counts up: no other connection of this broker has the same number. */
   readonly number: number
   readonly openedAtMs: number
   readonly traffic: Traffic
@@ -78,13 +84,13 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   readonly window: ReceiveWindow
   /** True at the bound of bytes buffered towards the client. */
   congested = false
-  /** What its next packet waits for. */
+  /** The number of promises that the next packet waits for. */
   #waits = 0
   #paused = false
   #lastPacketAt: SteadyMs
   readonly #window: RateWindow
   #throttled = false
-  /** Why it ends once what was read is dealt with. */
+  /** Why the connection ends, once everything that was read is handled. */
   #ending: PermitEnd | undefined = undefined
   #incomingAliases: IncomingTopicAliases | undefined = undefined
 
@@ -108,7 +114,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     transport.attach(this)
   }
 
-  /** What the connection carries at present. */
+  /** The rates at which the connection carries messages and bytes at present. */
   get rates(): TrafficRates {
     return this.traffic.rates(this.#host.second)
   }
@@ -129,7 +135,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     return this.#permit as Permit
   }
 
-  /** Set where what it publishes is not refused for a reason that passes. */
+  /** Set where messages of this connection are not refused for a reason that passes. */
   get backPressure(): BackPressure | undefined {
     return this.#backPressure
   }
@@ -148,11 +154,11 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * QoS 1 and 2 messages that the client may have unacknowledged. Where its messages wait for room
-   * that is as many as there are Packet Identifiers: what is read is bounded by waiting. rumqttc
-   * counts its Packet Identifiers up to this number and begins anew. When it comes back it sends
-   * again by Packet Identifier, so events that were sent across that border would come in the wrong
-   * order.
+   * QoS 1 and 2 messages that the client may have unacknowledged. Where messages wait for room,
+   * this is the number of Packet Identifiers: waiting itself bounds what is read. The client
+   * rumqttc counts its Packet Identifiers up to this number and begins anew. When it comes back it
+   * sends again by Packet Identifier, so events that were sent across that border would come in the
+   * wrong order.
    */
   get receiveMaximum(): number {
     return this.#backPressure === undefined ? this.#host.limits.receiveMaximum : MAXIMUM_PACKET_IDS
@@ -166,12 +172,12 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     return this.#agreed().authenticationMethod
   }
 
-  /** The Client Identifier for logs, if there is a Session. */
+  /** The Client Identifier for logs; undefined before there is a Session. */
   get clientId(): string | undefined {
     return this.#agreement?.session.clientId
   }
 
-  /** CONNECT is being judged: no second one, and what follows it waits. */
+  /** Begins to judge a CONNECT: packets behind it wait. False for a second CONNECT. */
   judging(clientMaximumPacketSizeBytes: number): boolean {
     if (this.#state !== 'awaiting connect') return false
     this.#state = 'judging connect'
@@ -179,7 +185,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     return true
   }
 
-  /** CONNECT was accepted; the caller sends CONNACK next. */
+  /** The CONNECT was accepted; the caller sends CONNACK next. */
   accepted(agreement: Agreement): void {
     const host = this.#host
     this.#state = 'connected'
@@ -191,7 +197,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#keepAlive()
   }
 
-  /** Takes a permit in the place of the one held, if any. */
+  /** Takes a permit, in the place of the earlier one if there was one. */
   holdPermit(permit: Permit): void {
     const { deadlines } = this.#host
     this.#unwatch?.()
@@ -204,8 +210,8 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * Ends the connection when its permit ends by the time of day. Call it again when the machine's
-   * clock was set.
+   * Plans the end of the connection for the time of day at which its permit ends. Call it again
+   * when the machine's clock was set.
    */
   planExpiry(): void {
     const { expiresAtMs } = this.permit
@@ -247,8 +253,8 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * True for a client that takes Reason Strings in every packet: of MQTT 5, and with Request
-   * Problem Information.
+   * True for a client that takes Reason Strings in every packet: MQTT 5, with Request Problem
+   * Information.
    */
   get wantsReasons(): boolean {
     return this.protocolVersion === 5 && this.#agreed().requestProblemInformation
@@ -261,22 +267,22 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined when nothing is known by
-   * that alias.
+   * The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined for a Topic Alias that is
+   * not known.
    */
   resolveTopicName(topicName: string, topicAlias: number | undefined): string | undefined {
     if (topicAlias === undefined) return topicName
     if (topicName === '') return this.#incomingAliases?.topicName(topicAlias)
     this.#incomingAliases ??= new IncomingTopicAliases()
-    // A name beyond the limits is refused, and not kept either.
+    // A name beyond the limits is refused, and is not kept either.
     if (isTopicWithin(topicName, this.#host.limits)) this.#incomingAliases.set(topicAlias, topicName)
     else this.#incomingAliases.delete(topicAlias)
     return topicName
   }
 
   /**
-   * Packets are handled in order: the next waits for this. Nothing more than a buffer is read
-   * meanwhile.
+   * Packets are handled in order: the next packet waits for the promise. Nothing more than a buffer
+   * is read meanwhile.
    */
   waitFor(judged: Promise<void>): void {
     this.#waits += 1
@@ -320,7 +326,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * Ends the connection from our side: MQTT 5 is told why, MQTT 3.1.1 is closed [MQTT-4.13.1-1].
+   * Ends the connection from our side. MQTT 5 is told why, MQTT 3.1.1 is closed [MQTT-4.13.1-1].
    */
   disconnect(reasonCode: ReasonCode, reason: string, code: string): void {
     if (this.#state === 'closed') return
@@ -344,8 +350,8 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * Ends the connection once all that was read of it is handled and owned, or after a second: a
-   * client that sends again what was not acknowledged, and loses what it sent at QoS 0, does not
+   * Ends the connection once everything that was read of it is handled and owned, or after a
+   * second. A client sends unacknowledged messages again, and loses those of QoS 0: it shall not
    * pay for one message with the others.
    */
   endWhenRead(reasonCode: ReasonCode, reason: string, code: string): void {
@@ -357,14 +363,17 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     host.clock.afterTurn(() => this.#endIfRead())
   }
 
-  /** The client has said DISCONNECT, or nothing is to be said to it. */
+  /**
+   * Closes the connection without a word: the client has said DISCONNECT, or there is nothing to
+   * tell it.
+   */
   close(): void {
     if (this.#state === 'closed') return
     this.#output.flush()
     this.#close()
   }
 
-  /** A second has begun: what was throttled goes on. */
+  /** A second has begun: reading goes on. */
   unthrottle(): void {
     this.#throttled = false
     this.#resume()
@@ -374,7 +383,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     return this.#agreement as Agreement
   }
 
-  /** For the transport. */
+  /** Called by the transport with bytes that came in. */
   data(chunk: Buffer): void {
     if (this.#state === 'closed') return
     const host = this.#host
@@ -420,7 +429,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     const ending = this.#ending
     if (ending === undefined || this.#waits > 0 || this.#throttled || this.#state === 'closed') return
     if (this.window.pending > 0) {
-      // Their acknowledgements go first.
+      // The acknowledgements of the pending messages go first.
       void this.window.settled().then(() => this.#host.clock.afterTurn(() => this.#endIfRead()))
       return
     }
@@ -433,16 +442,13 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#transport.pause()
   }
 
-  /**
-   * The one place where an exception of a connection ends: what the client did wrong, or what we
-   * did.
-   */
+  /** The one place where an exception of a connection ends: the fault is the client's, or ours. */
   #failed(error: unknown): void {
     if (this.#state === 'closed') return
     if (error instanceof MalformedPacketError) {
       const version = error.protocolVersion ?? this.#reader.protocolVersion
-      // Of a CONNECT of MQTT 3.1.1 only the version is answered; all else is closed
-      // [MQTT311-3.1.4-1].
+      // In MQTT 3.1.1 a malformed CONNECT is answered only when its version is not supported; any
+      // other is closed [MQTT311-3.1.4-1].
       const isAnswered = version === 5 || error.reasonCode === ReasonCodes.unsupportedProtocolVersion
       if (this.#state !== 'connected' && version !== undefined && isAnswered) {
         this.#reader.protocolVersion = version
@@ -454,7 +460,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.disconnect(ReasonCodes.unspecifiedError, 'the server failed on a packet', 'internal')
   }
 
-  /** Counts against the bounds per second; at one of them reading waits for the next second. */
+  /** Counts against the bounds per second. At a bound reading waits for the next second. */
   #countWindow(publishes: number, bytes: number): void {
     if (this.#window.count(this.#host.second, publishes, bytes) || this.#throttled) return
     this.#throttled = true
@@ -462,7 +468,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#host.throttle(this)
   }
 
-  /** For the output: the client is at the bound of bytes that it has not taken. */
+  /** Called by the output: the buffer towards the client is full. */
   becomesCongested(): void {
     this.congested = true
     const { deadlines, clock, limits } = this.#host
@@ -471,11 +477,11 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     deadlines.set(this.#deadline, later(clock.steady(), limits.slowReaderTimeoutMs))
   }
 
-  /** For the transport. */
+  /** Called by the transport: the bytes that it had buffered have gone out. */
   drained(): void {
     if (!this.congested || this.#state === 'closed') return
     this.congested = false
-    // Its packets could not be read meanwhile: its silence counts from now.
+    // Packets of the client could not be read meanwhile: its silence counts from now.
     this.#lastPacketAt = this.#host.clock.steady()
     this.#keepAlive()
     if (this.#agreement !== undefined) this.#host.wake(this.#agreement.session)
@@ -483,7 +489,8 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * Due when the client has been silent for one and a half times the Keep Alive [MQTT-3.1.2-22].
+   * Plans the end of the connection for one and a half times the Keep Alive after the last packet
+   * [MQTT-3.1.2-22].
    */
   #keepAlive(): void {
     const { deadlines } = this.#host
@@ -500,7 +507,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     } else if (this.congested) {
       this.disconnect(ReasonCodes.quotaExceeded, 'the client does not read what it is sent', 'slow_reader')
     } else if (this.#waits > 0 || this.#throttled) {
-      // It is we who do not read.
+      // The client is not silent: we do not read.
       this.#lastPacketAt = now
       this.#keepAlive()
     } else if (now - this.#lastPacketAt >= this.#agreed().keepAliveSeconds * 1500) {
@@ -532,7 +539,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     }
   }
 
-  /** For the transport. */
+  /** Called by the transport: the other end has closed, or the duplex failed. */
   closed(error: Error | undefined): void {
     if (this.#state === 'closed') return
     this.#host.log.debug({ err: error, clientId: this.clientId, peer: this.peer.address }, 'connection.lost')

@@ -29,7 +29,8 @@ import { ConnectionView } from './connection-view.ts'
 import { LiveConnections } from './live-connections.ts'
 
 /**
- * The machine's clock was set, and did not only drift, when it moved so far against the steady one.
+ * From this difference on the machine's clock was set, and did not only drift against the steady
+ * clock.
  */
 const CLOCK_STEP_MS = 1_000
 
@@ -44,7 +45,7 @@ export interface ConnectionsOptions {
   readonly delivery: Delivery
   readonly sessions: Sessions
   readonly wills: WillMessages
-  /** Handles one packet; a promise when the connection's next one has to wait for it. */
+  /** Handles one packet. A promise: the connection's next packet has to wait for it. */
   readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
 }
 
@@ -55,7 +56,7 @@ export class Connections implements ConnectionHost<Connection> {
   readonly counters: Counters
   readonly deadlines: Deadlines
   readonly handle: ConnectionsOptions['handle']
-  /** Grows by one with each tick; bounds per second are counted within one value of it. */
+  /** Grows by one with each tick; the bounds per second count within one value of it. */
   second = 0
   isClosing = false
   readonly #refusals: Refusals
@@ -66,7 +67,7 @@ export class Connections implements ConnectionHost<Connection> {
   readonly #live = new LiveConnections()
   #opened = 0
   #throttled = new Set<Connection>()
-  /** By which the machine's clock is ahead of the steady one. */
+  /** The time by which the machine's clock is ahead of the steady one. */
   #clockAheadMs: number
 
   constructor(options: ConnectionsOptions) {
@@ -161,7 +162,7 @@ export class Connections implements ConnectionHost<Connection> {
     )
   }
 
-  // For a connection.
+  // The members of `ConnectionHost`.
 
   get lastJoin(): LastJoin {
     return this.#delivery.lastJoin
@@ -212,8 +213,8 @@ export class Connections implements ConnectionHost<Connection> {
   }
 
   /**
-   * Durations do not notice that the machine's clock is set; what ends at a time of day is planned
-   * again.
+   * Durations do not depend on the machine's clock. When it was set, the ends of permits, which are
+   * times of day, are planned again.
    */
   #followClock(): void {
     const aheadMs = this.clock.now() - this.clock.steady()

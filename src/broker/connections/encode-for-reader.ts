@@ -1,6 +1,6 @@
 /**
- * The PUBLISH that only one reader gets: with its Subscription Identifiers, its Topic Alias, and
- * what is left of the message's time.
+ * Encodes a PUBLISH that only one reader gets: with its Subscription Identifiers, its Topic Alias,
+ * and the rest of the message's time.
  */
 import type { PublishProperties, QoS } from '../../mqtt/packet.ts'
 import { encodePublish } from '../../mqtt/publish.ts'
@@ -18,12 +18,15 @@ export interface ReaderForm {
   readonly now: SteadyMs
 }
 
-/** MQTT 5 alone. Undefined when the packet is larger than the reader takes [MQTT-3.1.2-24]. */
+/**
+ * Encodes for MQTT 5 alone. Undefined when the packet is larger than the reader takes
+ * [MQTT-3.1.2-24].
+ */
 export function encodeForReader(message: Message, form: ReaderForm): SharedPublish | undefined {
   const { qos, retain, dup, subscriptionIdentifiers, aliases } = form
   const properties: { -readonly [Name in keyof PublishProperties]: PublishProperties[Name] } = { ...message.properties }
   if (message.expiresAtMs !== Infinity) {
-    // What is left of it [MQTT-3.3.2-6]; nothing is when it expired in flight and is sent again
+    // The rest of the message's time [MQTT-3.3.2-6]; 0 when it expired in flight and is sent again
     // [MQTT-4.3.3-7].
     properties.messageExpiryIntervalSeconds = Math.ceil(Math.max(0, message.expiresAtMs - form.now) / 1000)
   }
@@ -33,7 +36,7 @@ export function encodeForReader(message: Message, form: ReaderForm): SharedPubli
   const topicName = alias?.isKnown === true ? '' : message.topicName
   const encoded = encodePublish({ topicName, payload: message.payload, qos, retain, dup, properties }, 5)
   if (encoded.bytes.length <= form.maximumPacketSizeBytes) return encoded
-  // The client does not get to know the alias.
+  // The packet is not sent, so the client does not learn the alias.
   if (alias?.isKnown === false) aliases?.takeBack(message.topicName)
   return undefined
 }

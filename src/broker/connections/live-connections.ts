@@ -1,20 +1,23 @@
-/** The Network Connections that are open, and those past CONNACK by whose they are. */
+/** The open Network Connections, and those past CONNACK by tenant and identity. */
 import type { Connection } from './connection.ts'
 
-/** Whose a connection is. */
+/** The tenant and identity of a connection. */
 interface Owner {
   readonly tenant: string
   readonly identity: string
 }
 
-/** Bounded by the limits on connections, which the broker keeps. */
+/** The limits on connections, which the broker keeps, bound all members. */
 export class LiveConnections {
   readonly #open = new Map<number, Connection>()
-  /** Past CONNACK: a tenant's question is answered without looking at the others'. */
+  /**
+   * Connections past CONNACK: a question about one tenant is answered without looking at the
+   * others.
+   */
   readonly #byTenant = new Map<string, Set<Connection>>()
   readonly #countByIdentity = new Map<string, number>()
 
-  /** Those open, before CONNACK as well. */
+  /** The number of open connections, including those before CONNACK. */
   get size(): number {
     return this.#open.size
   }
@@ -27,7 +30,7 @@ export class LiveConnections {
     this.#open.delete(connection.number)
   }
 
-  /** It is past CONNACK now. */
+  /** The connection is past CONNACK now. */
   accepted(connection: Connection, owner: Owner): void {
     const { tenant } = owner
     const ofTenant = this.#byTenant.get(tenant) ?? new Set()
@@ -36,7 +39,7 @@ export class LiveConnections {
     this.#countByIdentity.set(key, (this.#countByIdentity.get(key) ?? 0) + 1)
   }
 
-  /** One that was accepted is over. */
+  /** A connection that was past CONNACK has ended. */
   ended(connection: Connection, owner: Owner): void {
     const ofTenant = this.#byTenant.get(owner.tenant)
     ofTenant?.delete(connection)
@@ -55,18 +58,18 @@ export class LiveConnections {
     return this.#countByIdentity.get(identityKey(owner)) ?? 0
   }
 
-  /** All that are open; one may end meanwhile. */
+  /** All open connections. A connection may end while the caller goes through them. */
   open(): Iterable<Connection> {
     return this.#open.values()
   }
 
-  /** Past CONNACK, in the order in which they came: of one tenant, or all. */
+  /** The connections past CONNACK, in the order in which they came: of one tenant, or all. */
   *past(tenant?: string): Generator<Connection> {
     if (tenant !== undefined) yield* this.#byTenant.get(tenant) ?? []
     else for (const connection of this.#open.values()) if (connection.isConnected) yield connection
   }
 
-  /** The one past CONNACK of this number. */
+  /** The connection past CONNACK with this number. */
   find(number: number): Connection | undefined {
     const connection = this.#open.get(number)
     return connection?.isConnected === true ? connection : undefined

@@ -1,4 +1,7 @@
-/** What one connection sent within the present second of the broker, against its bounds. */
+/**
+ * The publishes and bytes that one connection sent within the present second of the broker, against
+ * its bounds.
+ */
 export class RateWindow {
   maximumPublishes = Infinity
   readonly #maximumBytes: number
@@ -10,7 +13,10 @@ export class RateWindow {
     this.#maximumBytes = maximumBytes
   }
 
-  /** Counts; false when a bound is reached and reading has to wait for the next second. */
+  /**
+   * Counts publishes and bytes. False when a bound is reached and reading has to wait for the next
+   * second.
+   */
   count(second: number, publishes: number, bytes: number): boolean {
     if (this.#second !== second) {
       this.#second = second

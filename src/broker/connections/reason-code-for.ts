@@ -1,13 +1,13 @@
 /**
- * Which Reason Codes a packet of ours may carry (MQTT 5.0 §3.2.2.2, §3.4.2.1, §3.9.3, §3.14.2.1),
- * for reasons that come in through the ports.
+ * The Reason Codes that a packet of ours may carry (MQTT 5.0 §3.2.2.2, §3.4.2.1, §3.9.3,
+ * §3.14.2.1), for reasons that come in through the ports.
  */
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 
 interface Codes {
   readonly allowed: ReadonlySet<ReasonCode>
-  /** What says nearly the same, for codes that are not allowed. */
+  /** The nearest allowed code, for some codes that are not allowed. */
   readonly instead: ReadonlyMap<ReasonCode, ReasonCode>
   readonly otherwise: ReasonCode
 }
@@ -48,7 +48,7 @@ const codes: { readonly [packet in 'connack' | 'acknowledgement' | 'suback' | 'd
 }
 
 /**
- * The Reason Code itself where the packet may carry it, otherwise the nearest that it may
+ * The Reason Code itself where the packet may carry it, otherwise the nearest allowed one
  * [MQTT-3.2.2-8], [MQTT-3.4.2-1], [MQTT-3.5.2-1], [MQTT-3.9.3-2], [MQTT-3.14.2-1].
  * `acknowledgement` is PUBACK and PUBREC.
  */
@@ -58,8 +58,7 @@ export function reasonCodeFor(packet: keyof typeof codes, reasonCode: ReasonCode
 }
 
 /**
- * Characters of a Reason String; what is longer is cut. Keeps a Topic Filter of 64 KB out of
- * answers.
+ * Characters of a Reason String; a longer one is cut. Keeps a Topic Filter of 64 KB out of answers.
  */
 const MAXIMUM_REASON_LENGTH = 256
 

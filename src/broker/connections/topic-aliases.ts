@@ -1,16 +1,22 @@
 /** The Topic Aliases of one connection; they end with it [MQTT-3.3.2-7]. */
 
-/** A Topic Alias to be sent: with the Topic Name as long as the client does not know it. */
+/**
+ * A Topic Alias for a PUBLISH. The Topic Name is sent with it as long as the client does not know
+ * the alias.
+ */
 export interface OutgoingAlias {
   readonly topicAlias: number
   readonly isKnown: boolean
 }
 
-/** What the client has set. Bounded by the Topic Alias Maximum that it was told. */
+/**
+ * The aliases that the client has set. The Topic Alias Maximum that it was told bounds their
+ * number.
+ */
 export class IncomingTopicAliases {
   readonly #topicNames = new Map<number, string>()
 
-  /** Undefined when nothing is known by that alias. */
+  /** Undefined for an alias that the client has not set. */
   topicName(topicAlias: number): string | undefined {
     return this.#topicNames.get(topicAlias)
   }
@@ -25,8 +31,8 @@ export class IncomingTopicAliases {
 }
 
 /**
- * What we set towards the client: first come, first served, up to the maximum that it names
- * [MQTT-3.3.2-9].
+ * The aliases that we set towards the client: first come, first served, up to the maximum that the
+ * client names [MQTT-3.3.2-9].
  */
 export class OutgoingTopicAliases {
   readonly #aliases = new Map<string, number>()
@@ -36,7 +42,7 @@ export class OutgoingTopicAliases {
     this.#maximum = maximum
   }
 
-  /** The alias to send this Topic Name by; undefined when all are taken by others. */
+  /** The alias to send this Topic Name by; undefined when all aliases are taken by other names. */
   use(topicName: string): OutgoingAlias | undefined {
     const topicAlias = this.#aliases.get(topicName)
     if (topicAlias !== undefined) return { topicAlias, isKnown: true }
@@ -45,7 +51,7 @@ export class OutgoingTopicAliases {
     return { topicAlias: this.#aliases.size, isKnown: false }
   }
 
-  /** Takes back the alias that was given last: the packet with it was not sent. */
+  /** Takes back the alias that was given last: the packet that would have told it was not sent. */
   takeBack(topicName: string): void {
     this.#aliases.delete(topicName)
   }

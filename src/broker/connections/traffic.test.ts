@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Traffic } from './traffic.ts'
 
-/** Carries so many messages of ten bytes in. */
+/** Carries this number of messages of ten bytes in. */
 function carry(traffic: Traffic, second: number, messages: number): void {
   traffic.turn(second)
   traffic.messagesIn += messages

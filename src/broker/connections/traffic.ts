@@ -1,12 +1,12 @@
 /**
- * What one connection has carried, in plain numbers: counting costs additions, and nobody has to
+ * The traffic of one connection, in plain numbers: counting costs additions, and nobody has to
  * visit the connections to know their rates.
  */
 
-/** Of a span in seconds; a rate is of the span under way and the one before it. */
+/** The length of a span in seconds. A rate covers the span under way and the span before it. */
 const SPAN_SECONDS = 5
 
-/** What was carried per second, on average over the last five to ten seconds. */
+/** Rates per second, on average over the last five to ten seconds. */
 export interface TrafficRates {
   readonly messagesInPerSecond: number
   readonly messagesOutPerSecond: number
@@ -15,8 +15,8 @@ export interface TrafficRates {
 }
 
 /**
- * PUBLISH packets and bytes of one connection, both ways. The caller keeps the seconds: they only
- * rise.
+ * Counts PUBLISH packets and bytes of one connection, both ways. The caller gives the seconds,
+ * which only rise.
  */
 export class Traffic {
   messagesIn = 0
@@ -25,7 +25,7 @@ export class Traffic {
   bytesOut = 0
   /** When the span under way began. */
   #second: number
-  /** The sums at the beginning of the span before: rates count from there. */
+  /** The sums at the beginning of the previous span: rates count from there. */
   #markSecond: number
   #markMessagesIn = 0
   #markMessagesOut = 0
@@ -42,12 +42,12 @@ export class Traffic {
     this.#markSecond = second
   }
 
-  /** To be called before something is added: a span that is over ends here. */
+  /** Call before something is added: a span that is over ends here. */
   turn(second: number): void {
     if (second - this.#second >= SPAN_SECONDS) this.#begin(second)
   }
 
-  /** As it is at this second. */
+  /** The rates at this second. */
   rates(second: number): TrafficRates {
     this.turn(second)
     const seconds = Math.max(second - this.#markSecond, 1)
@@ -60,7 +60,7 @@ export class Traffic {
   }
 
   #begin(second: number): void {
-    // In a span that nobody ended nothing was carried behind its first five seconds.
+    // When no call ended the span in time, nothing was carried behind its first five seconds.
     const wasIdle = second - this.#second >= 2 * SPAN_SECONDS
     this.#markSecond = wasIdle ? second : this.#second
     this.#markMessagesIn = wasIdle ? this.messagesIn : this.#nextMessagesIn

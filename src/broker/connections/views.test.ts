@@ -18,7 +18,7 @@ test('a connection is seen with what it carries both ways', async () => {
   await reader.subscribe('a/#')
   const writer = await connect({ clientId: 'writer', userName: 'acme/bert', protocolVersion: 4 })
   await connect({ clientId: 'foreign', userName: 'zenith/zoe' })
-  // Not past CONNECT, so nobody's yet.
+  // A connection before CONNECT has no tenant yet.
   open()
   for (let index = 0; index < 10; index += 1) writer.publish('a/b', 'x')
   await writer.sync()

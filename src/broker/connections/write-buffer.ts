@@ -1,20 +1,23 @@
 /**
- * The bytes that wait for one connection within a turn: appended packet by packet, written as one.
- * Over TLS that is one record instead of hundreds.
+ * The bytes that wait for one connection within a turn: appended packet by packet, written as one
+ * buffer. Over TLS that is one record instead of hundreds.
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { LastJoin, Part } from '../delivery/last-join.ts'
 import type { SharedPublish } from '../ports/message.ts'
 
-/** Written early past this, so that a burst to one reader does not become one giant buffer. */
+/**
+ * Beyond this the bytes are written early, so that a burst to one reader does not become one giant
+ * buffer.
+ */
 const FLUSH_BYTES = 65_536
 
 export class WriteBuffer {
-  /** A packet in bytes, or one of four bytes as a number. */
+  /** The waiting packets: each in bytes, or as a number where it has four bytes. */
   #parts: Part[] = []
   /**
-   * What to patch into the part at the same place: first byte, Packet Identifier and its offset; 0
-   * for nothing.
+   * The patch for the part at the same place: first byte, Packet Identifier and its offset; 0 for
+   * none.
    */
   #patches: number[] = []
   #isPatched = false
@@ -31,7 +34,7 @@ export class WriteBuffer {
     return this.#bytes
   }
 
-  /** A whole packet; not copied, so it may be shared. */
+  /** Appends a whole packet. The bytes are not copied, so they may be shared. */
   packet(bytes: Buffer): void {
     this.#parts.push(bytes)
     this.#patches.push(0)
@@ -39,8 +42,8 @@ export class WriteBuffer {
   }
 
   /**
-   * An acknowledgement without Reason Code: its type in the first byte, its Packet Identifier in
-   * the last two.
+   * Appends an acknowledgement without Reason Code: its type is in the first byte, its Packet
+   * Identifier in the last two.
    */
   acknowledgement(firstByte: number, packetId: number): void {
     this.#parts.push(((firstByte << 24) | (2 << 16) | packetId) >>> 0)
@@ -48,14 +51,14 @@ export class WriteBuffer {
     this.#added(4)
   }
 
-  /** A PUBLISH out of shared bytes, with what is this reader's own. */
+  /** Appends a PUBLISH of shared bytes, with a patch for the members that are this reader's own. */
   publish(shared: SharedPublish, qos: QoS, retain: boolean, dup: boolean, packetId: number): void {
     this.#parts.push(shared.bytes)
     if (qos === 0 && !retain) this.#patches.push(0)
     else {
       this.#isPatched = true
       const flags = (dup ? 8 : 0) | (qos << 1) | (retain ? 1 : 0)
-      // Up to 2^36: within a double's integers, beyond a bitwise operator's.
+      // The number goes up to 2^36: a double's integers hold it, a bitwise operator's don't.
       this.#patches.push((shared.packetIdOffset * 65_536 + packetId) * 16 + flags)
     }
     this.#added(shared.bytes.length)
@@ -66,7 +69,7 @@ export class WriteBuffer {
     if (this.#bytes >= FLUSH_BYTES) this.flush()
   }
 
-  /** Writes what waits, if anything does. */
+  /** Writes the bytes that wait, if there are any. */
   flush(): void {
     const parts = this.#parts
     if (parts.length === 0) return

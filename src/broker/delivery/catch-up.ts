@@ -1,6 +1,6 @@
 /**
- * Readers that are behind the tail of the log: they read it from their cursors, in turns, as far as
- * there is room for what they read, until they are at the tail.
+ * Readers that are behind the tail of the log. They read the log from their cursors, in turns, as
+ * far as there is room for the messages, until they are at the tail.
  */
 import type { Counters } from '../ports/counters.ts'
 import type { Engine, ReadResult } from '../ports/engine.ts'
@@ -20,14 +20,14 @@ import type { Turns } from './turns.ts'
 const RECORDS_PER_TURN = 2_048
 const RECORDS_PER_READ = 256
 
-/** What the log is like, as far as it was routed. Shared with the delivery, which writes it. */
+/** The log as far as it was routed. The delivery writes it, and shares it. */
 export interface Routed {
   /**
-   * By partition: the offset after the last message that was routed; what a reader at the tail has
-   * seen.
+   * By partition: the offset after the last message that was routed. A reader at the tail has seen
+   * everything before it.
    */
   readonly tails: readonly number[]
-  /** By partition: what was routed since the start. */
+  /** By partition: the messages and bytes routed since the start. */
   readonly written: readonly Written[]
 }
 
@@ -60,10 +60,10 @@ export class CatchUp {
     this.#outlet = outlet
   }
 
-  /** Takes as much as there is room for, and as one turn allows. */
+  /** Hands on as many messages as there is room for, and as one turn allows. */
   goOn(reader: Reader): void {
     if (reader.catchingUp) return
-    // All are read together.
+    // The owed messages are read all together.
     if (reader.owed.some(({ message }) => message === undefined)) {
       this.#readAgain(reader, reader.owed)
       return
@@ -109,12 +109,12 @@ export class CatchUp {
     reading.then(
       (result) => {
         reader.catchingUp = false
-        // The reader may have ended, or a replay have moved it, while the log was read.
+        // While the log was read, the reader may have ended, or a replay may have moved it.
         const isAsked = reader.behind.get(cursor.partition) === cursor && cursor.offset === from
         if (isAsked && reader.takesMore(this.#outlet)) this.#take(reader, cursor, result)
         this.#turns.wake(reader)
       },
-      // The engine reports its own failures; the reader stays where it is and tries again when it
+      // The engine reports its own failures. The reader stays at its cursor and tries again when it
       // is woken.
       () => {
         reader.catchingUp = false
@@ -122,7 +122,7 @@ export class CatchUp {
     )
   }
 
-  /** Delivers what was read as far as there is room; true when all of it went. */
+  /** Hands on the messages that were read as far as there is room; true when all of them went. */
   #take(reader: Reader, cursor: Cursor, result: ReadResult): boolean {
     const { partition } = cursor
     this.#outlet.changed(reader)
@@ -134,7 +134,7 @@ export class CatchUp {
     for (let index = 0; index < result.messages.length; index += 1) {
       const message = result.messages[index] as Message
       const offset = result.offsets[index] as number
-      // Not routed yet: the reader is about to be at the tail and gets it there.
+      // The message is not routed yet: the reader is about to be at the tail and gets it there.
       if (offset >= tail) {
         this.#readers.move(cursor, tail)
         return true
@@ -152,7 +152,9 @@ export class CatchUp {
     return true
   }
 
-  /** One message of the log for a reader that is behind; false when there is no room for it. */
+  /**
+   * Hands on one message of the log to a reader that is behind; false when there is no room for it.
+   */
   #takeOne(reader: Reader, message: Message, partition: number, offset: number): boolean {
     const { recovery } = reader
     let dup = false
@@ -163,7 +165,9 @@ export class CatchUp {
     return reader.take(this.#outlet, message, partition, offset, dup)
   }
 
-  /** After a restart: what is owed by its place alone is read from the log. */
+  /**
+   * After a restart the owed messages are known by their places alone: they are read from the log.
+   */
   #readAgain(reader: Reader, list: readonly Owed[]): void {
     reader.catchingUp = true
     const readAll = async (): Promise<void> => {
@@ -186,7 +190,7 @@ export class CatchUp {
     )
   }
 
-  /** Retention took what was owed: it can't be sent any more. */
+  /** Retention took owed messages: they can't be sent any more. */
   #forgetLost(reader: Reader): void {
     const lost = reader.forgetLost()
     if (lost === 0) return
@@ -195,7 +199,7 @@ export class CatchUp {
     this.#outlet.changed(reader)
   }
 
-  /** False is certain; true needs a closer look, since not all that was written matches. */
+  /** False is certain. True needs a closer look, since not all messages that were written match. */
   #mayBeBeyondBounds(reader: Reader): boolean {
     let messages = 0
     let bytes = 0
@@ -207,7 +211,7 @@ export class CatchUp {
     return messages > this.#limits.maximumQueuedMessages || bytes > this.#limits.maximumQueuedBytes
   }
 
-  /** Moves the Session past the oldest messages that are beyond its bounds, then goes on. */
+  /** Moves the reader past the oldest messages that are beyond its bounds, then goes on. */
   #shed(reader: Reader): void {
     reader.catchingUp = true
     shedOldest(reader, {
@@ -220,7 +224,7 @@ export class CatchUp {
         reader.catchingUp = false
         this.#counters.publishesLost += lost
         if (lost > 0) reader.missed(this.#outlet, lost)
-        // Now it is known exactly; the sum over the partitions is what counts.
+        // Now the numbers are exact. Only the sum over the partitions counts.
         let known = { messages, bytes }
         for (const [partition, { owed }] of reader.behind) {
           const written = this.#routed.written[partition] as Written

@@ -1,7 +1,7 @@
 /**
- * From the log to the subscribers. A Session is either at the tail of a partition, and gets each
- * message as it is committed, or behind, and reads the log from its cursor; it changes sides only
- * between two messages, so there is no gap.
+ * From the log to the subscribers. A Session is at the tail of a partition, and gets each message
+ * as it is committed; or it is behind, and reads the log from its cursor. It changes between the
+ * two only between two messages, so there is no gap.
  */
 import { CatchUp } from './catch-up.ts'
 import type { Clock } from '../../clock.ts'
@@ -33,7 +33,7 @@ export interface DeliveryOptions {
   readonly store: SessionStore | undefined
   /** The User Property that tells MQTT 5 readers a message's id; undefined: none does. */
   readonly idProperty: string | undefined
-  /** Told when a Session is there to be dispatched to. */
+  /** Called when messages can be dispatched to a Session. */
   readonly readerListener: ReaderListener | undefined
 }
 
@@ -45,9 +45,12 @@ export class Delivery implements SessionDelivery {
   readonly #index: SubscriptionIndex
   readonly #turns: Turns
   readonly #store: SessionStore | undefined
-  /** The offset after the last message that was routed; what a reader at the tail has seen. */
+  /**
+   * The offset after the last message that was routed. A reader at the tail has seen everything
+   * before it.
+   */
   readonly #tails: number[]
-  /** What was routed in each partition since the start. */
+  /** The messages and bytes routed in each partition since the start. */
   readonly #written: { messages: number; bytes: number }[]
 
   constructor({ engine, index, clock, limits, counters, store, idProperty, readerListener }: DeliveryOptions) {
@@ -83,18 +86,18 @@ export class Delivery implements SessionDelivery {
     return this.#tails
   }
 
-  /** Shared by all connections of a turn. */
+  /** The joined buffer that all connections share within a turn. */
   get lastJoin(): LastJoin {
     return this.#turns.lastJoin
   }
 
-  /** A QoS 0 message that nobody keeps: to whom is there now. */
+  /** Delivers a QoS 0 message that is not kept to the connected subscribers. */
   passing(route: Route, message: Message): void {
     for (const target of route.targets) this.transmitter.sendQoS0(target, message)
     for (const group of route.groups) this.transmitter.offerQoS0(group, message)
   }
 
-  /** A committed message, in the order of its partition. */
+  /** Delivers a committed message, in the order of its partition. */
   committed(route: Route, message: Message, offset: number): void {
     const { partition } = route
     const { transmitter } = this
@@ -118,7 +121,7 @@ export class Delivery implements SessionDelivery {
 
   /**
    * Gives a message that its caller owns to one connected reader with room. A group's member counts
-   * as a reader; what a permit does not let through is not offered.
+   * as a reader. A message that a permit does not let through is not offered.
    */
   dispatch(route: Route, message: Message, watcher: DispatchWatcher, isFor: ReaderFilter = () => true): Dispatched {
     let isAnybodyThere = false
@@ -144,8 +147,8 @@ export class Delivery implements SessionDelivery {
   }
 
   /**
-   * The Session has a connection: what was in flight goes again, then what it missed, then what
-   * comes.
+   * The Session has a connection. Messages in flight are sent again first, then the messages that
+   * it missed, then new ones.
    */
   attach(session: Session): void {
     for (const subscription of session.subscriptions.values()) this.#index.touch(routedFilter(subscription))
@@ -158,15 +161,17 @@ export class Delivery implements SessionDelivery {
     this.wake(session)
   }
 
-  /** The Session's connection is over; from here on it reads the log when it comes back. */
+  /**
+   * The Session's connection is over. When the Session comes back, it reads the log from here on.
+   */
   detach(session: Session): void {
     session.resend = []
-    // Those of QoS 1 and 2 are still owed when the client comes back [MQTT-4.1.0-1].
+    // Retained messages of QoS 1 and 2 are still owed when the client comes back [MQTT-4.1.0-1].
     session.retained = session.retained.filter(({ message, subscription }) => message.qos > 0 && subscription.qos > 0)
     for (const subscription of session.subscriptions.values()) {
       this.#index.touch(routedFilter(subscription))
       if (subscription.group === undefined) {
-        // What it was granted at QoS 0 is not kept for it.
+        // Messages of subscriptions granted at QoS 0 are not kept for it.
         if (subscription.readsLog) this.#fallBehindTail(session, subscription.topicFilter)
       } else if (!subscription.group.hasConnectedMember) this.rest(subscription.group)
     }
@@ -174,9 +179,9 @@ export class Delivery implements SessionDelivery {
   }
 
   /**
-   * What the Session has in flight for groups goes to other members: QoS 1 only, a QoS 2 message
-   * stays with its Session [MQTT-4.8.2-4], [MQTT-4.8.2-5]. What was dispatched to it goes back to
-   * its owner.
+   * Gives the messages that the Session has in flight for groups to other members: QoS 1 only, for
+   * a QoS 2 message stays with its Session [MQTT-4.8.2-4], [MQTT-4.8.2-5]. Messages that were
+   * dispatched to the Session go back to their owners.
    */
   giveBack(session: Session, canTake: (group: SharedGroup) => boolean): void {
     const gained = new Set<SharedGroup>()
@@ -215,9 +220,10 @@ export class Delivery implements SessionDelivery {
   }
 
   /**
-   * Where a subscription made now begins, in the partitions that its Session may read from before
-   * it: those that it is behind in, and all where it is kept in the engine, since a restart reads
-   * from what was saved last.
+   * The beginning of a subscription that is made now, in the partitions that its Session may read
+   * from an earlier offset. These are the partitions in which the Session is behind; all partitions
+   * if the Session is kept in the engine, since a restart reads from the cursors that were saved
+   * last.
    */
   beginnings(session: Session, topicFilter: string): Map<number, number> | undefined {
     const isKept = this.#store?.keeps(session) === true
@@ -229,7 +235,7 @@ export class Delivery implements SessionDelivery {
     return beginnings.size > 0 ? beginnings : undefined
   }
 
-  /** True when something of the log may still wait for this subscription of the Session. */
+  /** True when messages of the log may still wait for this subscription of the Session. */
   owes(session: Session, subscription: Subscription): boolean {
     if (session.behind.size === 0 || subscription.group !== undefined || !subscription.readsLog) return false
     return this.#index.partitionsOf(subscription.topicFilter).some((partition) => session.behind.has(partition))
@@ -241,8 +247,8 @@ export class Delivery implements SessionDelivery {
   }
 
   /**
-   * Lets the Session read the log again for this subscription, from these offsets on by partition.
-   * Its other subscriptions go on where they are: what they brought already does not come again.
+   * Lets the Session read the log again for this subscription, from these offsets by partition. Its
+   * other subscriptions stay where they are: the messages that they brought do not come again.
    */
   replay(session: Session, subscription: Subscription, from: ReadonlyMap<number, number>): void {
     const beginnings = new Map(subscription.since)
@@ -263,10 +269,7 @@ export class Delivery implements SessionDelivery {
     this.wake(session)
   }
 
-  /**
-   * After a restart: the reader goes on at its saved cursors, and in these partitions where they
-   * were saved.
-   */
+  /** After a restart: the reader goes on at the saved cursors, in the partitions that have one. */
   resume(reader: Reader, cursors: ReadonlyMap<number, number>): void {
     for (const [partition, offset] of cursors) {
       const known = reader.behind.get(partition)
@@ -276,8 +279,7 @@ export class Delivery implements SessionDelivery {
   }
 
   /**
-   * Something has changed that may let the Session, or a group of its, take more. Acted on after
-   * the turn.
+   * The Session, or a group of it, may take more now. The turns act on it after the current one.
    */
   wake(session: Session): void {
     if (session.isAwaited && this.transmitter.hasRoom(session)) this.readerReady(session)
@@ -287,26 +289,26 @@ export class Delivery implements SessionDelivery {
     }
   }
 
-  /** The Session reads from now on, or has room again: messages can be dispatched to it. */
+  /** The Session has begun to read, or has room again: messages can be dispatched to it. */
   readerReady(session: Session): void {
     session.isAwaited = false
     if (this.#readerListener === undefined || session.connection === undefined) return
     this.#readerListener.readerReady([...session.subscriptions.values()].map(routedFilter))
   }
 
-  /** The connection has something to flush after the turn. */
+  /** Flushes the connection's output after the turn. */
   flushLater(connection: Flushable): void {
     this.#turns.flushLater(connection)
   }
 
   /**
-   * Retained messages for a new subscription: as many as there is room for now, the rest before
-   * anything newer.
+   * Sends retained messages to a new subscription: as many as there is room for now, the others
+   * before any newer message.
    */
   sendRetained(session: Session, messages: readonly Message[], subscription: Subscription): void {
     session.forgetRetained(subscription.topicFilter)
     for (const message of messages) {
-      // No Local holds for what the Session itself has had retained, too [MQTT-3.8.3-3].
+      // No Local holds for retained messages of the Session itself, too [MQTT-3.8.3-3].
       if (!subscription.noLocal || message.publisherKey !== session.key)
         session.retained.push({ message, subscription })
     }

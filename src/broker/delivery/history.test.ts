@@ -5,7 +5,7 @@ import { MemoryEngine } from '../../engine/memory/memory.ts'
 import { History } from './history.ts'
 import type { HistoryQuery } from './history.ts'
 
-/** Two partitions alone, so that many branches of topics share one. */
+/** Only two partitions, so that many branches of topics share one. */
 async function createDeployment(keepsQoS0 = false) {
   const engine = new MemoryEngine({ partitions: 2, retainedMessages: 1000 })
   const harness = await createHarness({ engine, keepsQoS0: () => keepsQoS0 })

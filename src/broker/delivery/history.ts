@@ -1,5 +1,5 @@
 /**
- * What the log holds, for reading apart from all Sessions: nothing here delivers, acknowledges or
+ * Reads the messages of the log apart from all Sessions: nothing here delivers, acknowledges or
  * moves a cursor.
  */
 import type { Engine, ScanQuery } from '../ports/engine.ts'
@@ -7,18 +7,18 @@ import { messageId, placeOfId } from '../ports/message.ts'
 import type { Message } from '../ports/message.ts'
 import { partitionOfTopic } from '../sessions/subscription-index.ts'
 
-/** As `ScanQuery`; the partition follows from the prefix, which has at least two whole levels. */
+/** Like `ScanQuery`. The partition follows from the prefix, which has at least two whole levels. */
 export type HistoryQuery = Omit<ScanQuery, 'partition'>
 
 export interface HistoryPage {
   /**
-   * In the direction asked for; each knows its id and when the log took it. Shared with others: not
-   * to be changed.
+   * The messages in the direction asked for; each knows its id and when the log took it. They are
+   * shared and must not be changed.
    */
   readonly messages: readonly Message[]
   /**
-   * `afterOffset` of the next page; undefined when there is nothing behind this one. A page may be
-   * empty and not the last.
+   * `afterOffset` of the next page; undefined when this page is the last. A page that is not the
+   * last may be empty.
    */
   readonly nextAfterOffset: number | undefined
 }
@@ -34,8 +34,8 @@ export class History {
   }
 
   /**
-   * The offset that an id stands for in this branch of topics; undefined for what can be no id of
-   * its messages.
+   * The offset that an id stands for in this branch of topics; undefined for a text that can't be
+   * the id of one of its messages.
    */
   offsetOf(topicPrefix: string, id: string): number | undefined {
     const place = placeOfId(id)
@@ -43,24 +43,24 @@ export class History {
   }
 
   /**
-   * The id of the place in this branch of topics: where a page ended, whether or not it is of a
-   * message.
+   * The id of a place in this branch of topics, for the end of a page. There need not be a message
+   * of the branch at the place.
    */
   idOf(topicPrefix: string, offset: number): string {
     return messageId(this.#partitionOf(topicPrefix), offset)
   }
 
   /**
-   * The offset that the next message of the branch will be behind, or at: what was stored before
-   * has a lower one.
+   * The offset that the next message of the branch gets at least: all stored messages have lower
+   * ones.
    */
   tail(topicPrefix: string): number {
     return this.#log.tail(this.#partitionOf(topicPrefix))
   }
 
   /**
-   * Some of the stored messages, at most so many as asked for; a bounded share of work. Rejects
-   * when the disk fails.
+   * Reads stored messages, at most as many as the query asks for, with a bounded share of work.
+   * Rejects when the disk fails.
    */
   async page(query: HistoryQuery): Promise<HistoryPage> {
     const { messages, nextAfterOffset } = await this.#log.scan({

@@ -1,11 +1,15 @@
-/** The buffer that was joined last in a turn, so that connections with the same bytes share it. */
+/**
+ * The bytes that were joined last in a turn, so that connections with the same packets to write
+ * share them.
+ */
 
-/** A packet in bytes, or one of four bytes as a number. */
+/** A packet in bytes, or a packet of four bytes as a number. */
 export type Part = Buffer | number
 
 /**
- * The parts that were joined last, by whichever connection. When one message goes to many, their
- * connections have the same parts to write: the first joins them, the others write its bytes too.
+ * The parts that were joined last, by any connection. When one message goes to many readers, their
+ * connections have the same parts to write: the first connection joins them, and the others write
+ * its bytes too.
  */
 export class LastJoin {
   #parts: readonly Part[] = []
@@ -19,13 +23,13 @@ export class LastJoin {
     return this.#bytes
   }
 
-  /** Takes the array over. */
+  /** Keeps the array: the caller must not use it any more. */
   remember(parts: readonly Part[], bytes: Buffer): void {
     this.#parts = parts
     this.#bytes = bytes
   }
 
-  /** Lets go of the bytes, which are of no use in another turn. */
+  /** Forgets the bytes, which are of no use in another turn. */
   forget(): void {
     this.#parts = []
     this.#bytes = undefined

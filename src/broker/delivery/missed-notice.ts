@@ -1,14 +1,14 @@
 /**
- * What a Session is told when retention, or its bound, was faster than it: on a topic of its own,
- * never silently.
+ * The notice to a Session that retention, or the Session's bound, was faster than it: on a topic of
+ * its own, so that no loss is silent.
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import { Message } from '../ports/message.ts'
 import type { Session } from '../sessions/session.ts'
 
 /**
- * Who subscribes to it learns what its Session missed. It begins with $, so no wildcard of others
- * matches it [MQTT-4.7.2-1].
+ * A Session that subscribes to this Topic Name learns how much it has missed. The name begins with
+ * $, so no wildcard of other subscriptions matches it [MQTT-4.7.2-1].
  */
 export const MISSED_TOPIC_NAME = '$notice/missed'
 
@@ -18,8 +18,8 @@ export interface MissedNotice {
 }
 
 /**
- * The notice for this Session alone; undefined when it does not want it. `atMost`: messages of its
- * branch of topics that are gone.
+ * The notice for this Session alone; undefined when the Session does not subscribe to notices.
+ * `atMost`: the number of messages in its branch of topics that are gone.
  */
 export function missedNotice(session: Session, atMost: number, nowMs: number): MissedNotice | undefined {
   const subscriptions = session.matching(MISSED_TOPIC_NAME)

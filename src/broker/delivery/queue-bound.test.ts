@@ -17,7 +17,8 @@ async function publishWhileAway(harness: Harness, topicNames: readonly string[])
 }
 
 async function payloads(client: TestClient): Promise<string[]> {
-  // What was missed goes out after the turn of CONNACK; two exchanges are later than that.
+  // The messages that were missed are sent after the turn of CONNACK; two exchanges are later than
+  // that.
   const received = [...(await client.sync()), ...(await client.sync()), ...(await client.sync())]
   return received.map((packet) => (packet.type === 'publish' ? packet.payload.toString() : packet.type))
 }

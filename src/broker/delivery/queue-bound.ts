@@ -1,6 +1,6 @@
 /**
- * The bound on what waits for one Session. Waiting messages are not copied into a queue, so they
- * are counted where they are: in the log, and only when there may be too many of them.
+ * The bound on the messages that wait for one Session. Waiting messages are not copied into a
+ * queue: they are counted in the log, and only when there may be too many.
  */
 import type { Engine } from '../ports/engine.ts'
 import type { Limits } from '../ports/limits.ts'
@@ -18,7 +18,7 @@ export interface QueueBoundParts {
   readonly limits: Limits
 }
 
-/** What was passed over, and what still waits. */
+/** The number of messages that were passed over, and the messages and bytes that still wait. */
 export interface Shed {
   readonly lost: number
   readonly messages: number
@@ -26,9 +26,9 @@ export interface Shed {
 }
 
 /**
- * Moves the Session's cursors past the oldest of its waiting messages until the rest is within the
- * bounds: partition after partition, since no order holds between them. The caller keeps everybody
- * else from reading for the Session meanwhile.
+ * Moves the reader's cursors past the oldest of its waiting messages until the rest is within the
+ * bounds. It goes partition by partition, since no order holds between partitions. The caller sees
+ * to it that nothing else reads for the reader meanwhile.
  */
 export async function shedOldest(reader: Reader, { engine, tails, readers, limits }: QueueBoundParts): Promise<Shed> {
   let messages = 0
@@ -51,8 +51,8 @@ export async function shedOldest(reader: Reader, { engine, tails, readers, limit
 }
 
 /**
- * Visits what waits for the Session, partition by partition, each in order, until `visit` has
- * enough.
+ * Visits the messages that wait for the reader, partition by partition, each in order, until
+ * `visit` is false.
  */
 async function forEachWaiting(
   reader: Reader,
@@ -64,7 +64,7 @@ async function forEachWaiting(
     const tail = tails[partition] as number
     for (let from = cursor.offset; from < tail;) {
       const result = await engine.read(partition, from, RECORDS_PER_READ)
-      // The Session has ended, or caught up by another way.
+      // The reader has ended, or has caught up in another way.
       if (reader.behind.get(partition) !== cursor) return
       for (let index = 0; index < result.messages.length; index += 1) {
         const message = result.messages[index] as Message

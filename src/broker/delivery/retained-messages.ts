@@ -14,7 +14,7 @@ export class RetainedMessages {
   readonly #limits: Limits
   #count = 0
   #bytes = 0
-  /** Messages on their way into the log, for which there must be room when they are owned. */
+  /** Messages on their way into the log: there must be room for them when they are owned. */
   #reserved = 0
   #reservedBytes = 0
 
@@ -37,7 +37,8 @@ export class RetainedMessages {
   }
 
   /**
-   * Keeps room for a message that is on its way into the log; each is followed by one `release`.
+   * Keeps room for a message that is on its way into the log. Each call is followed by one
+   * `release`.
    */
   reserve(message: Message): void {
     if (!message.retain || message.payload.length === 0) return
@@ -77,7 +78,7 @@ export class RetainedMessages {
   }
 
   /**
-   * What a new subscription gets. Messages that have expired are taken out on the way
+   * The retained messages that a new subscription gets. Expired messages are removed on the way
    * [MQTT-3.3.2-5].
    */
   match(topicFilter: string, now: SteadyMs): Message[] {
@@ -126,7 +127,7 @@ export class RetainedMessages {
   }
 }
 
-/** Depth is bounded by the limit on topic levels. */
+/** The limit on topic levels bounds the depth. */
 function visit(node: Node, levels: readonly string[], depth: number, take: (node: Node) => void): void {
   if (depth === levels.length) {
     take(node)

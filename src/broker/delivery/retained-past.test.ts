@@ -1,4 +1,4 @@
-/** What is retained of topics that were somebody else's before. */
+/** Retained messages of topics that belonged to another tenant before. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHarness, ManualClock } from '../../../test/support/broker-harness.ts'
@@ -20,8 +20,8 @@ async function retain({ connect }: Harness, payload: string): Promise<void> {
 }
 
 /**
- * What a subscription brings to a client whose topics are its tenant's since then; undefined: since
- * ever.
+ * The payloads that a subscription brings to a client whose topics have belonged to its tenant
+ * since `sinceMs`; undefined: always.
  */
 async function retainedFor({ connect, policy }: Harness, sinceMs: number | undefined): Promise<string[]> {
   const reader = await connect()

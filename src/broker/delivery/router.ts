@@ -1,5 +1,5 @@
 /**
- * From a judged message to its owners: the retained store, the log and the subscribers, in this
+ * Brings a judged message to its owners: the retained store, the log and the subscribers, in this
  * order.
  */
 import type { Clock } from '../../clock.ts'
@@ -12,9 +12,12 @@ import type { RetainedMessages } from './retained-messages.ts'
 import { retainedChange } from '../durable/retained-store.ts'
 import type { Route, SubscriptionIndex } from '../sessions/subscription-index.ts'
 
-/** Who wants to know what became of a message of QoS 1 or 2. */
+/** The sender's side of a message of QoS 1 or 2: learns what became of it. */
 export interface MessageOwnerCallbacks {
-  /** The log owns it and it is on its way; `reached` is false when no subscription matches it. */
+  /**
+   * The log owns the message, and it is being delivered. `reached` is false when no subscription
+   * matches it.
+   */
   owned(reached: boolean): void
   failed(failure: EngineFailure, message: Message): void
 }
@@ -30,7 +33,7 @@ export interface RouterOptions {
   readonly retained: RetainedMessages
   readonly engine: Engine
   readonly observer: PublishObserver | undefined
-  /** The Topic Names whose QoS 0 messages are kept in the log as well. */
+  /** True for the Topic Names whose QoS 0 messages are kept in the log as well. */
   readonly keepsQoS0: (topicName: string) => boolean
   readonly clock: Clock
 }
@@ -78,8 +81,8 @@ export class Router {
   }
 
   /**
-   * A QoS 1 or 2 message: owned first, `change` with it, then delivered, then its publisher is
-   * told.
+   * Routes a QoS 1 or 2 message: the log owns it first, together with `change`; then it is
+   * delivered; then its publisher is told.
    */
   own(message: Message, publisher: MessageOwnerCallbacks, change?: StateChange): void {
     this.#retained.reserve(message)
@@ -87,7 +90,7 @@ export class Router {
     this.#engine.append(route.partition, new Append(this, message, route, publisher, this.#changes(message, change)))
   }
 
-  /** A message of the service's own to one reader, beside the log. */
+  /** Gives a message of the service's own to one reader, beside the log. */
   dispatch(message: Message, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched {
     return this.#delivery.dispatch(this.#index.route(message.topicName), message, watcher, isFor)
   }
@@ -102,7 +105,7 @@ export class Router {
     return retainedChange(message, this.#clock.now())
   }
 
-  /** The engine owns the message; answers whether any subscription matches it. */
+  /** The engine owns the message. True when any subscription matches it. */
   committed(message: Message, known: Route, offset: number): boolean {
     this.#retained.release(message)
     if (message.retain) this.#retained.set(message)
@@ -118,12 +121,12 @@ export class Router {
   }
 }
 
-/** For state whose loss is no loss of anything acknowledged. */
+/** For state that may be lost: nothing that was acknowledged depends on it. */
 const NOBODY_WAITS = { committed: (): void => {}, failed: (): void => {} }
 
 /**
- * The sender of a QoS 0 message that is kept: it does not wait to hear of it, and where the message
- * can't be kept it still passes.
+ * The sender of a QoS 0 message that is kept. It does not wait for the log; a message that the log
+ * can't keep is delivered all the same.
  */
 class Unacknowledged implements MessageOwnerCallbacks {
   readonly #router: Router

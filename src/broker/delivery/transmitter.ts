@@ -1,6 +1,6 @@
 /**
- * A message to one Session, or to one member of a group: who has room, what goes before what, and
- * what is in flight until its reader has acknowledged it.
+ * Sends messages to one Session, or to one member of a group: who has room, which messages go
+ * first, and which are in flight until their reader has acknowledged them.
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { Clock } from '../../clock.ts'
@@ -17,10 +17,13 @@ import { mergeSubscriptions } from '../sessions/subscription-index.ts'
 import type { Target } from '../sessions/subscription-index.ts'
 import type { Outlet, Reader } from '../sessions/reader.ts'
 
-/** What the subscription, or all matching subscriptions together, grant a reader. */
+/**
+ * The QoS and the identifiers that one subscription, or all matching subscriptions together, grant
+ * a reader.
+ */
 type Grant = Pick<Target, 'qos' | 'subscriptionIdentifiers'>
 
-/** What is sent, and how it differs between readers. */
+/** The form in which a message is sent to one reader. */
 interface Form {
   readonly qos: QoS
   readonly retain: boolean
@@ -122,22 +125,23 @@ export class Transmitter implements Outlet {
       waiting = true
       return subscription.qos === 0 ? !session.connection.congested : this.hasRoom(session)
     })
-    // When members are there and none may have it, it must not hold up what comes after it.
+    // When members are connected and none of them may have the message, it must not hold up the
+    // messages behind it.
     if (chosen === undefined) return refused && !waiting
     this.#sendMember(group, chosen, message, dup)
     return true
   }
 
   /**
-   * Gives it to the Session, which is seen to have room; it is not in the log, and its watcher
-   * learns what becomes of it.
+   * Gives a message to a Session that has room. The message is not in the log; its watcher learns
+   * what becomes of it.
    */
   dispatch(session: Session, subscription: Subscription | Target, message: Message, watcher: DispatchWatcher): void {
     const qos = Math.min(message.qos, subscription.qos) as QoS
     const { connection } = session
     const group = 'group' in subscription ? subscription.group : undefined
     this.#transmit(session, message, { ...PLAIN, qos, group, watcher })
-    // What is out at QoS 0 is as good as acknowledged, if it could be sent at all.
+    // A QoS 0 message that was sent counts as acknowledged, if it could be sent at all.
     if (qos === 0) queueMicrotask(() => (connection?.isClosed === false ? watcher.acknowledged() : watcher.abandoned()))
   }
 
@@ -145,7 +149,7 @@ export class Transmitter implements Outlet {
     return this.#sendAgain(session) && this.drainRetained(session)
   }
 
-  /** Sends retained messages that still wait; true when all are out. */
+  /** Sends retained messages that still wait; true when all are sent. */
   drainRetained(session: Session): boolean {
     const { connection, retained } = session
     if (connection === undefined) return false
@@ -159,18 +163,18 @@ export class Transmitter implements Outlet {
     return retained.length === 0
   }
 
-  /** Sends again what the last connection left in flight; true when all of it is out. */
+  /** Sends the messages again that the last connection left in flight; true when all are sent. */
   #sendAgain(session: Session): boolean {
     const { connection } = session
     if (connection === undefined) return false
     while (session.resend.length > 0) {
-      // The engine wakes the Session when it knows it.
+      // The engine wakes the Session when it has stored the Packet Identifier.
       if (!hasWindow(session) || session.resend[0]?.isStored === false) return false
       const entry = session.resend.shift() as Inflight
       const { qos, retain, packetId, subscriptionIdentifiers } = entry
       const message = entry.message as Message
-      // Too large for this connection's Maximum Packet Size: as if it had been sent
-      // [MQTT-3.1.2-25].
+      // The message is too large for this connection's Maximum Packet Size: treated as if it had
+      // been sent [MQTT-3.1.2-25].
       if (!connection.sendPublish(message, qos, retain, true, packetId, subscriptionIdentifiers))
         this.#cannotSend(session, entry)
     }
@@ -183,8 +187,8 @@ export class Transmitter implements Outlet {
   }
 
   /**
-   * Sends on the Session's connection what it may have and has not expired; the caller has seen
-   * that there is room.
+   * Sends a message on the Session's connection unless the permit forbids it or it has expired. The
+   * caller has checked that there is room.
    */
   #send(
     session: Session,
@@ -234,8 +238,8 @@ export class Transmitter implements Outlet {
     }
     session.inflight.set(packetId, entry)
     if (isStoredFirst) {
-      // Its Packet Identifier must be known after a crash, or it would be sent as another message
-      // [MQTT-4.3.3-5].
+      // The Packet Identifier must be known after a crash, or the message would be sent as another
+      // one [MQTT-4.3.3-5].
       store.sending(session, entry, () => {
         entry.isStored = true
         if (session.inflight.get(packetId) !== entry) return
@@ -249,7 +253,7 @@ export class Transmitter implements Outlet {
     else this.#cannotSend(session, entry)
   }
 
-  /** As if it had been sent and acknowledged [MQTT-3.1.2-25]. */
+  /** Treats the message as if it had been sent and acknowledged [MQTT-3.1.2-25]. */
   #cannotSend(session: Session, entry: Inflight): void {
     session.settle(entry.packetId)
     if (entry.watcher !== undefined) queueMicrotask(() => entry.watcher?.abandoned())
@@ -272,7 +276,7 @@ function hasWindow(session: Session): boolean {
   return connection !== undefined && session.unacknowledged < connection.sendMaximum && !connection.congested
 }
 
-/** Asks the permit where it was granted wider than what it may bring. */
+/** Asks the permit, where it was granted wider than the messages it may bring. */
 export function mayReceive(session: Session, message: Message): boolean {
   return session.connection?.permit.mayReceive?.(message.topicName) ?? true
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Clock, SteadyMs } from '../../clock.ts'
 import { Turns } from './turns.ts'
 
-/** Turns end, and waits are over, when the test says so. */
+/** A clock whose turns end, and whose waits are over, when the test says so. */
 class StillClock implements Clock {
   #turns: (() => void)[] = []
   #waits: (() => void)[] = []

@@ -1,27 +1,30 @@
 /**
- * What waits for the end of the current turn of the event loop: readers that may go on, and
+ * The work at the end of the current turn of the event loop: readers that may go on, and
  * connections with bytes to write.
  */
 import type { Clock } from '../../clock.ts'
 import { LastJoin } from './last-join.ts'
 import type { Reader } from '../sessions/reader.ts'
 
-/** What has bytes to write: a connection. */
+/** An object with bytes to write: the output of a connection. */
 export interface Flushable {
   flush(): void
 }
 
-/** With so many connections to write to in one turn, what comes next is worth gathering. */
+/**
+ * From this number of connections to write to in one turn on, the next messages are worth
+ * gathering.
+ */
 const CROWD = 16
 /**
- * After a crowd was written to, what comes is gathered for so long: to each connection then goes
- * one TLS record in the place of several. A turn of a broker that is quick is short, and would find
- * a message or two. Who is alone, or has been silent, waits for nothing.
+ * After a crowd was written to, messages are gathered for this long: each connection then gets one
+ * TLS record in the place of several. The turns of a fast broker are short, and would gather a
+ * message or two. A single or idle connection is flushed at once.
  */
 const GATHER_MS = 1
 
 export class Turns {
-  /** Shared by all connections of a turn. */
+  /** The joined buffer that all connections share within a turn. */
   readonly lastJoin = new LastJoin()
   readonly #clock: Clock
   readonly #goOn: (reader: Reader) => void
@@ -35,7 +38,7 @@ export class Turns {
     this.#goOn = goOn
   }
 
-  /** Something has changed that may let the reader take more. */
+  /** A change may let the reader take more. */
   wake(reader: Reader): void {
     this.#awake.add(reader)
     this.#plan()
@@ -45,7 +48,7 @@ export class Turns {
     this.#awake.delete(reader)
   }
 
-  /** The connection has something to flush after the turn. */
+  /** Flushes the connection's output after the turn. */
   flushLater(connection: Flushable): void {
     this.#flushing.push(connection)
     this.#plan()

@@ -1,4 +1,4 @@
-/** What a broker finds after a restart, whether its predecessor was closed or just stopped. */
+/** The state of a broker after a restart, whether its predecessor was closed or just stopped. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { PublishPacket } from '../../mqtt/packet.ts'
@@ -16,7 +16,10 @@ class RestartPolicy extends TestPolicy {
   }
 }
 
-/** Brokers one after the other over the same engine. The one before has crashed: nobody told it. */
+/**
+ * Brokers one after the other over the same engine. Each was not closed, as in a crash, when the
+ * next one starts.
+ */
 async function createDeployment(): Promise<{ readonly next: () => Promise<Harness>; readonly clock: ManualClock }> {
   const engine = new SurvivingEngine()
   const clock = new ManualClock()
@@ -177,7 +180,8 @@ describe('after a crash', () => {
   it('a QoS 2 message brought to its end before its reader had caught up with it is not sent again after a second crash', async () => {
     const { next } = await createDeployment()
     const first = await next()
-    // One at a time: after the restart the reader is not done with catching up.
+    // Only one message is in flight at a time, so after the restart the reader is still catching
+    // up.
     const slow = { ...KEPT, properties: { ...KEPT.properties, receiveMaximum: 1 } }
     const reader = await first.connect({ ...KEPT, properties: { ...KEPT.properties, receiveMaximum: 2 } })
     await reader.subscribe(TOPIC_FILTER, { qos: 2 })
@@ -214,7 +218,7 @@ describe('after a crash', () => {
     again.acknowledge('pubrel', packetId)
     assert.equal((await again.next('pubcomp')).reasonCode, 0)
     assert.deepEqual(await reader.sync(), [])
-    // Released, the identifier means another message.
+    // After PUBREL the identifier means another message.
     again.publish(TOPIC_NAME, '2', { qos: 2, packetId })
     await again.next('pubrec')
     assert.deepEqual(texts(await take(reader, 1)), ['2'])

@@ -1,5 +1,6 @@
 /**
- * Retained messages in the engine's state: set and removed together with the message that does so.
+ * Retained messages in the engine's state: each is set and removed together with the message that
+ * does so.
  */
 import type { StateChange, StateEntry } from '../ports/engine.ts'
 import { Message } from '../ports/message.ts'
@@ -8,12 +9,12 @@ import type { MessageRecord } from './session-record.ts'
 import { STATE_KEYS } from './state-keys.ts'
 
 interface RetainedRecord extends MessageRecord {
-  /** ms since 1970: tells what is older than the one who reads its topic now. */
+  /** When the message was retained, ms since 1970: a reader may be kept from older messages. */
   readonly retainedAtMs?: number
 }
 
 /**
- * What a message with RETAIN changes in the state; an empty payload removes what was retained
+ * The change of state by a message with RETAIN; an empty payload removes the retained message
  * [MQTT-3.3.1-6].
  */
 export function retainedChange(message: Message, nowMs: number): StateChange {
@@ -32,7 +33,7 @@ export function retainedChange(message: Message, nowMs: number): StateChange {
   return { key, value: encode(record) }
 }
 
-/** The retained message of an entry. Throws UnreadableRecordError. */
+/** Reads the retained message of an entry. Throws UnreadableRecordError. */
 export function retainedMessage({ value }: StateEntry): Message {
   const record = decode(value) as RetainedRecord
   const { topicName, payload, qos, properties, publisherKey, expiresAtMs } = record

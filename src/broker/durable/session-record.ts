@@ -1,6 +1,6 @@
 /**
  * Sessions and groups as records of the engine's state: JSON with a version, since few are written
- * and people may have to read them. Members are short where there is one per message.
+ * and people may have to read them. Where there is one member per message its name is short.
  */
 import type { MessageProperties, QoS, WillMessage } from '../../mqtt/packet.ts'
 import { dayTimeOf } from '../../clock.ts'
@@ -8,10 +8,10 @@ import type { Clock } from '../../clock.ts'
 import type { Inflight, Session, Subscription } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 
-/** Grows with each change that an earlier program can't read. */
+/** Grows with each change of the format that an earlier program can't read. */
 const VERSION = 1
 
-/** By partition: an offset. */
+/** Offsets by partition. */
 export type Offsets = readonly (readonly [partition: number, offset: number])[]
 
 export interface SubscriptionRecord {
@@ -22,7 +22,9 @@ export interface SubscriptionRecord {
   readonly subscriptionIdentifier?: number
   readonly since?: Offsets
   readonly replayFrom?: string
-  /** Of one at QoS 0 that reads the log though it did not ask for it. */
+  /**
+   * True for a QoS 0 subscription that reads the log though the client did not ask for a replay.
+   */
   readonly isOwed?: true
 }
 
@@ -34,7 +36,8 @@ export interface InflightRecord {
   readonly retain: boolean
   readonly awaiting: 'publish' | 'pubrel'
   /**
-   * Grows with each message sent; tells which one a Packet Identifier means that was used again.
+   * Grows with each message that is sent: where a Packet Identifier was used twice, it tells the
+   * newer message.
    */
   readonly order: number
   readonly subscriptionIdentifiers?: readonly number[]
@@ -44,11 +47,14 @@ export interface InflightRecord {
 
 export interface WillRecord {
   readonly will: WillMessage
-  /** Time of day at which it is due, ms since 1970; absent while the connection lives. */
+  /**
+   * The time of day at which the Will Message is due, ms since 1970; absent while the connection
+   * lives.
+   */
   readonly dueAtMs?: number
-  /** What the permit to send it rests on. */
+  /** The ground that the permit to send it rests on. */
   readonly ground: string
-  /** When the right to send it ends. */
+  /** The time of day at which the right to send it ends. */
   readonly permitExpiresAtMs?: number
 }
 
@@ -57,7 +63,10 @@ export interface SessionRecord {
   readonly identity: string
   readonly clientId: string
   readonly expirySeconds: number
-  /** Time of day, ms since 1970; absent: it was connected when it was saved. */
+  /**
+   * When the last connection ended, ms since 1970; absent where the Session was connected when it
+   * was saved.
+   */
   readonly restingSinceMs?: number
   readonly lastPacketId: number
   readonly subscriptions: readonly SubscriptionRecord[]
@@ -73,7 +82,7 @@ export interface GroupRecord {
 
 export interface CheckpointRecord {
   readonly tails: readonly number[]
-  /** True when the broker was closed in order: nothing was sent that is not saved. */
+  /** True when the broker was closed in order: everything that was sent is saved. */
   readonly isClean: boolean
 }
 
@@ -135,7 +144,7 @@ export function decodeCheckpoint(value: Buffer): CheckpointRecord {
   return decode(value) as CheckpointRecord
 }
 
-/** Bytes within a record are base64 in an object of one member. */
+/** Bytes within a record: base64 in an object of one member. */
 interface EncodedBytes {
   readonly base64: string
 }
@@ -163,7 +172,7 @@ export function decode(value: Buffer): object {
 }
 
 function bytesToText(this: Readonly<Record<string, unknown>>, key: string, value: unknown): unknown {
-  // Buffers turn themselves into arrays of numbers before they get here.
+  // Before this call Buffers have turned themselves into arrays of numbers.
   const raw = this[key]
   return Buffer.isBuffer(raw) ? ({ base64: raw.toString('base64') } satisfies EncodedBytes) : value
 }
@@ -223,13 +232,13 @@ function willRecord(session: Session, clock: Clock): { readonly will?: WillRecor
   }
 }
 
-/** A message outside of the log: a retained one. */
+/** A message outside the log: a retained one. */
 export interface MessageRecord {
   readonly topicName: string
   readonly payload: Buffer
   readonly qos: QoS
   readonly properties?: MessageProperties
   readonly publisherKey: string
-  /** Absent when it does not expire. */
+  /** When the message expires; absent when it does not. */
   readonly expiresAtMs?: number
 }

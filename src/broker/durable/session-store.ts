@@ -1,12 +1,12 @@
 /**
- * Sessions in the engine's state, so that they outlive the process. What must not be done twice or
- * be forgotten is saved before it is told (subscriptions, QoS 2); how far a Session has read is
- * saved by checkpoints.
+ * Sessions in the engine's state, so that they outlive the process. Changes that must not happen
+ * twice or be forgotten (subscriptions, QoS 2) are saved before the client is told of them.
+ * Checkpoints save how far a Session has read.
  *
  * A checkpoint writes every Session that changed since the last one, then the tails of the log as
- * they were when it began. A live Session that has not changed since stands at these tails. So a
- * crash repeats, at QoS 1, at most what was sent since the last checkpoint: a second, or
- * `MESSAGES_BETWEEN_CHECKPOINTS`.
+ * they were when it began. A live Session that has not changed since stands at these tails. So
+ * after a crash the messages at QoS 1 that were sent since the last checkpoint are repeated: at
+ * most those of a second, or `MESSAGES_BETWEEN_CHECKPOINTS`.
  */
 import type { Clock } from '../../clock.ts'
 import type { Engine, EngineFailure, StateChange } from '../ports/engine.ts'
@@ -19,22 +19,22 @@ import { STATE_KEYS } from './state-keys.ts'
 import type { Reader, ReaderChanges } from '../sessions/reader.ts'
 import type { SessionKeeper } from '../sessions/sessions.ts'
 
-/** After so many acknowledged messages a checkpoint does not wait for the second to pass. */
+/** After this number of acknowledged messages a checkpoint does not wait for the second to pass. */
 const MESSAGES_BETWEEN_CHECKPOINTS = 2_000
 /**
- * Sessions written in one turn of the event loop, so that a checkpoint of very many holds nobody
- * up.
+ * Sessions written in one turn of the event loop, so that a checkpoint of very many Sessions delays
+ * no other work.
  */
 const SESSIONS_PER_TURN = 256
 const NOTHING = Buffer.alloc(0)
 
 /**
- * A QoS 2 message brought to its end: kept in the state until the cursor that is saved has passed
- * it.
+ * A QoS 2 message that was brought to its end. The state keeps it until the saved cursor of its
+ * reader has passed it.
  */
 export interface Completed {
   readonly session: Session
-  /** Who read it from the log. */
+  /** The Session or group that read the message from the log. */
   readonly reader: Reader
   readonly partition: number
   readonly offset: number
@@ -56,8 +56,8 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   #unsaved: Reader[] = []
   #completed: Completed[] = []
   /**
-   * Writes that the engine refused and that must not be given up: they are tried again with the
-   * next checkpoint.
+   * Writes that the engine refused and that must not be lost: they are tried again with the next
+   * checkpoint.
    */
   #refused: { readonly changes: readonly StateChange[]; readonly done: () => void }[] = []
   #running: Promise<void> | undefined = undefined
@@ -77,7 +77,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     return session.isKept
   }
 
-  /** The Session or group is written with the next checkpoint. */
+  /** Marks the Session or group as changed: it is written with the next checkpoint. */
   changed(reader: Reader): void {
     if (reader.isUnsaved || !reader.isKept) return
     reader.isUnsaved = true
@@ -85,8 +85,8 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   }
 
   /**
-   * Writes the Session now; `done` when it is owned, `failed` when the engine refuses it: then it
-   * is written with the next checkpoint.
+   * Writes the Session now. Calls `done` when the Session is owned, `failed` when the engine
+   * refuses it; then it is written with the next checkpoint.
    */
   save(session: Session, done: () => void, failed: (failure: EngineFailure) => void): void {
     const refused = (failure: EngineFailure): void => {
@@ -94,7 +94,8 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
       failed(failure)
     }
     if (this.#refused.length > 0) {
-      // Behind what was refused before it, so that the order holds, nothing is owned now.
+      // Nothing is owned now: the writes that were refused before must be owned first, so that the
+      // order holds.
       refused({ reasonCode: ReasonCodes.quotaExceeded, reason: 'The disk has refused to store what comes before it.' })
       return
     }
@@ -109,9 +110,9 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   }
 
   /**
-   * The Session has given messages back to the group. Both are written as one, with the members
-   * that the group gave messages to since they were saved: or a crash could find a message with
-   * nobody.
+   * The Session has given messages back to the group. Both are written as one, together with the
+   * members that the group has given messages to since they were saved: otherwise after a crash a
+   * message could belong to nobody.
    */
   handedBack(session: Session, group: SharedGroup): void {
     const changes: StateChange[] = []
@@ -123,18 +124,23 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     this.#write(changes, () => {})
   }
 
-  /** A QoS 2 message is about to be sent; `done` when it will be known after a crash. */
+  /**
+   * A QoS 2 message is about to be sent. Calls `done` when the message will be known after a crash.
+   */
   sending(session: Session, entry: Inflight, done: () => void): void {
     this.changed(session)
     this.#write([inflightChange(session, entry, 'publish')], done)
   }
 
-  /** The client has said PUBREC; `done` when a crash can't let the message be published again. */
+  /**
+   * The client has said PUBREC. Calls `done` when the message can't be published again, even after
+   * a crash.
+   */
   releasing(session: Session, entry: Inflight, done: () => void): void {
     this.#write([inflightChange(session, entry, 'pubrel')], done)
   }
 
-  /** The message has come to its end. */
+  /** The client has brought the message to its end. */
   settled(session: Session, entry: Inflight): void {
     if (!this.keeps(session)) return
     this.changed(session)
@@ -146,27 +152,30 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     }
   }
 
-  /** What remembers an incoming QoS 2 message; to be owned together with it [MQTT-4.3.3-10]. */
+  /**
+   * The change that remembers an incoming QoS 2 message, to be owned together with it
+   * [MQTT-4.3.3-10].
+   */
   received(session: Session, packetId: number): StateChange {
     return { key: STATE_KEYS.received(session.key, packetId), value: NOTHING }
   }
 
-  /** Writes what remembers it by itself. */
+  /** Remembers an incoming QoS 2 message by a write of its own. */
   saveReceived(session: Session, packetId: number, done: () => void): void {
     this.#write([this.received(session, packetId)], done)
   }
 
   /**
-   * The client has released an incoming QoS 2 message; `done` when its Packet Identifier may mean
-   * another one.
+   * The client has released an incoming QoS 2 message. Calls `done` when the Packet Identifier may
+   * mean another message.
    */
   released(session: Session, packetId: number, done: () => void): void {
     this.#write([{ key: STATE_KEYS.received(session.key, packetId), value: undefined }], done)
   }
 
   /**
-   * The Session has ended, or ends with its connection from now on. Nothing where it was never
-   * saved.
+   * The Session has ended, or ends with its connection from now on. Does nothing for a Session that
+   * was never saved.
    */
   forget(session: Session): void {
     if (!session.isSaved) return
@@ -193,7 +202,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   }
 
   /**
-   * What a restart found and nobody needs: forgotten with the next checkpoint, or once the readers
+   * Forgets what a restart found and nobody needs: with the next checkpoint, or once the readers
    * have passed it.
    */
   discard(changes: readonly StateChange[], completed: readonly Completed[]): void {
@@ -202,19 +211,22 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   }
 
   /**
-   * Saves what has changed; resolves when it is owned or has failed (then the next one takes it
-   * along).
+   * Saves everything that has changed. Resolves when it is owned or has failed; then the next
+   * checkpoint takes it along.
    */
   checkpoint(): Promise<void> {
     this.#running ??= this.#checkpoint().finally(() => {
       this.#running = undefined
-      // So many came while it was under way.
+      // That many messages came to their end while the checkpoint was under way.
       if (this.#settled >= MESSAGES_BETWEEN_CHECKPOINTS) this.#clock.afterTurn(() => void this.checkpoint())
     })
     return this.#running
   }
 
-  /** The last checkpoint: nothing is sent any more, so what was sent is known exactly. */
+  /**
+   * Writes the last checkpoint. Nothing is sent any more, so the messages that were sent are known
+   * exactly.
+   */
   async close(): Promise<void> {
     await this.#running
     await this.#checkpoint(true)
@@ -230,12 +242,13 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     const text = checkpoint.toString('latin1')
     if (this.#unsaved.length === 0 && this.#completed.length === 0 && text === this.#savedTails) return
     const passed = this.#takePassed(tails)
-    // A member has what its group gave it before the group says that it gave it.
+    // Members before their groups: a message that a group has given away must be found with the
+    // member.
     const unsaved = this.#unsaved.toSorted((a, b) => Number(a.isSavedLast) - Number(b.isSavedLast))
     this.#unsaved = []
     for (let first = 0; first < unsaved.length; first += SESSIONS_PER_TURN) {
       const part = unsaved.slice(first, first + SESSIONS_PER_TURN)
-      // Not waited for: the order of writes is the order of commits.
+      // The loop does not wait for the write: the order of writes is the order of commits.
       this.#save(part)
       if (first + SESSIONS_PER_TURN < unsaved.length) await this.#turn()
     }
@@ -258,7 +271,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   }
 
   /**
-   * Takes out of the completed messages those that no reader will meet again with the cursors as
+   * Takes the messages out of the completed ones that no reader will meet again with the cursors as
    * they are now.
    */
   #takePassed(tails: readonly number[]): readonly Completed[] {
@@ -303,7 +316,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
 
   #write(changes: readonly StateChange[], done: () => void): void {
     if (this.#refused.length > 0) {
-      // Behind what was refused before it, so that the order holds.
+      // Behind the writes that were refused before, so that the order holds.
       this.#refused.push({ changes, done })
       return
     }
@@ -311,7 +324,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
       changes,
       committed: done,
       failed: (failure) => {
-        // Bounded by the windows of the Sessions that wait for it.
+        // The windows of the Sessions that wait for these writes bound their number.
         this.#refused.push({ changes, done })
         this.#failed(failure)
       },

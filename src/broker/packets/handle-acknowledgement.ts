@@ -13,13 +13,14 @@ export function handlePuback(
 ): void {
   const { session } = connection
   const entry = session.inflight.get(packet.packetId)
-  // Not in use: answered to before the last connection ended, or never sent; nothing to do.
+  // The Packet Identifier is not in use: the client acknowledged it on an earlier connection, or
+  // the message was never sent. There is nothing to do.
   if (entry === undefined) return
   if (entry.qos !== 1) {
     connection.disconnect(ReasonCodes.protocolError, 'PUBACK for a QoS 2 message', 'wrong_acknowledgement')
     return
   }
-  // A failure ends it too: the client has it, and won't take it [MQTT-4.8.2-6].
+  // A failure ends the message too: the client has it, and won't take it [MQTT-4.8.2-6].
   session.settle(packet.packetId)
   store?.settled(session, entry)
   entry.watcher?.acknowledged()
@@ -81,8 +82,8 @@ export function handlePubrel(
     }
     if (!connection.isClosed) connection.sendAcknowledgement('pubcomp', packetId) // [MQTT-4.3.3-11]
   }
-  // Until the engine has forgotten it, the Packet Identifier means this message: also to a PUBREL
-  // that comes again.
+  // Until the engine has forgotten the message, the Packet Identifier means it, even when the
+  // PUBREL comes again.
   if (store?.keeps(session) === true) store.released(session, packetId, complete)
   else complete()
 }

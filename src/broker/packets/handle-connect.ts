@@ -1,4 +1,4 @@
-/** CONNECT, as a list of named steps; the first that refuses ends it. */
+/** CONNECT, as a list of named steps; the first step that refuses ends it. */
 import type { ConnackProperties, ConnectPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
@@ -20,7 +20,7 @@ interface AdmittedConnect {
   readonly packet: ConnectPacket
   readonly permit: Permit
   readonly clientId: string
-  /** The Session that this Client Identifier has already. */
+  /** The Session of this Client Identifier, if there is one already. */
   readonly known: Session | undefined
 }
 
@@ -99,7 +99,7 @@ export async function handleConnect(parts: ConnectParts, connection: Connection,
   accept(parts, { connection, packet, permit, clientId, known })
 }
 
-/** From here on nothing waits: the take-over and the new connection are one step. */
+/** Nothing waits from here on: the take-over and the new connection are one step. */
 function accept(parts: ConnectParts, { connection, packet, permit, clientId, known }: AdmittedConnect): void {
   const { limits, connections, delivery, sessions, store, wills } = parts
   if (known?.connection !== undefined) {
@@ -109,7 +109,7 @@ function accept(parts: ConnectParts, { connection, packet, permit, clientId, kno
       'taken_over',
     ) // [MQTT-3.1.4-3]
   }
-  // The take-over may have ended it.
+  // The take-over may have ended the Session.
   let session = sessions.find(permit, clientId)
   if (session !== undefined && packet.cleanStart) {
     sessions.end(session) // [MQTT-3.1.2-4]
@@ -149,15 +149,15 @@ function accept(parts: ConnectParts, { connection, packet, permit, clientId, kno
     reasonCode: ReasonCodes.success,
     properties: connackProperties(limits, connection, packet, clientId),
   })
-  // CONNACK may have been too large for the client.
+  // The CONNACK may have been too large for the client.
   if (sessionPresent && !connection.isClosed) {
-    // What the permit no longer allows is not inherited.
+    // Subscriptions that the permit no longer allows are not inherited.
     sessions.dropRefusedSubscriptions(session, permit)
     delivery.attach(session)
     delivery.readerReady(session)
   }
-  // From here on it is live: what it is sent may have reached it when it is read from the state
-  // again.
+  // From here on the Session is live: after a restart, messages behind its saved cursor may have
+  // reached the client already.
   if (store?.keeps(session) === true)
     store.save(
       session,

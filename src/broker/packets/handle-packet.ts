@@ -1,4 +1,7 @@
-/** The one door for packets: what is allowed when, and who handles it. */
+/**
+ * The one door for packets: it checks which packets are allowed at present, and calls their
+ * handlers.
+ */
 import type { ClientPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Connection } from '../connections/connection.ts'

@@ -1,6 +1,6 @@
 /**
- * PUBLISH: what ends the connection (limits, an unknown Topic Alias, Receive Maximum) and a QoS 2
- * message that comes again. Everything else is the subject of `publishing/`.
+ * PUBLISH: the faults that end the connection (limits, an unknown Topic Alias, Receive Maximum) and
+ * a QoS 2 message that comes again. Everything else is the subject of `publishing/`.
  */
 import type { PublishPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'

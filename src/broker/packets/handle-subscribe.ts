@@ -28,10 +28,11 @@ export function handleSubscribe(
   packet: SubscribePacket,
 ): Promise<void> | undefined {
   const wishes = wishesOf(packet)
-  // What the client published before is in the log, and its retained messages in place, before it
-  // subscribes.
+  // The messages that the client published before must be in the log, and its retained messages in
+  // place, before it subscribes.
   const settled = connection.window.pending > 0 ? connection.window.settled() : undefined
-  // Where topics may have been somebody else's, what is retained of them is looked at closer.
+  // Where topics may have belonged to another tenant, the age of their retained messages is
+  // checked.
   const mayBeOlder = connection.permit.belongsSinceMs !== undefined && parts.retained.count > 0
   const why = explain(connection, wishes)
   const waits = settled !== undefined || mayBeOlder || why.some((one) => one instanceof Promise)
@@ -42,18 +43,18 @@ export function handleSubscribe(
 }
 
 /**
- * Of each Topic Filter why nothing can match it at present; undefined where something can, and
- * where nobody looked.
+ * By Topic Filter: why nothing can match it at present; undefined where something can match, or
+ * where the policy was not asked.
  */
 type Explanations = readonly (Unmatched | undefined)[]
 
 /**
- * Topic Filters of one SUBSCRIBE that are looked at: its Reason String has room for no more, and
- * each may cost a look-up.
+ * The number of Topic Filters of one SUBSCRIBE that are explained: the Reason String has room for
+ * no more, and each may cost a look-up.
  */
 const MAXIMUM_EXPLAINED = 20
 
-/** Only for a client that can be told. */
+/** Asks the policy only for a client that can be told. */
 function explain(
   { permit, wantsReasons }: Connection,
   wishes: readonly Wish[],
@@ -66,28 +67,28 @@ function explain(
     const asked = shared?.topicFilter ?? topicFilter
     if (!permit.maySubscribe(asked).allowed) return undefined
     const why = permit.whyUnmatched?.(asked)
-    // What can't be looked up is no reason to keep the client waiting.
+    // A look-up that fails is no reason to keep the client waiting.
     return why instanceof Promise ? why.catch(() => undefined) : why
   })
 }
 
-/** What a SUBSCRIBE is about, and what was found out for it. */
+/** A SUBSCRIBE with everything that was looked up for it. */
 interface Prepared {
   readonly wishes: readonly Wish[]
   readonly pasts: readonly Past[]
   readonly why: Explanations
 }
 
-/** One Topic Filter of a SUBSCRIBE, its replay prefix taken off. */
+/** One Topic Filter of a SUBSCRIBE, without its replay prefix. */
 interface Wish {
   readonly request: SubscriptionRequest
   readonly topicFilter: string
   readonly replayFrom: string | undefined
 }
 
-/** What of the past goes with a subscription. */
+/** The older messages that a new subscription may receive. */
 interface Past {
-  /** Nothing older is the tenant's, ms since 1970. */
+  /** Messages older than this do not belong to the tenant; ms since 1970. */
   readonly sinceMs: number
   readonly start: ReplayStart | undefined
 }
@@ -97,7 +98,7 @@ const ALL_PAST: Past = { sinceMs: 0, start: undefined }
 interface Outcome {
   readonly reasonCode: ReasonCode
   readonly reason?: string
-  /** Set when it was granted and its retained messages are to be sent. */
+  /** Set when the subscription was granted and its retained messages are to be sent. */
   readonly subscription?: Subscription
 }
 
@@ -124,7 +125,7 @@ async function prepareAndSubscribe(
   await subscribeAll(parts, connection, packet, { wishes, pasts, why })
 }
 
-/** Nothing is looked up for who may not subscribe. */
+/** Looks nothing up for a client that may not subscribe. */
 async function pastOf(parts: SubscribeParts, connection: Connection, wish: Wish): Promise<Past> {
   const { topicFilter, replayFrom } = wish
   const { permit } = connection
@@ -143,8 +144,8 @@ const NO_SHARED_REPLAY: ReplayStart = {
 }
 
 /**
- * Where the log is to be read from; undefined for who does not ask for it, or is being caught up
- * already.
+ * The offsets from which the log is to be read. Undefined for a client that does not ask for a
+ * replay, or whose replay is under way already.
  */
 async function replayStart(
   parts: SubscribeParts,
@@ -195,7 +196,10 @@ function subscribeAll(
   })
 }
 
-/** The first refusal; where there is none, why a granted subscription gets nothing at present. */
+/**
+ * The reason of the first refusal. Without a refusal: why a granted subscription gets nothing at
+ * present.
+ */
 function reasonOf(outcomes: readonly Outcome[], wishes: readonly Wish[], why: Explanations): string | undefined {
   const refused = outcomes.find(({ reason }) => reason !== undefined)
   if (refused !== undefined) return refused.reason
@@ -207,8 +211,8 @@ function reasonOf(outcomes: readonly Outcome[], wishes: readonly Wish[], why: Ex
 }
 
 /**
- * What can't be stored was not granted: a client that hears nothing would wait, and one that hears
- * success would rest on it.
+ * A subscription that can't be stored was not granted: a client that hears nothing would wait, and
+ * a client that hears success would rely on it.
  */
 function refuseAll(
   parts: SubscribeParts,
@@ -279,15 +283,15 @@ function subscribe(
     retainAsPublished: request.retainAsPublished,
     subscriptionIdentifiers: subscriptionIdentifier === undefined ? undefined : [subscriptionIdentifier],
     group: shared === undefined ? undefined : parts.sessions.group(permit.tenant, shared.shareName, shared.topicFilter),
-    // What waits for the subscription that it replaces is not lost [MQTT-3.8.4-4].
+    // Messages that wait for the subscription that it replaces are not lost [MQTT-3.8.4-4].
     since: known?.readsLog === true ? known.since : parts.delivery.beginnings(session, topicFilter),
     replayFrom,
     readsLog: qos > 0 || replayFrom !== undefined || isOwed,
   }
   const isNew = parts.sessions.subscribe(session, subscription)
   if (start !== undefined) parts.delivery.replay(session, subscription, start.from)
-  // Shared subscriptions get no retained messages, nor who is sent what was before; Retain Handling
-  // decides for the others [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11].
+  // Shared subscriptions and replays get no retained messages. Retain Handling decides for the
+  // others [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11].
   const wantsRetained =
     shared === undefined &&
     replayFrom === undefined &&

@@ -20,7 +20,7 @@ export function handleUnsubscribe(
   const told = (): void => {
     if (!connection.isClosed) connection.send({ type: 'unsuback', packetId: packet.packetId, reasonCodes })
   }
-  // Where it can't be stored now it is with the next checkpoint: nothing more is sent for it, and a
-  // crash before brings back no more than a subscription.
+  // A removal that can't be stored now is stored with the next checkpoint. Nothing more is sent for
+  // the subscription, and a crash before the checkpoint brings back no more than a subscription.
   return saveSession(store, session, told, told)
 }

@@ -1,4 +1,4 @@
-/** The parts of the broker that handle packets; each handler names those that it uses. */
+/** The parts of the broker that handle packets. Each handler names the parts that it uses. */
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import type { Connections } from '../connections/connections.ts'

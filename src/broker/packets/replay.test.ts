@@ -1,4 +1,4 @@
-/** Being caught up from the past, and told of what is gone. */
+/** Replays of the past, and the notice of messages that are gone. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { PublishPacket, UserProperty } from '../../mqtt/packet.ts'
@@ -23,7 +23,7 @@ async function publishAll(client: TestClient, payloads: readonly string[], topic
   }
 }
 
-/** Subscribes with `replay-from`, without waiting for what comes. */
+/** Subscribes with `replay-from`, without waiting for messages. */
 async function subscribeFrom(
   client: TestClient,
   from: string,

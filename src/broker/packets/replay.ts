@@ -1,7 +1,7 @@
 /**
- * Being caught up: a subscription that asks for what was before it, from an event's id or a time
- * on, and then goes on live. In MQTT 5 by the User Property `replay-from` of SUBSCRIBE, in both
- * versions by a prefix: `$replay/<from>/<Topic Filter>`.
+ * Replay: a subscription asks for older messages, from an event's id or a time on, and then goes on
+ * live. In MQTT 5 a client asks by the User Property `replay-from` of SUBSCRIBE, in both versions
+ * by a prefix: `$replay/<from>/<Topic Filter>`.
  */
 import type { SubscribePacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
@@ -12,15 +12,15 @@ import { placeOfId } from '../ports/message.ts'
 const PREFIX = '$replay/'
 const USER_PROPERTY = 'replay-from'
 /**
- * RFC 3339 §5.6 in UTC or with an offset; a Topic Filter has no `+` within a level, so there it is
- * UTC.
+ * A time of RFC 3339 §5.6, in UTC or with an offset. A Topic Filter can't hold the `+` of an
+ * offset, so there the time is in UTC.
  */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i
 
 export interface ReplayFilter {
-  /** What is subscribed to. */
+  /** The Topic Filter without the prefix. */
   readonly topicFilter: string
-  /** An id or a time; undefined: nothing is to be sent again. */
+  /** An id or a time; undefined where no replay is asked for. */
   readonly from: string | undefined
 }
 
@@ -32,19 +32,23 @@ export function splitReplayFilter(topicFilter: string): ReplayFilter {
   return { topicFilter: topicFilter.slice(end + 1), from: topicFilter.slice(PREFIX.length, end) }
 }
 
-/** The User Property of a SUBSCRIBE; it holds for all of its Topic Filters. The last one counts. */
+/**
+ * The User Property of a SUBSCRIBE; it holds for all of the packet's Topic Filters. The last one
+ * counts.
+ */
 export function replayProperty(packet: SubscribePacket): string | undefined {
   return packet.properties?.userProperties?.findLast(([name]) => name === USER_PROPERTY)?.[1]
 }
 
-/** Where to begin, by partition; or what is wrong with the request. */
+/** The offsets to begin at, by partition; or the fault of the request. */
 export type ReplayStart =
   | { readonly from: ReadonlyMap<number, number> }
   | { readonly reasonCode: ReasonCode; readonly reason: string }
 
 /**
- * `partitions` are those of the Topic Filter. An id begins behind its event; it must be one of the
- * filter's own branch. Nothing that is older than `sinceMs` is ever sent.
+ * Finds where a replay begins. `partitions` are those of the Topic Filter. A replay by id begins
+ * behind its event, which must be of the filter's own branch. Nothing that is older than `sinceMs`
+ * is ever sent.
  */
 export async function findReplayStart(
   engine: Engine,

@@ -1,11 +1,14 @@
-/** What a client is told only when it will hold after a crash, too. */
+/**
+ * Saves a Session before its client is told of a change, so that the answer holds after a crash,
+ * too.
+ */
 import type { SessionStore } from '../durable/session-store.ts'
 import type { EngineFailure } from '../ports/engine.ts'
 import type { Session } from '../sessions/session.ts'
 
 /**
- * Runs `told` when the Session as it is now is owned by the engine: at once where it is not kept.
- * Then a promise is not needed either. Runs `failed` when the engine refuses it.
+ * Runs `told` when the engine owns the Session as it is now. A Session that is not kept needs no
+ * promise: `told` runs at once. Runs `failed` when the engine refuses the Session.
  */
 export function saveSession(
   store: SessionStore | undefined,

@@ -1,19 +1,19 @@
 /**
- * Ports for rooms that take part in a PUBLISH: consumers judge it before it is owned and
- * acknowledged, a transformer completes it in between, an observer sees it pass.
+ * Ports for rooms that take part in a PUBLISH. Consumers judge a message before it is owned and
+ * acknowledged. A transformer completes it before it is owned. An observer sees it pass.
  */
 import type { MessageProperties, QoS } from '../../mqtt/packet.ts'
 import type { Decision } from './policy.ts'
 
-/** What a consumer sees of a PUBLISH. The payload is a view; copy what must outlive the call. */
+/** A PUBLISH as a consumer sees it. The payload is a view; copy what must outlive the call. */
 export interface ConsumedMessage {
   readonly topicName: string
   readonly payload: Buffer
   readonly qos: QoS
   readonly retain: boolean
-  /** As the client sent them, without the Topic Alias. */
+  /** The properties as the client sent them, without the Topic Alias. */
   readonly properties: MessageProperties | undefined
-  /** Who sent it; undefined for a Will Message whose client is gone. */
+  /** The client that sent the message; undefined for a Will Message, whose client is gone. */
   readonly sender: Sender | undefined
 }
 
@@ -22,93 +22,100 @@ export interface Sender {
   readonly tenant: string
   readonly identity: string
   /**
-   * Whether the client may itself subscribe to a Topic Name: asked before an answer goes to its
-   * Response Topic.
+   * Whether the client may itself subscribe to a Topic Name. Asked before an answer is sent to the
+   * client's Response Topic.
    */
   maySubscribe(topicName: string): boolean
 }
 
-/** Consent of a consumer that owns the message from here on: it is acknowledged, and not routed. */
+/**
+ * The decision of a consumer that owns the message from here on: the message is acknowledged, and
+ * not routed.
+ */
 export const TAKEN: Decision = { allowed: true, taken: true }
 
 export interface PublishConsumer {
   /**
-   * True for the Topic Names that this consumer judges; asked for each PUBLISH, so it must be
-   * cheap.
+   * True for the Topic Names that this consumer judges. Asked for each PUBLISH, so the answer must
+   * be cheap.
    */
   wants(topicName: string): boolean
   /**
-   * True: a message of QoS 1 or 2 that is judged for a while holds up no other packet of its
-   * connection, and the consumer keeps the order where it matters. False: the next packet waits for
+   * True: while a message of QoS 1 or 2 is judged, the other packets of its connection go on, and
+   * the consumer keeps the order where it matters. False: the connection's next packet waits for
    * the decision.
    */
   readonly keepsOrder: boolean
-  /** ALLOWED lets the message be routed; TAKEN ends it here; a refusal is the sender's answer. */
+  /**
+   * Judges the message. ALLOWED lets it be routed; TAKEN ends it here; a refusal is told to its
+   * sender.
+   */
   consume(message: ConsumedMessage): Decision | Promise<Decision>
 }
 
 /**
- * A judged message before anybody owns it. Its values but the first two are current: they change
- * while it is held back.
+ * A judged message that nobody owns yet. `topicName` and `payload` stay the same; the other members
+ * are current and change while the message is held back.
  */
 export interface HeldMessage {
   readonly topicName: string
-  /** Fit to be kept; not to be written to. */
+  /** The payload as it was received. It may be kept; it must not be written to. */
   readonly payload: Buffer
   /**
-   * How many messages more its connection may have under way: what is held back is among those that
-   * are. 0 or less: no more.
+   * How many messages more its connection may have under way; messages that are held back count as
+   * under way. 0 or less: no more.
    */
   readonly room: number
   /**
-   * True: its connection carries messages of several tenants, and none of them may hold up the
-   * others for long.
+   * True: the connection carries messages of several tenants, and no tenant may hold up the others
+   * for long.
    */
   readonly isShared: boolean
-  /** True: its sender is gone and sends it again. */
+  /** True: the sender is gone and will send the message again. */
   readonly isGone: boolean
   /**
-   * True: its sender was not told that it is accepted, and sends it again; so it need not go on.
-   * False: it must.
+   * True: the message need not go on, since its sender was not told that it is accepted and sends
+   * it again. False: the message must go on.
    */
   giveBack(): boolean
 }
 
 /**
- * Completes messages that are not the same for their readers as for their sender. A message that is
- * held back holds up no other of its connection, and its sender is acknowledged when it has gone on
- * and is owned. What follows it by Topic Names whose order matters is the transformer's to hold
- * back as well. It bounds what it holds, in number and bytes.
+ * Completes messages that their readers get in another form than their sender sent them. A message
+ * that is held back does not hold up the other messages of its connection; its sender is
+ * acknowledged when it has gone on and is owned. The transformer also holds back the messages
+ * behind it whose order matters. It bounds the number and the bytes of what it holds.
  */
 export interface PublishTransformer {
   /**
-   * False for what goes on at once, as it is. Asked for each message that is to be routed, so it
-   * must be cheap.
+   * False for a message that goes on at once, as it is. Asked for each message that is to be
+   * routed, so the answer must be cheap.
    */
   holds(topicName: string): boolean
   /**
    * Called right after `holds` was true. `goOn` is called exactly once, within the call or later,
-   * with the payload or with another in its place; not at all where `giveBack` was true. A promise
-   * says that there is no room: nothing more is read from the connection until it resolves.
+   * with the payload or with another in its place. It is not called where `giveBack` was true. A
+   * promise means that there is no room: nothing more is read from the connection until the promise
+   * resolves.
    */
   transform(message: HeldMessage, goOn: (payload: Buffer) => void): Promise<void> | undefined
 }
 
 /**
- * What an observer sees of a message that is on its way. The payload is a view; copy what must
+ * A message that is being routed, as an observer sees it. The payload is a view; copy what must
  * outlive the call.
  */
 export type RoutedMessage = Pick<ConsumedMessage, 'topicName' | 'payload'>
 
 export interface PublishObserver {
   /**
-   * Told of each message right after it was routed, of QoS 1 and 2 once they are owned. Must not
-   * throw, nor take long.
+   * Called for each message right after it was routed; a message of QoS 1 or 2 is owned by then.
+   * Must not throw, nor take long.
    */
   observe(message: RoutedMessage): void
 }
 
-/** A message of the service's own. */
+/** A message that the service itself publishes. */
 export interface OwnMessage {
   readonly topicName: string
   readonly payload: Buffer
@@ -116,51 +123,62 @@ export interface OwnMessage {
   readonly properties?: MessageProperties
 }
 
-/** How other rooms publish: judged by nobody, routed like any other message. */
+/**
+ * The way in which other rooms publish: no permit is asked, and the message is routed like any
+ * other.
+ */
 export interface Publisher {
   /**
-   * Resolves when the engine owns it (QoS 1 and 2) or at once (QoS 0); rejects when the engine
-   * can't own it.
+   * Resolves when the engine owns the message (QoS 1 and 2) or at once (QoS 0); rejects when the
+   * engine can't own it.
    */
   publish(message: OwnMessage): Promise<void>
 }
 
 /**
- * What became of a message given to one reader. Told at most once, never within `dispatch` itself.
+ * Learns what became of a message that was given to one reader. Called at most once, and never
+ * within `dispatch` itself.
  */
 export interface DispatchWatcher {
-  /** The reader has acknowledged it (at QoS 0: it was written to its connection). */
+  /**
+   * The reader has acknowledged the message, or, at QoS 0, the message was written to its
+   * connection.
+   */
   acknowledged(): void
-  /** The reader's Session ended before it did; nobody holds the message any more. */
+  /**
+   * The reader's Session ended before the message was acknowledged; nobody holds the message any
+   * more.
+   */
   abandoned(): void
 }
 
 export type Dispatched = 'sent' | 'no reader' | 'no room'
 
-/** Which readers may have a message, by whose they are. */
+/** True for the readers that may have a message, by their tenant and identity. */
 export type ReaderFilter = (reader: { readonly tenant: string; readonly identity: string }) => boolean
 
 /**
- * Hands a message that its caller owns to one reader: not by way of the log, and kept for nobody
- * who is away. A reader that goes away with the message in flight and keeps its Session gets it
- * again when it returns, like any message.
+ * Hands a message that its caller owns to one reader. The message does not go through the log, and
+ * it is not kept for readers that are away. A reader that goes away with the message in flight and
+ * keeps its Session gets the message again when it returns, like any message.
  */
 export interface Dispatcher {
   /**
-   * To one connected Session that subscribes to the Topic Name, that may receive it and that has
-   * room; at the QoS of its subscription. `no reader`: nobody is connected for it. `no room`:
-   * somebody is, and can't take more now. Only readers for which `isFor` is true count; all where
-   * it is missing.
+   * Sends the message to one connected Session that subscribes to the Topic Name, may receive it
+   * and has room, at the QoS of the subscription. `no reader`: no such Session is connected. `no
+   * room`: one is connected and can't take more now. Only readers for which `isFor` is true count;
+   * without `isFor` all readers count.
    */
   dispatch(message: OwnMessage, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched
 }
 
 /**
- * Told when a Session is there to be dispatched to: it subscribed, came back, or has room again.
+ * Called when messages can be dispatched to a Session: it subscribed, came back, or has room again.
  */
 export interface ReaderListener {
   /**
-   * The Topic Filters that it reads, without `$share/{ShareName}/`. Must not throw, nor take long.
+   * Takes the Topic Filters that the Session reads, without `$share/{ShareName}/`. Must not throw,
+   * nor take long.
    */
   readerReady(topicFilters: readonly string[]): void
 }

@@ -1,5 +1,5 @@
 /**
- * What the broker counts; plain numbers that only grow, except the ones named as a current state.
+ * The counters of the broker: plain numbers that only grow, except for those that say "Current".
  */
 export interface Counters {
   connectionsOpened: number
@@ -12,7 +12,7 @@ export interface Counters {
   subscriptions: number
   publishesReceived: number
   publishesRefused: number
-  /** Messages that were looked at, had a fault, and went on. Few are looked at. */
+  /** Messages that were inspected, had a fault, and went on. Few messages are inspected. */
   publishesFaulty: number
   publishesSent: number
   /** QoS 0 messages not sent because their reader was slow or absent. */
@@ -26,7 +26,7 @@ export interface Counters {
   bytesSent: number
 }
 
-/** All zero. */
+/** New counters, all zero. */
 export function createCounters(): Counters {
   return {
     connectionsOpened: 0,

@@ -1,54 +1,58 @@
 /**
- * The engine port: the log that owns messages of QoS 1 and 2 before they are acknowledged and that
- * every Session reads, and the state that must be as durable as the log is. Messages and state
- * share one order of commits.
+ * The engine port. The engine has the log, which owns messages of QoS 1 and 2 before they are
+ * acknowledged and which every Session reads, and the state, which is as durable as the log.
+ * Messages and state share one order of commits.
  */
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { Message } from './message.ts'
 
-/** Why the engine could not own something. With 0x83 it never will; any other reason passes. */
+/**
+ * Why the engine could not own something. With Reason Code 0x83 the failure stays; with any other
+ * it passes.
+ */
 export interface EngineFailure {
   readonly reasonCode: ReasonCode
   readonly reason: string
 }
 
-/** False for a failure that stays: the message has no form in bytes, and will have none next time. */
+/** False for a failure that stays: a message without a form in bytes will have none next time. */
 export function passes({ reasonCode }: EngineFailure): boolean {
   return reasonCode !== ReasonCodes.implementationSpecificError
 }
 
 /**
- * A key of the state with its new value; undefined: the key is forgotten. Keys are at most 131,072
- * bytes of UTF-8.
+ * A key of the state with its new value; undefined forgets the key. Keys are at most 131,072 bytes
+ * of UTF-8.
  */
 export interface StateChange {
   readonly key: string
   readonly value: Buffer | undefined
 }
 
-/** What is known under a key. The value is the caller's to keep. */
+/** A key of the state with its value. The caller may keep the value. */
 export interface StateEntry {
   readonly key: string
   readonly value: Buffer
 }
 
-/** Changes of state on their way; told exactly once. */
+/** Changes of state on their way to the engine. One of the two methods is called, once. */
 export interface StateRequest {
   readonly changes: readonly StateChange[]
-  /** All of them are owned, as durably as the engine promises. */
+  /** All changes are owned, as durably as the engine promises. */
   committed(): void
-  /** None of them is. */
+  /** None of the changes is owned. */
   failed(failure: EngineFailure): void
 }
 
-/** One message on its way into the log; told exactly once. */
+/** One message on its way into the log. One of the two methods is called, once. */
 export interface AppendRequest {
   readonly message: Message
-  /** Owned together with the message, or neither is. */
+  /** Changes that are owned together with the message, or not at all. */
   readonly changes?: readonly StateChange[] | undefined
   /**
-   * The log owns the message, as durably as the engine promises; its place is set on the message.
+   * The log owns the message, as durably as the engine promises; the message knows its place in the
+   * log.
    */
   committed(offset: number): void
   failed(failure: EngineFailure): void
@@ -58,47 +62,53 @@ export interface ReadResult {
   readonly messages: readonly Message[]
   /** The offset of each message, ascending. */
   readonly offsets: readonly number[]
-  /** Where the next read goes on. */
+  /** The offset at which the next read goes on. */
   readonly next: number
-  /** Records between `from` and the first one still there: retention took them. */
+  /**
+   * The number of records between `from` and the first one that is still there: retention took
+   * them.
+   */
   readonly lost: number
 }
 
-/** What is asked of the stored messages: of one branch of topics, in a span of time. */
+/** A query over the stored messages: one branch of topics, in a span of time. */
 export interface ScanQuery {
   readonly partition: number
   /**
-   * Topic Names that begin with it, up to the end of a level: `application/5/` or
+   * The beginning of the Topic Names asked for, up to the end of a level: `application/5/` or
    * `application/5/device/0102030405060708/`.
    */
   readonly topicPrefix: string
-  /** Looks at the whole Topic Name; absent: all that begin with the prefix. */
+  /** True for the Topic Names asked for, among those with the prefix. Absent: all of them. */
   readonly accepts?: ((topicName: string) => boolean) | undefined
-  /** ms since 1970, inclusive; when the log took the message. */
+  /** The earliest time at which the log took a message asked for: ms since 1970, inclusive. */
   readonly fromMs?: number | undefined
-  /** ms since 1970, exclusive. */
+  /** The latest time at which the log took a message asked for: ms since 1970, exclusive. */
   readonly toMs?: number | undefined
-  /** Begin behind this offset in the direction of reading. */
+  /** The scan begins behind this offset, in the direction of reading. */
   readonly afterOffset?: number | undefined
   readonly direction: 'oldest first' | 'newest first'
   readonly maximumMessages: number
 }
 
 export interface ScanResult {
-  /** In the direction asked for; each knows its place (`partition`, `offset`, `ownedAtMs`). */
+  /**
+   * The messages in the direction asked for; each knows its place (`partition`, `offset`,
+   * `ownedAtMs`).
+   */
   readonly messages: readonly Message[]
-  /** True when there may be more behind the last one. */
+  /** True when there may be more messages behind the last one. */
   readonly more: boolean
   /**
-   * Where a next scan goes on (`afterOffset`); set when `more`, also where this one found nothing
-   * in its share of the work.
+   * `afterOffset` of the next scan. Set when `more` is true, even if this scan found nothing in its
+   * share of the work.
    */
   readonly nextAfterOffset: number | undefined
 }
 
 /**
- * How the engine learns what its readers still need; an engine that retains by time and size does
- * not ask.
+ * Tells the engine which messages its readers still need. An engine that retains by time and size
+ * does not ask.
  */
 export interface LogReaders {
   /**
@@ -109,13 +119,16 @@ export interface LogReaders {
 }
 
 export interface EngineHealth {
-  /** False while nothing can be owned: the disk is full, or fails. Everything can still be read. */
+  /**
+   * False while the engine can own nothing: the disk is full, or fails. Everything can still be
+   * read.
+   */
   readonly canWrite: boolean
-  /** A sentence for people; empty when all is well. */
+  /** A sentence for people; empty when the engine can write. */
   readonly reason: string
 }
 
-/** How much is stored. */
+/** How much the log stores. */
 export interface EngineUsage {
   readonly messages: number
   readonly bytes: number
@@ -126,45 +139,42 @@ export interface EngineUsage {
 export interface Engine {
   /** The number of partitions; fixed for the life of the data. */
   readonly partitions: number
-  /**
-   * True when what it owns is there again after `open` in another process: then Sessions are kept
-   * in its state.
-   */
+  /** True when the engine's data outlives the process: then Sessions are kept in its state. */
   readonly isDurable: boolean
   /**
-   * Opens or recovers what is stored. Throws a sentence for people when the data is not this
-   * program's to read.
+   * Opens or recovers the stored data. Throws a sentence for people when the data does not belong
+   * to this program.
    */
   open(readers: LogReaders): Promise<void>
   /** The offset after the last committed message. */
   tail(partition: number): number
   /**
-   * The first offset at or after which the partition holds nothing older than the time (ms since
-   * 1970); the tail when all is older.
+   * The first offset whose message is at or after `timeMs` (ms since 1970); the tail if there is
+   * none.
    */
   offsetAt(partition: number, timeMs: number): Promise<number>
   /**
-   * Appends in call order per partition; `committed` is called in that order, never within `append`
-   * itself.
+   * Appends in call order per partition. `committed` is called in that order too, and never within
+   * `append` itself.
    */
   append(partition: number, request: AppendRequest): void
   /**
-   * Writes state, in one order with all other calls of `write` and `append`: what was called first
-   * is owned first.
+   * Writes state, in one order with all other calls of `write` and `append`: the first call is
+   * owned first.
    */
   write(request: StateRequest): void
   /**
-   * The state whose keys begin so, by key: all that was owned when the call was made, at least. For
-   * the start; it may be slow.
+   * The state whose keys begin with the prefix, in the order of the keys: at least what was owned
+   * when the call was made. For the start of the broker; it may be slow.
    */
   load(prefix: string): AsyncIterable<StateEntry>
-  /** Messages from `from` on, at least one if there is any before `tail`. */
+  /** Reads messages from `from` on: at least one, if there is any before `tail`. */
   read(partition: number, from: number, maximumMessages: number): ReadResult | Promise<ReadResult>
-  /** Reads what is stored, apart from all readers: history. Bounded work a call. */
+  /** Reads stored messages apart from all readers, for history. The work of a call is bounded. */
   scan(query: ScanQuery): Promise<ScanResult>
   health(): EngineHealth
-  /** How much the log holds; cheap enough to be asked every few seconds. */
+  /** How much the log stores; cheap enough to be asked every few seconds. */
   usage(): EngineUsage
-  /** Owns what was asked of it before, then closes. */
+  /** Owns everything that it was asked to own before the call, then closes. */
   close(): Promise<void>
 }

@@ -1,4 +1,7 @@
-/** Every bound of the broker core, its default, what happens at it and the attack that it stops. */
+/**
+ * Every bound of the broker core, with its default, its effect when it is reached, and the attack
+ * that it stops.
+ */
 import type { QoS } from '../../mqtt/packet.ts'
 
 export interface Limits {
@@ -39,23 +42,24 @@ export interface Limits {
   readonly maximumRetainedBytes: number
   /**
    * QoS 1 and 2 messages that a client may have unacknowledged towards us (Receive Maximum); more:
-   * DISCONNECT 0x93. MQTT 3.1.1 has no such bound, and a client whose messages wait for room has a
-   * higher one: there reading waits while the engine does not own that many, or that many wait for
-   * their transformer.
+   * DISCONNECT 0x93. MQTT 3.1.1 has no Receive Maximum, and a client whose messages wait for room
+   * has a higher one. From these clients nothing is read while that many messages are not owned
+   * yet, or wait for their transformer.
    */
   readonly receiveMaximum: number
   /**
-   * QoS 1 and 2 messages that we have unacknowledged towards one client; the rest waits in the log.
+   * QoS 1 and 2 messages that we have unacknowledged towards one client; further messages wait in
+   * the log.
    */
   readonly maximumInflight: number
   /**
-   * Messages of the log that one Session may be behind with; the oldest beyond are lost to it,
-   * counted and told.
+   * Messages of the log that one Session may be behind with. The oldest beyond the bound are lost
+   * to it, counted and told.
    */
   readonly maximumQueuedMessages: number
   /**
-   * Payload bytes of the log that one Session may be behind with; the oldest beyond are lost to it,
-   * counted and told.
+   * Payload bytes of the log that one Session may be behind with. The oldest messages beyond the
+   * bound are lost to it, counted and told.
    */
   readonly maximumQueuedBytes: number
   /** Topic Aliases that a client may set on one connection; a higher one: DISCONNECT 0x94. */
@@ -63,20 +67,20 @@ export interface Limits {
   /** Topic Aliases that we set towards a client that allows them. */
   readonly outgoingTopicAliasMaximum: number
   /**
-   * Seconds; a longer Keep Alive, or none, is overruled by Server Keep Alive in MQTT 5. 0: no
+   * Seconds. In MQTT 5 a longer Keep Alive, or none, is overruled by Server Keep Alive. 0: no
    * bound.
    */
   readonly maximumKeepAliveSeconds: number
   /** Seconds; a longer Session Expiry Interval is cut to it. Bounds Sessions left behind. */
   readonly maximumSessionExpirySeconds: number
   /**
-   * Bytes buffered towards a client; beyond, QoS 0 is dropped, QoS 1 and 2 wait in the log, and
-   * reading from it stops.
+   * Bytes buffered towards a client. Beyond, QoS 0 is dropped, QoS 1 and 2 wait in the log, and
+   * nothing is read from the client.
    */
   readonly maximumOutgoingBytes: number
   /**
-   * Time for which a client may stay at that bound; then DISCONNECT 0x97. Stops readers that never
-   * read.
+   * Time for which a client may stay at `maximumOutgoingBytes`; then DISCONNECT 0x97. Stops readers
+   * that never read.
    */
   readonly slowReaderTimeoutMs: number
   /** Connections in all; the next is closed unanswered. */
@@ -89,7 +93,10 @@ export interface Limits {
    * Sessions of one identity, asleep ones included; the next: CONNACK 0x97. Stops Session bombs.
    */
   readonly maximumSessionsPerIdentity: number
-  /** Bytes a second read from one connection, on average over a second; beyond, reading waits. */
+  /**
+   * Bytes a second read from one connection, on average over a second; beyond, reading waits for
+   * the next second.
+   */
   readonly maximumBytesPerSecond: number
 }
 

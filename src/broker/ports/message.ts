@@ -1,6 +1,6 @@
 /**
- * An Application Message on its way through the broker: owned once, encoded once per wire form,
- * shared by all its readers.
+ * An Application Message on its way through the broker: owned once, encoded once for each wire
+ * form, shared by all its readers.
  */
 import type { MessageProperties, ProtocolVersion, QoS } from '../../mqtt/packet.ts'
 import { propertiesSize } from '../../mqtt/properties.ts'
@@ -9,12 +9,12 @@ import { later } from '../../clock.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
 
 /**
- * A PUBLISH in bytes; the Packet Identifier, if any, is zero at its offset, and the first byte has
- * no DUP, QoS or RETAIN.
+ * A PUBLISH in bytes. The Packet Identifier, if there is one, is zero at its offset, and the first
+ * byte has no DUP, QoS or RETAIN.
  */
 export interface SharedPublish {
   readonly bytes: Buffer
-  /** 0 when the form is that of QoS 0. */
+  /** 0 in the form of QoS 0, which has no Packet Identifier. */
   readonly packetIdOffset: number
 }
 
@@ -28,10 +28,10 @@ export interface MessageFields {
   readonly publisherKey: string
 }
 
-/** Bytes that a message takes beside its content: objects and places in maps, about. */
+/** About the bytes that a message takes beside its content: objects and places in maps. */
 const OVERHEAD_BYTES = 128
 
-/** Bytes that a message holds on to, for the bounds of queues and of what is retained. */
+/** Bytes of memory that a message holds, for the bounds on queues and on retained messages. */
 export function sizeOfMessage(message: Pick<MessageFields, 'topicName' | 'payload' | 'properties'>): number {
   const { topicName, payload, properties } = message
   return payload.length + topicName.length + propertiesSize('publish', properties) + OVERHEAD_BYTES
@@ -55,38 +55,43 @@ export function placeOfId(id: string): Place | undefined {
 }
 
 /**
- * The moment at which a message expires that is received now: its Message Expiry Interval begins.
- * Infinity where it has none.
+ * The moment at which a message expires that is received now, by its Message Expiry Interval.
+ * Infinity where the message has none.
  */
 export function expiryOf(properties: MessageProperties | undefined, clock: Clock): number {
   const expiry = properties?.messageExpiryIntervalSeconds
   return expiry === undefined ? Infinity : later(clock.steady(), expiry * 1000)
 }
 
-/** True when nobody is to get the message any more [MQTT-3.3.2-5]. */
+/** True when nobody may get the message any more [MQTT-3.3.2-5]. */
 export function hasExpired({ expiresAtMs }: Message, now: SteadyMs): boolean {
   return expiresAtMs <= now
 }
 
 export class Message {
   readonly topicName: string
-  /** Not copied: `keep` the message before it outlives the turn that it came in. */
+  /**
+   * The payload. It is not copied: call `keep` before the message outlives the turn that it came
+   * in.
+   */
   payload: Buffer
   kept = false
   readonly qos: QoS
-  /** Cleared where there is no room to retain it, and it goes on all the same. */
+  /** Cleared when there is no room to retain the message, and the message goes on all the same. */
   retain: boolean
   properties: MessageProperties | undefined
   readonly publisherKey: string
   /**
-   * Of the steady clock (`SteadyMs`), as the log keeps it; Infinity when the message does not
-   * expire. `hasExpired` compares.
+   * A moment of the steady clock (`SteadyMs`), as the log keeps it; Infinity when the message does
+   * not expire. `hasExpired` compares it.
    */
   readonly expiresAtMs: number
-  /** Its place in the log, set by the engine that owns it; -1 while nobody does. */
+  /** The message's place in the log, set by the engine that owns it; -1 while nobody owns it. */
   partition = -1
   offset = -1
-  /** When the log, or what is retained beside it, took it, ms since 1970; 0 while it has not. */
+  /**
+   * The time at which the log or the retained store took the message, ms since 1970; 0 before that.
+   */
   ownedAtMs = 0
   #sizeBytes: number | undefined = undefined
   #tellsId = false
@@ -106,27 +111,27 @@ export class Message {
     this.expiresAtMs = expiresAtMs
   }
 
-  /** Bytes that the message holds on to, for the bounds of queues; always the same number. */
+  /** Bytes of memory that the message holds, for the bounds on queues. The number never changes. */
   get sizeBytes(): number {
     return (this.#sizeBytes ??= sizeOfMessage(this))
   }
 
   /**
-   * Names the message's place in the log: the same id for as long as it is stored, and never
-   * another's. Empty while it has none.
+   * Names the message's place in the log: the same id for as long as the message is stored, and
+   * never another message's. Empty while the message has no place.
    */
   get id(): string {
     return this.offset < 0 ? '' : messageId(this.partition, this.offset)
   }
 
   /**
-   * From here on its MQTT 5 readers get its id as the last User Property of this name. Nothing for
-   * a message without a place.
+   * From here on MQTT 5 readers of the message get its id as the last User Property, with this
+   * name. Does nothing for a message without a place in the log.
    */
   tellId(userProperty: string): void {
     if (this.#tellsId || this.offset < 0) return
     this.#tellsId = true
-    // Its bytes count as they came.
+    // The size counts the message as it came.
     this.#sizeBytes ??= sizeOfMessage(this)
     const userProperties = [...(this.properties?.userProperties ?? []), [userProperty, this.id] as const]
     this.properties = { ...this.properties, userProperties }
@@ -135,8 +140,8 @@ export class Message {
   }
 
   /**
-   * Makes the message fit to outlive its turn: copies what is a small view and would keep a large
-   * chunk alive.
+   * Makes the message fit to outlive its turn: a small view that would keep a large chunk alive is
+   * copied.
    */
   keep(): void {
     if (this.kept) return
@@ -148,8 +153,8 @@ export class Message {
   }
 
   /**
-   * The PUBLISH without what differs between its readers, made once for each version and form. For
-   * MQTT 5 it fits only a reader without Subscription Identifier and Topic Alias, and a message
+   * The PUBLISH without the parts that differ between readers, made once for each version and form.
+   * In MQTT 5 it fits only a reader without Subscription Identifier and Topic Alias, and a message
    * that does not expire.
    */
   shared(protocolVersion: ProtocolVersion, withPacketId: boolean): SharedPublish {

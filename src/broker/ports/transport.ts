@@ -1,10 +1,13 @@
 /** A duplex of bytes that a listener hands over: the broker never sees a socket. */
 export interface TransportHandlers {
-  /** Bytes in order; the chunk is the receiver's to keep. */
+  /** Takes bytes in their order; the receiver may keep the chunk. */
   data(chunk: Buffer): void
-  /** What was buffered by `write` has gone out. */
+  /** The bytes that `write` had buffered have gone out. */
   drained(): void
-  /** The other end has closed, or the duplex failed; called once, and nothing after it. */
+  /**
+   * The other end has closed, or the duplex failed. Called once, and no other method is called
+   * after it.
+   */
   closed(error: Error | undefined): void
 }
 
@@ -14,10 +17,10 @@ export interface Transport {
   write(bytes: Buffer): void
   /** Bytes written that the other end's socket has not taken yet. */
   readonly bufferedBytes: number
-  /** Stops and goes on with reading. */
+  /** Stops reading; `resume` goes on with it. */
   pause(): void
   resume(): void
-  /** Sends what is buffered, then closes; gives up after a bounded time. */
+  /** Sends the buffered bytes, then closes; gives up after a bounded time. */
   end(): void
   /** Closes at once. */
   destroy(): void

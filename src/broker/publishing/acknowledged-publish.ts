@@ -1,5 +1,5 @@
 /**
- * One PUBLISH of QoS 1 or 2, from its connection to its acknowledgement. Once it is accepted, it is
+ * One PUBLISH of QoS 1 or 2, from its connection to its acknowledgement. An accepted message is
  * answered exactly once.
  */
 import type { PublishPacket } from '../../mqtt/packet.ts'
@@ -19,13 +19,13 @@ import type { PublishingParts } from './publishing-parts.ts'
 import { refusal, refusePublish } from './refuse-publish.ts'
 
 export class AcknowledgedPublish extends ConnectionPublishes implements MessageOwnerCallbacks, WaitingPublisher {
-  // Of the packet no more than this: its payload would keep the chunk alive that it came in.
+  // No more of the packet is kept: its payload would keep the chunk alive that it came in.
   readonly #qos: 1 | 2
   readonly #packetId: number
   readonly #dup: boolean
   /** True once the message counts against Receive Maximum, and its sender is owed an answer. */
   #isAccepted = false
-  /** What the Session remembers of a QoS 2 message, once it is accepted. */
+  /** The Session's memory of a QoS 2 message, once the message is accepted. */
   #received: ReceivedPublish | undefined = undefined
 
   constructor(parts: PublishingParts, link: PublisherLink, { qos, packetId, dup }: PublishPacket) {
@@ -51,7 +51,7 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
 
   /** The message is judged while the connection goes on. */
   protected judgeBeside(message: Message, deciding: Promise<Decision>): void {
-    // Its chunk is gone when the decision comes.
+    // The message's chunk is gone when the decision comes.
     message.keep()
     this.accepted()
     const { clientId, window } = this.link
@@ -67,7 +67,7 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
       })
   }
 
-  /** Counts against Receive Maximum from here on; a QoS 2 message is remembered. */
+  /** The message counts against Receive Maximum from here on; a QoS 2 message is remembered. */
   protected accepted(): void {
     if (this.#isAccepted) return
     this.#isAccepted = true
@@ -95,7 +95,7 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
     super.hold()
   }
 
-  /** MQTT 5 has a bound of its own for messages that are to be acknowledged: Receive Maximum. */
+  /** In MQTT 5 Receive Maximum bounds the messages that are to be acknowledged. */
   protected override untilNext(waits: Promise<void> | undefined): Promise<void> | undefined {
     const { protocolVersion, backPressure } = this.link
     return protocolVersion === 5 && backPressure === undefined ? waits : super.untilNext(waits)
@@ -117,7 +117,7 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
     return backPressure !== undefined && this.#qos === 1 && session.expirySeconds > 0
   }
 
-  /** Behind the messages of its connection that wait for room, if any do. */
+  /** The message goes on behind the messages of its connection that wait for room, if any do. */
   protected goOn(message: Message): void {
     const { backPressure } = this.link
     if (backPressure?.over === undefined) this.own(message)
@@ -130,7 +130,7 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
     this.parts.router.own(message, this, this.change())
   }
 
-  /** What remembers a QoS 2 message, to be owned together with it [MQTT-4.3.3-10]. */
+  /** The change that remembers a QoS 2 message, to be owned together with it [MQTT-4.3.3-10]. */
   change(): StateChange | undefined {
     return this.isRemembered ? this.parts.store?.received(this.link.session, this.#packetId) : undefined
   }
@@ -181,8 +181,8 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
   }
 
   /**
-   * Another Session of the same key may use the Packet Identifier by now: it is remembered for this
-   * one alone.
+   * True when the Session is to remember the message over a restart. Another Session of the same
+   * key may use the Packet Identifier by now.
    */
   protected get isRemembered(): boolean {
     if (this.#received === undefined) return false

@@ -1,5 +1,6 @@
 /**
- * Connections that wait for what passes: no message of theirs is refused for it, overtaken or lost.
+ * Connections that wait where the reason passes: none of their messages is refused for it,
+ * overtaken or lost.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -25,7 +26,7 @@ interface Scene extends Harness {
 
 const keepsQoS0 = (topicName: string): boolean => topicName.startsWith('kept/')
 
-/** Connections of the identity `server` wait; what is below `kept/` is kept at QoS 0 as well. */
+/** Connections of the identity `server` wait. Topics below `kept/` are kept at QoS 0 as well. */
 async function setUp(options: Partial<BrokerOptions> = {}): Promise<Scene> {
   const engine = new FullEngine()
   const harness = await createHarness({ engine, keepsQoS0, ...options })
@@ -47,16 +48,16 @@ async function setUp(options: Partial<BrokerOptions> = {}): Promise<Scene> {
 const connectServer = ({ connect }: Scene, fields: object = {}): Promise<TestClient> =>
   connect({ userName: 'tenant/server', ...fields })
 
-/** What was received and not asked for, as text. */
+/** The packets that the client has received and the test has not asked for, as text. */
 const texts = (client: TestClient): string[] =>
   client.takeAll().map((packet) => ('packetId' in packet ? `${packet.type} ${packet.packetId}` : packet.type))
 
-/** What was begun is over: asked, told and written. */
+/** Waits until everything that was begun is asked, told and written. */
 async function turn(): Promise<void> {
   for (let turns = 0; turns < 4; turns += 1) await setImmediate()
 }
 
-/** So many seconds pass, one by one. */
+/** This number of seconds passes, one by one. */
 async function seconds({ clock, broker }: Scene, count: number): Promise<void> {
   for (let passed = 0; passed < count; passed += 1) {
     clock.advance(broker, 1)

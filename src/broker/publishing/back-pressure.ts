@@ -1,7 +1,7 @@
 /**
- * A connection whose messages are never refused for a reason that passes, as a full disk is: they
- * wait in their order, and nothing more is read from it. It is acknowledged when the engine owns
- * them. Its publisher would take a negative answer for the end of the message.
+ * A connection whose messages are never refused for a reason that passes, as a full disk is. The
+ * messages wait in their order, and nothing more is read from the connection. They are acknowledged
+ * when the engine owns them: a publisher would take a negative answer for the end of its message.
  */
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Logger } from '../../logger.ts'
@@ -15,13 +15,13 @@ import type { ReceiveWindow } from '../sessions/receive-window.ts'
 
 /**
  * Ticks, of about a second, for which a connection waits. Then it is closed: a client that is gone
- * does not hold memory, another sends again what it kept.
+ * holds no memory, and another client sends again the messages that it kept.
  */
 const MAXIMUM_TICKS = 60
 /**
- * The same for a client of MQTT 3.1.1 with something to send again. The MQTT client of ChirpStack
- * v3 tries for 30 s to write a message. After that it sends the message only on its next
- * connection, so that has to come before.
+ * Ticks for a client of MQTT 3.1.1 with something to send again. The MQTT client of ChirpStack v3
+ * tries for 30 s to write a message. After that it sends the message only on its next connection,
+ * so that connection has to come before.
  */
 const MAXIMUM_TICKS_TO_SEND_AGAIN = 25
 
@@ -31,7 +31,7 @@ export interface WaitingPublisher {
   change(): StateChange | undefined
   /** The engine owns the message. */
   owned(reached: boolean): void
-  /** The engine never will. */
+  /** The engine never will own the message. */
   refuseFor(failure: EngineFailure, message: Message): void
   /** The connection is over, and the engine does not own the message. */
   givenUp(message: Message): void
@@ -55,7 +55,7 @@ export interface BackPressureHost {
   readonly log: Logger
   /** Grows by one each second. */
   readonly second: number
-  /** From now on `tick` is to be called. */
+  /** Calls `tick` of it from now on. */
   waits(backPressure: BackPressure): void
   waitsNoMore(backPressure: BackPressure): void
 }
@@ -82,17 +82,17 @@ class Waiting implements MessageOwnerCallbacks {
 }
 
 /**
- * What waits of one connection. It is bounded by what was read before the first failure: Receive
- * Maximum, and the engine's own queue.
+ * The messages that wait on one connection. Their number is bounded by what was read before the
+ * first failure: Receive Maximum, and the engine's own queue.
  */
 export class BackPressure implements QoS0Keeper {
   readonly #host: BackPressureHost
   readonly #link: WaitingLink
-  /** In order. */
+  /** The waiting messages, in order. */
   #waiting: Waiting[] = []
-  /** Those of the present try that failed, in order. */
+  /** The messages of the present try that failed, in order. */
   #failed: Waiting[] = []
-  /** How many of the present try the engine has not told of. */
+  /** The number of messages of the present try that the engine has not answered yet. */
   #asked = 0
   #hasProgress = false
   #ticks = 0
@@ -121,7 +121,7 @@ export class BackPressure implements QoS0Keeper {
     return this.#over?.promise
   }
 
-  /** The message waits, behind those that wait already. It was settled by its caller. */
+  /** The message waits, behind those that wait already. Its caller has settled it. */
   hold(message: Message, publisher: WaitingPublisher): void {
     if (this.#link.isClosed) {
       publisher.givenUp(message)
@@ -134,8 +134,8 @@ export class BackPressure implements QoS0Keeper {
   }
 
   /**
-   * The same for one of QoS 0: nobody waits to hear of it, and where it can't be kept it still
-   * passes.
+   * A QoS 0 message waits. Nobody is told of it, and if it can't be kept it is delivered all the
+   * same.
    */
   holdUntold(message: Message): void {
     this.hold(message, this.#untold)
@@ -171,11 +171,14 @@ export class BackPressure implements QoS0Keeper {
     this.#host.waits(this)
     this.#host.log.warn({ clientId, tenant: permit.tenant }, 'publish.held_back')
     this.#link.waitFor(this.#over.promise)
-    // What the engine still has of it shows whether there is room again.
+    // The messages that the engine still has of this connection show whether there is room again.
     if (this.#link.window.pending > 0) void this.#link.window.settled().then(() => this.#try())
   }
 
-  /** Gives all to the engine in their order; those of one try fail from one on, or none does. */
+  /**
+   * Gives all messages to the engine in their order. From the first one that fails on, all of a try
+   * fail.
+   */
   #try(): void {
     if (this.#asked > 0) return
     const waiting = this.#waiting
@@ -188,14 +191,14 @@ export class BackPressure implements QoS0Keeper {
     }
   }
 
-  /** For what waits. */
+  /** Called by a waiting message: the engine owns it. */
   owned({ publisher }: Waiting, reached: boolean): void {
     this.#hasProgress = true
     publisher.owned(reached)
     this.#told()
   }
 
-  /** For what waits. */
+  /** Called by a waiting message: the engine does not own it. */
   failed(waiting: Waiting, failure: EngineFailure): void {
     const { publisher, message } = waiting
     this.#link.window.settle()

@@ -1,6 +1,6 @@
 /**
- * PUBLISH packets of a connection on their way through the stages: what those of QoS 0 have in
- * common with those of QoS 1 and 2, and the origin of those of QoS 0.
+ * PUBLISH packets of a connection on their way through the stages: the hooks that all of them
+ * share, and the origin of those of QoS 0.
  */
 import { isUtf8 } from 'node:buffer'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
@@ -45,7 +45,10 @@ export abstract class ConnectionPublishes extends PublishStages {
     return deciding.then((decision) => this.inOrder(() => this.conclude(message, decision)))
   }
 
-  /** Runs it when nothing of the connection waits for room any more: it must not overtake that. */
+  /**
+   * Runs the function when no message of the connection waits for room any more, so that no message
+   * is overtaken.
+   */
   protected inOrder(run: () => Promise<void> | undefined): Promise<void> | undefined {
     const over = this.link.backPressure?.over
     return over === undefined ? run() : over.then(() => this.inOrder(run))
@@ -63,7 +66,7 @@ export abstract class ConnectionPublishes extends PublishStages {
   }
 
   /**
-   * A connection that waits for what passes loses no message for want of room to retain it: the
+   * A connection whose messages wait for room loses none of them because it can't be retained: the
    * message goes on, and is not retained.
    */
   protected passesUnretained(message: Message, { reasonCode, reason, code }: Refusal): boolean {
@@ -111,7 +114,7 @@ export class UnacknowledgedPublishes extends ConnectionPublishes {
 
   protected taken(): void {}
 
-  /** Behind the messages of its connection that wait for room, if any do. */
+  /** The message goes on behind the messages of its connection that wait for room, if any do. */
   protected goOn(message: Message): void {
     const { backPressure } = this.link
     if (backPressure?.over === undefined) this.own(message)

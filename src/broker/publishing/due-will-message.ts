@@ -1,7 +1,7 @@
 /**
- * A Will Message that is due: judged again, since rights may have changed since CONNECT, and then
- * published like a PUBLISH. Its client is gone: nobody waits for it, is told of it, or sends it
- * again.
+ * A Will Message that is due. It is judged again, since rights may have changed since CONNECT, and
+ * then published like a PUBLISH. Its client is gone: nobody waits for the message, is told of it,
+ * or sends it again.
  */
 import type { WillMessage } from '../../mqtt/packet.ts'
 import type { EngineFailure } from '../ports/engine.ts'
@@ -12,11 +12,11 @@ import type { MessageOwnerCallbacks } from '../delivery/router.ts'
 import { PublishStages } from './publish-stages.ts'
 import type { PublishingParts } from './publishing-parts.ts'
 
-/** Where a Will Message comes from. */
+/** The Session that a Will Message belongs to, and the right to send it. */
 export interface WillOrigin {
   readonly session: Session
   readonly permit: Permit
-  /** What the right to send it rested on at CONNECT. */
+  /** The ground of the permit at CONNECT. */
   readonly ground: string
 }
 
@@ -58,7 +58,7 @@ export class DueWillMessage extends PublishStages implements MessageOwnerCallbac
     return false
   }
 
-  /** The limits were asked at CONNECT. */
+  /** The limits were checked at CONNECT. */
   protected limitFault(): undefined {
     return undefined
   }

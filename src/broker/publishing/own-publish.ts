@@ -1,4 +1,4 @@
-/** A message of the service's own: judged by nobody, and owned like any other. */
+/** A message of the service's own: no permit is asked, and it is owned like any other. */
 import type { MessageOwnerCallbacks } from '../delivery/router.ts'
 import type { OwnMessage } from '../ports/consumer.ts'
 import type { EngineFailure } from '../ports/engine.ts'

@@ -93,8 +93,8 @@ export abstract class PublishStages {
     return false
   }
 
-  // What differs between the origins, in the order of the stages. (No #private methods: their
-  // brand would be stored in each object, one a message.)
+  // The differences between the origins, in the order of the stages. Private methods would store
+  // their brand in each object, and there is one object a message: hence `protected`.
 
   /** Stage 1. Undefined: nothing is said against the message. */
   protected abstract limitFault(message: Message): Refusal | undefined
@@ -105,7 +105,7 @@ export abstract class PublishStages {
   /** Stage 3. Undefined for a Will Message: its client is gone. */
   protected abstract readonly sender: Sender | undefined
 
-  /** Waits for permit or consumer; a promise when the next message of the origin waits as well. */
+  /** Waits for permit or consumer. A promise: the next message of the origin waits as well. */
   protected abstract wait(message: Message, deciding: Promise<Decision>): Promise<void> | undefined
 
   /** True where nobody accepted the message, and its sender is gone: the message is dropped. */
@@ -126,10 +126,10 @@ export abstract class PublishStages {
   /** Stage 5: the transformer is about to get the message. */
   protected abstract hold(): void
 
-  /** Stage 5: what the next message of the origin waits for. */
+  /** Stage 5: the promise that the next message of the origin waits for. */
   protected abstract untilNext(waits: Promise<void> | undefined): Promise<void> | undefined
 
-  /** Stage 5: as `HeldMessage` has it. */
+  /** Stage 5: as `HeldMessage.room` has it. */
   abstract readonly roomToHold: number
   abstract readonly isShared: boolean
   abstract readonly isGone: boolean
@@ -145,7 +145,7 @@ export abstract class PublishStages {
   protected abstract own(message: Message): void
 }
 
-/** What the transformer sees of a message that it holds back. */
+/** The transformer's view of a message that it holds back. */
 class HeldBack implements HeldMessage {
   readonly #origin: PublishStages
   readonly #message: Message

@@ -9,7 +9,7 @@ import type { BrokerOptions } from '../broker.ts'
 import type { HeldMessage, PublishTransformer } from '../ports/consumer.ts'
 import type { ConnectPacket, QoS } from '../../mqtt/packet.ts'
 
-/** Holds back what is published below `held/`, until a test lets it go on. */
+/** Holds back the messages below `held/` until a test lets them go on. */
 class Holder implements PublishTransformer {
   readonly held: { readonly message: HeldMessage; readonly goOn: (payload: Buffer) => void }[] = []
 
@@ -21,7 +21,7 @@ class Holder implements PublishTransformer {
     this.held.push({ message, goOn })
   }
 
-  /** The first that is held back goes on, with a mark. */
+  /** Lets the first message that is held back go on, with a mark. */
   release(): void {
     const first = this.held.shift()
     assert.ok(first)
@@ -32,7 +32,7 @@ class Holder implements PublishTransformer {
 interface Scene extends Harness {
   readonly holder: Holder
   readonly reader: TestClient
-  /** The next payloads that the reader gets: so many, and no more until now. */
+  /** The next payloads that the reader gets: this number, and no more until now. */
   readonly receive: (count: number) => Promise<string[]>
 }
 

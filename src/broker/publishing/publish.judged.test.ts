@@ -9,7 +9,7 @@ import type { Decision } from '../ports/policy.ts'
 
 const REFUSED: Decision = { allowed: false, reasonCode: 0x99, reason: 'no', code: 'no', untold: 'discard' }
 
-/** Judges what is published below `judged/` when the test says so. */
+/** Judges the messages below `judged/` when the test says so. */
 class SlowConsumer implements PublishConsumer {
   readonly keepsOrder: boolean
   readonly waiting: ((decision: Decision) => void)[] = []

@@ -115,7 +115,7 @@ export class Publishing implements PublishingParts, Publisher, Dispatcher, BackP
     return new UnacknowledgedPublishes(this, link)
   }
 
-  /** The place where messages of a connection wait that are not refused for a reason that passes. */
+  /** The place where messages of a connection wait when a refusal of them would pass. */
   createBackPressure(link: WaitingLink): BackPressure {
     return new BackPressure(this, link)
   }

@@ -1,6 +1,6 @@
 /**
- * A refused PUBLISH of a client that no acknowledgement can tell: what it costs the client's other
- * packets, and how it ends.
+ * A refused PUBLISH of a client that no acknowledgement can tell: its effect on the client's other
+ * packets, and its end.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -22,7 +22,7 @@ const REFUSED: Decision = {
   untold: 'close',
 }
 
-/** `mistyped` is refused to everybody. */
+/** Nobody may publish to `mistyped`. */
 async function setUp(options: Partial<BrokerOptions> = {}): Promise<Harness> {
   const harness = await createHarness(options)
   const { admit } = harness.policy

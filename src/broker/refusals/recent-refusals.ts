@@ -1,22 +1,22 @@
 /**
- * The newest refusals, so that people can be told why a client does not get what it wants. Bounded,
- * and fair.
+ * The newest refusals, so that people can be told why a client is refused. Bounded, and fair to
+ * tenants and identities.
  */
 import type { PermitHolder } from '../ports/policy.ts'
 
-/** `notice`: nothing was refused. What a client published has a fault, and went on. */
+/** The kind of a refusal. `notice`: nothing was refused; a message had a fault, and went on. */
 export type RefusalKind = 'connect' | 'publish' | 'subscribe' | 'will' | 'notice'
 
 /** A refusal as it happens. */
 export interface RefusalFields {
   readonly kind: RefusalKind
-  /** Stable, as in logs and metrics. */
+  /** A stable word, as in logs and metrics. */
   readonly code: string
   /** The sentence that the client was told, where the protocol has a place for it. */
   readonly reason: string
   readonly clientId: string | undefined
   readonly address: string
-  /** Whose it was; undefined where nobody has proved who it is. */
+  /** The holder of the refused permit; undefined for an unauthenticated client. */
   readonly holder: PermitHolder | undefined
   /** The Topic Name or Topic Filter that was refused. */
   readonly topic: string | undefined
@@ -25,27 +25,27 @@ export interface RefusalFields {
 /** A refusal that may have come more than once. */
 export interface RecordedRefusal extends RefusalFields {
   readonly firstAtMs: number
-  /** The newest time. */
+  /** The time of the newest refusal. */
   readonly atMs: number
   readonly count: number
-  /** Rises with each refusal: of the same millisecond it tells which came last. */
+  /** Rises with each refusal: within a millisecond it tells which refusal came last. */
   readonly order: number
 }
 
 /**
- * Refusals kept in all, some 10 MB at most. At the bound the tenant that has the most loses one: a
- * flood takes the place of its own tenant alone.
+ * Refusals kept in all, some 10 MB at most. At the bound the tenant with the most refusals loses
+ * one: a flood displaces refusals of its own tenant alone.
  */
 const MAXIMUM_REFUSALS = 10_000
 /**
- * Of one tenant; of all who did not prove who they are together. At the bound the identity, or the
- * address, that has the most loses its oldest: a network server whose devices nobody knows does not
- * hide why a user's client is refused. A client that repeats itself takes one place.
+ * Refusals of one tenant; unauthenticated clients count as one tenant. At the bound the identity,
+ * or the address, with the most refusals loses its oldest: a network server with unknown devices
+ * does not hide why a user's client is refused. A client that repeats itself takes one place.
  */
 const MAXIMUM_REFUSALS_PER_TENANT = 200
-/** Of a text that a client chose. */
+/** Characters of a text that a client chose. */
 const MAXIMUM_TEXT_LENGTH = 256
-/** Where those go who did not prove who they are; no tenant is called so. */
+/** Pseudo-tenant for unauthenticated clients; it can't collide with a real one. */
 const NOBODY = ''
 
 /** Bounds for tests. */
@@ -65,7 +65,7 @@ export class RecentRefusals {
     this.#bounds = bounds
   }
 
-  /** Keeps it; one that was kept already counts once more. */
+  /** Keeps the refusal; one that is kept already counts once more. */
   record(fields: RefusalFields, nowMs: number): void {
     const { holder } = fields
     const tenant = holder?.tenant ?? NOBODY
@@ -80,9 +80,9 @@ export class RecentRefusals {
   }
 
   /**
-   * Newest first: of one tenant or of all, of one identity or of all; of all are those too who did
-   * not prove who they are. A snapshot; what one identity is told costs little however much is
-   * kept.
+   * The refusals, newest first, filtered by tenant and identity. Unfiltered, they include those of
+   * unauthenticated clients. The list is a snapshot. A list of one identity is cheap, however many
+   * refusals are kept.
    */
   list(of: { readonly tenant?: string; readonly identity?: string } = {}): readonly RecordedRefusal[] {
     const { tenant, identity } = of
@@ -106,17 +106,17 @@ export class RecentRefusals {
   }
 }
 
-/** Insertion order is order of time: a repetition moves to the end. */
+/** Refusals by key. The order of insertion is the order of time: a repetition moves to the end. */
 type Ring = Map<string, RecordedRefusal>
 
-/** The refusals of one tenant, by who was refused. */
+/** The refusals of one tenant, by the identity or address that was refused. */
 class Shelf {
   size = 0
   readonly #rings = new Map<string, Ring>()
   readonly #sizes = new Sizes()
 
   put(fields: RefusalFields, nowMs: number, order: number): void {
-    // No identity begins so: an address is not taken for one.
+    // No identity begins with NUL: an address can't be taken for an identity.
     const owner = fields.holder?.identity ?? `\0${fields.address}`
     const ring: Ring = this.#rings.get(owner) ?? new Map()
     this.#rings.set(owner, ring)
@@ -156,7 +156,7 @@ class Shelf {
   }
 }
 
-/** Who has how many, so that who has the most is found without looking at all. */
+/** Counts by name, so that the name with the most is found without a search. */
 class Sizes {
   readonly #bySize = new Map<number, Set<string>>()
   #largest = 0
@@ -175,7 +175,7 @@ class Sizes {
     while (this.#largest > 0 && !this.#bySize.has(this.#largest)) this.#largest -= 1
   }
 
-  /** Of several the one that has been so for longest. */
+  /** The name with the highest count; of several the one that has had it for longest. */
   largest(): string | undefined {
     const [name] = this.#bySize.get(this.#largest) ?? []
     return name
@@ -189,7 +189,7 @@ function bounded(fields: RefusalFields): RefusalFields {
     reason: cut(reason),
     clientId: clientId === undefined ? undefined : cut(clientId),
     topic: topic === undefined ? undefined : cut(topic),
-    // Three texts of it: a permit that is over would be kept alive.
+    // Only three texts are kept: a reference would keep an ended permit alive.
     holder: holder && { tenant: holder.tenant, identity: holder.identity, ground: holder.ground },
   }
 }

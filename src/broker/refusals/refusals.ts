@@ -12,7 +12,7 @@ import type { RefusalFields } from './recent-refusals.ts'
 /** A refusal to a connection that has a permit. */
 type RefusalOf = Pick<RefusalFields, 'kind' | 'code' | 'reason' | 'topic'>
 
-/** The connection that something was refused to. */
+/** The connection to which something was refused. */
 export interface RefusedClient {
   readonly clientId: string | undefined
   readonly peer: Peer
@@ -27,7 +27,7 @@ export interface RefusedWill {
 }
 
 /**
- * Refusals by `kind:code`, counted one by one; the codes come from a fixed set, so this is bounded.
+ * Numbers of refusals by `kind:code`. The codes come from a fixed set, so their number is bounded.
  */
 export type RefusalCounts = ReadonlyMap<string, number>
 

@@ -1,10 +1,10 @@
 /**
- * Refused messages that come again: a client of MQTT 3.1.1 that is closed on sends what was not
- * acknowledged whenever it comes back.
+ * Refused messages that come again: a client of MQTT 3.1.1 whose connection is closed sends
+ * unacknowledged messages again whenever it comes back.
  */
 import type { PermitHolder } from '../ports/policy.ts'
 
-/** What is the same when a message comes again. */
+/** The members that are the same when a message comes again. */
 export interface RefusedPublish {
   readonly holder: Pick<PermitHolder, 'tenant' | 'identity'>
   readonly clientId: string
@@ -12,14 +12,16 @@ export interface RefusedPublish {
   readonly topicName: string
 }
 
-/** So many seconds after it came last, a message with the same Packet Identifier is another one. */
+/** Seconds after which a message with the same Packet Identifier is a different one. */
 const MEMORY_SECONDS = 60
 /**
- * Messages of one tenant that are remembered; beyond it the oldest is forgotten, and its client is
+ * Messages of one tenant that are remembered. Beyond it the oldest is forgotten, and its client is
  * closed once more.
  */
 const MAXIMUM_OF_TENANT = 256
-/** Tenants; beyond it the one that was refused something least lately is forgotten. */
+/**
+ * Tenants that are remembered. Beyond it the tenant whose last refusal is the oldest is forgotten.
+ */
 const MAXIMUM_TENANTS = 1_000
 
 interface Known {
@@ -27,11 +29,17 @@ interface Known {
   second: number
 }
 
-/** Bounded, and each tenant takes its own places alone. */
+/**
+ * Counts refused messages. The memory is bounded, and each tenant takes places of its own tenant
+ * alone.
+ */
 export class RepeatedPublishes {
   readonly #tenants = new Map<string, Map<string, Known>>()
 
-  /** Counts the message; how often it was counted before. `second` counts up from any beginning. */
+  /**
+   * Counts the message; returns how often it was counted before. `second` may count up from any
+   * number.
+   */
   count({ holder, clientId, packetId, topicName }: RefusedPublish, second: number): number {
     const messages = this.#tenants.get(holder.tenant) ?? new Map<string, Known>()
     this.#tenants.delete(holder.tenant)

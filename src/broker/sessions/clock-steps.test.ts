@@ -1,7 +1,4 @@
-/**
- * The machine's clock is set by an hour, forward or back: what is a duration does not notice, what
- * is a time of day does.
- */
+/** The machine's clock is set by an hour, forward or back. Durations stay; times of day follow. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { expectEnd, payloads, publishFully } from '../../../test/conformance/both-versions.ts'

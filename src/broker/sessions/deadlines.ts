@@ -4,12 +4,12 @@
  */
 import type { SteadyMs } from '../../clock.ts'
 
-/** In the second that is being run, and not yet run itself. */
+/** The mark of a deadline that is in the second being run, and that has not run yet. */
 const DUE = -2
 
-/** Something that is due at a time; at most one place in the wheel. */
+/** A function that is due at a time. It has at most one place in the wheel. */
 export class Deadline {
-  /** The second it stands under; -1 when it is not set. */
+  /** The second under which the deadline stands in the wheel; -1 when it is not set. */
   second = -1
   readonly due: (now: SteadyMs) => void
 
@@ -48,7 +48,9 @@ export class Deadlines {
     deadline.second = -1
   }
 
-  /** Runs what is due by now, in order of the seconds. Call it about once a second. */
+  /**
+   * Runs all deadlines that are due by now, in order of the seconds. Call it about once a second.
+   */
   advance(now: SteadyMs): void {
     const last = Math.floor(now / 1000)
     if (last <= this.#last) return
@@ -68,7 +70,7 @@ export class Deadlines {
     this.#seconds.delete(second)
     for (const deadline of place) deadline.second = DUE
     for (const deadline of place) {
-      // One that ran before it in this second may have moved or cleared it.
+      // A deadline that ran before it in this second may have moved or cleared it.
       if (deadline.second !== DUE) continue
       deadline.second = -1
       deadline.due(now)

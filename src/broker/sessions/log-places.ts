@@ -1,17 +1,18 @@
 /**
- * The places in the log of all who are behind its tail. Who is not behind stands nowhere and costs
- * nothing.
+ * The places in the log of all readers that are behind its tail. A reader at the tail has no place
+ * and costs nothing.
  */
 import type { LogReaders } from '../ports/engine.ts'
 
 /** A reader's place in one partition; it belongs to the `LogPlaces` that made it. */
 export interface Cursor {
   readonly partition: number
-  /** The next offset to read; moved by `LogPlaces.move` alone. */
+  /** The next offset to read. Only `LogPlaces.move` changes it. */
   offset: number
   /**
-   * What its reader is behind with, at the most: records and bytes written since it fell behind,
-   * less the ones that it took. Records that don't match count too, until somebody looks closer.
+   * An upper bound on the records and bytes that the reader is behind with: all that were written
+   * since it fell behind, less the ones that it took. Records that don't match count too, until
+   * they are counted exactly.
    */
   readonly owed: { messagesUpTo: number; bytesUpTo: number }
 }
@@ -25,7 +26,7 @@ export interface Written {
 interface Place {
   readonly cursors: Set<Cursor>
   lowest: number
-  /** False when the cursor that was lowest has moved, so that `lowest` may be too low. */
+  /** False when the cursor that was lowest has moved: then `lowest` may be too low. */
   exact: boolean
 }
 
@@ -45,7 +46,7 @@ export class LogPlaces implements LogReaders {
     return cursor
   }
 
-  /** Forward, or back for a replay. */
+  /** Moves the cursor forward, or back for a replay. */
   move(cursor: Cursor, offset: number): void {
     const place = this.#place(cursor.partition)
     if (offset < place.lowest) place.lowest = offset

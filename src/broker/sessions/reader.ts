@@ -1,6 +1,6 @@
 /**
- * A reader of the log: a Session for its own subscriptions, or a shared group for its members. It is
- * at the tail of a partition, or behind, and then it reads the log from its cursor.
+ * A reader of the log: a Session for its own subscriptions, or a shared group for its members. It
+ * is at the tail of a partition, or behind; then it reads the log from its cursor.
  */
 import type { StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
@@ -11,26 +11,34 @@ import type { SharedGroup } from './shared-group.ts'
 export interface Reader {
   /** The partitions in which the reader is behind the tail, and up to where it has read. */
   readonly behind: Map<number, Cursor>
-  /** True while the log is read for it: nothing else reads for it meanwhile. */
+  /** True while the log is read for the reader: nothing else may read for it meanwhile. */
   catchingUp: boolean
-  /** True when it has changed since it was last saved. */
+  /** True when the reader has changed since it was last saved. */
   isUnsaved: boolean
-  /** Undefined once the reader has caught up after a restart. */
+  /** The state of a reader after a restart; undefined once it has caught up. */
   recovery: Recovery | undefined
   /** False: the reader ends with its connection, and is not saved. */
   readonly isKept: boolean
-  /** True: the messages that wait for it are bounded. A group's are bounded by the log alone. */
+  /**
+   * True: the messages that wait for the reader are bounded. Only the log bounds the messages that
+   * wait for a group.
+   */
   readonly isBounded: boolean
-  /** True: the members of a group are to be saved before it. */
+  /** True: the reader is a group, and its members are to be saved before it. */
   readonly isSavedLast: boolean
-  /** Messages that were taken out of the log for it already, and that are to be sent again. */
+  /**
+   * Messages that were taken out of the log for the reader already, and that are to be sent again.
+   */
   readonly owed: readonly Owed[]
   /** Sends everything that goes before the log; false while some of it still waits. */
   sendOlder(outlet: Outlet): boolean
   takesMore(outlet: Outlet): boolean
-  /** Whether a subscription of it matches the Topic Name. */
+  /** Whether a subscription of the reader matches the Topic Name. */
   matches(topicName: string): boolean
-  /** Whether messages of the Topic Name wait in the log for it, and so count against its bound. */
+  /**
+   * Whether messages of the Topic Name wait in the log for the reader, and so count against its
+   * bound.
+   */
   queues(topicName: string): boolean
   /** Takes one message of the log; false when there is no room for it. */
   take(outlet: Outlet, message: Message, partition: number, offset: number, dup: boolean): boolean
@@ -38,11 +46,11 @@ export interface Reader {
   forgetLost(): number
   /** Retention was faster than the reader: at most so many of its messages are gone. */
   missed(outlet: Outlet, atMost: number): void
-  /** Its state, to be saved; undefined once it is over. */
+  /** The state of the reader to be saved; undefined once the reader is over. */
   change(changes: ReaderChanges): StateChange | undefined
 }
 
-/** How a reader that is behind hands on what it reads. */
+/** The way in which a reader that is behind hands on the messages that it reads. */
 export interface Outlet {
   /** Room in the window, and nothing older waits for it. */
   hasRoom(session: Session): boolean
@@ -52,13 +60,13 @@ export interface Outlet {
   offer(group: SharedGroup, message: Message, dup: boolean): boolean
   /** Sends everything of the Session that goes before the log; false while some still waits. */
   sendOlder(session: Session): boolean
-  /** The reader has changed in a member that is saved. */
+  /** A member of the reader has changed that is saved. */
   changed(reader: Reader): void
   /** Tells the Session that at most so many of its messages are gone: retention was faster. */
   missed(session: Session, atMost: number): void
 }
 
-/** How readers are saved. */
+/** Turns readers into the state that is saved. */
 export interface ReaderChanges {
   ofSession(session: Session): StateChange
   ofGroup(group: SharedGroup): StateChange

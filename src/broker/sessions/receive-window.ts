@@ -36,7 +36,7 @@ export class ReceiveWindow {
     this.#unacknowledged += 1
   }
 
-  /** The message counts no more: PUBACK, a refusing PUBREC, or PUBCOMP has gone out. */
+  /** The message no longer counts: PUBACK, a refusing PUBREC, or PUBCOMP has gone out. */
   answered(): void {
     this.#unacknowledged -= 1
   }

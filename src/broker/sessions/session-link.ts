@@ -17,7 +17,7 @@ export interface SessionLink {
   readonly congested: boolean
   /** QoS 1 and 2 messages that the client takes at once. */
   readonly sendMaximum: number
-  /** What the client has published and that is still under way. */
+  /** The messages that the client has published and that are still under way. */
   readonly window: ReceiveWindow
   /**
    * Sends a PUBLISH. False when the packet is larger than the client takes: then it was not sent

@@ -1,6 +1,6 @@
 /**
- * A Session: what the broker remembers of a client between and during its connections. State, and
- * what is always true of it.
+ * A Session: the state that the broker keeps for a client between and during its connections, with
+ * the rules that always hold for it.
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
@@ -16,42 +16,45 @@ import type { SessionLink } from './session-link.ts'
 import type { SharedGroup } from './shared-group.ts'
 
 export interface Subscription {
-  /** As the client sent it, `$share/{ShareName}/` included. */
+  /** The Topic Filter as the client sent it, `$share/{ShareName}/` included. */
   readonly topicFilter: string
   readonly qos: QoS
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
-  /** A list of one, or undefined where the client gave none [MQTT-3.3.4-3]. */
+  /** A list of one Subscription Identifier; undefined where the client gave none [MQTT-3.3.4-3]. */
   readonly subscriptionIdentifiers: readonly [number] | undefined
-  /** The group of a shared subscription. */
+  /** The group of a shared subscription; undefined for a subscription of the Session's own. */
   readonly group: SharedGroup | undefined
   /**
-   * Where the subscription begins in a partition, where its Session may read the log from before
-   * it: it was behind when it subscribed, or may be after a restart.
+   * By partition: the offset at which the subscription begins, where its Session may read the log
+   * from an earlier one. The Session was behind when it subscribed, or may be after a restart.
    */
   since: Map<number, number> | undefined
-  /** From where it asked to be sent what was before it. */
+  /**
+   * The id or time from which the client asked for older messages; undefined when it did not ask.
+   */
   readonly replayFrom: string | undefined
   /**
-   * False: what it is granted passes by while its Session is away. True at QoS 1 and 2, for who
-   * asked for what was before, and at QoS 0 in the place of one that messages waited for: those are
-   * still to be sent, and in order.
+   * False: QoS 0, live only. True: QoS 1 or 2, a replay, or a QoS 0 subscription that replaced one
+   * with messages still queued.
    */
   readonly readsLog: boolean
 }
 
-/** A message that somebody is owed, by its place in the log. */
+/** A message that a reader is owed, by its place in the log. */
 export interface Owed {
-  /** Undefined until it has been read from the log again, after a restart. */
+  /** Undefined after a restart, until the message has been read from the log again. */
   message: Message | undefined
-  /** -1 when it is not in the log: then it is `message`. */
+  /**
+   * The partition of the log; -1 for a message that is not in the log, and then `message` is set.
+   */
   readonly partition: number
   readonly offset: number
-  /** Set when it was to be read again, and retention had taken it. */
+  /** True when the message was to be read again, and retention had taken it. */
   isLost?: boolean
 }
 
-/** A QoS 1 or 2 message sent to the client and not yet acknowledged to the end. */
+/** A QoS 1 or 2 message that was sent to the client and is not acknowledged to the end. */
 export interface Inflight extends Owed {
   readonly packetId: number
   readonly qos: 1 | 2
@@ -62,36 +65,36 @@ export interface Inflight extends Owed {
   /** `publish` until PUBACK or PUBREC; `pubrel` until PUBCOMP. */
   awaiting: 'publish' | 'pubrel'
   /**
-   * False while the engine does not know yet under which Packet Identifier it goes: till then it
-   * must not.
+   * False while the engine does not know the Packet Identifier yet: until then the message must not
+   * be sent.
    */
   isStored: boolean
-  /** Grows with each message that the Session is sent, over restarts too. */
+  /** A number that grows with each message that the Session is sent, over restarts too. */
   readonly order: number
-  /** Who dispatched it, of a message that is not in the log. */
+  /** The watcher of a message that was dispatched, and that is not in the log. */
   readonly watcher: DispatchWatcher | undefined
 }
 
-/** A QoS 2 message on its way in, until the client releases it. */
+/** A QoS 2 message that the client has published and not released yet. */
 export interface ReceivedPublish {
-  /** False until the engine owns it: then comes the PUBREC. */
+  /** False until the engine owns the message: only then PUBREC is sent. */
   isOwned: boolean
   /** The `connectionEpoch` of the connection that the PUBLISH came on last. */
   connectionEpoch: number
 }
 
-/** What a reader of the log must know about its past after a restart of the broker. */
+/** The past of a reader of the log, as it needs it after a restart of the broker. */
 export interface Recovery {
   /**
-   * Places behind the saved cursors of messages that are in flight or were brought to their end:
-   * not sent once more.
+   * Places behind the saved cursors whose messages are in flight or were brought to their end: they
+   * are not sent once more.
    */
   readonly handled: ReadonlySet<string>
   /** By partition: messages before this offset may have been sent already, so they carry DUP. */
   readonly sentBefore: ReadonlyMap<number, number>
 }
 
-/** A place in the log as a key. */
+/** The key of a place in the log. */
 export function placeKey(partition: number, offset: number): string {
   return `${partition}:${offset}`
 }
@@ -108,21 +111,18 @@ export class Session implements Reader {
   readonly identity: string
   readonly clientId: string
   connection: SessionLink | undefined = undefined
-  /**
-   * Seconds for which the Session outlives its connection; Infinity is cut by the limits before it
-   * gets here.
-   */
+  /** Seconds for which the Session outlives its connection. The limits have cut Infinity before. */
   expirySeconds = 0
   readonly subscriptions = new Map<string, Subscription>()
   readonly groups = new Set<SharedGroup>()
-  /** Sent and not acknowledged, in the order of sending [MQTT-4.6.0-1]. */
+  /** Messages that were sent and not acknowledged, in the order of sending [MQTT-4.6.0-1]. */
   readonly inflight = new Map<number, Inflight>()
   /**
-   * In flight when the last connection ended, still to be sent again on this one, in order
-   * [MQTT-4.4.0-1].
+   * Messages that were in flight when the last connection ended, and are still to be sent again on
+   * this one, in order [MQTT-4.4.0-1].
    */
   resend: Inflight[] = []
-  /** Retained messages that wait for room in the window; they go out before anything newer. */
+  /** Retained messages that wait for room in the window; they are sent before anything newer. */
   retained: WaitingRetained[] = []
   /** QoS 2 messages not yet released by the client, by Packet Identifier [MQTT-4.3.3-10]. */
   readonly received = new Map<number, ReceivedPublish>()
@@ -130,24 +130,27 @@ export class Session implements Reader {
   connectionEpoch = 0
   /**
    * The partitions in which the Session is behind the tail, and up to where it has read. Empty: it
-   * gets what comes.
+   * gets each message as it is committed.
    */
   readonly behind = new Map<number, Cursor>()
   catchingUp = false
-  /** Set for as long as a Will Message waits for its delay. */
+  /** The Will Message that waits for its delay. */
   pendingWill: PendingWill | undefined = undefined
   readonly expiry: Deadline
-  /** When its last connection ended, ms since 1970; undefined while it has one. */
+  /** When the Session's last connection ended; undefined while it has one. */
   restingSince: SteadyMs | undefined = undefined
-  /** True when it has changed since it was last saved. */
+  /** True when the Session has changed since it was last saved. */
   isUnsaved = false
-  /** True while the engine's state knows it. */
+  /** True while the engine's state has a record of the Session. */
   isSaved = false
-  /** True once it is over: nothing of it is saved any more. */
+  /** True once the Session is over: it is not saved any more. */
   hasEnded = false
-  /** What a restart left to be sorted out; undefined once the Session has caught up. */
+  /** The Session's past after a restart; undefined once it has caught up. */
   recovery: Recovery | undefined = undefined
-  /** A dispatcher was told that there is no room: it wants to know when there is. */
+  /**
+   * True when a dispatcher was told that the Session has no room: it is to be told when there is
+   * some.
+   */
   isAwaited = false
   #lastOrder = 0
   #lastPacketId = 0
@@ -163,13 +166,13 @@ export class Session implements Reader {
     this.expiry = new Deadline(() => expired(this))
   }
 
-  /** A number above all that the Session gave before, in this process or an earlier one. */
+  /** A number above all numbers that the Session gave before, in this process or an earlier one. */
   nextOrder(nowMs: number): number {
     this.#lastOrder = Math.max(this.#lastOrder + 1, nowMs * 1000)
     return this.#lastOrder
   }
 
-  /** After a restart: the Session has given this number, whatever the clock says by now. */
+  /** After a restart: the Session has given this number, even if the clock was set back since. */
   restoreOrder(order: number): void {
     this.#lastOrder = Math.max(this.#lastOrder, order)
   }
@@ -204,7 +207,7 @@ export class Session implements Reader {
   }
 
   /**
-   * Of the 65,535 identifiers of a round only those that were in flight when it began can be met:
+   * A round has 65,535 identifiers. Only those that were in flight when it began can be in use:
    * they alone are looked up.
    */
   #beginRound(): void {
@@ -216,18 +219,18 @@ export class Session implements Reader {
   /** The client has brought a message to its end: its Packet Identifier is free. */
   settle(packetId: number): void {
     this.inflight.delete(packetId)
-    // Some answer what they got on an earlier connection before it is sent again.
+    // Some clients answer a message of an earlier connection before it is sent again.
     if (this.resend.length > 0) this.resend = this.resend.filter((entry) => entry.packetId !== packetId)
   }
 
-  /** Retained messages that still wait for this subscription are no longer owed to it. */
+  /** The retained messages that still wait for this subscription are no longer owed. */
   forgetRetained(topicFilter: string): void {
     if (this.retained.length > 0)
       this.retained = this.retained.filter(({ subscription }) => subscription.topicFilter !== topicFilter)
   }
 
   /**
-   * How many of the messages in flight count against the client's Receive Maximum on this
+   * The number of messages in flight that count against the client's Receive Maximum on this
    * connection.
    */
   get unacknowledged(): number {
@@ -235,8 +238,8 @@ export class Session implements Reader {
   }
 
   /**
-   * The Session's own (not shared) subscriptions that match a Topic Name. Cached until the
-   * subscriptions change.
+   * The Session's own (not shared) subscriptions that match a Topic Name. The answers are cached
+   * until the subscriptions change.
    */
   matching(topicName: string): readonly Subscription[] {
     this.#merged ??= new Map()
@@ -248,13 +251,13 @@ export class Session implements Reader {
           subscriptions.push(subscription)
       }
       found = subscriptions
-      // A Session that is behind reads few Topic Names; one that reads many pays the matching.
+      // A Session that is behind reads few Topic Names. One that reads many pays for the matching.
       if (this.#merged.size < 1024) this.#merged.set(topicName, found)
     }
     return found
   }
 
-  // As a reader of the log.
+  // The members of `Reader`.
 
   get isBounded(): boolean {
     return true

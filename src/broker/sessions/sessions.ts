@@ -1,6 +1,6 @@
 /**
- * All Sessions, by (tenant, identity, Client Identifier): no client reaches another's by naming its
- * Client Identifier.
+ * All Sessions, by tenant, identity and Client Identifier: no client reaches another client's
+ * Session by naming its Client Identifier.
  */
 import type { Counters } from '../ports/counters.ts'
 import { later } from '../../clock.ts'
@@ -14,7 +14,7 @@ import { SharedGroup } from './shared-group.ts'
 import type { SubscriptionIndex } from './subscription-index.ts'
 import type { WillMessages } from './will-messages.ts'
 
-/** What the Sessions need of the delivery. */
+/** The delivery, as the Sessions need it. */
 export interface SessionDelivery {
   detach(session: Session): void
   giveBack(session: Session, canTake: (group: SharedGroup) => boolean): void
@@ -24,7 +24,7 @@ export interface SessionDelivery {
   forgetGroup(group: SharedGroup): void
 }
 
-/** What the Sessions need of the store that lets them outlive the process. */
+/** The store that lets Sessions outlive the process, as the Sessions need it. */
 export interface SessionKeeper {
   changed(session: Session): void
   forget(session: Session): void
@@ -81,7 +81,7 @@ export class Sessions {
     return session
   }
 
-  /** The connection is over: the Session sleeps until it expires, or ends now. */
+  /** The connection is over: the Session rests until it expires, or ends now. */
   rest(session: Session, now: SteadyMs): void {
     if (session.expirySeconds === 0) {
       this.end(session)
@@ -108,7 +108,7 @@ export class Sessions {
   end(session: Session): void {
     if (this.#byKey.get(session.key) !== session) return
     this.#byKey.delete(session.key)
-    // Groups have what was theirs before the Session's own record goes.
+    // Groups get their messages back before the Session's own record goes.
     this.#delivery.giveBack(session, (group) => group.members.size > 1)
     this.#store?.forget(session)
     session.hasEnded = true
@@ -145,7 +145,7 @@ export class Sessions {
     return known === undefined
   }
 
-  /** True when there was such a subscription. */
+  /** Removes a subscription; false when there was none. */
   unsubscribe(session: Session, topicFilter: string): boolean {
     const subscription = session.subscriptions.get(topicFilter)
     if (subscription === undefined) return false
@@ -178,7 +178,10 @@ export class Sessions {
     return lost
   }
 
-  /** When access is lost, the Session's queue and its Will Message are dropped. */
+  /**
+   * Ends the Sessions of a tenant or an identity that has lost access: their queues and their Will
+   * Messages are dropped.
+   */
   endAll({ tenant, identity, end }: LostAccess): void {
     for (const session of this.#byKey.values()) {
       if (tenant !== undefined && session.tenant !== tenant) continue
@@ -198,7 +201,9 @@ export class Sessions {
     return this.#groups.get(key)
   }
 
-  /** The group of a shared subscription, made if need be; it counts once a member has joined. */
+  /**
+   * The group of a shared subscription. It is made if need be, and counts once a member has joined.
+   */
   group(tenant: string, shareName: string, topicFilter: string): SharedGroup {
     const key = SharedGroup.key(tenant, shareName, topicFilter)
     let group = this.#groups.get(key)
@@ -214,7 +219,7 @@ export class Sessions {
   }
 }
 
-/** Whose a Session is. */
+/** The tenant and identity of a Session. */
 interface Owner {
   readonly tenant: string
   readonly identity: string

@@ -11,18 +11,19 @@ export class SharedGroup implements Reader {
   readonly topicFilter: string
   readonly members = new Map<Session, Subscription>()
   /**
-   * The partitions in which the group is behind the tail: no member had room, or none was there.
+   * The partitions in which the group is behind the tail: no member had room, or none was
+   * connected.
    */
   readonly behind = new Map<number, Cursor>()
   /**
-   * Taken back from members that went away; goes out before what the log holds. Bounded by their
-   * windows.
+   * Messages taken back from members that went away; they are sent before the messages of the log.
+   * The members' windows bound them.
    */
   readonly returned: Owed[] = []
   catchingUp = false
-  /** True when it has changed since it was last saved. */
+  /** True when the group has changed since it was last saved. */
   isUnsaved = false
-  /** What a restart left to be sorted out; undefined once the group has caught up. */
+  /** The group's past after a restart; undefined once it has caught up. */
   recovery: Recovery | undefined = undefined
   #order: Session[] = []
   #next = 0
@@ -32,7 +33,7 @@ export class SharedGroup implements Reader {
     this.topicFilter = topicFilter
   }
 
-  /** Groups of different tenants never meet, whatever their ShareName is. */
+  /** The key of a group. Groups of different tenants never meet, even with the same ShareName. */
   static key(tenant: string, shareName: string, topicFilter: string): string {
     return `${tenant}\0${shareName}\0${topicFilter}`
   }
@@ -56,7 +57,7 @@ export class SharedGroup implements Reader {
     return this.#order.some((session) => session.connection !== undefined)
   }
 
-  /** The next member in turn that fits; undefined when none does. */
+  /** The next member in turn that fits; undefined when no member does. */
   choose(fits: (session: Session, subscription: Subscription) => boolean): Session | undefined {
     const order = this.#order
     for (let step = 0; step < order.length; step += 1) {
@@ -70,7 +71,7 @@ export class SharedGroup implements Reader {
     return undefined
   }
 
-  // As a reader of the log.
+  // The members of `Reader`.
 
   get isBounded(): boolean {
     return false
@@ -88,11 +89,11 @@ export class SharedGroup implements Reader {
     return this.returned
   }
 
-  /** Offers the messages that members gave back to the others. */
+  /** Offers the messages that members gave back to the other members. */
   sendOlder(outlet: Outlet): boolean {
     const { returned } = this
     for (let owed = returned[0]; owed !== undefined; owed = returned[0]) {
-      // To another member it is a new message.
+      // For another member the message is new.
       if (!outlet.offer(this, owed.message as Message, false)) return false
       returned.shift()
       outlet.changed(this)

@@ -1,7 +1,7 @@
 /**
- * Which Sessions a Topic Name goes to: a trie by topic level, and in front of it a cache of whole
- * answers. A Topic Name that was routed before costs one look-up, however many subscriptions there
- * are.
+ * The Sessions that a Topic Name goes to: a trie by topic level, and in front of it a cache of
+ * whole answers. A Topic Name that was routed before costs one look-up, however many subscriptions
+ * there are.
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { Session, Subscription } from './session.ts'
@@ -21,15 +21,15 @@ export interface Target {
    */
   readonly subscriptionIdentifiers: readonly number[] | undefined
   /**
-   * True when one of the matching subscriptions is No Local: then a Session's own message is looked
-   * at closer.
+   * True when one of the matching subscriptions is No Local: then the Session's own messages are
+   * checked subscription by subscription.
    */
   readonly noLocal: boolean
   /** True when one of the matching subscriptions reads the log. */
   readonly readsLog: boolean
 }
 
-/** Where a Topic Name goes at present. */
+/** The readers that a Topic Name goes to at present. */
 export interface Route {
   /** The log partition of the Topic Name. */
   readonly partition: number
@@ -43,7 +43,10 @@ export interface Route {
   readonly generation: number
 }
 
-/** What the Topic Names with the same first two levels have in common. */
+/**
+ * The log partition and the subscriptions that all Topic Names with the same first two levels
+ * share.
+ */
 interface Branch {
   readonly partition: number
   /** Grows with each change of a subscription below these two levels. */
@@ -62,8 +65,8 @@ class Node {
 }
 
 /**
- * Routes kept; the older half goes at the bound. Stops a publisher of ever new Topic Names from
- * filling the memory.
+ * The number of routes that are kept; the older half goes at the bound. Stops a publisher of ever
+ * new Topic Names from filling the memory.
  */
 const MAXIMUM_ROUTES = 262_144
 
@@ -110,7 +113,10 @@ export class SubscriptionIndex {
     this.#changed(group.topicFilter, -1)
   }
 
-  /** Call when a Session with this Topic Filter has come or gone: its routes are made anew. */
+  /**
+   * Call when a Session with this Topic Filter has come or gone: the routes of the filter are made
+   * anew.
+   */
   touch(topicFilter: string): void {
     this.#changed(topicFilter, 0)
   }
@@ -139,7 +145,7 @@ export class SubscriptionIndex {
   #forgetOlderRoutes(): void {
     this.#olderRoutes = this.#routes
     this.#routes = new Map()
-    // Branches without subscriptions stand here for cached routes alone.
+    // Branches without subscriptions are kept for cached routes alone.
     const inUse = new Set<Branch>()
     for (const route of this.#olderRoutes.values()) inUse.add(route.branch)
     for (const [prefix, branch] of this.#branches) {
@@ -230,7 +236,7 @@ export class SubscriptionIndex {
   }
 }
 
-/** One delivery out of the subscriptions of a Session that match. */
+/** Merges the matching subscriptions of a Session into one delivery. */
 export function mergeSubscriptions(session: Session, subscriptions: readonly Subscription[]): Target {
   let qos: QoS = 0
   let retainAsPublished = false
@@ -254,7 +260,7 @@ export function mergeSubscriptions(session: Session, subscriptions: readonly Sub
   }
 }
 
-/** Depth is bounded by the limit on topic levels. */
+/** The limit on topic levels bounds the depth. */
 function visit(node: Node, levels: readonly string[], depth: number, take: (node: Node) => void): void {
   const { children } = node
   // Wildcards at the first level don't match Topic Names that begin with $ [MQTT-4.7.2-1].
@@ -276,7 +282,7 @@ function visit(node: Node, levels: readonly string[], depth: number, take: (node
   }
 }
 
-/** The text before the second `/`: what decides the partition. */
+/** The text before the second `/`, which decides the partition. */
 function topicPrefix(topicName: string): string {
   const end = topicName.indexOf('/', topicName.indexOf('/') + 1)
   return topicName.includes('/') && end !== -1 ? topicName.slice(0, end) : topicName
@@ -292,12 +298,12 @@ function concretePrefix(topicFilter: string): string | undefined {
   return prefix
 }
 
-/** The log partition of a Topic Name, or of all that begin with its first two levels. */
+/** The log partition of a Topic Name. The first two levels decide it. */
 export function partitionOfTopic(topicName: string, partitions: number): number {
   return partitionOf(topicPrefix(topicName), partitions)
 }
 
-/** FNV-1a over the UTF-16 units. */
+/** Hashes by FNV-1a over the UTF-16 units. */
 function partitionOf(prefix: string, partitions: number): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < prefix.length; index += 1) hash = Math.imul(hash ^ prefix.charCodeAt(index), 0x01000193)

@@ -20,7 +20,9 @@ export class WillMessages {
     this.#publish = publish
   }
 
-  /** The connection is over without a DISCONNECT that spares the Will Message [MQTT-3.1.2-8]. */
+  /**
+   * The connection is over without a DISCONNECT that takes the Will Message back [MQTT-3.1.2-8].
+   */
   owe(session: Session, will: WillMessage, permit: Permit, now: SteadyMs): void {
     const { ground, expiresAtMs: permitExpiresAtMs } = permit
     if (will.delayIntervalSeconds === 0 || session.expirySeconds === 0) {
@@ -32,7 +34,7 @@ export class WillMessages {
       { will, permit, ground, permitExpiresAtMs },
       later(now, will.delayIntervalSeconds * 1000),
     )
-    // Watched, so that it learns of its end: it is asked when the Will Message is due.
+    // The permit is watched so that it learns of its end: it is asked when the Will Message is due.
     pending.unwatch = permit.watch(() => {})
   }
 
@@ -42,8 +44,8 @@ export class WillMessages {
   }
 
   /**
-   * Nothing is sent: the client is back within the delay [MQTT-3.1.3-9], or has no longer the right
-   * to send it.
+   * Drops the Will Message: the client is back within the delay [MQTT-3.1.3-9], or has lost the
+   * right to send it.
    */
   cancel(session: Session): void {
     if (session.pendingWill === undefined) return
