@@ -9,9 +9,14 @@ import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 type AcknowledgementType = AcknowledgementPacket['type']
 
-/** What answers a PUBLISH: PUBACK [MQTT-3.4.2-1] and PUBREC [MQTT-3.5.2-1]. */
+/**
+ * The Reason Codes of the packets that answer a PUBLISH: PUBACK [MQTT-3.4.2-1] and PUBREC
+ * [MQTT-3.5.2-1].
+ */
 const answers: ReadonlySet<ReasonCode> = new Set([0x00, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99])
-/** What ends QoS 2: PUBREL [MQTT-3.6.2-1] and PUBCOMP [MQTT-3.7.2-1]. */
+/**
+ * The Reason Codes of the packets that end QoS 2: PUBREL [MQTT-3.6.2-1] and PUBCOMP [MQTT-3.7.2-1].
+ */
 const releases: ReadonlySet<ReasonCode> = new Set([0x00, 0x92])
 
 const firstBytes: { readonly [type in AcknowledgementType]: number } = {
@@ -22,7 +27,8 @@ const firstBytes: { readonly [type in AcknowledgementType]: number } = {
 }
 
 /**
- * Reads any of the four. In MQTT 5 the Reason Code may be left off, and after it the properties.
+ * Reads any of the four packets. In MQTT 5 the properties may be left off, or the properties and
+ * the Reason Code.
  */
 export function decodeAcknowledgement(
   cursor: PacketCursor,
@@ -43,8 +49,8 @@ export function decodeAcknowledgement(
 }
 
 /**
- * The shortest form that says it all: success without properties is 4 bytes, as is everything in
- * MQTT 3.1.1.
+ * Writes the shortest form: success without properties takes 4 bytes, as does every acknowledgement
+ * of MQTT 3.1.1.
  */
 export function encodeAcknowledgement(packet: AcknowledgementPacket, protocolVersion: ProtocolVersion): Buffer {
   const { packetId, reasonCode, properties } = packet

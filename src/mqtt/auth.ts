@@ -11,8 +11,8 @@ const fromClients: ReadonlySet<ReasonCode> = new Set([0x18, 0x19])
 const fromServers: ReadonlySet<ReasonCode> = new Set([0x00, 0x18])
 
 /**
- * Reads an AUTH: empty (Success), or with an Authentication Method, whose sameness to CONNECT's is
- * for the caller to check [MQTT-4.12.0-5].
+ * Reads an AUTH: empty (Success), or with an Authentication Method. The caller checks that the
+ * method is the one in CONNECT [MQTT-4.12.0-5].
  */
 export function decodeAuth(cursor: PacketCursor, fromClient: boolean): AuthPacket {
   let reasonCode: ReasonCode = ReasonCodes.success
@@ -30,7 +30,7 @@ export function decodeAuth(cursor: PacketCursor, fromClient: boolean): AuthPacke
   return { type: 'auth', reasonCode, properties }
 }
 
-/** The shortest form: Success without properties is two bytes. */
+/** Writes the shortest form: Success without properties takes two bytes. */
 export function encodeAuth(packet: AuthPacket): Buffer {
   const properties = propertiesSize('auth', packet.properties)
   const isEmpty = packet.reasonCode === ReasonCodes.success && properties === 0

@@ -23,7 +23,8 @@ const reasonCodesOfReturnCodes: readonly ReasonCode[] = [
 ]
 
 /**
- * Reads a CONNACK; a Connect Return Code of MQTT 3.1.1 becomes the Reason Code that means the same.
+ * Reads a CONNACK. A Connect Return Code of MQTT 3.1.1 becomes the Reason Code with the same
+ * meaning.
  */
 export function decodeConnack(cursor: PacketCursor, protocolVersion: ProtocolVersion): ConnackPacket {
   const flags = cursor.readUint8('the Connect Acknowledge Flags')
@@ -47,8 +48,8 @@ function readReasonCode(cursor: PacketCursor, protocolVersion: ProtocolVersion):
 }
 
 /**
- * The Reason Code of a CONNACK for MQTT 3.1.1 becomes the nearest Connect Return Code, and its
- * properties stay behind.
+ * Writes a CONNACK. For MQTT 3.1.1 the Reason Code becomes the nearest Connect Return Code, and the
+ * properties are left out.
  */
 export function encodeConnack(packet: ConnackPacket, protocolVersion: ProtocolVersion): Buffer {
   const flags = packet.sessionPresent ? 1 : 0

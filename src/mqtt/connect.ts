@@ -10,8 +10,8 @@ import { variableByteIntegerSize } from './variable-byte-integer.ts'
 const flag = { reserved: 0x01, cleanStart: 0x02, will: 0x04, willRetain: 0x20, password: 0x40, userName: 0x80 }
 
 /**
- * Reads a CONNECT; its errors say which protocol to answer in. The Will Message is a copy, the
- * Password and the Authentication Data are views.
+ * Reads a CONNECT. Its errors say in which protocol version to answer. The Will Message is a copy;
+ * the Password and the Authentication Data are views.
  */
 export function decodeConnect(cursor: PacketCursor): ConnectPacket {
   const protocolVersion = readProtocolVersion(cursor)
@@ -46,8 +46,8 @@ function readProtocolVersion(cursor: PacketCursor): ProtocolVersion {
   const name = cursor.readUtf8('the protocol name')
   const level = cursor.readUint8('the protocol level')
   if (name === 'MQTT' && (level === 4 || level === 5)) return level
-  // MQTT 3.1 and 3.1.1 read the same CONNACK. Bridges set the level's top bit and ask again without
-  // it when they read a refusal.
+  // MQTT 3.1 and 3.1.1 have the same CONNACK. Bridges set the top bit of the level, and connect
+  // again without it when they read a refusal.
   if (name === 'MQTT') cursor.protocolVersion = (level & 0x7f) < 5 ? 4 : 5
   if (name === 'MQIsdp') cursor.protocolVersion = 4
   // [MQTT-3.1.2-1] [MQTT-3.1.2-2] [MQTT311-3.1.2-1] [MQTT311-3.1.2-2]
@@ -72,7 +72,7 @@ function readWill(cursor: PacketCursor, flags: number, protocolVersion: Protocol
   const { delayIntervalSeconds = 0, ...rest } = all ?? {}
   const topicName = cursor.readTopicName('the Will Topic') // [MQTT-3.1.3-11] [MQTT311-3.1.3-10]
   if (topicName === '') cursor.fail(ReasonCodes.topicNameInvalid, 'the Will Topic is empty') // [MQTT-4.7.3-1] [MQTT311-4.7.3-1]
-  // A Will outlives the chunk that it came in, which its views would keep in memory.
+  // The Will outlives the chunk in which it came; a view would keep the chunk in memory.
   const payload = Buffer.from(cursor.readBinary('the Will Payload'))
   const { correlationData } = rest
   const properties = correlationData === undefined ? rest : { ...rest, correlationData: Buffer.from(correlationData) }
@@ -86,7 +86,7 @@ function readWill(cursor: PacketCursor, flags: number, protocolVersion: Protocol
   }
 }
 
-/** The packet in its own protocol version. */
+/** Writes the packet in its own protocol version. */
 export function encodeConnect(packet: ConnectPacket): Buffer {
   const { will, userName, password, properties, protocolVersion } = packet
   const connectProperties = protocolVersion === 5 ? propertiesSize('connect', properties) : 0

@@ -8,8 +8,8 @@ import type { ReasonCode } from './reason-codes.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 /**
- * What both sides may say. 0x8C is in Table 2-6 alone, and is what ends a failed re-authentication
- * [MQTT-4.12.1-2].
+ * Reason Codes that both sides may send. 0x8C is only in Table 2-6; it ends a failed
+ * re-authentication [MQTT-4.12.1-2].
  */
 const fromBoth: readonly ReasonCode[] = [
   0x00, 0x80, 0x81, 0x82, 0x83, 0x8c, 0x90, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99,
@@ -20,13 +20,16 @@ const fromServers: ReadonlySet<ReasonCode> = new Set([
   ...fromBoth, 0x87, 0x89, 0x8b, 0x8d, 0x8e, 0x8f, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f, 0xa0, 0xa1, 0xa2,
 ])
 
-/** Reads a DISCONNECT; in MQTT 5 the Reason Code may be left off, and after it the properties. */
+/**
+ * Reads a DISCONNECT. In MQTT 5 the properties may be left off, or the properties and the Reason
+ * Code.
+ */
 export function decodeDisconnect(
   cursor: PacketCursor,
   protocolVersion: ProtocolVersion,
   fromClient: boolean,
 ): DisconnectPacket {
-  // MQTT 3.1.1 §3.14: the client's last packet, which no server sends.
+  // In MQTT 3.1.1 §3.14 DISCONNECT is the client's last packet, and no server sends it.
   if (protocolVersion === 4 && !fromClient) cursor.protocolError('a DISCONNECT from a server')
   let reasonCode: ReasonCode = ReasonCodes.success
   let properties: DisconnectProperties | undefined
@@ -44,7 +47,7 @@ export function decodeDisconnect(
   return { type: 'disconnect', reasonCode, properties }
 }
 
-/** The shortest form that says it all; MQTT 3.1.1 has no room for a reason. */
+/** Writes the shortest form; MQTT 3.1.1 has no room for a reason. */
 export function encodeDisconnect(packet: DisconnectPacket, protocolVersion: ProtocolVersion): Buffer {
   const { reasonCode, properties } = packet
   const propertiesBytes = protocolVersion === 5 ? propertiesSize('disconnect', properties) : 0

@@ -1,4 +1,6 @@
-/** What is written is read back, and mqtt-packet, which is not ours, reads and writes the same. */
+/**
+ * Written packets are read back, and the independent library mqtt-packet reads and writes the same.
+ */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from 'fast-check'
@@ -34,7 +36,10 @@ const topicFilter = fc
   .map(([parts, isOpen]) => [...parts, ...(isOpen ? ['#'] : [])].join('/'))
   .filter((filter) => filter !== '')
 
-/** Varied: mqtt-packet keeps neither the order of User Properties nor repeated names. */
+/**
+ * The names differ, because mqtt-packet keeps neither the order of User Properties nor repeated
+ * names.
+ */
 type UserProperties = fc.Arbitrary<UserProperty[]>
 
 function optional<T extends object>(shape: { [K in keyof T]: fc.Arbitrary<T[K]> }) {
@@ -226,7 +231,7 @@ function auths(from: Sender, userProperties: UserProperties): fc.Arbitrary<Packe
   })
 }
 
-/** Any packet that the sender may send in that version. */
+/** Any packet that the sender may send in the version. */
 function packetsOf(version: ProtocolVersion, from: Sender, userProperties: UserProperties): fc.Arbitrary<Packet> {
   const fromBoth = [publishes(from, userProperties), acknowledgements(userProperties)]
   const last = disconnects(from, userProperties)
@@ -240,7 +245,7 @@ function packetsOf(version: ProtocolVersion, from: Sender, userProperties: UserP
   return fc.oneof(...answers, ...fromBoth, pong, ...(version === 5 ? [last] : []), ...onlyIn5)
 }
 
-/** Without what is not on the wire: undefined fields, and properties without any. */
+/** The value without everything that is not on the wire: undefined fields, and empty properties. */
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value
   if (Array.isArray(value)) return value.map(plain)
@@ -257,7 +262,7 @@ function isList(name: string): boolean {
 
 const returnCodes = [0, 0x84, 0x85, 0x88, 0x86, 0x87]
 
-/** What is left of a packet when MQTT 3.1.1 has carried it. */
+/** The packet as it is after MQTT 3.1.1 has carried it. */
 function carried(packet: Packet, version: ProtocolVersion): Packet {
   if (version === 5 || packet.type === 'pingreq' || packet.type === 'pingresp') return packet
   const bare = { ...packet, properties: undefined }
@@ -346,7 +351,7 @@ describe('what is written is read back', () => {
   }
 })
 
-/** Our names of properties and theirs; those that are alike are left out. */
+/** Our names of properties with theirs, if they differ. */
 const theirNames: Readonly<Record<string, string>> = {
   sessionExpiryIntervalSeconds: 'sessionExpiryInterval',
   messageExpiryIntervalSeconds: 'messageExpiryInterval',
@@ -372,7 +377,8 @@ function theirProperties(properties: object | undefined): Fields {
 }
 
 /**
- * The packet as mqtt-packet has it, for its generator and to compare with what its parser gives.
+ * The packet in the form of mqtt-packet: for its generator, and to compare with the result of its
+ * parser.
  */
 function theirs(packet: Packet, version: ProtocolVersion): Fields {
   const code = 'reasonCode' in packet && version === 5 ? { reasonCode: packet.reasonCode } : {}
@@ -453,8 +459,8 @@ function theirWill(will: NonNullable<Extract<Packet, { type: 'connect' }>['will'
 }
 
 /**
- * Their generator refuses a Session that is to be kept without a Client Identifier, which is the
- * server's to decide, and a Password without a User Name, which MQTT 5 allows.
+ * False for packets that their generator refuses, although MQTT allows them: a Session to be kept
+ * without a Client Identifier (the server decides), and in MQTT 5 a Password without a User Name.
  */
 function isWrittenByThem(packet: Packet): boolean {
   if (packet.type !== 'connect') return true
@@ -472,7 +478,7 @@ function theyRead(bytes: Buffer, version: ProtocolVersion): Fields {
   return packets[0] ?? assert.fail()
 }
 
-/** Objects of theirs have no prototype, or one of their own. */
+/** The value with ordinary prototypes: objects of mqtt-packet have none, or their own. */
 function ordinary(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value
   if (Array.isArray(value)) return value.map(ordinary)
@@ -480,8 +486,8 @@ function ordinary(value: unknown): unknown {
 }
 
 /**
- * Their packet has further fields of no meaning, so that those which are expected are compared, and
- * of properties all.
+ * Compares the expected fields, and all properties. Packets of mqtt-packet have further fields
+ * without a meaning.
  */
 function assertHas(actual: Fields, expected: Fields): void {
   for (const [name, value] of Object.entries(expected)) {

@@ -1,3 +1,4 @@
+/** The way from a packet to its bytes; each packet type has a file of its own. */
 import { encodeAcknowledgement } from './acknowledgement.ts'
 import { encodeAuth } from './auth.ts'
 import { encodeConnack } from './connack.ts'
@@ -12,11 +13,11 @@ import { encodeUnsuback } from './unsuback.ts'
 import { encodeUnsubscribe } from './unsubscribe.ts'
 
 /**
- * The packet as one buffer of its own. What MQTT 3.1.1 has no room for is left out or becomes the
- * nearest that it has; a CONNECT goes by its own `protocolVersion`. The values are taken to be what
- * the specification allows; RangeError is thrown for what has no form on the wire: a string or
- * binary value above 65,535 bytes, a string with U+0000, a packet above 268,435,455 bytes, a number
- * too great for its field, AUTH in MQTT 3.1.1.
+ * The packet as a buffer of its own. Fields that MQTT 3.1.1 does not have are left out, or become
+ * the nearest value that it has; a CONNECT is written in its own `protocolVersion`. The caller
+ * makes sure that the values are allowed. Throws RangeError for values that have no form on the
+ * wire: a string or binary value above 65,535 bytes, a string with U+0000, a packet above
+ * 268,435,455 bytes, a number too great for its field, AUTH in MQTT 3.1.1.
  */
 export function encodePacket(packet: Packet, protocolVersion: ProtocolVersion): Buffer {
   switch (packet.type) {

@@ -1,3 +1,4 @@
+/** The error of bytes that are not a packet, with all that the answer to them needs. */
 import type { ProtocolVersion } from './packet.ts'
 import type { ReasonCode } from './reason-codes.ts'
 
@@ -20,20 +21,20 @@ export type PacketType =
   | 'auth'
 
 /**
- * The bytes are no packet that the sender may send: the connection ends [MQTT-4.13.1-1]
- * [MQTT311-4.8.0-1]. The message names the place and never holds anything that the sender sent but
- * numbers.
+ * The bytes are not a packet that the sender may send: the connection ends [MQTT-4.13.1-1]
+ * [MQTT311-4.8.0-1]. The message names the place in the packet. It repeats nothing of the packet
+ * except numbers.
  */
 export class MalformedPacketError extends Error {
   override readonly name = 'MalformedPacketError'
-  /** What CONNACK or DISCONNECT tell the sender. */
+  /** The Reason Code for the sender, in CONNACK or DISCONNECT. */
   readonly reasonCode: ReasonCode
-  /** The packet that was being read; undefined when its type is not known. */
+  /** The packet that was being read; undefined when its type is unknown. */
   readonly packetType: PacketType | undefined
   /**
-   * The protocol to answer in: for a CONNECT the nearest one to the level that it asks for.
-   * Undefined when the sender did not get as far as to say, or speaks something else: close without
-   * an answer.
+   * The protocol version to answer in; for a CONNECT, the version nearest to the level that it asks
+   * for. Undefined when the sender has named no version yet, or speaks another protocol: then the
+   * connection is closed without an answer.
    */
   readonly protocolVersion: ProtocolVersion | undefined
 

@@ -1,3 +1,4 @@
+/** Reads the fields of one packet: numbers, strings, binary data. */
 import { MalformedPacketError } from './malformed-packet.ts'
 import type { PacketType } from './malformed-packet.ts'
 import type { ProtocolVersion } from './packet.ts'
@@ -9,13 +10,16 @@ import { decodeUtf8 } from './utf8.ts'
 
 const nothing = Buffer.alloc(0)
 
-/** One for all connections: a fleet's devices publish to the same topics over any of them. */
+/**
+ * One cache for all connections: the devices of a fleet publish to the same topics over any of
+ * them.
+ */
 const topicNames = new TopicNameCache()
 
 /**
- * A place in the bytes of one packet, from behind its fixed header to `end`. Reading past the end,
- * and anything else that is wrong, throws a `MalformedPacketError` that knows the packet. Nothing
- * is copied: what `readBinary` and `readRest` give are views.
+ * A position in the bytes of one packet, from the end of its fixed header to `end`. Every fault,
+ * such as reading past the end, throws a `MalformedPacketError` that names the packet. Nothing is
+ * copied: `readBinary` and `readRest` return views.
  */
 export class PacketCursor {
   bytes: Buffer = nothing
@@ -24,7 +28,7 @@ export class PacketCursor {
   packetType: PacketType = 'connect'
   protocolVersion: ProtocolVersion | undefined = undefined
 
-  /** Lets go of the bytes, so that a chunk does not outlive its packets. */
+  /** Drops the reference to the bytes, so that a chunk does not outlive its packets. */
   release(): void {
     this.bytes = nothing
     this.position = 0
@@ -64,7 +68,10 @@ export class PacketCursor {
     return high * 0x1_0000 + this.readUint16(field)
   }
 
-  /** Forms longer than need be are taken up to four bytes, for [MQTT-1.5.5-1] binds who writes. */
+  /**
+   * Forms that are longer than necessary are accepted up to four bytes: [MQTT-1.5.5-1] binds the
+   * writer.
+   */
   readVariableByteInteger(field: string): number {
     let value = 0
     for (let shift = 0; shift < 28; shift += 7) {
@@ -91,7 +98,9 @@ export class PacketCursor {
     return this.bytes.subarray(start, this.end)
   }
 
-  /** A Topic Name, which may be empty here: what that means depends on the packet. */
+  /**
+   * Reads a Topic Name. It may be empty here; the meaning of an empty one depends on the packet.
+   */
   readTopicName(field: string): string {
     const start = this.#readLength(field)
     const known = topicNames.find(this.bytes, start, this.position)
@@ -120,7 +129,7 @@ export class PacketCursor {
   }
 
   /**
-   * Reads the two bytes of a length, moves behind what they span, and returns where that starts.
+   * Reads the two bytes of a length, moves behind the field, and returns where the field begins.
    */
   #readLength(field: string): number {
     const length = this.readUint16(field)

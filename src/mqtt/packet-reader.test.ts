@@ -27,7 +27,7 @@ function serverReader(version: ProtocolVersion = 5): PacketReader<'server'> {
   return reader
 }
 
-/** Everything that the chunks give; `next` is called until it has no more, after each chunk. */
+/** All packets in the chunks. After each chunk, `next` is called until it returns undefined. */
 function readAll(reader: PacketReader, chunks: Iterable<Buffer>): Packet[] {
   const packets: Packet[] = []
   for (const chunk of chunks) {
@@ -37,7 +37,7 @@ function readAll(reader: PacketReader, chunks: Iterable<Buffer>): Packet[] {
   return packets
 }
 
-/** The bytes in pieces of the given sizes, over and over. */
+/** The bytes in pieces of the given sizes, repeated. */
 function* pieces(bytes: Buffer, sizes: readonly number[]): Iterable<Buffer> {
   let start = 0
   for (let index = 0; start < bytes.length; index++) {
@@ -57,7 +57,7 @@ function refusal(readIt: () => unknown): MalformedPacketError {
   assert.fail('it was read without an error')
 }
 
-/** What a new connection's chunks give. */
+/** The packets that a new connection reads from the chunks. */
 function read(chunks: Iterable<Buffer>): Packet[] {
   return readAll(new PacketReader({ role: 'server', maximumPacketSizeBytes }), chunks)
 }
@@ -350,7 +350,7 @@ describe('encodePublish', () => {
   })
 })
 
-/** Reads to the end or to an error; a packet takes two bytes at least, which bounds the loop. */
+/** Reads to the end or to an error. A packet takes two bytes at least, which bounds the loop. */
 function readAnything(from: 'client' | 'server', version: ProtocolVersion | undefined, bytes: Buffer): void {
   const reader = new PacketReader({ role: from === 'client' ? 'server' : 'client', maximumPacketSizeBytes: 100_000 })
   reader.protocolVersion = version

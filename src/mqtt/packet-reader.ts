@@ -1,3 +1,4 @@
+/** The way from the chunks of a connection to packets. */
 import assert from 'node:assert'
 import { decodeAcknowledgement } from './acknowledgement.ts'
 import { decodeAuth } from './auth.ts'
@@ -22,32 +23,33 @@ type Role = 'server' | 'client'
 const nothing = Buffer.alloc(0)
 
 /**
- * Memory for a packet that comes in pieces starts at this and doubles with what has come, so that a
- * header alone can't claim megabytes.
+ * The first size of the memory for a packet that comes in pieces. It doubles with the bytes that
+ * have come, so that a header alone can't claim megabytes.
  */
 const FIRST_ASSEMBLY_BYTES = 4096
 
-/** One for all readers: decoding is synchronous and never nests. */
+/** One cursor for all readers: decoding is synchronous and never nests. */
 const cursor = new PacketCursor()
 
 /**
  * Turns the bytes of one connection into packets: `push` each chunk, then call `next` until it
- * gives undefined. The caller may leave packets unread and come back; what waits is bounded by the
- * caller, who stops reading the connection (`bufferedBytes`).
+ * returns undefined. The caller may leave packets unread and come back. The caller also bounds the
+ * unread bytes (`bufferedBytes`), by no longer reading the connection.
  *
- * A packet that lies within one chunk is read in place and its binary values are views into that
- * chunk. One that is split over chunks is gathered once, at a cost linear in its size however small
- * the pieces are. Role 'server' reads what clients send, role 'client' what servers send.
+ * A packet within one chunk is read in place, and its binary values are views into that chunk. A
+ * packet that is split over chunks is gathered once, at a cost linear in its size, however small
+ * the pieces are. A reader of role 'server' reads the packets of clients, one of role 'client' the
+ * packets of servers.
  */
 export class PacketReader<R extends Role = Role> {
   /**
-   * The greatest packet to be read, fixed header included. A longer one throws 0x95 once its fixed
-   * header is there. Settable at any time.
+   * The largest packet that is read, with its fixed header. A larger packet throws 0x95 as soon as
+   * its fixed header has come. It can be set at any time.
    */
   maximumPacketSizeBytes: number
   /**
-   * In the role 'server' set by the CONNECT; in the role 'client' to be set before the first packet
-   * arrives.
+   * Set by the CONNECT in the role 'server'. In the role 'client' the caller sets it before the
+   * first packet arrives.
    */
   protocolVersion: ProtocolVersion | undefined = undefined
   readonly #fromClient: boolean
@@ -57,13 +59,16 @@ export class PacketReader<R extends Role = Role> {
   #queue: Buffer[] = []
   #queuedBytes = 0
   /**
-   * A packet in the making: its first `#assembledBytes` bytes, of `#assemblySize`, which is 0 while
-   * the fixed header is not complete.
+   * Memory for a packet that comes in pieces. `#assembledBytes` of its `#assemblySize` bytes have
+   * come; the size is 0 until the fixed header is complete.
    */
   #assembly: Buffer = nothing
   #assembledBytes = 0
   #assemblySize = 0
-  /** Where the body starts and the packet ends in the buffer of the last complete fixed header. */
+  /**
+   * Where the body begins in the buffer of the last complete fixed header; the packet ends at
+   * `#packetEnd`.
+   */
   #bodyStart = 0
   #packetEnd = 0
   #failure: MalformedPacketError | undefined = undefined
@@ -74,14 +79,14 @@ export class PacketReader<R extends Role = Role> {
     this.#allowedFirstBytes = this.#fromClient ? firstBytesOfClients : firstBytesOfServers
   }
 
-  /** Bytes that were pushed and are not yet part of a packet that `next` gave. */
+  /** Pushed bytes that do not belong to a packet that `next` has returned. */
   get bufferedBytes(): number {
     return this.#chunk.length - this.#position + this.#queuedBytes + this.#assembledBytes
   }
 
   /**
-   * Takes the chunk over without a copy: the caller must not write into it any more. After an error
-   * it is dropped.
+   * Takes over the chunk without a copy: the caller must not write into it any more. After an error
+   * the chunk is dropped.
    */
   push(chunk: Buffer): void {
     if (this.#failure !== undefined) return
@@ -95,8 +100,8 @@ export class PacketReader<R extends Role = Role> {
   }
 
   /**
-   * The next packet; undefined when more bytes are needed. Throws `MalformedPacketError` for what
-   * the sender must not send, and from then on the same error at each call.
+   * The next packet; undefined when more bytes are needed. Throws `MalformedPacketError` for bytes
+   * that the sender must not send, and then the same error at each call.
    */
   next(): (R extends 'server' ? ClientPacket : ServerPacket) | undefined {
     if (this.#failure !== undefined) throw this.#failure
@@ -130,10 +135,10 @@ export class PacketReader<R extends Role = Role> {
     return this.#decode(chunk, firstByte)
   }
 
-  /** Makes the next waiting chunk the current one; lets go of a chunk that was read to its end. */
+  /** Makes the next waiting chunk the current one, and drops the chunk that was read to its end. */
   #takeFromQueue(): boolean {
-    // The queue has more than one element only when the caller left packets unread, and few then:
-    // `shift` is cheap.
+    // The queue has more than one element only when the caller has left packets unread, and then
+    // only a few: `shift` is cheap.
     const chunk = this.#queue.shift()
     this.#chunk = chunk ?? nothing
     this.#position = 0
@@ -142,8 +147,8 @@ export class PacketReader<R extends Role = Role> {
   }
 
   /**
-   * Reads the fixed header between two places and refuses what it alone gives away; false when it
-   * is not complete.
+   * Reads the fixed header between two positions, and refuses faults that it shows already; false
+   * when it is not complete.
    */
   #readFixedHeader(bytes: Buffer, start: number, end: number): boolean {
     if (start === end) return false
@@ -168,7 +173,7 @@ export class PacketReader<R extends Role = Role> {
     return true
   }
 
-  /** Gathers a packet that is split over chunks, and reads it once it is whole. */
+  /** Gathers a packet that is split over chunks, and reads it when it is complete. */
   #nextAssembled(): Packet | undefined {
     for (;;) {
       if (this.#assemblySize === 0 && this.#readFixedHeader(this.#assembly, 0, this.#assembledBytes)) {
@@ -188,7 +193,9 @@ export class PacketReader<R extends Role = Role> {
     }
   }
 
-  /** Moves up to `wanted` bytes of the current chunk into the assembly; false when none wait. */
+  /**
+   * Moves up to `wanted` bytes of the current chunk into the assembly; false when no bytes wait.
+   */
   #assemble(wanted: number): boolean {
     if (this.#position === this.#chunk.length && !this.#takeFromQueue()) return false
     const count = Math.min(wanted, this.#chunk.length - this.#position)
@@ -315,7 +322,7 @@ interface Direction {
   readonly flags: number | undefined
 }
 
-/** Who sends what, with which flags. DISCONNECT from a server is MQTT 5 alone. */
+/** The senders of each packet, and its flags. In MQTT 3.1.1 no server sends DISCONNECT. */
 const directions: { readonly [type in PacketType]: Direction } = {
   connect: { fromClient: true, fromServer: false, flags: 0 },
   connack: { fromClient: false, fromServer: true, flags: 0 },
@@ -337,7 +344,7 @@ const directions: { readonly [type in PacketType]: Direction } = {
 const firstBytesOfClients = firstBytes('fromClient')
 const firstBytesOfServers = firstBytes('fromServer')
 
-/** 1 at each first byte that a packet in this direction may have. */
+/** For each first byte: 1 when a packet in this direction may begin with it. */
 function firstBytes(sender: 'fromClient' | 'fromServer'): Uint8Array {
   return Uint8Array.from({ length: 256 }, (_, firstByte) => {
     const type = packetTypes[firstByte >> 4]

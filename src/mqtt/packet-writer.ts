@@ -1,10 +1,11 @@
+/** Writes the fields of one packet: numbers, strings, binary data. */
 import assert from 'node:assert'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 /**
- * Writes one packet into a buffer of exactly its size: `startPacket`, then the fields in order,
- * then `finish`. The numbers are checked by Node's own `write…` (RangeError); sizes come from the
- * `…Size` functions beside each kind of field.
+ * Writes one packet into a buffer of exactly its size: the constructor writes the fixed header;
+ * then come the fields in order, and `finish`. Node's own `write…` methods check the numbers
+ * (RangeError). The `…Size` function beside each kind of field computes its size.
  */
 export class PacketWriter {
   readonly bytes: Buffer
@@ -44,7 +45,7 @@ export class PacketWriter {
   /** Lone surrogates become U+FFFD, as everywhere in Node. */
   writeUtf8(text: string, size = Buffer.byteLength(text)): void {
     this.writeUint16(size)
-    // Equal only when all of it is ASCII, for which the plain copy is three times as fast.
+    // The sizes are equal only for ASCII, and for ASCII the plain copy is three times as fast.
     this.bytes.write(text, this.position, size === text.length ? 'latin1' : 'utf8')
     this.position += size
   }
@@ -59,7 +60,7 @@ export class PacketWriter {
     this.position += data.length
   }
 
-  /** The packet, whole. */
+  /** The complete packet. */
   finish(): Buffer {
     assert(this.position === this.bytes.length)
     return this.bytes
@@ -67,8 +68,8 @@ export class PacketWriter {
 }
 
 /**
- * The bytes of Binary Data without the two of its length. Throws RangeError above 65,535, which no
- * packet can carry.
+ * The size of Binary Data without the two bytes of its length. Throws RangeError above 65,535
+ * bytes, which no packet can carry.
  */
 export function binarySize(data: Buffer): number {
   if (data.length > 65_535) throw new RangeError(`binary data of ${data.length} bytes is longer than MQTT can carry`)

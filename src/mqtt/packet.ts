@@ -1,6 +1,7 @@
 /**
- * The packets of MQTT 3.1.1 and 5.0 as values: one shape for both versions. What only one version
- * has is optional; `undefined` and absent mean the same: not on the wire.
+ * The packets of MQTT 3.1.1 and 5.0 as values: one shape for both versions. A field that only one
+ * version has is optional. An undefined field means the same as an absent one: it is not on the
+ * wire.
  */
 import type { ReasonCode } from './reason-codes.ts'
 
@@ -23,7 +24,7 @@ export interface MessageProperties {
 }
 
 /**
- * The properties of a PUBLISH: the message's, and those between the two ends of one Network
+ * The properties of a PUBLISH: those of its message, and those between the two ends of one Network
  * Connection.
  */
 export interface PublishProperties extends MessageProperties {
@@ -36,7 +37,7 @@ export interface WillMessage {
   readonly payload: Buffer
   readonly qos: QoS
   readonly retain: boolean
-  /** MQTT 5: seconds between the end of the connection and the Will Message; 0 when absent. */
+  /** MQTT 5: the seconds between the end of the connection and the Will Message; 0 when absent. */
   readonly delayIntervalSeconds: number
   readonly properties?: MessageProperties | undefined
 }
@@ -96,14 +97,14 @@ export interface ConnackProperties {
 
 export interface PublishPacket {
   readonly type: 'publish'
-  /** Empty only where a Topic Alias stands for it (MQTT 5). */
+  /** Empty only if a Topic Alias stands in its place (MQTT 5). */
   readonly topicName: string
-  /** A view into the chunk it came in; copy what must outlive the turn. */
+  /** A view into the chunk in which it came: copy it if it must outlive the turn. */
   readonly payload: Buffer
   readonly qos: QoS
   readonly retain: boolean
   readonly dup: boolean
-  /** 1..65535 for QoS 1 and 2; 0 for QoS 0, which has none on the wire. */
+  /** From 1 to 65535 for QoS 1 and 2; 0 for QoS 0, which has none on the wire. */
   readonly packetId: number
   readonly properties?: PublishProperties | undefined
 }
@@ -146,7 +147,8 @@ export interface SubackPacket {
   readonly type: 'suback'
   readonly packetId: number
   /**
-   * One a requested Topic Filter, in order; the encoder turns failures into 0x80 for MQTT 3.1.1.
+   * One Reason Code for each requested Topic Filter, in order. For MQTT 3.1.1 the encoder turns
+   * failures into 0x80.
    */
   readonly reasonCodes: readonly ReasonCode[]
   readonly properties?: ReasonProperties | undefined
@@ -162,7 +164,7 @@ export interface UnsubscribePacket {
 export interface UnsubackPacket {
   readonly type: 'unsuback'
   readonly packetId: number
-  /** One a Topic Filter, in order; left off the wire for MQTT 3.1.1. */
+  /** One Reason Code for each Topic Filter, in order; left off the wire for MQTT 3.1.1. */
   readonly reasonCodes: readonly ReasonCode[]
   readonly properties?: ReasonProperties | undefined
 }
@@ -187,7 +189,7 @@ export interface DisconnectProperties extends ReasonProperties {
   readonly serverReference?: string | undefined
 }
 
-/** MQTT 5 alone. */
+/** A packet of MQTT 5 alone. */
 export interface AuthPacket {
   readonly type: 'auth'
   readonly reasonCode: ReasonCode
@@ -199,7 +201,7 @@ export interface AuthProperties extends ReasonProperties {
   readonly authenticationData?: Buffer | undefined
 }
 
-/** What a client may send to a server; the decoder of the server's side yields no other. */
+/** The packets that a client may send to a server. The reader of a server returns no other. */
 export type ClientPacket =
   | ConnectPacket
   | PublishPacket
@@ -210,7 +212,7 @@ export type ClientPacket =
   | DisconnectPacket
   | AuthPacket
 
-/** What a server may send to a client. */
+/** The packets that a server may send to a client. */
 export type ServerPacket =
   | ConnackPacket
   | PublishPacket

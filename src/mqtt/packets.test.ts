@@ -1,9 +1,9 @@
 /**
- * Packets in bytes, by hand: what they mean, how they are written, and what is refused.
+ * Packets in bytes, written by hand: their meaning, their form, and the refusals.
  *
  * The notation: pairs of hexadecimal digits; `'text'` is a UTF-8 Encoded String with its two bytes
- * of length; `..` is the Remaining Length of what follows; `[` … `]` are properties behind their
- * Property Length.
+ * of length; `..` is the Remaining Length of everything behind it; `[` … `]` are properties behind
+ * their Property Length.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -25,8 +25,8 @@ interface Row {
 interface PacketRow extends Row {
   readonly packet: Packet
   /**
-   * Only one direction, because another form of the same packet is shorter or because the version
-   * has no room for a field.
+   * A packet with one direction only: another form of it is shorter, or the version has no room for
+   * a field.
    */
   readonly only?: 'decode' | 'encode'
 }
@@ -44,7 +44,7 @@ const tooLarge = 0x95
 
 const buffer = (text: string): Buffer => Buffer.from(text)
 
-/** Tokens of the notation as bytes. */
+/** The tokens of the notation as bytes. */
 function bytesOf(notation: string): Buffer {
   const tokens = notation.match(/'[^']*'|\S+/g) ?? []
   const open: Buffer[][] = [[]]
@@ -90,7 +90,7 @@ function readerOf(from: Sender, version: ProtocolVersion | undefined): PacketRea
 }
 
 function decode(row: Row, bytes = bytesOf(row.bytes)): Packet | undefined {
-  // What asks for a version itself comes first on its connection.
+  // A CONNECT names its version itself, and comes first on its connection.
   const reader = readerOf(row.from, bytes[0] === 0x10 ? undefined : row.version)
   reader.push(bytes)
   const packet = reader.next()
@@ -108,7 +108,7 @@ function refusal(decodeIt: () => unknown): MalformedPacketError {
   assert.fail('it was read without an error')
 }
 
-/** Without fields that are undefined, which mean the same as absent ones. */
+/** The value without undefined fields, which mean the same as absent ones. */
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value
   if (Array.isArray(value)) return value.map(plain)
@@ -1026,7 +1026,7 @@ const others: readonly (readonly [title: string, ProtocolVersion, Sender, bytes:
   ['an AUTH with bytes behind its properties', 5, 'client', "f0 .. 18 [ 15 'M' ] 00", malformed],
 ]
 
-/** Every ill-formed sequence of bytes is refused wherever a string may stand. */
+/** Each ill-formed sequence of bytes is refused in every string. */
 const illFormed: readonly (readonly [title: string, hex: string])[] = [
   ['a lone continuation byte', '80'],
   ['a lead byte without its continuation', 'c3'],
@@ -1206,12 +1206,15 @@ describe('Reason Codes', () => {
   }
 })
 
-/** Whether the property may come more than once in that packet. */
+/** True when the property may come more than once in that packet. */
 function isRepeatable(holder: string, name: string): boolean {
   return name === 'User Property' || (name === 'Subscription Identifier' && holder === 'PUBLISH')
 }
 
-/** The packets around CONNECT's and AUTH's properties bring a method already. */
+/**
+ * True when the packet around the properties has the property already: CONNECT and AUTH bring a
+ * method.
+ */
 function isThere(holder: string, name: string): boolean {
   return name === 'Authentication Method' && (holder === 'CONNECT' || holder === 'AUTH')
 }

@@ -1,6 +1,6 @@
 /**
- * The properties of MQTT 5.0 (§2.2.2): one table of what they are called, how they look on the wire
- * and where they may stand.
+ * The properties of MQTT 5.0 (§2.2.2): one table of their names, their forms on the wire, and the
+ * packets in which they may stand.
  */
 import type { PacketCursor } from './packet-cursor.ts'
 import { binarySize } from './packet-writer.ts'
@@ -21,8 +21,8 @@ import { utf8Size } from './utf8.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 /**
- * What properties belong to, a Control Packet or the Will Message within CONNECT, and what they are
- * as values.
+ * By holder, which is a Control Packet or the Will Message within CONNECT: its properties as
+ * values.
  */
 interface PropertiesOf {
   readonly connect: ConnectProperties
@@ -60,7 +60,7 @@ interface Property {
   readonly title: string
   readonly type: PropertyType
   readonly holders: readonly PropertyHolder[]
-  /** True when the field is an array, for the property may come more than once. */
+  /** True when the property may come more than once; then the field is an array. */
   readonly repeatable?: boolean
 }
 
@@ -131,8 +131,8 @@ type PropertyValue = number | boolean | string | Buffer | UserProperty
 type PropertyFields = Record<string, PropertyValue | PropertyValue[] | undefined>
 
 /**
- * Reads the Property Length and the properties of `holder`: an object with the fields that were
- * there, undefined when there were none. Binary values are views.
+ * Reads the Property Length and the properties of `holder`: an object with the fields that are
+ * there, or undefined when there are none. Binary values are views.
  */
 export function decodeProperties<H extends PropertyHolder>(
   cursor: PacketCursor,
@@ -149,7 +149,7 @@ export function decodeProperties<H extends PropertyHolder>(
   while (cursor.position < end) {
     const id = cursor.readVariableByteInteger('a Property Identifier')
     const property = table[id]
-    // An identifier that does not belong here makes the packet malformed (MQTT 5.0 §2.2.2.2).
+    // An identifier that must not stand here makes the packet malformed (MQTT 5.0 §2.2.2.2).
     if (property === undefined) cursor.malformed(`property ${id} does not belong here`)
     const value = readValue(cursor, property)
     const earlier = fields[property.name]

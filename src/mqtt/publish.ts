@@ -8,8 +8,8 @@ import { utf8Size } from './utf8.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 /**
- * Reads a PUBLISH, `flags` being the lower half of its first byte; `fromClient` forbids what only a
- * server may say.
+ * Reads a PUBLISH. `flags` is the lower half of its first byte; `fromClient` forbids everything
+ * that only a server may send.
  */
 export function decodePublish(
   cursor: PacketCursor,
@@ -46,9 +46,9 @@ export function decodePublish(
 }
 
 /**
- * A PUBLISH to be shared by many receivers: `bytes` is the whole packet, in which the two bytes at
- * `packetIdOffset` are 0 for the caller to patch in a copy. The offset is 0 for QoS 0, which has no
- * Packet Identifier. The payload is copied. Throws RangeError as `encodePacket` does.
+ * A PUBLISH for many receivers. `bytes` is the whole packet; the two bytes at `packetIdOffset` are
+ * 0, and the caller writes the Packet Identifier into a copy. The offset is 0 for QoS 0, which has
+ * no Packet Identifier. The payload is copied. Throws RangeError as `encodePacket` does.
  */
 export function encodePublish(
   publish: {
@@ -77,7 +77,7 @@ export function encodePublish(
   return { bytes: writer.finish(), packetIdOffset }
 }
 
-/** The whole packet for one receiver. */
+/** Writes the whole packet for one receiver. */
 export function encodePublishPacket(packet: PublishPacket, protocolVersion: ProtocolVersion): Buffer {
   const { bytes, packetIdOffset } = encodePublish(packet, protocolVersion)
   if (packetIdOffset > 0) bytes.writeUInt16BE(packet.packetId, packetIdOffset)

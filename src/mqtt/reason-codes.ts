@@ -1,9 +1,9 @@
 /**
- * The Reason Codes of MQTT 5.0 §2.4, by the specification's names, and what MQTT 3.1.1 says in
- * their place.
+ * The Reason Codes of MQTT 5.0 §2.4, with the specification's names, and their counterparts in MQTT
+ * 3.1.1.
  */
 
-/** One byte; below 0x80 is success. */
+/** A Reason Code is one byte; a code below 0x80 is a success. */
 export type ReasonCode = number
 
 export const ReasonCodes = {
@@ -52,14 +52,14 @@ export const ReasonCodes = {
   wildcardSubscriptionsNotSupported: 0xa2,
 } as const satisfies Record<string, ReasonCode>
 
-/** True when the code says that the operation failed (MQTT 5.0 §2.4). */
+/** True when the code means that the operation failed (MQTT 5.0 §2.4). */
 export function isFailure(reasonCode: ReasonCode): boolean {
   return reasonCode >= 0x80
 }
 
 /**
- * The Connect Return Code of MQTT 3.1.1 §3.2.2.3 (0 to 5) that says most nearly what the Reason
- * Code says. Codes without a counterpart become 3, Server unavailable.
+ * The Connect Return Code of MQTT 3.1.1 §3.2.2.3 (0 to 5) nearest to the Reason Code. A code
+ * without a counterpart becomes 3, Server unavailable.
  */
 export function connectReturnCode(reasonCode: ReasonCode): number {
   switch (reasonCode) {

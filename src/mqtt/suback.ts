@@ -28,7 +28,7 @@ export function decodeSuback(cursor: PacketCursor, protocolVersion: ProtocolVers
   return { type: 'suback', packetId, reasonCodes, properties }
 }
 
-/** For MQTT 3.1.1 every failure becomes 0x80 [MQTT311-3.9.3-2]. */
+/** Writes a SUBACK. For MQTT 3.1.1 every failure becomes 0x80 [MQTT311-3.9.3-2]. */
 export function encodeSuback(packet: SubackPacket, protocolVersion: ProtocolVersion): Buffer {
   const properties = protocolVersion === 5 ? propertiesSize('suback', packet.properties) : 0
   let size = 2 + packet.reasonCodes.length

@@ -9,8 +9,8 @@ import { utf8Size } from './utf8.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 /**
- * Reads a SUBSCRIBE. Its Topic Filters are valid; in MQTT 5 shared ones as well, whereas MQTT 3.1.1
- * knows none, so that there `parseSharedSubscription` may still say 'invalid'.
+ * Reads a SUBSCRIBE. Its Topic Filters are valid, in MQTT 5 also the shared ones. MQTT 3.1.1 has no
+ * shared subscriptions: there `parseSharedSubscription` may still return 'invalid'.
  */
 export function decodeSubscribe(cursor: PacketCursor, protocolVersion: ProtocolVersion): SubscribePacket {
   const packetId = cursor.readPacketId()
@@ -61,7 +61,7 @@ function readSubscription5(cursor: PacketCursor): SubscriptionRequest {
   }
 }
 
-/** For MQTT 3.1.1 the QoS is all that is left of the options. */
+/** Writes a SUBSCRIBE. For MQTT 3.1.1 only the QoS is left of the options. */
 export function encodeSubscribe(packet: SubscribePacket, protocolVersion: ProtocolVersion): Buffer {
   const properties = protocolVersion === 5 ? propertiesSize('subscribe', packet.properties) : 0
   let size = 2

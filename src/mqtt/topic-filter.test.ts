@@ -143,7 +143,7 @@ describe('matches', () => {
   }
 })
 
-/** The rule of matching once more, by levels and recursion, to compare with. */
+/** The rule of matching a second time, by levels and recursion, for comparison. */
 function matchesByLevels(filter: readonly string[], name: readonly string[]): boolean {
   const [first, ...rest] = filter
   if (first === undefined) return name.length === 0
@@ -171,8 +171,8 @@ function sequences(levels: readonly string[], depth: number): string[] {
 }
 
 describe('every filter and every name of a small alphabet', () => {
-  // The fresh level `z` stands for all those that no filter names, so that containment over these
-  // names is containment over all.
+  // The level `z` stands for all levels that no filter names, so that containment over these names
+  // is containment over all names.
   const names = sequences(['', 'a', 'b', '$a', 'z'], 4).filter(isValidTopicName)
   const filters = sequences(['', 'a', 'b', '$a', '+', '#'], 3).filter(isValidTopicFilter)
 
@@ -196,8 +196,8 @@ describe('every filter and every name of a small alphabet', () => {
 })
 
 /**
- * The filter with some levels become `+`, and perhaps `#` in the place of the last ones or behind
- * them.
+ * The filter with some levels replaced by `+`, and perhaps with `#` in the place of the last levels
+ * or behind them.
  */
 function widened(
   text: string,

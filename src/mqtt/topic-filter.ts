@@ -1,4 +1,4 @@
-/** Topic Filters: what subscriptions ask for and what permits grant (MQTT 5.0 §4.7, §4.8.2). */
+/** Topic Filters, which subscriptions ask for and permits grant (MQTT 5.0 §4.7, §4.8.2). */
 import { isTopicText } from './topic-name.ts'
 
 const SLASH = 0x2f
@@ -11,7 +11,7 @@ const sharePrefix = '$share/'
 /**
  * True when the text is a Topic Filter: 1 to 65,535 bytes of UTF-8 [MQTT-4.7.3-1] [MQTT-4.7.3-3],
  * no U+0000 [MQTT-4.7.3-2], `#` alone in the last level [MQTT-4.7.1-1], `+` alone in its level
- * [MQTT-4.7.1-2]. A shared subscription has further rules: `parseSharedSubscription`.
+ * [MQTT-4.7.1-2]. For the further rules of shared subscriptions see `parseSharedSubscription`.
  */
 export function isValidTopicFilter(filter: string): boolean {
   if (!isTopicText(filter)) return false
@@ -27,9 +27,9 @@ export function isValidTopicFilter(filter: string): boolean {
 }
 
 /**
- * True when the Topic Filter matches the Topic Name; both are taken to be valid. A wildcard in the
- * first level matches no Topic Name that begins with `$` [MQTT-4.7.2-1]; `a/#` matches `a` as well.
- * Characters are compared as they are [MQTT-4.7.3-4].
+ * True when the Topic Filter matches the Topic Name. The caller makes sure that both are valid. A
+ * wildcard in the first level matches no Topic Name that begins with `$` [MQTT-4.7.2-1]; `a/#`
+ * matches `a` as well. Characters are compared without any normalization [MQTT-4.7.3-4].
  */
 export function matches(topicFilter: string, topicName: string): boolean {
   const filterLength = topicFilter.length
@@ -52,12 +52,12 @@ export function matches(topicFilter: string, topicName: string): boolean {
 }
 
 /**
- * True when every Topic Name that `asked` matches is matched by `granted`: containment of sets,
- * which is what a permit needs. Both are taken to be valid Topic Filters without `$share`.
+ * True when `granted` matches every Topic Name that `asked` matches: containment of sets, which a
+ * permit needs. The caller makes sure that both are valid Topic Filters without `$share`.
  *
- * Level by level: a literal contains itself alone, `+` any single level, `#` whatever follows, and
- * nothing too. In the first level neither wildcard contains a literal that begins with `$`
- * [MQTT-4.7.2-1].
+ * The filters are compared level by level: a literal contains only itself, `+` contains any single
+ * level, and `#` contains any further levels or none. In the first level no wildcard contains a
+ * literal that begins with `$` [MQTT-4.7.2-1].
  */
 export function covers(granted: string, asked: string): boolean {
   const askedFilter = withoutEmptyParent(asked)
@@ -81,9 +81,9 @@ export function covers(granted: string, asked: string): boolean {
 }
 
 /**
- * Splits `$share/{ShareName}/{filter}`: undefined when the filter is no shared subscription,
- * 'invalid' when it begins like one and then has no ShareName [MQTT-4.8.2-1], one with a wildcard,
- * or no valid Topic Filter behind it [MQTT-4.8.2-2].
+ * Splits `$share/{ShareName}/{filter}`. Undefined when the filter is no shared subscription.
+ * 'invalid' when it begins like one, and has no ShareName [MQTT-4.8.2-1], a ShareName with a
+ * wildcard, or no valid Topic Filter behind the ShareName [MQTT-4.8.2-2].
  */
 export function parseSharedSubscription(
   filter: string,
@@ -102,15 +102,15 @@ function isWildcard(character: number): boolean {
 }
 
 /**
- * `#` and `/#` would match the empty text as well, if there were an empty Topic Name
- * [MQTT-4.7.3-1]: the same sets, by filters that don't.
+ * A filter that matches the same Topic Names, and not the empty text. `#` and `/#` would match it
+ * as well, though no Topic Name is empty [MQTT-4.7.3-1].
  */
 function withoutEmptyParent(filter: string): string {
   if (filter === '#') return '+/#'
   return filter === '/#' ? '/+/#' : filter
 }
 
-/** True when the filter goes on with `/#` and ends: then it also matches the level before. */
+/** True when the filter ends with `/#` at `index`: then it also matches the level before. */
 function isParentEnding(filter: string, index: number): boolean {
   return index + 2 === filter.length && filter.charCodeAt(index) === SLASH && filter.charCodeAt(index + 1) === HASH
 }

@@ -1,30 +1,30 @@
 /**
- * Topic Names that were read before, found by their bytes: a publisher sends the same few again and
- * again. A hit costs neither a new string nor its validation, and the string that it gives is the
- * same one each time, whose hash the look-ups behind it have at hand.
+ * Remembers Topic Names by their bytes: a publisher sends the same few names again and again. A hit
+ * needs no new string and no validation. It returns the same string each time, whose hash later
+ * look-ups have at hand.
  */
 
 /**
- * Longer names are read anew each time. Bounds what the cache can hold to some 20 MB, whoever fills
+ * The longest name that is remembered, in bytes. It bounds the cache to some 20 MB, whoever fills
  * it.
  */
 const MAXIMUM_NAME_BYTES = 128
-/** A power of two; each name may stand in two places. */
+/** The number of places, a power of two. Each name has two possible places. */
 const PLACES = 131_072
 
 /**
- * A bounded cache; a new name takes the place of an older one, so the worst that a flood of new
- * names does is to make it useless.
+ * A bounded cache. A new name takes the place of an older one: a flood of new names makes the cache
+ * useless, and nothing worse.
  */
 export class TopicNameCache {
   readonly #names: (string | undefined)[] = []
 
   constructor() {
-    // Packed from the start: a sparse array would be a dictionary.
+    // Filled from the start: V8 keeps a sparse array as a slow dictionary.
     for (let place = 0; place < PLACES; place += 1) this.#names.push(undefined)
   }
 
-  /** The name that stands in these bytes, if it was remembered. */
+  /** The name in these bytes, if it is remembered. */
   find(bytes: Buffer, start: number, end: number): string | undefined {
     if (end - start > MAXIMUM_NAME_BYTES) return undefined
     const place = placeOf(bytes, start, end)
@@ -35,13 +35,14 @@ export class TopicNameCache {
   }
 
   /**
-   * Remembers a valid name that was read from these bytes. Only names in ASCII are kept: their
-   * units are their bytes.
+   * Remembers a valid name that was read from these bytes. Only ASCII names are kept: their code
+   * units equal their bytes.
    */
   remember(name: string, bytes: Buffer, start: number, end: number): void {
     if (name.length !== end - start || end - start > MAXIMUM_NAME_BYTES || name.length === 0) return
     const place = placeOf(bytes, start, end)
-    // The second place is for what the first one held: of two names that meet, both stay.
+    // The former name of the first place moves to the second, so that two names with one place both
+    // stay.
     this.#names[place ^ 1] = this.#names[place]
     this.#names[place] = name
   }
@@ -67,7 +68,7 @@ function placeOf(bytes: Buffer, start: number, end: number): number {
 
 function isSame(name: string, bytes: Buffer, start: number, end: number): boolean {
   if (name.length !== end - start) return false
-  // Names of one application differ at their end.
+  // The names of one application differ at their end.
   for (let index = name.length - 1; index >= 0; index -= 1) {
     if (name.charCodeAt(index) !== bytes[start + index]) return false
   }

@@ -1,4 +1,4 @@
-/** Topic Names: what messages are published to (MQTT 5.0 §4.7). */
+/** Topic Names, to which messages are published (MQTT 5.0 §4.7). */
 import { MAXIMUM_STRING_BYTES } from './utf8.ts'
 
 /**
@@ -14,7 +14,10 @@ export function hasWildcard(text: string): boolean {
   return text.includes('+') || text.includes('#')
 }
 
-/** What a Topic Name and a Topic Filter have in common: length and characters. */
+/**
+ * True when the text has a length and characters that both a Topic Name and a Topic Filter may
+ * have.
+ */
 export function isTopicText(text: string): boolean {
   if (text.length === 0 || text.length > MAXIMUM_STRING_BYTES) return false
   if (text.includes('\0') || !text.isWellFormed()) return false

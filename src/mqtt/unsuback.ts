@@ -8,7 +8,7 @@ import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 const allowedReasonCodes: ReadonlySet<ReasonCode> = new Set([0x00, 0x11, 0x80, 0x83, 0x87, 0x8f, 0x91])
 
-/** Reads an UNSUBACK, which in MQTT 3.1.1 has no Reason Codes. */
+/** Reads an UNSUBACK. In MQTT 3.1.1 it has no Reason Codes. */
 export function decodeUnsuback(cursor: PacketCursor, protocolVersion: ProtocolVersion): UnsubackPacket {
   const packetId = cursor.readPacketId()
   const reasonCodes: ReasonCode[] = []
@@ -28,7 +28,7 @@ export function decodeUnsuback(cursor: PacketCursor, protocolVersion: ProtocolVe
   return { type: 'unsuback', packetId, reasonCodes, properties }
 }
 
-/** For MQTT 3.1.1 the Packet Identifier is all that is sent. */
+/** Writes an UNSUBACK. For MQTT 3.1.1 it has only the Packet Identifier. */
 export function encodeUnsuback(packet: UnsubackPacket, protocolVersion: ProtocolVersion): Buffer {
   const properties = protocolVersion === 5 ? propertiesSize('unsuback', packet.properties) : 0
   const size = protocolVersion === 5 ? variableByteIntegerSize(properties) + properties + packet.reasonCodes.length : 0

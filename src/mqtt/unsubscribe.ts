@@ -7,7 +7,7 @@ import { readTopicFilter } from './subscribe.ts'
 import { utf8Size } from './utf8.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
-/** Reads an UNSUBSCRIBE; its Topic Filters are valid. */
+/** Reads an UNSUBSCRIBE. Its Topic Filters are valid. */
 export function decodeUnsubscribe(cursor: PacketCursor, protocolVersion: ProtocolVersion): UnsubscribePacket {
   const packetId = cursor.readPacketId()
   const properties = protocolVersion === 5 ? decodeProperties(cursor, 'unsubscribe') : undefined

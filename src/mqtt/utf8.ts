@@ -8,9 +8,9 @@ import { isUtf8 } from 'node:buffer'
 export const MAXIMUM_STRING_BYTES = 65_535
 
 /**
- * The string between two places of the buffer; undefined when the bytes are ill-formed: surrogates,
- * overlong forms, code points past U+10FFFF [MQTT-1.5.4-1] or U+0000 [MQTT-1.5.4-2]. U+FEFF is kept
- * wherever it stands [MQTT-1.5.4-3], non-characters too.
+ * The string between two positions of the buffer. Undefined when the bytes are ill-formed:
+ * surrogates, overlong forms, code points past U+10FFFF [MQTT-1.5.4-1] or U+0000 [MQTT-1.5.4-2].
+ * U+FEFF is kept everywhere [MQTT-1.5.4-3], and so are non-characters.
  */
 export function decodeUtf8(bytes: Buffer, start: number, end: number): string | undefined {
   for (let index = start; index < end; index++) {
@@ -28,8 +28,8 @@ function decodeBeyondAscii(bytes: Buffer, start: number, end: number, firstBeyon
 }
 
 /**
- * The string's bytes on the wire without the two of the length. Throws RangeError for what no
- * packet can carry: more than 65,535 bytes, or U+0000 [MQTT-1.5.4-2].
+ * The size of the string on the wire, without the two bytes of its length. Throws RangeError for
+ * strings that no packet can carry: more than 65,535 bytes, or U+0000 [MQTT-1.5.4-2].
  */
 export function utf8Size(text: string): number {
   if (text.includes('\0')) throw new RangeError('a string with U+0000 can not be sent')

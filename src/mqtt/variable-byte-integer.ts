@@ -1,13 +1,13 @@
 /**
- * Variable Byte Integers (MQTT 5.0 §1.5.5, the Remaining Length of MQTT 3.1.1 §2.2.3): 7 bits a
- * byte, lowest first.
+ * Variable Byte Integers (MQTT 5.0 §1.5.5, and the Remaining Length of MQTT 3.1.1 §2.2.3): 7 bits
+ * in each byte, the lowest bits first.
  */
 
-/** The greatest value that four bytes hold, and so the greatest Remaining Length. */
+/** The greatest value of four bytes, and so the greatest Remaining Length. */
 const MAXIMUM_VARIABLE_BYTE_INTEGER = 268_435_455
 
 /**
- * How many bytes the value takes on the wire: 1 to 4, the fewest possible [MQTT-1.5.5-1]. Throws
+ * The size of the value on the wire: 1 to 4 bytes, the fewest possible [MQTT-1.5.5-1]. Throws
  * RangeError above the maximum.
  */
 export function variableByteIntegerSize(value: number): number {
