@@ -1,25 +1,27 @@
 /**
- * Bounds what one address may ask of us before it has said who it is: sockets at once, those among
- * them that have not shaken hands, and new connections a second. Stops half-open TLS by the
- * thousand and password guessing by reconnecting.
+ * Bounds the connections of one address before its client has authenticated: open sockets, sockets
+ * without a handshake, and new connections a second. Stops thousands of half-open TLS connections,
+ * and password guessing by reconnecting.
  */
 import type { SteadyMs } from '../clock.ts'
 
 export interface AddressLimits {
-  /** Connections that one address may open in a second, on average over ten; 0: no bound. */
+  /**
+   * Connections that one address may open in a second, on average over ten seconds; 0 for no bound.
+   */
   readonly attemptsPerSecond: number
-  /** Connections that one address may have open at once; 0: no bound. */
+  /** Connections that one address may have open at once; 0 for no bound. */
   readonly openPerAddress: number
   /**
-   * Connections among them that are silent, or not through with what comes first (TLS, an HTTP
-   * request); 0: no bound.
+   * Open connections of one address that are silent, or have not finished their first step (the TLS
+   * handshake, an HTTP request); 0 for no bound.
    */
   readonly pendingPerAddress: number
 }
 
 /**
- * Of MQTT, over WebSocket as well. A site behind one address has few hundred clients, and all of
- * them come back at once.
+ * Limits for MQTT, also over WebSocket. A site behind one address has a few hundred clients, which
+ * all come back at once.
  */
 export const MQTT_ADDRESS_LIMITS: AddressLimits = {
   attemptsPerSecond: 200,
@@ -28,8 +30,8 @@ export const MQTT_ADDRESS_LIMITS: AddressLimits = {
 }
 
 /**
- * Of HTTPS: one address leaves half of all sockets to the others, and its silent ones take 100 MB
- * at most.
+ * Limits for HTTPS. One address leaves half of all sockets to the others, and its silent
+ * connections take 100 MB at most.
  */
 export const HTTPS_ADDRESS_LIMITS: AddressLimits = {
   attemptsPerSecond: 200,
@@ -37,13 +39,13 @@ export const HTTPS_ADDRESS_LIMITS: AddressLimits = {
   pendingPerAddress: 1_000,
 }
 
-/** Addresses remembered; at the bound the oldest is forgotten. */
+/** Addresses that are remembered; at the bound the oldest is forgotten. */
 const MAXIMUM_ADDRESSES = 65_536
 const BURST_SECONDS = 10
 
 interface Account {
   open: number
-  /** Remote ports of the connections that are pending. */
+  /** Remote ports of the pending connections. */
   readonly pending: Set<number>
   tokens: number
   refilledAt: SteadyMs
@@ -58,8 +60,8 @@ export class AddressLimiter {
   }
 
   /**
-   * True when the address may have this connection, which is pending now; then `closed` must follow
-   * once.
+   * True when the address may have this connection. The connection is pending then, and `closed`
+   * must follow once.
    */
   admit(address: string, port: number, now: SteadyMs): boolean {
     const { attemptsPerSecond, openPerAddress, pendingPerAddress } = this.#limits
@@ -82,7 +84,7 @@ export class AddressLimiter {
     return true
   }
 
-  /** The connection is through with what comes first. */
+  /** The connection has finished its first step. */
   settled(address: string, port: number): void {
     this.#accounts.get(address)?.pending.delete(port)
   }
@@ -96,7 +98,7 @@ export class AddressLimiter {
 
   #remember(address: string, account: Account): void {
     if (this.#accounts.size >= MAXIMUM_ADDRESSES) {
-      // Idle addresses go first; the map is in order of arrival.
+      // Idle addresses are forgotten first. The map is in the order of arrival.
       for (const [known, { open }] of this.#accounts) {
         if (open > 0) continue
         this.#accounts.delete(known)

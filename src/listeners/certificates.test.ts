@@ -40,7 +40,7 @@ const load = (dataDirectory: string, more: Partial<CertificateOptions> = {}) =>
     ...more,
   })
 
-/** A pair of its own, self-signed, as an operator would configure it. */
+/** A self-signed pair, as an operator would configure it. */
 async function makePair(
   notAfterMs = Date.now() + DAY_MS,
   notBeforeMs = Date.now() - DAY_MS,
@@ -64,7 +64,7 @@ async function writePair(folder: string, { cert, key }: CertificatePair) {
   return { certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') }
 }
 
-/** Resolves with the next pair that the watch hands over. */
+/** Resolves with the next pair that the watch reports. */
 function nextChange() {
   const { promise, resolve } = Promise.withResolvers<CertificatePair>()
   return { promise, onChange: resolve }
@@ -77,7 +77,7 @@ function nextError() {
   return { promise, log }
 }
 
-/** How long a certificate is valid, from the text that openssl prints. */
+/** How many days a certificate is valid, from the text that openssl prints. */
 function days(text: string): number {
   const dates = [...text.matchAll(/Not (?:Before|After) ?: (.+)/g)].map((match) => Date.parse(match[1] ?? ''))
   return ((dates[1] ?? 0) - (dates[0] ?? 0)) / DAY_MS
@@ -195,7 +195,7 @@ describe('the local authority', () => {
     const { cert, close } = await load(folder)
     close()
     const authority = new X509Certificate(await readFile(join(tls, 'ca.pem')))
-    // 0x0c: UTF8String, where the library by itself would write 0x13, PrintableString.
+    // The tag 0x0c is UTF8String. The library by itself would write 0x13, PrintableString.
     const name = Buffer.concat([Buffer.from([0x0c, 18]), Buffer.from('Fieldgate local CA')])
     assert.ok(authority.raw.includes(name))
     assert.ok(new X509Certificate(cert).raw.includes(name))

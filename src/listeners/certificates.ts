@@ -1,7 +1,7 @@
 /**
- * The certificate of the listeners: the configured files, read again when they change, or one of
- * the local authority, renewed in time. A change concerns new connections alone; those that are
- * open keep theirs.
+ * The certificate of the listeners. The configured files are read again when they change; a
+ * certificate of the local authority is renewed in time. A change concerns new connections alone:
+ * open connections keep their certificate.
  */
 import { X509Certificate, createHash, createPrivateKey } from 'node:crypto'
 import { watch } from 'node:fs'
@@ -15,36 +15,40 @@ import { issueServerCertificate } from './local-authority.ts'
 import type { CertificatePair } from './local-authority.ts'
 
 /**
- * How long the files are left to settle after a change: certificate and key are seldom replaced in
- * one step.
+ * How long to wait after a change until the files are read: certificate and key are seldom replaced
+ * in one step.
  */
 const SETTLE_MS = 250
 /**
- * How often files and dates are looked at without a notice: network file systems send none, and
- * time passes silently.
+ * How often files and dates are checked without a notice. Network file systems send no notices, and
+ * a certificate expires without one.
  */
 const CHECK_INTERVAL_MS = 60_000
 
 export interface CertificateOptions {
-  /** The configured certificate with its chain, and its key, PEM; both or neither. */
+  /**
+   * The configured certificate with its chain, in PEM. It is configured together with `keyFile`, or
+   * not at all.
+   */
   readonly certFile?: string | undefined
+  /** The private key of the configured certificate, in PEM. */
   readonly keyFile?: string | undefined
-  /** Where the local authority keeps its files, when none are configured. */
+  /** The directory of the local authority's files, which are used when no files are configured. */
   readonly dataDirectory: string
   /** Names and addresses that the local authority's certificate must carry. */
   readonly hostNames: readonly string[]
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
-  /** Called with each later pair, to be given to `tls.Server.setSecureContext`. */
+  /** Called with each later pair; the caller gives it to `tls.Server.setSecureContext`. */
   readonly onChange: (pair: CertificatePair) => void
 }
 
-/** The pair to start with, and the life of the watch over its successors. */
+/** The first pair, and the watch over its successors. */
 export interface Certificates extends CertificatePair {
   /** The file of the certificate that is served. */
   readonly certFile: string
   /**
-   * What clients must trust: the local authority's certificate; undefined when the files are
+   * The certificate that clients must trust: the local authority's; undefined when files are
    * configured.
    */
   readonly caFile: string | undefined
@@ -52,15 +56,15 @@ export interface Certificates extends CertificatePair {
   readonly close: () => void
 }
 
-/** A configured certificate can't be used. The message names the file and what is wrong with it. */
+/** A configured certificate can't be used. The message names the file and its fault. */
 export class CertificateError extends Error {
   override readonly name = 'CertificateError'
   readonly code = 'certificate_unusable'
 }
 
 /**
- * Loads the certificate and watches over it until `close`. Throws CertificateError when a
- * configured file can't be used; a later bad file is logged (`certificate.refused`) and the pair in
+ * Loads the certificate and watches it until `close`. Throws CertificateError when a configured
+ * file can't be used. A later fault of a file is logged (`certificate.refused`), and the pair in
  * use stays.
  */
 export async function loadCertificates(options: CertificateOptions): Promise<Certificates> {
@@ -94,7 +98,8 @@ async function watchConfigured(options: CertificateOptions, certFile: string, ke
   const reload = async () => {
     try {
       const pair = await readPair(certFile, keyFile)
-      // Each state of the files is judged once, and each fault told once: not again at every look.
+      // Each state of the files is checked once, so that a fault is not logged again at every
+      // check.
       if (isClosed || digest(pair) === seen) return
       seen = digest(pair)
       checkPair(pair, certFile, keyFile, clock.now())
@@ -125,8 +130,8 @@ async function watchConfigured(options: CertificateOptions, certFile: string, ke
 }
 
 /**
- * Folders, not files: a file that is replaced by a rename, or a symbolic link that is turned, is
- * another file to a watch.
+ * Watches folders, not files: after a rename or a new symbolic link, the name stands for another
+ * file, which a watch of the former file would miss.
  */
 function watchFolders(files: readonly string[], onEvent: () => void, log: Logger): FSWatcher[] {
   return [...new Set(files.map((file) => dirname(file)))].flatMap((folder) => {
@@ -135,7 +140,8 @@ function watchFolders(files: readonly string[], onEvent: () => void, log: Logger
       watcher.on('error', (error) => log.warn({ folder, error }, 'certificate.watch_failed'))
       return [watcher]
     } catch (error) {
-      // Out of watches, or a file system without them: the look every minute remains.
+      // The system has no watches left, or the file system has none: the check every minute
+      // remains.
       log.warn({ folder, error }, 'certificate.watch_failed')
       return []
     }
@@ -154,7 +160,7 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-/** Throws CertificateError unless the pair would serve now. */
+/** Throws CertificateError when the pair can't be used now. */
 function checkPair({ cert, key }: CertificatePair, certFile: string, keyFile: string, nowMs: number): void {
   const certificate = attempt(
     `The TLS certificate ${certFile} is no certificate in PEM`,

@@ -1,20 +1,20 @@
-/** What all listeners have in common: a bound port, and a way to stop. */
+/** The common part of all listeners: a bound port, and a way to stop. */
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 
 export interface ListenerOptions {
   readonly host: string
-  /** 0: any free port. */
+  /** The port; 0 for any free port. */
   readonly port: number
 }
 
 export interface Listener {
   readonly port: number
-  /** Takes no further connections; the open ones are the broker's to end. */
+  /** Takes no further connections. The broker ends the open ones. */
   close(): Promise<void>
 }
 
-/** Sockets that may wait to be accepted: a reconnecting fleet comes at once. */
+/** Sockets that may wait to be accepted: the clients of a fleet reconnect at the same time. */
 const BACKLOG = 4_096
 
 /** Binds the server. Throws the system's error when the port can't be had. */

@@ -1,7 +1,7 @@
 /**
- * The certificate authority of a deployment that was given no certificate: made at the first start,
- * it signs the server's certificate, and clients are given its own (`ca.pem`) to trust. It can sign
- * servers' certificates alone, never another authority's.
+ * The certificate authority of a deployment without a configured certificate. It is made at the
+ * first start and signs the server's certificate; clients trust its own certificate (`ca.pem`). It
+ * can only sign certificates of servers, never of another authority.
  */
 import { X509Certificate, createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
@@ -16,15 +16,16 @@ import type { CertificateContent } from './make-certificate.ts'
 const DAY_MS = 86_400_000
 const AUTHORITY_DAYS = 3650
 /**
- * Below the 398 days that browsers allow a public server and the 825 that they allow a private one.
+ * How long a server's certificate is valid: below the 398 days that browsers allow a public server,
+ * and the 825 that they allow a private one.
  */
 const SERVER_DAYS = 397
-/** What has less left is made anew. */
+/** A certificate with less than this left is made anew. */
 const RENEWAL_DAYS = 30
-/** Before the present, for clients whose clocks are late. */
+/** How far before the present a certificate begins, for clients whose clocks are late. */
 const BACKDATE_MS = 3_600_000
 
-/** A certificate's PEM text and its private key's. */
+/** The PEM texts of a certificate and of its private key. */
 export interface CertificatePair {
   readonly cert: string
   readonly key: string
@@ -40,9 +41,9 @@ interface Files {
 }
 
 /**
- * The server's certificate for these host names, signed by the local authority: the one on disk, or
- * a new one when that is missing, does not name every host, or has less than 30 days left.
- * `renewed` tells which. Throws when the authority's certificate has lost its key.
+ * The server's certificate for these host names, signed by the local authority. It is the one on
+ * disk, or a new one (`renewed`) when that is missing, does not name every host, or has less than
+ * 30 days left. Throws when the authority's certificate has lost its key.
  */
 export async function issueServerCertificate(options: {
   readonly dataDirectory: string
@@ -65,7 +66,8 @@ export async function issueServerCertificate(options: {
   }
   const kept = { certFile: files.server, caFile: files.authority }
   const nowMs = options.clock.now()
-  // Open to readers of ca.pem, whatever the process's mask is; the keys are closed files.
+  // The folder is open to readers of ca.pem, whatever the process's umask is; the files of the keys
+  // are closed.
   if ((await mkdir(folder, { recursive: true })) !== undefined) await chmod(folder, 0o755)
   const authority = await readAuthority(files, nowMs, options.log)
   const hostNames = certifiableNames(options.hostNames, options.log)
@@ -107,10 +109,14 @@ async function readAuthority(files: Files, nowMs: number, log: Logger): Promise<
   return makeAuthority(files, nowMs, log)
 }
 
-/** The key is written first: one without a certificate is what a crash left, and is made again. */
+/**
+ * Makes the authority. The key is written first: a crash can leave a key without a certificate,
+ * which is then made again.
+ */
 async function makeAuthority(files: Files, nowMs: number, log: Logger): Promise<Authority> {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
-  // Its own name, so that two deployments' authorities in one trust store can be told apart.
+  // Each authority has its own name, so that those of two deployments can be told apart in one
+  // trust store.
   const subject = `Fieldgate local CA ${randomBytes(4).toString('hex')}`
   const cert = await makeCertificate({
     subject,
@@ -126,7 +132,10 @@ async function makeAuthority(files: Files, nowMs: number, log: Logger): Promise<
   return { certificate: new X509Certificate(cert), privateKey }
 }
 
-/** The pair on disk, if it can go on serving. Whatever is wrong with it, a new one heals it. */
+/**
+ * The pair on disk, if it can still be used. Otherwise undefined: a new pair replaces it, whatever
+ * its fault is.
+ */
 async function readServerPair(
   files: Files,
   authority: X509Certificate,
@@ -177,8 +186,8 @@ function namesHost(certificate: X509Certificate, hostName: string): boolean {
 }
 
 /**
- * Each name once, unspecified addresses (`0.0.0.0`) and names that no certificate can carry left
- * out.
+ * Each name once, without unspecified addresses (`0.0.0.0`) and names that no certificate can
+ * carry.
  */
 function certifiableNames(hostNames: readonly string[], log: Logger): string[] {
   const names = new Set<string>()
@@ -190,7 +199,7 @@ function certifiableNames(hostNames: readonly string[], log: Logger): string[] {
   return [...names]
 }
 
-/** Most starts find a certificate that is good: the library is loaded for the others alone. */
+/** Loads the library only when it is needed: most starts find a certificate that can be used. */
 async function makeCertificate(content: CertificateContent): Promise<string> {
   const library = await import('./make-certificate.ts')
   return library.makeCertificate(content)
@@ -210,7 +219,8 @@ async function readIfThere(file: string): Promise<string | undefined> {
 }
 
 /**
- * Replaces a file as a whole, with this mode from its first byte on whatever the process's mask is.
+ * Replaces a file as a whole. The file has this mode from its first byte on, whatever the process's
+ * umask is.
  */
 async function writeWhole(file: string, text: string, mode: number): Promise<void> {
   const handle = await open(`${file}.new`, 'w', 0o600)

@@ -2,7 +2,7 @@
  * Makes X.509 certificates (RFC 5280) for ECDSA P-256 keys. Its library takes a tenth of a second
  * to load: import this file only when a certificate has to be made.
  */
-// First: the library's classes describe themselves through it while they load.
+// This import comes first: the library's classes need it while they load.
 // oxlint-disable-next-line import/no-unassigned-import -- it adds to Reflect and exports nothing
 import 'reflect-metadata'
 import {
@@ -23,29 +23,31 @@ import { createPublicKey } from 'node:crypto'
 import type { KeyObject, X509Certificate, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
 
-/** What a certificate says. Times are milliseconds since 1970 and are cut to whole seconds. */
+/**
+ * The content of a certificate. Times are milliseconds since 1970, and are cut to whole seconds.
+ */
 export interface CertificateContent {
-  /** The common name, cut to the 64 characters that RFC 5280 gives it. */
+  /** The common name, cut to 64 characters, the bound of RFC 5280. */
   readonly subject: string
   readonly notBeforeMs: number
   readonly notAfterMs: number
   readonly publicKey: KeyObject
-  /** Who signs. Without a certificate, the new one is signed by its own key. */
+  /** The signer. Without a certificate the new one is self-signed. */
   readonly issuer: { readonly certificate?: X509Certificate; readonly privateKey: KeyObject }
   /**
-   * An authority's certificate may sign servers' certificates, and nothing else; a server's one
-   * names hosts, each as `certifiableName` writes it.
+   * An authority's certificate may only sign certificates of servers. A server's certificate names
+   * hosts, each in the form of `certifiableName`.
    */
   readonly role: { readonly authority: true } | { readonly authority: false; readonly hostNames: readonly string[] }
 }
 
-/** The certificate in PEM, signed, with a random serial number of 16 bytes (RFC 5280 §4.1.2.2). */
+/** The signed certificate in PEM, with a random serial number of 16 bytes (RFC 5280 §4.1.2.2). */
 export async function makeCertificate(content: CertificateContent): Promise<string> {
   const subject = new Name([{ O: ['Fieldgate'] }, { CN: [content.subject.slice(0, 64)] }])
   const { certificate, privateKey } = content.issuer
   const made = await X509CertificateGenerator.create({
     subject,
-    // Byte for byte the authority's name, as verifiers compare it.
+    // The issuer is byte for byte the authority's name, because verifiers compare the bytes.
     issuer: certificate === undefined ? subject : new CertificateToRead(certificate.raw).subjectName,
     notBefore: wholeSeconds(content.notBeforeMs),
     notAfter: wholeSeconds(content.notAfterMs),

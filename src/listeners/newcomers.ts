@@ -1,47 +1,39 @@
 /**
- * The connections of a listening server that have not said yet what they come for: bounded by
- * address, and cut when the server closes.
+ * The connections of a listening server before their first request: bounded by address, and cut
+ * when the server closes.
  */
 import type { Server, Socket } from 'node:net'
 import { steadyNow } from '../clock.ts'
 import type { AddressLimiter } from './address-limiter.ts'
 
-/**
- * What tells a connection apart while it is open. A TLS socket and the TCP socket under it have the
- * same.
- */
+/** Identifies an open connection. A TLS socket and the TCP socket under it have the same values. */
 type Ends = Pick<Socket, 'remoteAddress' | 'remotePort'>
 
-/** From the TCP handshake on, until `settled` is called for it. */
+/** Holds each connection from its TCP handshake until `settled` is called for it. */
 export class Newcomers {
   readonly #limiter: AddressLimiter
   readonly #refused: () => void
   readonly #sockets = new Map<string, Socket>()
   #isClosing = false
 
-  /** `refused` is told of each connection that its address may not have. */
+  /** `refused` is called for each connection beyond the bounds of its address. */
   constructor(limiter: AddressLimiter, refused: () => void) {
     this.#limiter = limiter
     this.#refused = refused
   }
 
-  /** Call it when the server's own listeners are in place. */
+  /** To be called when the server's own listeners are in place. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => this.#came(socket))
   }
 
-  /**
-   * The connection is through with what comes first: it is somebody else's to bound, and to end.
-   */
+  /** The connection has finished its first step. From now on another part bounds and ends it. */
   settled(socket: Ends): void {
     const { remoteAddress: address = '', remotePort: port = 0 } = socket
     if (this.#sockets.delete(keyOf(address, port))) this.#limiter.settled(address, port)
   }
 
-  /**
-   * Cuts all that are silent now, and all that come: a server that closes waits for its last
-   * socket.
-   */
+  /** Cuts all silent connections, and every new one: a closing server waits for its last socket. */
   close(): void {
     this.#isClosing = true
     for (const socket of this.#sockets.values()) socket.destroy()

@@ -1,21 +1,20 @@
-/** A TCP or TLS socket as the broker's duplex of bytes. */
+/** Gives the broker a TCP or TLS socket as a duplex of bytes. */
 import type { Socket } from 'node:net'
 import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
 
 /**
- * Time for what was written to reach a client that we close on, and for its own end; then it is cut
- * off.
+ * How long a client has to receive the last bytes and to close its end. Then the socket is cut off.
  */
 export const LINGER_MS = 1_000
 /**
- * Bytes that are still read, so that a reset does not overtake our last packet. Stops a flood from
- * being read for as long.
+ * Bytes that are still read from a closing socket, so that a reset does not overtake our last
+ * packet. The bound stops a flood.
  */
 export const LINGER_BYTES = 65_536
 
 /**
- * A class, so that a hundred thousand idle connections share its methods: as closures they took 1
- * KB each.
+ * A class and no closures: a hundred thousand idle connections share its methods, and closures took
+ * 1 KB for each connection.
  */
 export class SocketTransport implements Transport {
   readonly #socket: Socket
@@ -54,7 +53,7 @@ export class SocketTransport implements Transport {
   end(): void {
     const socket = this.#socket
     this.#closed = true
-    // What comes now is nobody's.
+    // Nobody reads the bytes that come now.
     let bytes = 0
     this.#handlers = undefined
     socket.removeAllListeners('data')
@@ -81,7 +80,7 @@ export class SocketTransport implements Transport {
   }
 }
 
-/** The client has said its last: so do we. */
+/** The client has closed its end, so this side closes too. */
 function endSocket(this: Socket): void {
   this.end()
 }

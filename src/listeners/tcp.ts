@@ -1,11 +1,11 @@
-/** MQTT over plain TCP: for the core alone on loopback; the service never listens so. */
+/** MQTT over plain TCP. Only the bare broker listens so, on loopback; the service never does. */
 import { createServer } from 'node:net'
 import type { Broker } from '../broker/broker.ts'
 import { listen } from './listen.ts'
 import type { Listener, ListenerOptions } from './listen.ts'
 import { SocketTransport } from './socket-transport.ts'
 
-/** Throws the system's error when the port can't be had. */
+/** Listens on a plain TCP port. Throws the system's error when the port can't be bound. */
 export function listenTcp(broker: Broker, options: ListenerOptions): Promise<Listener> {
   const server = createServer({ noDelay: true }, (socket) => {
     broker.accept(new SocketTransport(socket), { address: socket.remoteAddress ?? '', listener: 'tcp' })

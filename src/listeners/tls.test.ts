@@ -26,7 +26,7 @@ after(async () => {
   await listener.close()
 })
 
-/** What the handshake agrees on; rejects when it fails. */
+/** The protocol on which the handshake agrees; rejects when the handshake fails. */
 async function negotiate(protocols: string[] | undefined): Promise<string | false | null> {
   const socket = connect({
     host: '127.0.0.1',

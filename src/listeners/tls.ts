@@ -1,6 +1,6 @@
 /**
- * MQTT over TLS: a socket that has shaken hands becomes a duplex of bytes and a peer, then the
- * broker's.
+ * MQTT over TLS: after its handshake, a socket becomes a duplex of bytes with a peer, and is given
+ * to the broker.
  */
 import { createServer } from 'node:tls'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
@@ -11,18 +11,18 @@ import type { Listener, ListenerOptions } from './listen.ts'
 import { Newcomers } from './newcomers.ts'
 import { SocketTransport } from './socket-transport.ts'
 
-/** Time for a TLS handshake; then the socket is closed. Stops half-open handshakes. */
+/** How long a TLS handshake may take before the socket is closed. Stops half-open handshakes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
 
-/** The one protocol of ALPN here (RFC 7301). */
+/** The only protocol that ALPN accepts here (RFC 7301). */
 const PROTOCOL = 'mqtt'
 
 export interface TlsListener extends Listener {
-  /** New connections get the new certificate; the ones that are open stay. */
+  /** New connections get the new certificate; open connections keep theirs. */
   setCertificate(context: SecureContextOptions): void
 }
 
-/** Listens for TLS 1.2 and 1.3. Throws the system's error when the port can't be had. */
+/** Listens for TLS 1.2 and 1.3. Throws the system's error when the port can't be bound. */
 export async function listenTls(
   broker: Broker,
   context: SecureContextOptions,
@@ -44,7 +44,7 @@ export async function listenTls(
     newcomers.settled(socket)
     broker.accept(new SocketTransport(socket), { address: socket.remoteAddress ?? '', listener: 'tls' })
   })
-  // Before the handshake is over there is nobody to tell.
+  // The handshake is not over, so no packet can carry a reason.
   server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
     broker.log.debug({ err: error, peer: socket.remoteAddress }, 'handshake.failed')
     socket.destroy()
@@ -62,8 +62,9 @@ export async function listenTls(
 }
 
 /**
- * A client that names protocols must name ours, or its handshake ends: so nobody leads a browser
- * here. A list in the options would be copied for each connection.
+ * Ends the handshake of a client that names protocols without ours, so that no page can lead a
+ * browser here. A function is used because a list in the options would be copied for each
+ * connection.
  */
 function chooseProtocol({ protocols }: { readonly protocols: readonly string[] }): string | undefined {
   return protocols.includes(PROTOCOL) ? PROTOCOL : undefined

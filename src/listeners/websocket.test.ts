@@ -104,7 +104,7 @@ test('a frame above the largest packet closes the connection', async (context) =
   assert.equal(code, 1009)
 })
 
-/** 101 where the upgrade is granted, else the status and the body of the refusal. */
+/** Status 101 when the upgrade is granted, else the status and the body of the refusal. */
 async function upgrade(url: string, headers: Readonly<Record<string, string>>): Promise<readonly [number, string]> {
   const webSocket = new WebSocket(`${url}/mqtt`, 'mqtt', { headers })
   const answer = Promise.withResolvers<readonly [number, string]>()

@@ -1,5 +1,5 @@
 /**
- * MQTT over WebSocket (MQTT 5.0 §6): on a server that speaks HTTP anyway, binary frames become the
+ * MQTT over WebSocket (MQTT 5.0 §6), on the server that also speaks HTTP. Binary frames become the
  * broker's duplex of bytes.
  */
 import type { IncomingMessage, Server } from 'node:http'
@@ -14,34 +14,35 @@ import { LINGER_BYTES, LINGER_MS } from './socket-transport.ts'
 /** The path of the upgrade, and the subprotocol that a client must offer [MQTT-6.0.0-3]. */
 const PATH = '/mqtt'
 const SUBPROTOCOL = 'mqtt'
-/** RFC 6455 §7.4.1: a frame of a type that is not accepted. */
+/** The close code for a frame of a type that is not accepted (RFC 6455 §7.4.1). */
 const UNSUPPORTED_DATA = 1003
 const NORMAL_CLOSURE = 1000
 
-/** Whose pages may connect: this host's own, and those that the deployment names. */
+/** The pages that may connect: those of this host, and those of the origins in the settings. */
 export interface AllowedPages {
   readonly allowedOrigins: readonly string[]
   /**
-   * The name by which clients reach the service: its pages are the console's, also where a proxy
-   * puts another Host.
+   * The name by which clients reach the service. The console's pages have it, also behind a proxy
+   * that sets another Host.
    */
   readonly publicHost: string
 }
 
 /**
- * Serves MQTT at `/mqtt` of the server; upgrades to other paths are refused, and those of other
- * hosts' pages: browsers name the page's origin (RFC 6455 §10.2). Programs that are no browser need
- * not. Without `pages` any page may connect.
+ * Serves MQTT at the path `/mqtt` of the server. Upgrades to other paths are refused, and so are
+ * upgrades from pages of other hosts: browsers send the page's origin (RFC 6455 §10.2), and other
+ * programs need not. Without `pages` any page may connect.
  */
 export function serveWebSocket(server: Server, broker: Broker, limiter: AddressLimiter, pages?: AllowedPages): void {
   const isAllowed = pages === undefined ? () => true : pageCheck(pages)
   const webSockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    // A frame may hold many packets or a part of one; it is bounded like a packet. Stops frames of
-    // gigabytes.
+    // A frame may hold many packets, or a part of one; it has the same bound as a packet. Stops
+    // frames of gigabytes.
     maxPayload: broker.limits.maximumPacketSizeBytes,
-    // No compression: what a few bytes inflate to would be read before authentication.
+    // No compression: a few bytes could inflate to megabytes, which would be read before
+    // authentication.
     perMessageDeflate: false,
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
   })
@@ -136,7 +137,7 @@ function webSocketTransport(webSocket: WebSocket): Transport {
     },
     end() {
       handlers = undefined
-      // What comes now is nobody's; a flood is not read for the time that the client has to answer
+      // Nobody reads the bytes that come now. A flood is not read while the client may still answer
       // our close.
       let bytes = 0
       webSocket.removeAllListeners('message')
