@@ -7,7 +7,7 @@ import type { TestDownlinks } from './downlinks.testing.ts'
 
 /** The answer of a network server that names commands in its events. */
 const TAKEN = { outcome: 'taken' } as const
-/** The answer of one that names none. */
+/** The answer of a network server that names no commands in its events. */
 const TAKEN_ALONE = { outcome: 'taken', holdsNext: true } as const
 
 describe('a command of which the network server says nothing', () => {
@@ -33,8 +33,7 @@ describe('a command of which the network server says nothing', () => {
     tell(downlinks, 'log', { level: 'ERROR', code: 'EXPIRED', context: { queue_item_id: downlinkIdOf(DEVICE, 'c') } })
     assert.deepEqual(standing(downlinks), ['c expired', 'b acknowledged', 'a sent'])
     assert.deepEqual(downlinks.commands.list('1', DEVICE).at(-1)?.failure, undefined)
-    // Of the first it was told that a gateway has sent it; whether the device has acknowledged it
-    // is awaited from then on.
+    // A gateway has sent the first command; from then on its acknowledgement is awaited.
     await pass(downlinks, WORD_WAIT_MS)
     assert.deepEqual(standing(downlinks), ['c expired', 'b acknowledged', 'a unconfirmed'])
     assert.match(
@@ -53,7 +52,7 @@ describe('a command of which the network server says nothing', () => {
   it('is unconfirmed when its device has sent two uplinks, and nothing was said of any of its commands after them', async () => {
     const downlinks = await sent(['a', 'b'])
     await uplink(downlinks)
-    // The first goes out with an uplink; the second may have waited behind it.
+    // The first command goes out with an uplink; the second may have waited behind it.
     tell(downlinks, 'txack', { queueItemId: downlinkIdOf(DEVICE, 'a'), fCntDown: 3 })
     await pass(downlinks, 30_000)
     await uplink(downlinks)
@@ -148,7 +147,7 @@ describe('the next command, where the network server names none in its events', 
     assert.deepEqual(standing(downlinks), ['c sent', 'b sent', 'a sent'])
     await pass(downlinks, 5_000)
     assert.equal(downlinks.server.offered.length, 5)
-    // Whom the first word is about nobody knows.
+    // The first event could be about either command.
     assert.equal(tell(downlinks, 'txack', { fCnt: 7 }), false)
   })
 
@@ -194,7 +193,7 @@ describe('the next command, where the network server names none in its events', 
       await pass(downlinks, 30_000)
     }
     assert.deepEqual(standing(downlinks), ['c queued', 'b sent', 'lost unconfirmed', 'two sent', 'one sent'])
-    // It may be about either.
+    // The event could be about either command.
     tell(downlinks, 'txack', { fCnt: 7 })
     assert.deepEqual(downlinks.told('/event/txack').at(-1), { fCnt: 7 })
     for (let uplinks = 0; uplinks < 2; uplinks += 1) {
@@ -261,7 +260,7 @@ async function send(downlinks: TestDownlinks, id: string, { confirmed = false, d
   await downlinks.settle()
 }
 
-/** So many devices of the organization. */
+/** The DevEUIs of this many devices of the organization. */
 function devices(downlinks: TestDownlinks, count: number): string[] {
   const devEuis = Array.from({ length: count }, (_, index) => index.toString(16).padStart(16, '0'))
   for (const devEui of devEuis) {
@@ -270,7 +269,7 @@ function devices(downlinks: TestDownlinks, count: number): string[] {
   return devEuis
 }
 
-/** The device is heard of some time after what was before. */
+/** The device is heard of, some time after everything before. */
 async function uplink(downlinks: TestDownlinks): Promise<void> {
   downlinks.clock.advance(5_000)
   downlinks.heard.set(DEVICE, downlinks.clock.now())
@@ -284,7 +283,7 @@ async function pass(downlinks: TestDownlinks, ms: number): Promise<void> {
   await downlinks.settle()
 }
 
-/** An event passes: false when it goes on as it is. */
+/** Lets an event pass; false when it goes on unchanged. */
 function tell(downlinks: TestDownlinks, kind: string, event: object): boolean {
   const payload = Buffer.from(JSON.stringify(event))
   const told = downlinks.events.apply({ devEui: DEVICE, kind, payload })
@@ -292,7 +291,7 @@ function tell(downlinks: TestDownlinks, kind: string, event: object): boolean {
   return told !== payload
 }
 
-/** The network server is known to tell of commands then. */
+/** Lets two events about commands pass: then the network server is known to report on commands. */
 async function tellOfTwo(downlinks: TestDownlinks): Promise<void> {
   for (const fCnt of [1, 2]) {
     tell(downlinks, 'txack', { fCnt })

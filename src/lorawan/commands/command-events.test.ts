@@ -31,7 +31,7 @@ describe('an event about a command', () => {
     await hear(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 8 })
     assert.deepEqual(standing(downlinks), ['third sent', 'second acknowledged 8', 'first not_acknowledged 7'])
     await hear(downlinks, 'txack', { ...A, fCnt: 9 })
-    // Told twice, for its acknowledgement got lost.
+    // The event comes twice, because its acknowledgement got lost.
     await hear(downlinks, 'txack', { ...A, fCnt: 9 })
     assert.deepEqual(
       downlinks.published.map(({ payload }) => commandIdIn(payload)),
@@ -90,7 +90,7 @@ describe('an event about a command', () => {
     await send(downlinks, 'third', true)
     await downlinks.settle()
     tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 2 })
-    // It went after those before it, so theirs are lower.
+    // The command was sent after the others, so their counters are lower.
     assert.equal(tell(downlinks, 'txack', { ...A, fCnt: 3 }), false)
     assert.equal(tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 1 }), false)
     assert.deepEqual(standing(downlinks), ['third acknowledged 2', 'second sent', 'first sent'])
@@ -235,7 +235,7 @@ describe('every other event', () => {
   })
 })
 
-/** As by a network server that names none. */
+/** Commands at a network server that names no commands in its events. */
 async function sent(ids: readonly string[], confirmed = true): Promise<TestDownlinks> {
   const downlinks = await openTestDownlinks()
   downlinks.server.answer = { outcome: 'taken', holdsNext: true }
@@ -244,7 +244,7 @@ async function sent(ids: readonly string[], confirmed = true): Promise<TestDownl
   return downlinks
 }
 
-/** As by a network server that names commands, and takes one after the other. */
+/** Commands at a network server that names commands, and takes one after the other. */
 async function sentAtOnce(ids: readonly string[], confirmed = true): Promise<TestDownlinks> {
   const downlinks = await openTestDownlinks()
   downlinks.server.answer = { outcome: 'taken' }
@@ -259,13 +259,13 @@ async function send(downlinks: TestDownlinks, id: string, confirmed: boolean): P
   assert.ok(answer.ok)
 }
 
-/** An event passes, and what follows from it happens. */
+/** Lets an event pass, and everything that follows from it. */
 async function hear(downlinks: TestDownlinks, kind: string, event: object): Promise<void> {
   tell(downlinks, kind, event)
   await downlinks.settle()
 }
 
-/** An event passes: false when it goes on as it is. */
+/** Lets an event pass; false when it goes on unchanged. */
 function tell(downlinks: TestDownlinks, kind: string, event: string | object, devEui = DEVICE): boolean {
   assert.ok(downlinks.events.wants(topicOf(kind)))
   const payload = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event))

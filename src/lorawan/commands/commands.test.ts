@@ -333,7 +333,7 @@ describe('a network server that looks at commands', () => {
     downlinks.clock.advance(1)
     assert.ok((await answer).allowed)
     server.answer = { outcome: 'away', reason: 'it is away' }
-    // Behind the one that is on offer: nobody waits for it.
+    // The command waits behind the one on offer, so there is no verdict to wait for.
     assert.ok((await publish(downlinks, VALID)).allowed)
   })
 })

@@ -220,7 +220,7 @@ describe('a command of an object', () => {
     )
     const again = await openTestDownlinks({ state, server: new TestNetworkServer() })
     assert.deepEqual(again.commands.list('1', DEVICE).at(-1)?.content.object, object)
-    // The same again is a repetition, another is not.
+    // The same object again is a repetition, another object is not.
     assert.equal((await send('a', { data: undefined, object })).ok, true)
     assert.equal((await send('a', { data: undefined, object: { valve: 'shut' } })).ok, false)
   })
@@ -250,7 +250,7 @@ function eventOf(kind: string, members: Readonly<Record<string, unknown>>) {
   return { devEui: DEVICE, kind, payload: Buffer.from(JSON.stringify({ deviceInfo: { devEui: DEVICE }, ...members })) }
 }
 
-/** The command's id that the event goes on with. */
+/** Lets an event pass; returns the command's id in it. */
 function tell(opened: TestDownlinks, kind: string, members: Readonly<Record<string, unknown>>): unknown {
   const payload = opened.events.apply(eventOf(kind, members))
   return (JSON.parse(payload.toString()) as { readonly commandId?: string }).commandId

@@ -227,7 +227,7 @@ describe('a restart', () => {
           await downlinks.settle()
         }
         assert.deepEqual([...taken].toSorted(), accepted.map((id) => downlinkIdOf(DEVICE, id)).toSorted())
-        // In order: the queue's listing tells the latest first.
+        // They are in order: the listing has the latest first.
         assert.deepEqual(ids(downlinks), accepted.toReversed())
       },
     )
@@ -388,7 +388,7 @@ describe('the bounds of the queue', () => {
     await downlinks.settle()
     assert.ok(!(await send(downlinks, { id: 'd' })).ok)
     assert.ok(!(await send(downlinks, { id: 'd', replace: false })).ok)
-    // All room is taken, and yet the other one has what is assured.
+    // All room is taken, and yet the other organization has its assured room.
     assert.ok((await send(downlinks, { id: 'x' }, OTHER_DEVICE, '6')).ok)
     const more = await send(downlinks, { id: 'y' }, OTHER_DEVICE, '6')
     assert.ok(!more.ok)
@@ -419,7 +419,7 @@ describe('the bounds of the queue', () => {
     await sendSome(1, 200)
     assert.equal(downlinks.state.entries.size, 200)
     await sendSome(201, 201)
-    // Three of 201 are gone: 1, 2 and 3.
+    // Three of 201 commands are gone: 1, 2 and 3.
     assert.deepEqual([states(downlinks).at(-1), downlinks.state.entries.size], ['4 sent', 198])
   })
 
@@ -475,7 +475,7 @@ describe('a device', () => {
     downlinks.ready()
     await downlinks.settle()
     assert.deepEqual([downlinks.server.offered, downlinks.state.entries.size], [[], 0])
-    // The same id is the new owner's to use.
+    // The new owner of the device may use the same id.
     assert.deepEqual(await send(downlinks, { id: 'a' }, DEVICE, '6'), {
       ok: true,
       id: 'a',
