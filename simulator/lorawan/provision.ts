@@ -3,19 +3,13 @@
  * ones stay unchanged.
  */
 import grpc from '@grpc/grpc-js'
-import type { CallOptions, ClientUnaryCall, Metadata, requestCallback } from '@grpc/grpc-js'
-import applicationService from '@chirpstack/chirpstack-api/api/application_grpc_pb.js'
 import application from '@chirpstack/chirpstack-api/api/application_pb.js'
-import deviceService from '@chirpstack/chirpstack-api/api/device_grpc_pb.js'
 import device from '@chirpstack/chirpstack-api/api/device_pb.js'
-import profileService from '@chirpstack/chirpstack-api/api/device_profile_grpc_pb.js'
 import profile from '@chirpstack/chirpstack-api/api/device_profile_pb.js'
-import gatewayService from '@chirpstack/chirpstack-api/api/gateway_grpc_pb.js'
-import gateway from '@chirpstack/chirpstack-api/api/gateway_pb.js'
-import tenantService from '@chirpstack/chirpstack-api/api/tenant_grpc_pb.js'
 import tenant from '@chirpstack/chirpstack-api/api/tenant_pb.js'
-import common from '@chirpstack/chirpstack-api/common/common_pb.js'
 import type { Region } from '../region.ts'
+import { ChirpStackClients, deviceProfileOf, gatewayRequest, keysRequest } from './chirpstack-clients.ts'
+import type { ChirpStackCall } from './chirpstack-clients.ts'
 import type { LorawanRecord } from './device-list.ts'
 
 export interface ProvisionSettings {
@@ -33,23 +27,11 @@ export interface ProvisionSettings {
 
 /** The name of the profiles and of the application. */
 const NAME = 'Fieldgate simulator'
-const CALL_MS = 15_000
 /** The most items of a list. Lists are searched by name. */
 const LISTED = 100
-/** The interval at which ChirpStack expects a gateway's sign of life. */
-const STATS_SECONDS = 30
-/** ChirpStack's own default, which its API does not apply. */
-const DOWNLINK_PRIORITY = 10
 const STATUS_REQUESTS_PER_DAY = 24
 /** How long ChirpStack waits for the acknowledgement of a class C device, in seconds. */
 const CLASS_C_TIMEOUT_SECONDS = 5
-
-type Call<Query, Answer> = (
-  query: Query,
-  metadata: Metadata,
-  options: Partial<CallOptions>,
-  callback: requestCallback<Answer>,
-) => ClientUnaryCall
 
 /** Undefined: all exist now. Otherwise a sentence with ChirpStack's own words, without the key. */
 export async function provision(settings: ProvisionSettings): Promise<string | undefined> {
@@ -66,23 +48,13 @@ export async function provision(settings: ProvisionSettings): Promise<string | u
 
 class Provisioner {
   readonly #settings: ProvisionSettings
-  readonly #metadata = new grpc.Metadata()
-  readonly #tenants: tenantService.TenantServiceClient
-  readonly #applications: applicationService.ApplicationServiceClient
-  readonly #profiles: profileService.DeviceProfileServiceClient
-  readonly #devices: deviceService.DeviceServiceClient
-  readonly #gateways: gatewayService.GatewayServiceClient
+  readonly #clients: ChirpStackClients
 
   constructor(settings: ProvisionSettings) {
     const { target, apiKey, isEncrypted } = settings
     const credentials = isEncrypted ? grpc.credentials.createSsl() : grpc.credentials.createInsecure()
     this.#settings = settings
-    this.#metadata.set('authorization', `Bearer ${apiKey}`)
-    this.#tenants = new tenantService.TenantServiceClient(target, credentials)
-    this.#applications = new applicationService.ApplicationServiceClient(target, credentials)
-    this.#profiles = new profileService.DeviceProfileServiceClient(target, credentials)
-    this.#devices = new deviceService.DeviceServiceClient(target, credentials)
-    this.#gateways = new gatewayService.GatewayServiceClient(target, credentials)
+    this.#clients = new ChirpStackClients({ target, apiKey, credentials })
   }
 
   async run(): Promise<void> {
@@ -105,14 +77,15 @@ class Provisioner {
   }
 
   close(): void {
-    const clients = [this.#tenants, this.#applications, this.#profiles, this.#devices, this.#gateways]
-    for (const client of clients) client.close()
+    this.#clients.close()
   }
 
   async #firstTenant(): Promise<string> {
     const query = new tenant.ListTenantsRequest()
     query.setLimit(1)
-    const [first] = (await this.#call(this.#tenants.list.bind(this.#tenants), query)).getResultList()
+    const [first] = (
+      await this.#clients.call(this.#clients.tenants.list.bind(this.#clients.tenants), query)
+    ).getResultList()
     if (first === undefined)
       throw new Error('there is no tenant; --tenant names the one of a key that one tenant has made')
     return first.getId()
@@ -123,7 +96,9 @@ class Provisioner {
     list.setTenantId(tenantId)
     list.setSearch(NAME)
     list.setLimit(LISTED)
-    const listed = (await this.#call(this.#applications.list.bind(this.#applications), list)).getResultList()
+    const listed = (
+      await this.#clients.call(this.#clients.applications.list.bind(this.#clients.applications), list)
+    ).getResultList()
     const found = listed.find((one) => one.getName() === NAME)
     if (found !== undefined) return found.getId()
     const one = new application.Application()
@@ -131,7 +106,7 @@ class Provisioner {
     one.setName(NAME)
     const query = new application.CreateApplicationRequest()
     query.setApplication(one)
-    return (await this.#call(this.#applications.create.bind(this.#applications), query)).getId()
+    return (await this.#clients.call(this.#clients.applications.create.bind(this.#clients.applications), query)).getId()
   }
 
   async #profile(tenantId: string, deviceClass: 'A' | 'C'): Promise<string> {
@@ -141,37 +116,24 @@ class Provisioner {
     list.setTenantId(tenantId)
     list.setSearch(name)
     list.setLimit(LISTED)
-    const listed = (await this.#call(this.#profiles.list.bind(this.#profiles), list)).getResultList()
+    const listed = (
+      await this.#clients.call(this.#clients.profiles.list.bind(this.#clients.profiles), list)
+    ).getResultList()
     const found = listed.find((one) => one.getName() === name)
     if (found !== undefined) return found.getId()
-    const one = new profile.DeviceProfile()
-    one.setTenantId(tenantId)
-    one.setName(name)
-    one.setRegion(common.Region[region.id])
-    one.setMacVersion(common.MacVersion.LORAWAN_1_0_3)
-    one.setRegParamsRevision(common.RegParamsRevision.A)
-    one.setAdrAlgorithmId('default')
-    one.setSupportsOtaa(true)
-    one.setUplinkInterval(3600)
+    const one = deviceProfileOf(tenantId, name, region.id)
     one.setDeviceStatusReqInterval(STATUS_REQUESTS_PER_DAY)
     one.setSupportsClassC(deviceClass === 'C')
     one.setClassCTimeout(CLASS_C_TIMEOUT_SECONDS)
     const query = new profile.CreateDeviceProfileRequest()
     query.setDeviceProfile(one)
-    return (await this.#call(this.#profiles.create.bind(this.#profiles), query)).getId()
+    return (await this.#clients.call(this.#clients.profiles.create.bind(this.#clients.profiles), query)).getId()
   }
 
   /** The number of gateways made: 1, or 0 if the gateway existed. */
   async #gateway(tenantId: string, gatewayId: string): Promise<number> {
-    const one = new gateway.Gateway()
-    one.setTenantId(tenantId)
-    one.setGatewayId(gatewayId)
-    one.setName(`${NAME} ${gatewayId}`)
-    one.setStatsInterval(STATS_SECONDS)
-    one.setDownlinkPriority(DOWNLINK_PRIORITY)
-    const query = new gateway.CreateGatewayRequest()
-    query.setGateway(one)
-    return await this.#make(this.#gateways.create.bind(this.#gateways), query)
+    const query = gatewayRequest(tenantId, gatewayId, `${NAME} ${gatewayId}`)
+    return await this.#make(this.#clients.gateways.create.bind(this.#clients.gateways), query)
   }
 
   async #device(applicationId: string, profileId: string, record: LorawanRecord): Promise<number> {
@@ -183,34 +145,21 @@ class Provisioner {
     one.setDeviceProfileId(profileId)
     const query = new device.CreateDeviceRequest()
     query.setDevice(one)
-    const made = await this.#make(this.#devices.create.bind(this.#devices), query)
-    const keys = new device.DeviceKeys()
-    keys.setDevEui(record.devEui)
-    // A device of LoRaWAN 1.0 has one key, which ChirpStack stores in this member.
-    keys.setNwkKey(record.appKey)
-    const keysQuery = new device.CreateDeviceKeysRequest()
-    keysQuery.setDeviceKeys(keys)
-    await this.#make(this.#devices.createKeys.bind(this.#devices), keysQuery)
+    const made = await this.#make(this.#clients.devices.create.bind(this.#clients.devices), query)
+    await this.#make(
+      this.#clients.devices.createKeys.bind(this.#clients.devices),
+      keysRequest(record.devEui, record.appKey),
+    )
     return made
   }
 
-  async #make<Query, Answer>(call: Call<Query, Answer>, query: Query): Promise<number> {
+  async #make<Query, Answer>(call: ChirpStackCall<Query, Answer>, query: Query): Promise<number> {
     try {
-      await this.#call(call, query)
+      await this.#clients.call(call, query)
       return 1
     } catch (error) {
       if ((error as { code?: unknown }).code === grpc.status.ALREADY_EXISTS) return 0
       throw error
     }
-  }
-
-  #call<Query, Answer>(call: Call<Query, Answer>, query: Query): Promise<Answer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    call(query, this.#metadata, { deadline: Date.now() + CALL_MS }, (error, answer) => {
-      if (error !== null) reject(error)
-      else if (answer === undefined) reject(new Error('an answer without content'))
-      else resolve(answer)
-    })
-    return promise
   }
 }

@@ -1,17 +1,15 @@
 /** Sets a ChirpStack v4 up by its gRPC API, and reads its queues, as its own console would. */
 import grpc from '@grpc/grpc-js'
-import type { CallOptions, ClientUnaryCall, Metadata, requestCallback } from '@grpc/grpc-js'
-import applicationService from '@chirpstack/chirpstack-api/api/application_grpc_pb.js'
 import application from '@chirpstack/chirpstack-api/api/application_pb.js'
-import deviceService from '@chirpstack/chirpstack-api/api/device_grpc_pb.js'
 import device from '@chirpstack/chirpstack-api/api/device_pb.js'
-import profileService from '@chirpstack/chirpstack-api/api/device_profile_grpc_pb.js'
 import profile from '@chirpstack/chirpstack-api/api/device_profile_pb.js'
-import gatewayService from '@chirpstack/chirpstack-api/api/gateway_grpc_pb.js'
-import gateway from '@chirpstack/chirpstack-api/api/gateway_pb.js'
-import tenantService from '@chirpstack/chirpstack-api/api/tenant_grpc_pb.js'
 import tenant from '@chirpstack/chirpstack-api/api/tenant_pb.js'
-import common from '@chirpstack/chirpstack-api/common/common_pb.js'
+import {
+  ChirpStackClients,
+  deviceProfileOf,
+  gatewayRequest,
+  keysRequest,
+} from '../../simulator/lorawan/chirpstack-clients.ts'
 import type { NetworkServerSide } from './place.ts'
 
 /** The keys of a device that may join. */
@@ -41,34 +39,18 @@ export interface QueueItem {
   readonly data: string
 }
 
-type Call<Query, Answer> = (
-  query: Query,
-  metadata: Metadata,
-  options: Partial<CallOptions>,
-  callback: requestCallback<Answer>,
-) => ClientUnaryCall
-
-const CALL_MS = 15_000
 export class V4Administration {
-  /** A call that is made while ChirpStack starts waits for it. */
-  readonly #metadata = new grpc.Metadata({ waitForReady: true })
-  readonly #tenants: tenantService.TenantServiceClient
-  readonly #applications: applicationService.ApplicationServiceClient
-  readonly #profiles: profileService.DeviceProfileServiceClient
-  readonly #devices: deviceService.DeviceServiceClient
-  readonly #gateways: gatewayService.GatewayServiceClient
+  readonly #clients: ChirpStackClients
 
   constructor({ apiPort, apiKey }: { readonly apiPort: number; readonly apiKey: string }) {
-    const target = `127.0.0.1:${apiPort}`
-    const credentials = grpc.credentials.createInsecure()
-    // With this, a ChirpStack that comes back is found at once.
-    const options = { 'grpc.max_reconnect_backoff_ms': 500, 'grpc.initial_reconnect_backoff_ms': 100 }
-    this.#tenants = new tenantService.TenantServiceClient(target, credentials, options)
-    this.#applications = new applicationService.ApplicationServiceClient(target, credentials, options)
-    this.#profiles = new profileService.DeviceProfileServiceClient(target, credentials, options)
-    this.#devices = new deviceService.DeviceServiceClient(target, credentials, options)
-    this.#gateways = new gatewayService.GatewayServiceClient(target, credentials, options)
-    this.#metadata.set('authorization', `Bearer ${apiKey}`)
+    this.#clients = new ChirpStackClients({
+      target: `127.0.0.1:${apiPort}`,
+      credentials: grpc.credentials.createInsecure(),
+      apiKey,
+      // With this, a ChirpStack that comes back is found at once.
+      channelOptions: { 'grpc.max_reconnect_backoff_ms': 500, 'grpc.initial_reconnect_backoff_ms': 100 },
+      waitForReady: true,
+    })
   }
 
   async tenant(name: string): Promise<string> {
@@ -77,7 +59,7 @@ export class V4Administration {
     one.setCanHaveGateways(true)
     const query = new tenant.CreateTenantRequest()
     query.setTenant(one)
-    return (await this.#call(this.#tenants.create.bind(this.#tenants), query)).getId()
+    return (await this.#clients.call(this.#clients.tenants.create.bind(this.#clients.tenants), query)).getId()
   }
 
   async application(tenantId: string, name: string): Promise<string> {
@@ -86,7 +68,7 @@ export class V4Administration {
     one.setName(name)
     const query = new application.CreateApplicationRequest()
     query.setApplication(one)
-    return (await this.#call(this.#applications.create.bind(this.#applications), query)).getId()
+    return (await this.#clients.call(this.#clients.applications.create.bind(this.#clients.applications), query)).getId()
   }
 
   /**
@@ -100,19 +82,11 @@ export class V4Administration {
     one.setEventEndpointUrl(url)
     const query = new application.CreateHttpIntegrationRequest()
     query.setIntegration(one)
-    await this.#call(this.#applications.createHttpIntegration.bind(this.#applications), query)
+    await this.#clients.call(this.#clients.applications.createHttpIntegration.bind(this.#clients.applications), query)
   }
 
   async deviceProfile(tenantId: string, name: string, settings: ProfileSettings = {}): Promise<string> {
-    const one = new profile.DeviceProfile()
-    one.setTenantId(tenantId)
-    one.setName(name)
-    one.setRegion(common.Region.EU868)
-    one.setMacVersion(common.MacVersion.LORAWAN_1_0_3)
-    one.setRegParamsRevision(common.RegParamsRevision.A)
-    one.setAdrAlgorithmId('default')
-    one.setSupportsOtaa(true)
-    one.setUplinkInterval(3600)
+    const one = deviceProfileOf(tenantId, name, 'EU868')
     one.setDeviceStatusReqInterval(settings.statusRequestsPerDay ?? 0)
     if (settings.deviceClass === 'C') {
       one.setSupportsClassC(true)
@@ -125,7 +99,7 @@ export class V4Administration {
     }
     const query = new profile.CreateDeviceProfileRequest()
     query.setDeviceProfile(one)
-    return (await this.#call(this.#profiles.create.bind(this.#profiles), query)).getId()
+    return (await this.#clients.call(this.#clients.profiles.create.bind(this.#clients.profiles), query)).getId()
   }
 
   /** Makes a device of LoRaWAN 1.0 that may join with these keys. */
@@ -140,32 +114,22 @@ export class V4Administration {
     one.getTagsMap().set('valley', 'north')
     const query = new device.CreateDeviceRequest()
     query.setDevice(one)
-    await this.#call(this.#devices.create.bind(this.#devices), query)
-    const secrets = new device.DeviceKeys()
-    secrets.setDevEui(keys.devEui)
-    // ChirpStack stores the one key of a device of LoRaWAN 1.0 in this member.
-    secrets.setNwkKey(keys.appKey)
-    const keysQuery = new device.CreateDeviceKeysRequest()
-    keysQuery.setDeviceKeys(secrets)
-    await this.#call(this.#devices.createKeys.bind(this.#devices), keysQuery)
+    await this.#clients.call(this.#clients.devices.create.bind(this.#clients.devices), query)
+    await this.#clients.call(
+      this.#clients.devices.createKeys.bind(this.#clients.devices),
+      keysRequest(keys.devEui, keys.appKey),
+    )
   }
 
   async removeDevice(devEui: string): Promise<void> {
     const query = new device.DeleteDeviceRequest()
     query.setDevEui(devEui)
-    await this.#call(this.#devices.delete.bind(this.#devices), query)
+    await this.#clients.call(this.#clients.devices.delete.bind(this.#clients.devices), query)
   }
 
   async gateway(tenantId: string, gatewayId: string): Promise<void> {
-    const one = new gateway.Gateway()
-    one.setTenantId(tenantId)
-    one.setGatewayId(gatewayId)
-    one.setName(`gateway ${gatewayId}`)
-    one.setStatsInterval(30)
-    one.setDownlinkPriority(10)
-    const query = new gateway.CreateGatewayRequest()
-    query.setGateway(one)
-    await this.#call(this.#gateways.create.bind(this.#gateways), query)
+    const query = gatewayRequest(tenantId, gatewayId, `gateway ${gatewayId}`)
+    await this.#clients.call(this.#clients.gateways.create.bind(this.#clients.gateways), query)
   }
 
   /** The calls that both versions have, for one tenant. */
@@ -183,7 +147,7 @@ export class V4Administration {
   async queue(devEui: string): Promise<readonly QueueItem[]> {
     const query = new device.GetDeviceQueueItemsRequest()
     query.setDevEui(devEui)
-    const answer = await this.#call(this.#devices.getQueue.bind(this.#devices), query)
+    const answer = await this.#clients.call(this.#clients.devices.getQueue.bind(this.#clients.devices), query)
     return answer.getResultList().map((item) => ({
       id: item.getId(),
       fPort: item.getFPort(),
@@ -197,21 +161,10 @@ export class V4Administration {
   async flushQueue(devEui: string): Promise<void> {
     const query = new device.FlushDeviceQueueRequest()
     query.setDevEui(devEui)
-    await this.#call(this.#devices.flushQueue.bind(this.#devices), query)
+    await this.#clients.call(this.#clients.devices.flushQueue.bind(this.#clients.devices), query)
   }
 
   close(): void {
-    for (const client of [this.#tenants, this.#applications, this.#profiles, this.#devices, this.#gateways])
-      client.close()
-  }
-
-  #call<Query, Answer>(call: Call<Query, Answer>, query: Query): Promise<Answer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    call(query, this.#metadata, { deadline: Date.now() + CALL_MS }, (error, answer) => {
-      if (error !== null) reject(error)
-      else if (answer === undefined) reject(new Error('an answer without content'))
-      else resolve(answer)
-    })
-    return promise
+    this.#clients.close()
   }
 }
