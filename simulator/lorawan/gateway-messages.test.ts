@@ -97,7 +97,7 @@ test('a connection and the signs of life name the gateway as each version does',
   assert.equal(stats, '0a080011223344556677120208022803300338014001')
 })
 
-test('what is no message of ChirpStack is refused', () => {
+test('bytes that are no message of ChirpStack are refused', () => {
   assert.throws(() => decodeDownCommand('v4', hex('ffffff')))
 })
 

@@ -74,7 +74,7 @@ test('a delay of 0 means one second', () => {
   assert.equal(mac.rxDelaySeconds, 1)
 })
 
-test('what needs no answer gets none', () => {
+test('a command that needs no answer gets none', () => {
   assert.equal(answer('020a010d0102030405', settings()), '')
 })
 

@@ -128,7 +128,7 @@ describe('re-authentication', () => {
     assert.deepEqual({ ...auth.properties }, { authenticationMethod: method })
   })
 
-  test('is nothing that MQTT 3.1.1 has [MQTT311-4.8.0-1]', async () => {
+  test('does not exist in MQTT 3.1.1 [MQTT311-4.8.0-1]', async () => {
     const { connect } = await createHarness()
     const client = await connect({ protocolVersion: 4 })
     client.sendBytes(hex('f0 00'))

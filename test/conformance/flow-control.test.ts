@@ -158,7 +158,7 @@ describe('Receive Maximum of the server', () => {
     await expectEnd(second, 0x93)
   })
 
-  test('is not there in MQTT 3.1.1: a client may send as much as it has, and all is acknowledged in order', async () => {
+  test('does not exist in MQTT 3.1.1: a client may send without a bound, and all is acknowledged in order', async () => {
     const { connect } = await createHarness({ limits: { receiveMaximum: 4 } })
     const client = await connect({ protocolVersion: 4 })
     for (let packetId = 1; packetId <= 300; packetId += 1)

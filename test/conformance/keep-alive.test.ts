@@ -72,7 +72,7 @@ describe('Keep Alive', () => {
     }
   })
 
-  test('does not run while it is we who do not read', async () => {
+  test('does not run while the broker itself does not read', async () => {
     const { connect, clock, broker, policy } = await createHarness()
     const client = await connect({ keepAliveSeconds: 10 })
     const permit = policy.permits[0]

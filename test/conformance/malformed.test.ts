@@ -36,7 +36,7 @@ describe('bytes that are no packet end the connection', () => {
     }
   })
 
-  both('what came before them is done, what comes behind them is not', async ({ connect }, version) => {
+  both('packets before them are handled, packets behind them are not', async ({ connect }, version) => {
     const watcher = await connect()
     await watcher.subscribe('#')
     const client = await connect({ protocolVersion: version })
@@ -131,7 +131,7 @@ describe('lengths', () => {
     },
   )
 
-  test('numbers longer than they need be are read: the shortest form binds who writes [MQTT-1.5.5-1]', async () => {
+  test('numbers longer than necessary are read: only the sender must use the shortest form [MQTT-1.5.5-1]', async () => {
     const { connect } = await createHarness()
     const watcher = await connect()
     await watcher.subscribe('a')

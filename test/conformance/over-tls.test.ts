@@ -143,7 +143,7 @@ describe('over TLS', () => {
     })
   }
 
-  test('what is no TLS is closed without an answer', async () => {
+  test('a connection without TLS is closed without an answer', async () => {
     const { connect } = await import('node:net')
     const socket = connect({ host: '127.0.0.1', port: listener.port })
     const received: Buffer[] = []

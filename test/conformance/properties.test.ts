@@ -191,7 +191,7 @@ describe('Maximum Packet Size of the client', () => {
     }
   })
 
-  test('that has shrunk when the client comes back ends what is too large by then [MQTT-3.1.2-25]', async () => {
+  test('that has shrunk when the client comes back ends messages that are now too large [MQTT-3.1.2-25]', async () => {
     const { connect } = await createHarness()
     const first = await connect(lasting(5, 'c'))
     await first.subscribe('a', { qos: 1 })

@@ -263,7 +263,7 @@ describe('a PUBLISH from a client', () => {
     assert.equal((await client.next('puback')).reasonCode, 0x10)
   })
 
-  test('to nobody is told so [MQTT-3.4.2-1] [MQTT-3.5.2-1]', async () => {
+  test('without subscribers is answered with 0x10 [MQTT-3.4.2-1] [MQTT-3.5.2-1]', async () => {
     const { connect } = await createHarness()
     const away = await connect(lasting(5, 'away'))
     await away.subscribe('kept', { qos: 1 })

@@ -139,7 +139,7 @@ describe('a new subscription', () => {
     assert.deepEqual(received.slice(7).toSorted(), ['new', 'newer'])
   })
 
-  both('that goes takes along what it still waited for', async (_, version) => {
+  both('that ends drops the retained messages that still waited for it', async (_, version) => {
     const { connect } = await createHarness({ limits: { maximumInflight: 1 } })
     const publisher = await connect()
     for (const topicName of ['a/1', 'a/2', 'b'])
@@ -191,7 +191,7 @@ describe('an established subscription', () => {
 })
 
 describe('a retained message', () => {
-  test('goes out with what is left of its Message Expiry Interval, and not when nothing is left [MQTT-3.3.2-5] [MQTT-3.3.2-6]', async () => {
+  test('is sent with the rest of its Message Expiry Interval, and not after its end [MQTT-3.3.2-5] [MQTT-3.3.2-6]', async () => {
     const { connect, clock, broker } = await createHarness()
     await publishFully(await connect(), 'a', 'x', { retain: true, properties: { messageExpiryIntervalSeconds: 10 } })
     clock.advance(broker, 4)

@@ -58,7 +58,7 @@ describe('a shared subscription', () => {
     assert.equal(identifiers.length, 2)
   })
 
-  test('of another tenant is another one', async () => {
+  test('of another tenant is a separate group', async () => {
     const { connect } = await createHarness()
     const mine = await connect({ userName: 'one/a' })
     const theirs = await connect({ userName: 'two/a' })
@@ -130,39 +130,45 @@ describe('members of a shared subscription', () => {
     assert.deepEqual(received.toSorted(), sent)
   })
 
-  both('that go leave what they had at QoS 1 to the others, which get it as new', async ({ connect }, version) => {
-    const one = await connect({ protocolVersion: version })
-    const two = await connect({ protocolVersion: version })
-    for (const member of [one, two]) await member.subscribe('$share/g/a', { qos: 1 })
-    const sent = await publishMany(await connect(), 'a', 6, 1)
-    const received = await payloads(two)
-    one.drop()
-    for (const packet of await everything(two)) {
-      assert.ok(packet.type === 'publish')
-      assert.equal(packet.dup, false)
-      received.push(packet.payload.toString())
-    }
-    assert.deepEqual(received.toSorted(), sent)
-  })
+  both(
+    'that disconnect leave their QoS 1 messages to the others, which get them as new',
+    async ({ connect }, version) => {
+      const one = await connect({ protocolVersion: version })
+      const two = await connect({ protocolVersion: version })
+      for (const member of [one, two]) await member.subscribe('$share/g/a', { qos: 1 })
+      const sent = await publishMany(await connect(), 'a', 6, 1)
+      const received = await payloads(two)
+      one.drop()
+      for (const packet of await everything(two)) {
+        assert.ok(packet.type === 'publish')
+        assert.equal(packet.dup, false)
+        received.push(packet.payload.toString())
+      }
+      assert.deepEqual(received.toSorted(), sent)
+    },
+  )
 
-  both('that go keep QoS 2 and complete it when they are back [MQTT-4.8.2-4]', async ({ connect }, version) => {
-    const one = await connect(lasting(version, 'one'))
-    await one.subscribe('$share/g/a', { qos: 2 })
-    const publisher = await connect()
-    await publishMany(publisher, 'a', 2, 2)
-    assert.deepEqual(await payloads(one), ['2:0', '2:1'])
-    one.acknowledge('pubrec', 2)
-    await one.next('pubrel')
-    const two = await connect({ protocolVersion: version })
-    await two.subscribe('$share/g/a', { qos: 2 })
-    one.drop()
-    assert.deepEqual(await everything(two), [])
-    const back = await connect(lasting(version, 'one'))
-    assert.equal((await back.next('pubrel')).packetId, 2)
-    const again = await back.next('publish')
-    assert.deepEqual([again.packetId, again.dup, again.payload.toString()], [1, true, '2:0'])
-    assert.deepEqual(await everything(two), [])
-  })
+  both(
+    'that disconnect keep their QoS 2 messages and complete them when they are back [MQTT-4.8.2-4]',
+    async ({ connect }, version) => {
+      const one = await connect(lasting(version, 'one'))
+      await one.subscribe('$share/g/a', { qos: 2 })
+      const publisher = await connect()
+      await publishMany(publisher, 'a', 2, 2)
+      assert.deepEqual(await payloads(one), ['2:0', '2:1'])
+      one.acknowledge('pubrec', 2)
+      await one.next('pubrel')
+      const two = await connect({ protocolVersion: version })
+      await two.subscribe('$share/g/a', { qos: 2 })
+      one.drop()
+      assert.deepEqual(await everything(two), [])
+      const back = await connect(lasting(version, 'one'))
+      assert.equal((await back.next('pubrel')).packetId, 2)
+      const again = await back.next('publish')
+      assert.deepEqual([again.packetId, again.dup, again.payload.toString()], [1, true, '2:0'])
+      assert.deepEqual(await everything(two), [])
+    },
+  )
 
   test('whose Session ends take QoS 2 with them: nobody else gets it [MQTT-4.8.2-5]', async () => {
     const { connect, clock, broker } = await createHarness()
@@ -198,19 +204,22 @@ describe('members of a shared subscription', () => {
     assert.deepEqual(await everything(await connect(lasting(5, 'one'))), [])
   })
 
-  both('that are all away get what came meanwhile when the first is back, in order', async ({ connect }, version) => {
-    for (const clientId of ['one', 'two']) {
-      const member = await connect(lasting(version, clientId))
-      await member.subscribe('$share/g/a', { qos: 1 })
-      member.drop()
-    }
-    const sent = await publishMany(await connect(), 'a', 10, 1)
-    const two = await connect(lasting(version, 'two'))
-    assert.deepEqual(await payloads(two), sent)
-    assert.deepEqual(await payloads(await connect(lasting(version, 'one'))), [])
-  })
+  both(
+    'that are all away get the messages of the meantime, in order, when the first is back',
+    async ({ connect }, version) => {
+      for (const clientId of ['one', 'two']) {
+        const member = await connect(lasting(version, clientId))
+        await member.subscribe('$share/g/a', { qos: 1 })
+        member.drop()
+      }
+      const sent = await publishMany(await connect(), 'a', 10, 1)
+      const two = await connect(lasting(version, 'two'))
+      assert.deepEqual(await payloads(two), sent)
+      assert.deepEqual(await payloads(await connect(lasting(version, 'one'))), [])
+    },
+  )
 
-  both('that are all away keep what is in flight to them', async ({ connect }, version) => {
+  both('that are all away keep the messages in flight to them', async ({ connect }, version) => {
     const one = await connect(lasting(version, 'one'))
     await one.subscribe('$share/g/a', { qos: 1 })
     await publishMany(await connect(), 'a', 3, 1)
@@ -219,7 +228,7 @@ describe('members of a shared subscription', () => {
     assert.deepEqual(await payloads(await connect(lasting(version, 'one'))), ['1:0', '1:1', '1:2'])
   })
 
-  test('that are all gone leave nothing behind: a new group begins with what comes', async () => {
+  test('that are all gone leave nothing behind: a new group begins with new messages', async () => {
     const { connect, broker } = await createHarness()
     const one = await connect()
     await one.subscribe('$share/g/a', { qos: 1 })

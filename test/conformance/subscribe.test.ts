@@ -228,7 +228,7 @@ describe('Subscription Identifiers', () => {
 })
 
 describe('No Local', () => {
-  test('keeps from a client what it published itself: live, from the log, by its Will Message, retained [MQTT-3.8.3-3]', async () => {
+  test('keeps a client’s own messages from it: live ones, those of the log, its Will Message, retained ones [MQTT-3.8.3-3]', async () => {
     const { connect } = await createHarness()
     const will = {
       topicName: 'a',

@@ -115,7 +115,7 @@ test('an import is looked at before it is written, and says what is wrong in whi
   await window.close()
 })
 
-test('an import tells whose the DevEUI is, which columns it does not know, and gives the wrong rows to be mended', async () => {
+test('an import names the owner of a taken DevEUI and unknown columns, and returns the wrong rows for correction', async () => {
   const window = await open('/import')
   const { page } = window
   const [known] = world.devices
@@ -416,7 +416,7 @@ test('the audit log leaves the console’s own tokens out until they are asked f
   await window.close()
 })
 
-test('who may not administer is not offered it', async () => {
+test('a user without the right to administer is not offered administration', async () => {
   const administration = new Administration(world.service)
   const organizations = [{ organizationID: world.organizationId }]
   await administration.must('POST', '/api/users', { user: { email: 'carla' }, password: PASSWORD, organizations })

@@ -134,7 +134,7 @@ test('the editor indents, and its steps are undone like in any field', async () 
   await window.close()
 })
 
-test('whatever leaves the page asks while something is not saved, and saving ends the asking', async () => {
+test('every way out of the page asks while changes are unsaved, and none after saving', async () => {
   const window = await open(`/codecs?application=${world.applicationId}`)
   const { page } = window
   await chooseScript(page)

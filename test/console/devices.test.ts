@@ -159,7 +159,7 @@ test('a device of nobody, or of somebody else, is told apart from a fault', asyn
   await window.close()
 })
 
-test('what came before the page was opened is there, without a gap and without a double', async () => {
+test('earlier events are there when the page opens, without a gap and without a double', async () => {
   const device = world.devices[5]
   assert.ok(device !== undefined)
   for (let fCnt = 0; fCnt < 20; fCnt += 1) await world.publish(device, 'up', climateUplink(fCnt))

@@ -49,7 +49,7 @@ for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]
   })
 }
 
-test('what people look for is found by typing it, and the keyboard leads there', async () => {
+test('typing finds the wanted page, and the keyboard leads there', async () => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window
   await page.goto('/docs')

@@ -201,7 +201,7 @@ test('the first page takes less than 300 kB of script and answers within two sec
   await window.close()
 })
 
-test('who asked for less motion sees a button that can be pressed as such at once', async () => {
+test('a user who asked for less motion sees at once that a button can be pressed', async () => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window
   await window.signIn('/connect', world.anna)

@@ -117,7 +117,7 @@ async function historyOf(service: RunningService, { applicationId }: Place): Pro
   return readHistory(service.https, service.ca, service.adminSession, applicationId)
 }
 
-test('what was acknowledged before a backup of a service under load is in the deployment that it is restored to', async () => {
+test('messages acknowledged before a backup of a service under load are in the restored deployment', async () => {
   const source = await startInProcess()
   const place = await furnish(source)
   await leaveSession(source, place, 'away')
@@ -191,7 +191,7 @@ test('a backup of a stopped service is the same, and one of messages in memory h
   }
 })
 
-test('a backup after a kill has what was acknowledged and answered just before it', async () => {
+test('a backup after a kill has everything that was acknowledged and answered just before the kill', async () => {
   const dataDirectory = join(folder, 'killed')
   await using source = await startAsProcess(dataDirectory)
   const place = await furnish(source)

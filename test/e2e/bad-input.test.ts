@@ -258,7 +258,7 @@ describe('a query', () => {
   })
 })
 
-describe('what belongs to another organization', () => {
+describe('a thing of another organization', () => {
   it('is answered by the administration word for word like what does not exist', async () => {
     const other = await administration.organization()
     const application = await administration.application(other)

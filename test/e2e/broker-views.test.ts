@@ -84,7 +84,7 @@ test('an admin of the organization sees its clients with their traffic, and ends
   assert.equal((await list(path, admin.session)).length, 1)
 })
 
-test('a subscription that can get nothing is granted, told in SUBACK and marked, until its device is registered', async () => {
+test('a subscription that matches no event is granted, reported in SUBACK and marked, until its device is registered', async () => {
   const admin = await administration.person([{ organizationId, isAdmin: true }])
   const jwt = await administration.brokerToken(admin.session, organizationId)
   const applicationId = await administration.application(organizationId)
@@ -140,7 +140,7 @@ test('a subscription that can get nothing is granted, told in SUBACK and marked,
   assert.equal((await received(modern)).topic, topic(`${later}/event/up`))
 })
 
-test('events of a network server that nobody can read are delivered, and its admin is told which setting to change', async () => {
+test('events in an unreadable form are delivered, and the admin of their network server is told which setting to change', async () => {
   const admin = await administration.person([{ organizationId, isAdmin: true }])
   const applicationId = await administration.application(organizationId)
   const devEui = await administration.device(applicationId)
@@ -166,7 +166,7 @@ test('events of a network server that nobody can read are delivered, and its adm
   assert.match(String(notice?.['message']), /json=true/)
 })
 
-test('whoever owns a token learns why clients with it are refused: expired, revoked, without access any more', async () => {
+test('the owner of a token learns why clients with it are refused: it expired, was revoked, or its access ended', async () => {
   const owner = await administration.person([{ organizationId }])
   const other = await administration.person([{ organizationId }])
   const expiring = await administration.brokerToken(owner.session, organizationId, String(SHORT_TTL_SECONDS))
@@ -198,7 +198,7 @@ test('whoever owns a token learns why clients with it are refused: expired, revo
   assert.deepEqual(await list(`/api/refusals?organizationID=${organizationId}`, other.session), [])
 })
 
-test('a forged token is nobody’s: global admins alone are told of it', async () => {
+test('a forged token belongs to nobody: only global admins see its refusal', async () => {
   const victim = await administration.person([{ organizationId, isAdmin: true }])
   const jwt = await administration.brokerToken(victim.session, organizationId)
   const [head, claims] = jwt.split('.')
@@ -213,7 +213,7 @@ test('a forged token is nobody’s: global admins alone are told of it', async (
   )
 })
 
-test('the status tells what is stored and what is well', async () => {
+test('the status reports the stored messages and the health of the parts', async () => {
   const status = await service.http.must('GET', '/api/status', { token: service.adminSession })
   assert.equal(status['isWell'], true)
   const numbers = status['numbers'] as Item

@@ -86,7 +86,7 @@ describe('a command of an organization with a network server of its own', () => 
     assert.deepEqual(await states(), ['one sent'])
   })
 
-  it('goes there also when it was on its way to one that never acknowledged; never when that did', async () => {
+  it('goes there, too, if it was on its way to a network server that never acknowledged it; never if that one did', async () => {
     const username = credential.userName
     const kept = { clean: false, properties: { sessionExpiryInterval: 3600 }, clientId: 'kept' }
     const own = await live.connect(5, { username, password: credential.password }, kept)

@@ -100,7 +100,7 @@ describe('a Will Message', () => {
     })
   }
 
-  it('that waits for its delay is not published when any of that happens meanwhile', async () => {
+  it('that waits for its delay is not published if the right is lost meanwhile, in any of these ways', async () => {
     const sees = await witness()
     for (const { ttl, lose } of LOSSES) {
       const person = await member()
@@ -116,7 +116,7 @@ describe('a Will Message', () => {
 })
 
 describe('a stored Session', () => {
-  it('of a member who was removed and is added again brings nothing of the time between', async () => {
+  it('of a member who was removed and added again brings no messages of the time between', async () => {
     const person = await member()
     const fields = { clientId: 'stored', clean: false, properties: { sessionExpiryInterval: 3600 } }
     const topicFilter = `application/${applicationId}/device/+/event/+`

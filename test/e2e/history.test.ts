@@ -98,7 +98,7 @@ async function place() {
   return { organizationId, applicationId, devEui, person: await administration.person([{ organizationId }]) }
 }
 
-test('what is received live is in the history under the same id, of every QoS, in the same order', async () => {
+test('events received live are in the history under the same id, of every QoS, in the same order', async () => {
   const { organizationId, applicationId, devEui, person } = await place()
   const reader = await integrator(person, organizationId)
   await reader.subscribeAsync(`application/${applicationId}/device/+/event/+`, { qos: 1 })

@@ -260,7 +260,7 @@ for (const [name, protocolVersion, qos] of [
   }
 }
 
-test('how uplinks fare is told by metrics', async () => {
+test('metrics count how uplinks are decoded', async () => {
   const { text } = await service.http.ask('GET', '/metrics', { token: service.adminSession })
   const value = (name: string): number => Number(new RegExp(`^fieldgate_uplinks_${name} (.*)$`, 'm').exec(text)?.[1])
   assert.equal(value('held'), 0)

@@ -7,8 +7,8 @@ const REAL = [
   { id: '8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4e', snr: -3, list: [], code: 'EXPIRED', extra: { x: '1s' } },
 ]
 
-describe('what an imitation differs in', () => {
-  it('is nothing where it has what never misses, with values of the same kinds', () => {
+describe('a difference between an imitation and the real shape', () => {
+  it('is not found if the imitation has all constant members, with values of the same kinds', () => {
     assert.deepEqual(found([{ ...REAL[0], snr: 1 }]), [])
     assert.deepEqual(found(REAL), [])
   })

@@ -25,7 +25,7 @@ for (const [family, version] of [
   ['A', 'v3'],
   ['B', 'v4'],
 ] as const) {
-  describe(`what the simulator tells as family ${family}, held against what a real ChirpStack ${version} has told`, () => {
+  describe(`the events of the simulator as family ${family}, compared with those of a real ChirpStack ${version}`, () => {
     const real = recordedEvents(version)
     const simulated = lives(family).map((event) => brokerEvent(event, family, false))
     // A service on the Internet makes these events, so none could be recorded.

@@ -15,7 +15,7 @@ test('a reader in order: repetitions are counted, a gap is told, and each Topic 
   assert.deepEqual(record.gaps, ['a: 10 came in the place of 9'])
 })
 
-test('readers who share: any order will do, and what is missing shows', () => {
+test('readers that share a subscription: any order is accepted, and missing messages are found', () => {
   const record = new Together()
   for (const sequence of [1, 0, 3, 1, 3]) record.take('a', sequence)
   assert.deepEqual([record.received, record.repeated], [5, 2])
