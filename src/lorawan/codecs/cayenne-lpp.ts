@@ -1,7 +1,7 @@
 /**
  * Cayenne Low Power Payload: an object of sensor name to channel to value ⇄ bytes,
  * `[channel][type][value]...`, big-endian. Values are rounded to the sensor's resolution, never
- * truncated, and what does not fit is refused, never wrapped.
+ * truncated. A value that does not fit is refused, never wrapped.
  */
 
 /**
@@ -20,7 +20,7 @@ export type CayenneFaultCode =
   | 'out_of_range'
   | 'trailing_bytes'
 
-/** What is wrong, with the sensor and the channel: `temperatureSensor.1: 4000 is above 3276.7`. */
+/** A fault, with its sensor and channel: `temperatureSensor.1: 4000 is above 3276.7`. */
 export interface CayenneFault {
   readonly ok: false
   readonly code: CayenneFaultCode
@@ -28,11 +28,10 @@ export interface CayenneFault {
 }
 
 /**
- * One number in the payload: its width, whether it has a sign, and by how much the value is
- * multiplied.
+ * A number in the payload: its width, its sign, and the factor by which the value is multiplied.
  */
 interface Field {
-  /** The axis or member; '' where the sensor has a single number. */
+  /** The axis or the member; '' for a sensor with a single number. */
   readonly member: string
   readonly bytes: 1 | 2 | 3 | 4
   readonly isSigned: boolean
@@ -47,9 +46,7 @@ interface Sensor {
 
 const MAXIMUM_CHANNEL = 255
 const CHANNEL = /^(?:0|[1-9]\d{0,2})$/
-/**
- * Names that may be shown in a message; others could carry anything into logs and Reason Strings.
- */
+/** Names that a message may show. Other names could carry anything into logs and Reason Strings. */
 const SHOWABLE = /^[\w-]{1,40}$/
 
 const uint8 = (factor = 1, member = ''): Field => ({ member, bytes: 1, isSigned: false, factor })
@@ -94,8 +91,8 @@ const SENSOR_OF_NAME = new Map(CAYENNE_SENSORS.map((one) => [one.name, one]))
 const SENSOR_OF_TYPE = new Map(CAYENNE_SENSORS.map((one) => [one.type, one]))
 
 /**
- * The sensors in a payload. Where one sensor and channel is there twice, the last one counts.
- * Refuses unknown types, for their length is not known, and bytes that are left over.
+ * Decodes the sensors in a payload. If a sensor and channel is there twice, the last one counts.
+ * Refuses unknown types, whose length is not known, and bytes that are left over.
  */
 export function decodeCayenneLpp(bytes: Buffer): { readonly ok: true; readonly object: CayenneObject } | CayenneFault {
   const object: CayenneObject = {}
@@ -122,8 +119,8 @@ export function decodeCayenneLpp(bytes: Buffer): { readonly ok: true; readonly o
 }
 
 /**
- * The payload of an object: sensors in the order of the table, channels ascending. Values are
- * rounded to the sensor's resolution, halves away from zero.
+ * Encodes an object: sensors in the order of the table, channels ascending. Values are rounded to
+ * the sensor's resolution, halves away from zero.
  */
 export function encodeCayenneLpp(object: unknown): { readonly ok: true; readonly data: Buffer } | CayenneFault {
   if (!isObject(object)) return fault('not_an_object', 'the object must be a map of sensor names')
@@ -196,7 +193,7 @@ function writeNumber(field: Field, path: string, value: unknown, data: number[])
   if (scaled > highest) return fault('out_of_range', `${path}: ${value} is above ${highest / field.factor}`)
   if (scaled < lowest) return fault('out_of_range', `${path}: ${value} is below ${lowest / field.factor}`)
   for (let shift = field.bytes - 1; shift >= 0; shift -= 1) {
-    // Division, for the 32 bits of a uint32 are more than a shift has.
+    // A division, because a shift has fewer bits than a uint32.
     data.push(Math.floor(scaled / 2 ** (8 * shift)) & 0xff)
   }
   return undefined
@@ -208,7 +205,7 @@ function rounded(value: number, factor: number): number {
   return value < 0 ? -steps : steps
 }
 
-/** The name below its path, or the path alone where the name could carry anything. */
+/** The name below its path; or the path alone when the name could carry anything. */
 function shown(name: string, path: string, prefix = ''): string {
   return SHOWABLE.test(name) ? `${prefix}${name}` : path
 }

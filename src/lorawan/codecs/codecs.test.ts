@@ -18,7 +18,7 @@ const decode = (given: Partial<DecodeRequest>) =>
 const encode = (given: Partial<EncodeRequest>) => codecs.encodeDownlink({ ...request, object: {}, ...given })
 
 /**
- * In the style of makers of sensors: a header with the battery, then values that depend on the
+ * In the style of the makers of sensors: a header with the battery, then values that depend on the
  * port.
  */
 const HEADER_STYLE = `
@@ -36,8 +36,8 @@ function Decode(fPort, bytes, variables) {
 }`
 
 /**
- * In the style of makers of sensors: channel, type, value, with helper functions, and both
- * signatures by one decoder.
+ * In the style of the makers of sensors: channel, type, value, with helper functions; one decoder
+ * with both signatures.
  */
 const CHANNEL_STYLE = `
 function decodeUplink(input) { var res = Decoder(input.bytes, input.fPort); if (res.error) { return { errors: [res.error] }; } return { data: res }; }

@@ -5,8 +5,8 @@ import { Codecs } from './codecs.ts'
 import type { CodecsOptions } from './codecs.ts'
 
 /**
- * To be closed. No worker is killed, however slow the machine is. Each application is of an
- * organization of its own, unless told otherwise.
+ * Codecs that the test must close. No worker is killed, however slow the machine is. Each
+ * application has an organization of its own, unless the options say otherwise.
  */
 export function openTestCodecs(options: Partial<CodecsOptions> = {}): Codecs {
   return new Codecs({

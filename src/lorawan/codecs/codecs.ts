@@ -1,6 +1,6 @@
 /**
- * Payload codecs: bytes of devices become objects and back, by Cayenne LPP or by an application's
- * own scripts.
+ * Payload codecs: they turn bytes of devices into objects and back, by Cayenne LPP or by an
+ * application's own scripts.
  */
 import { availableParallelism } from 'node:os'
 import type { Logger } from '../../logger.ts'
@@ -14,21 +14,21 @@ import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outco
 import { ScriptPool } from './script-pool.ts'
 import type { PoolClock, ScriptRun } from './script-pool.ts'
 
-/** How an application's payloads are coded; empty for not at all. */
+/** The codec of an application; empty for no codec. */
 type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
 
-/** Whose codec is asked for. */
+/** The application whose codec is asked for, and the circumstances. */
 interface CodecRequest {
   readonly applicationId: string
   readonly codec: PayloadCodec
-  /** The decoder or encoder script; only looked at for CUSTOM_JS. */
+  /** The decoder or encoder script. Only CUSTOM_JS uses it. */
   readonly script: string
   readonly fPort: number
   /** Variables of the device, for scripts. */
   readonly variables: Readonly<Record<string, string>>
   /**
-   * A trial run has an engine of its own, so that a draft does not push out or hold back what is in
-   * use.
+   * True for a trial run, which has an engine of its own, so that a draft neither pushes out nor
+   * holds back the script in use.
    */
   readonly isTrial?: boolean
 }
@@ -36,7 +36,7 @@ interface CodecRequest {
 /** Bytes to be decoded. */
 export interface DecodeRequest extends CodecRequest {
   readonly bytes: Buffer
-  /** When they were received, in ms since 1970. */
+  /** When the bytes were received, in ms since 1970. */
   readonly recvTimeMs: number
 }
 
@@ -45,14 +45,14 @@ export interface EncodeRequest extends CodecRequest {
   readonly object: unknown
 }
 
-/** Stable codes of what goes wrong with codecs; docs/errors.md has a paragraph for each. */
+/** Stable codes of the faults of codecs; docs/errors.md has a paragraph for each. */
 export type CodecFaultCode = ScriptFaultCode | CayenneFaultCode | 'codec_missing' | 'data_too_long'
 
-/** What both outcomes tell of a run. */
+/** Members of both outcomes of a run. */
 interface CodecRun {
   /** Lines that the script wrote to its console. */
   readonly console: readonly string[]
-  /** How long it took, loading included; the time in the queue is not part of it. */
+  /** How long the run took, with the loading of the script and without the time in the queue. */
   readonly durationMs: number
 }
 
@@ -68,7 +68,7 @@ export interface CodecFault extends CodecRun {
 
 export interface Decoded extends CodecRun {
   readonly ok: true
-  /** The object as JSON: what is handed on need not be parsed and written again. */
+  /** The object as JSON, so that it need not be parsed and written again. */
   readonly json: string
   readonly warnings: readonly string[]
 }
@@ -77,7 +77,7 @@ export interface Encoded extends CodecRun {
   readonly ok: true
   /** At most 242 bytes. */
   readonly data: Buffer
-  /** 1 to 255, where the script chose one. */
+  /** 1 to 255, if the script chose one. */
   readonly fPort?: number
   readonly warnings: readonly string[]
 }
@@ -91,16 +91,18 @@ export interface CodecsOptions {
   readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
   readonly clock: PoolClock
   readonly log: Logger
-  /** Threads for scripts; by default one for each processor, and two at most. */
+  /** Threads for scripts; by default one for each processor, but two at most. */
   readonly workers?: number
 }
 
-/** The most application data of one LoRaWAN frame at the best data rate, in bytes (RP002 §2, N). */
+/**
+ * The longest application data of a LoRaWAN frame at the best data rate, in bytes (RP002 §2, N).
+ */
 const MAXIMUM_DATA_BYTES = 242
 
 const NO_CODEC = 'the application has no codec'
 
-/** The codecs of all applications. Threads start with the first script, and end with `close`. */
+/** The codecs of all applications. Threads start with the first script and end with `close`. */
 export class Codecs {
   readonly #pool: ScriptPool
   readonly #organizationOf: CodecsOptions['organizationOf']
@@ -115,17 +117,17 @@ export class Codecs {
     return this.#pool.counters
   }
 
-  /** The object in an uplink's bytes. Rejects only when the organization can't be looked up. */
+  /** Decodes an uplink's bytes. Rejects only when the organization can't be looked up. */
   decodeUplink(request: DecodeRequest): Promise<Decoded | CodecFault> {
     return this.#decode('decodeUplink', request)
   }
 
-  /** The object in a downlink's bytes, where the encoder script can tell. */
+  /** Decodes a downlink's bytes, if the encoder script has a function for this. */
   decodeDownlink(request: DecodeRequest): Promise<Decoded | CodecFault> {
     return this.#decode('decodeDownlink', request)
   }
 
-  /** The bytes for an object. Rejects only when the organization can't be looked up. */
+  /** Encodes an object. Rejects only when the organization can't be looked up. */
   async encodeDownlink(request: EncodeRequest): Promise<Encoded | CodecFault> {
     if (request.codec === '') return quickFault('DOWNLINK_CODEC', 'codec_missing', NO_CODEC)
     if (request.codec === 'CUSTOM_JS') {
@@ -147,18 +149,18 @@ export class Codecs {
   }
 
   /**
-   * Whether a script is JavaScript, before anything depends on it: compiled, and not run. Undefined
-   * where it is; otherwise the fault, which may also be that there was no time to look. Never
-   * rejects.
+   * Checks whether a script is JavaScript, before anything depends on it: the script is compiled
+   * and not run. Undefined when it is; otherwise the fault, which may also be that there was no
+   * time to look. Never rejects.
    */
   async checkScript(organizationId: string, script: string): Promise<ScriptFault | undefined> {
     const call = { operation: 'parse', input: script } as const
-    // Each organization has an engine for this, with nothing loaded.
+    // Each organization has an engine for checks, with no script loaded.
     const run = await this.#pool.run({ organizationId, key: `${organizationId} check`, script: '', call })
     return run.outcome.ok ? undefined : run.outcome
   }
 
-  /** Ends the threads; what waits for a script fails. */
+  /** Ends the threads. Waiting runs fail. */
   close(): Promise<void> {
     return this.#pool.close()
   }
@@ -196,7 +198,7 @@ export class Codecs {
   }
 }
 
-/** The bytes out of a script's answer, of which nothing is believed. */
+/** Reads the bytes in a script's answer, without trusting the answer. */
 function encodedBy(
   { json, warnings, console }: Extract<ScriptOutcome, { ok: true }>,
   durationMs: number,

@@ -5,7 +5,7 @@ import { FairQueue } from './fair-queue.ts'
 
 const limits = { total: 100, perOrganization: 100, perApplication: 10, runningPerOrganization: 1 }
 
-/** Lets one worker do all jobs; what each one was, in order. */
+/** Lets one worker do all jobs. Returns their names in order. */
 function order(queue: FairQueue<{ name: string; ms: number }>): string[] {
   const names: string[] = []
   for (let taken = queue.next(); taken !== undefined; taken = queue.next()) {
@@ -48,7 +48,7 @@ describe('the queue of scripts', () => {
     for (let n = 0; n < 10; n += 1) queue.push('busy', 'b', { name: 'busy', ms: 10 }, 1)
     queue.push('hostile', 'h', { name: 'hostile', ms: 100 }, 1)
     assert.deepEqual([serve(), serve()], ['busy', 'hostile'])
-    // It has nothing waiting for a moment, and comes again.
+    // The organization has no waiting job for a moment, and comes again.
     queue.push('hostile', 'h', { name: 'hostile', ms: 100 }, 1)
     queue.push('new', 'n', { name: 'new', ms: 10 }, 1)
     assert.deepEqual([serve(), serve(), serve()].toSorted(), ['busy', 'busy', 'new'])

@@ -1,23 +1,23 @@
 /**
- * Who is next: jobs wait by organization and application, and the organization that has used the
- * least time goes first, so that one with slow scripts, or with a thousand applications, waits for
- * itself alone. Within an organization the same holds for its applications; within one application
- * order is kept, and one job runs at a time.
+ * A queue that decides whose job is next. Jobs wait by organization and application, and the
+ * organization that has used the least time goes first. So an organization with slow scripts, or
+ * with a thousand applications, waits only for itself. Within an organization the same rule holds
+ * between its applications. Jobs of an application keep their order, and run one at a time.
  */
 
-/** Bounds of the queue; of what waits, the sizes of the jobs are added up. */
+/** The bounds of the queue, on the sums of the sizes of jobs. */
 export interface FairQueueLimits {
-  /** What waits in all. */
+  /** Waiting jobs of all organizations. */
   readonly total: number
-  /** What waits of one organization. */
+  /** Waiting jobs of one organization. */
   readonly perOrganization: number
-  /** What waits of one application. */
+  /** Waiting jobs of one application. */
   readonly perApplication: number
-  /** Running jobs of one organization. */
+  /** Running jobs of one organization: their number. */
   readonly runningPerOrganization: number
 }
 
-/** A job that was taken out of the queue; `finished` is owed for it. */
+/** A job that was taken out of the queue. `finished` must be called for it. */
 export interface TakenJob<Job> {
   readonly job: Job
   readonly organizationId: string
@@ -25,7 +25,7 @@ export interface TakenJob<Job> {
 }
 
 interface Share {
-  /** Time used, in ms, counted from where the queue stood when this share began to wait. */
+  /** The time used, in ms. Counted from the floor at the moment when this share began to wait. */
   usedMs: number
   running: number
 }
@@ -42,18 +42,18 @@ interface OrganizationShare<Job> extends Share {
 }
 
 /**
- * Shares that have nothing waiting, kept because they used more than others; beyond it they are
- * forgotten.
+ * Shares without waiting jobs that are kept because they used more time than others. At the bound
+ * they are forgotten.
  */
 const MAXIMUM_IDLE_SHARES = 1_000
 
-/** A queue of jobs that is fair in time spent, not in their number. */
+/** A queue of jobs that is fair in the time that jobs take, not in their number. */
 export class FairQueue<Job> {
   readonly #limits: FairQueueLimits
   readonly #organizations = new Map<string, OrganizationShare<Job>>()
   /**
-   * What the share that was served last had used: newcomers begin here, with no credit for the time
-   * they were away.
+   * The used time of the share that was served last. A new share begins here: it gets no credit for
+   * the time when it was away.
    */
   #floorMs = 0
   #waiting = 0
@@ -69,7 +69,7 @@ export class FairQueue<Job> {
     return this.#waiting
   }
 
-  /** False at a bound; the job is not in the queue then. */
+  /** Adds a job. False at a bound: the job is not added. */
   push(organizationId: string, applicationKey: string, job: Job, size: number): boolean {
     const { total, perOrganization, perApplication } = this.#limits
     if (this.#waitingSize + size > total) return false
@@ -108,7 +108,7 @@ export class FairQueue<Job> {
     return { job, organizationId, applicationKey }
   }
 
-  /** The job is over and has used so much time. */
+  /** The job is over, and took this time. */
   finished({ organizationId, applicationKey }: TakenJob<Job>, usedMs: number): void {
     const organization = this.#organizationOf(organizationId)
     const application = applicationOf(organization, applicationKey)
@@ -120,7 +120,7 @@ export class FairQueue<Job> {
     this.#forget()
   }
 
-  /** Takes all waiting jobs out; none of them runs. */
+  /** Takes all waiting jobs out of the queue; none of them will run. */
   drain(): Job[] {
     const jobs: Job[] = []
     for (const organization of this.#organizations.values()) {
@@ -162,8 +162,8 @@ export class FairQueue<Job> {
   }
 
   /**
-   * Nobody waits: all begin anew. Otherwise shares are kept that would gain by being forgotten, up
-   * to a bound.
+   * Forgets shares. When no job waits or runs, all shares begin anew. Otherwise shares that would
+   * gain by being forgotten are kept, up to a bound.
    */
   #forget(): void {
     if (this.#waiting === 0 && this.#running === 0) {
@@ -191,7 +191,7 @@ function applicationOf<Job>(organization: OrganizationShare<Job>, key: string): 
   return application
 }
 
-/** The application of least time that waits and does not run. */
+/** The key of the application with a waiting job and no running job that used the least time. */
 function nextApplication<Job>(organization: OrganizationShare<Job>): string | undefined {
   let chosen: { readonly key: string; readonly usedMs: number } | undefined
   for (const [key, { jobs, running, usedMs }] of organization.applications) {
@@ -201,7 +201,7 @@ function nextApplication<Job>(organization: OrganizationShare<Job>): string | un
   return chosen?.key
 }
 
-/** Where a newcomer among the applications begins. */
+/** The used time with which a new application begins. */
 function leastUsed<Job>(organization: OrganizationShare<Job>): number {
   let least = Infinity
   for (const { jobs, running, usedMs } of organization.applications.values()) {

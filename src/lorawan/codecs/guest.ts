@@ -1,11 +1,11 @@
 /**
- * What runs inside the engine beside a tenant's script. `guestDriver` is never called here: its
- * source text is evaluated in the engine, before the script, so it must not refer to anything
- * outside of itself. A script can break it for itself by tampering with built-in objects, but it
- * reaches nothing that way: the engine has no function of the host.
+ * The code that runs inside the engine beside a tenant's script. `guestDriver` is never called
+ * here: its source text is evaluated in the engine, before the script, so it must not refer to
+ * anything outside of itself. A script can break the driver for itself by tampering with built-in
+ * objects, but it gains nothing: the engine has no function of the host.
  */
 
-/** What the driver is given when it is made. */
+/** The limits that the driver is made with. */
 export interface GuestLimits {
   readonly outputLength: number
   readonly textLength: number
@@ -15,14 +15,14 @@ export interface GuestLimits {
 }
 
 /**
- * The functions that a script may have; the first that is there of those for one operation is
- * called.
+ * The functions that a script may have. For each operation, the first function that the script has
+ * is called.
  */
 export const SCRIPT_FUNCTIONS = ['decodeUplink', 'Decode', 'encodeDownlink', 'Encode', 'decodeDownlink'] as const
 
 export type ScriptFunction = (typeof SCRIPT_FUNCTIONS)[number]
 
-/** What a script is called with, as it goes into the engine in JSON. */
+/** The argument of a call, as it goes into the engine in JSON. */
 export interface GuestInput {
   readonly fPort: number
   readonly bytes: readonly number[]
@@ -34,13 +34,14 @@ export interface GuestInput {
 type AnyFunction = (...given: unknown[]) => unknown
 
 interface Guest {
-  /** Calls the script's function; gives the outcome as JSON. */
+  /** Calls the script's function, and returns the outcome as JSON. */
   readonly call: (run: AnyFunction, name: ScriptFunction, input: string) => string
-  /** What is to be told of an exception of the script, as JSON. */
+  /** Returns the description of an exception of the script, as JSON. */
   readonly describe: (thrown: unknown) => string
 }
 
-/** Makes `console` for the script, and gives what the host calls. */
+/** Makes `console` for the script, and returns the functions that the host calls. */
+// oxlint-disable-next-line max-lines-per-function -- the text of one function goes into the engine
 export function guestDriver(limits: GuestLimits): Guest {
   const { parse, stringify } = JSON
   const { isArray, from } = Array
@@ -49,13 +50,14 @@ export function guestDriver(limits: GuestLimits): Guest {
   const DateOf = Date
   const lines: string[] = []
 
-  // oxlint-disable-next-line unicorn/consistent-function-scoping -- outside of this function it would not be there
+  // oxlint-disable-next-line unicorn/consistent-function-scoping -- part of the evaluated text
   const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text)
 
   const show = (value: unknown): string => {
     if (typeof value === 'string') return value
     try {
-      // Undefined for what JSON does not have; the declared type does not say so.
+      // The result is undefined for a value that JSON does not have, though the declared type
+      // denies it.
       const json = stringify(value) as string | undefined
       return json ?? toText(value)
     } catch {
@@ -85,13 +87,13 @@ export function guestDriver(limits: GuestLimits): Guest {
       message = typeof ownMessage === 'string' ? ownMessage : show(thrown)
       if (typeof ownStack === 'string') stack = ownStack.slice(0, 2000)
     } catch {
-      // A getter that throws: the sentence above stands.
+      // A getter threw: the message from above stays.
     }
     let code = 'script_exception'
     if (name === 'InternalError' && message === 'out of memory') code = 'memory_exceeded'
     if (name === 'RangeError' && message === 'Maximum call stack size exceeded') code = 'stack_exceeded'
     if (thrown === null) {
-      // What the engine throws when not even an exception finds room.
+      // The engine throws null when there is no memory even for an exception.
       code = 'memory_exceeded'
       message = 'the script has used up its memory'
     }
@@ -130,7 +132,7 @@ export function guestDriver(limits: GuestLimits): Guest {
     return finish(fPort === undefined ? { bytes: from(bytes) } : { bytes: from(bytes), fPort }, warnings)
   }
 
-  /** Of the signatures that answer `{data | bytes, errors, warnings}`. */
+  /** For the signatures that return `{data | bytes, errors, warnings}`. */
   const finishAnswer = (name: string, result: unknown): string => {
     if (typeof result !== 'object' || result === null) return failed('result_invalid', `${name} must give an object`)
     const { data, bytes, fPort, errors, warnings } = result as Record<string, unknown>

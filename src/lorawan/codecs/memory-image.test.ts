@@ -38,7 +38,7 @@ describe('the image of an engine’s memory', () => {
   it('is not misled by a script that makes a larger hole than the stack', () => {
     const { memory, bytes } = engineLike()
     const unused = unusedStack(memory)
-    // Six MiB of zeros in the heap, with something behind.
+    // Six MiB of zeros in the heap, and a byte behind them.
     bytes[12 * MiB] = 7
     const image = new MemoryImage(memory, unused)
     bytes[8 * MiB] = 9
@@ -87,8 +87,8 @@ describe('the memory of a real engine', () => {
     const before = Buffer.from(bytes)
     for (const fPort of [1, 2, 3, 4, 5, 6]) {
       loaded.sandbox.call(callOf('decodeUplink', { fPort }))
-      // 256 KiB of the stack may be used, and somewhat more by the engine's own functions; nothing
-      // is written below.
+      // A script may use 256 KiB of the stack, and the engine's own functions some more. Nothing is
+      // written below that.
       const lowest = bytes.subarray(unused.start, unused.end - MiB).findIndex((byte) => byte !== 0)
       assert.equal(lowest, -1, `call ${fPort} wrote into the stack that no script may reach`)
     }

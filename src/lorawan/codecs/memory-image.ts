@@ -1,15 +1,15 @@
 /**
- * A picture of an engine's memory that can be put back: what a call changed is undone, byte by
+ * An image of an engine's memory that can be put back. It undoes all changes of a call, byte by
  * byte.
  */
 
 declare global {
   /**
-   * The part of the WebAssembly interface that is used here; the library's declarations come with a
-   * browser's alone.
+   * The part of the WebAssembly interface that is used here. TypeScript declares it only for
+   * browsers.
    */
   namespace WebAssembly {
-    // oxlint-disable-next-line typescript/no-extraneous-class -- opaque: it is made here and handed on
+    // oxlint-disable-next-line typescript/no-extraneous-class -- opaque: made and handed on
     class Module {
       private readonly opaque: never
     }
@@ -25,14 +25,15 @@ const PAGE_BYTES = 4096
 const EMPTY_PAGE = Buffer.alloc(PAGE_BYTES)
 
 /**
- * The stack's unused part is told from the rest by its size: 5 MiB lie between the engine's tables
- * and its heap, of which a script may use 256 KiB. Where nothing like it is found, all memory is
- * kept and put back.
+ * The unused part of the stack is recognized by its size: 5 MiB lie between the engine's tables and
+ * its heap, and a script may use 256 KiB of them. If no such gap is found, all memory is kept and
+ * put back.
  */
 const LEAST_GAP_BYTES = 2 * 1024 * 1024
 
 /**
- * Behind the tables, memory that is zero may still be theirs: so much of the gap is kept as well.
+ * The part of the gap behind the tables that is kept, because memory of zeros may still belong to
+ * the tables.
  */
 const MARGIN_BYTES = 64 * 1024
 
@@ -43,7 +44,7 @@ export interface Span {
 }
 
 /**
- * The part of the stack that an engine has never used. To be asked before a script runs: it could
+ * The part of the stack that an engine has never used. Ask before a script runs: a script could
  * make a larger gap in the heap, whose bytes would then not be put back.
  */
 export function unusedStack(memory: WebAssembly.Memory): Span {
@@ -60,9 +61,9 @@ export class MemoryImage {
   readonly #highStart: number
 
   /**
-   * Takes the picture while no function of the engine runs. Left out are the unused part of the
-   * stack and what lies behind the last byte in use, which the allocator's last header marks:
-   * nothing that the engine can still reach lies there.
+   * Takes the image. No function of the engine may run meanwhile. Two parts are left out, because
+   * the engine can't reach anything there: the unused part of the stack, and the memory behind the
+   * last byte in use, which the last header of the allocator marks.
    */
   constructor(memory: WebAssembly.Memory, unused: Span) {
     this.#memory = memory
@@ -78,7 +79,7 @@ export class MemoryImage {
     return this.#low.length + this.#high.length
   }
 
-  /** Puts everything back. */
+  /** Puts all memory back. */
   restore(): void {
     const all = new Uint8Array(this.#memory.buffer)
     all.set(this.#low, 0)
@@ -86,7 +87,7 @@ export class MemoryImage {
   }
 }
 
-/** The indexes of pages that have a byte other than 0, ascending. */
+/** The indexes of the pages with a byte other than 0, ascending. */
 function usedPages(all: Uint8Array): number[] {
   const bytes = Buffer.from(all.buffer)
   const used: number[] = []

@@ -1,28 +1,26 @@
 /**
- * Scripts that run into the bound on time again and again are held back for a while: each such run
- * costs a worker 100 ms.
+ * Holds scripts back for a while that run into the time limit again and again: each such run costs
+ * a worker 100 ms.
  */
 
-/** So many runs that took too long, and the script is held back. */
+/** Slow runs after which a script is held back. */
 const STRIKES = 3
 
-/** A run that took too long is forgotten after this time. */
+/** A slow run is forgotten after this time. */
 const STRIKE_MEMORY_MS = 60_000
 
-/**
- * How long a script is held back at first; each time twice as long as before, up to the maximum.
- */
+/** How long a script is held back at first. The time doubles with each hold, up to the maximum. */
 const FIRST_HOLD_MS = 10_000
 const MAXIMUM_HOLD_MS = 300_000
 
-/** After so long without a run that took too long, a script begins anew. */
+/** After this time without a slow run, a script has a clean record. */
 const FORGET_MS = 900_000
 
-/** Scripts that are watched, some 100 bytes each; beyond it the oldest is forgotten. */
+/** Scripts that are watched, some 100 bytes each. At the bound the oldest record is forgotten. */
 const MAXIMUM_WATCHED = 10_000
 
 interface Watched {
-  /** Another script at the same place is not the one that was slow. */
+  /** The text of the slow script. Another script under the same key is not slow. */
   readonly script: string
   strikes: number
   holds: number
@@ -30,9 +28,7 @@ interface Watched {
   heldUntilMs: number
 }
 
-/**
- * Remembers slow scripts by a key, and by the text itself: a script that was mended runs at once.
- */
+/** Remembers slow scripts by a key and by their text: a script that was mended runs at once. */
 export class Quarantine {
   readonly #now: () => number
   readonly #watched = new Map<string, Watched>()
@@ -49,7 +45,9 @@ export class Quarantine {
     return Math.max(0, watched.heldUntilMs - this.#now())
   }
 
-  /** The script took too long; `weight` is more than 1 where that cost more than time. */
+  /**
+   * Notes a slow run of the script. `weight` is more than 1 for a run that cost more than its time.
+   */
   strike(key: string, script: string, weight: number): void {
     const nowMs = this.#now()
     const known = this.#watched.get(key)
@@ -61,7 +59,7 @@ export class Quarantine {
     if (watched.strikes >= STRIKES) {
       watched.heldUntilMs = nowMs + Math.min(FIRST_HOLD_MS * 2 ** watched.holds, MAXIMUM_HOLD_MS)
       watched.holds += 1
-      // Once more, and it is held again.
+      // One more slow run, and the script is held back again.
       watched.strikes = STRIKES - 1
     }
     this.#watched.delete(key)

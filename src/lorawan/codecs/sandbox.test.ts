@@ -10,7 +10,7 @@ async function valueOf(...given: Parameters<typeof run>): Promise<unknown> {
   return JSON.parse(outcome.json)
 }
 
-/** One that a few thousand looks bring to the end of a script's time, whatever the machine. */
+/** A clock that reaches the end of a script's time after a few thousand looks, on any machine. */
 function createSlowClock(): SandboxClock {
   let nowMs = 0
   const look = (): number => (nowMs += 0.01)
@@ -264,7 +264,8 @@ describe('a hostile script', () => {
   ]
   for (const [title, script, code] of attacks) {
     it(`${title} is stopped: ${code}`, async () => {
-      // What is stopped for another reason may take a slow machine longer than a script's time.
+      // A script that is stopped for another reason may take longer than its time on a slow
+      // machine.
       const loaded = code === 'time_exceeded' ? await load(script) : await load(script, createSlowClock())
       const outcome = loaded.ok ? loaded.sandbox.call(callOf('decodeUplink')) : loaded
       assert.ok(!outcome.ok, JSON.stringify(outcome).slice(0, 200))
@@ -325,7 +326,7 @@ describe('a hostile script', () => {
   it('is given its time on the processor, not the time for which its thread had to wait', async () => {
     let elapsedMs = 0
     let processorMs = 0
-    // Each look at the clock finds 50 ms gone, of which the thread had 2.
+    // Each look at the clock finds 50 ms gone; the thread was on a processor for 2 of them.
     const waiting = { elapsedMs: () => (elapsedMs += 50), processorMs: () => (processorMs += 2) }
     const busy = 'function Decode(rounds) { for (let i = 0; i < rounds * 1000; i++); return 1 }'
     const loaded = await load(busy, waiting)

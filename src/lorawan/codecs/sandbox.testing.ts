@@ -1,4 +1,4 @@
-/** What the tests of tenants' scripts share. */
+/** Shared by the tests of tenants' scripts. */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Sandbox } from './sandbox.ts'
@@ -19,7 +19,7 @@ const machineClock: SandboxClock = {
   },
 }
 
-/** A call with members that do not matter to the test filled in. */
+/** A call, with the members filled in that do not matter to the test. */
 export function callOf(operation: ScriptOperation, given: Partial<GuestInput> = {}): ScriptCall {
   const usual = { fPort: 2, bytes: [1, 2, 255], recvTimeMs: 1_700_000_000_000, variables: {}, object: {} }
   return { operation, input: JSON.stringify({ ...usual, ...given }) }

@@ -1,8 +1,8 @@
 /**
- * One tenant's script in an engine of its own: QuickJS in WebAssembly, with 16 MiB of memory that
- * never grow, and no function of the host but the question whether to go on. Each call begins with
- * exactly the memory that the engine had when the script was loaded: whatever an earlier call did
- * to its globals or to built-in objects is undone.
+ * Runs one tenant's script in an engine of its own: QuickJS in WebAssembly, with 16 MiB of memory
+ * that never grow. The engine has no function of the host but the question whether to go on. Each
+ * call begins with exactly the memory that the engine had when the script was loaded: changes that
+ * an earlier call made to globals or built-in objects are undone.
  */
 import quickJs from '@jitl/quickjs-ng-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant, newVariant } from 'quickjs-emscripten-core'
@@ -27,20 +27,20 @@ import {
 import { scriptFault } from './script-outcome.ts'
 import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
 
-/** What a script is to do; either name of the function will do. */
+/** The operation of a script. The script may have either function of the operation. */
 export type ScriptOperation = 'decodeUplink' | 'encodeDownlink' | 'decodeDownlink'
 
 /** One call of a script. */
 export interface ScriptCall {
-  /** `parse` calls nothing: it asks whether another script is JavaScript. */
+  /** `parse` calls no function: it asks whether another script is JavaScript. */
   readonly operation: ScriptOperation | 'parse'
-  /** A `GuestInput` as JSON; of `parse` the text of the script. */
+  /** A `GuestInput` as JSON; for `parse` the text of the script. */
   readonly input: string
 }
 
 /**
  * The time of this thread, in milliseconds with fractions, from any beginning. `Clock` has whole
- * milliseconds, and most scripts need less than one: their durations, by which time is shared
+ * milliseconds, and most scripts need less than one. Their durations, by which time is shared
  * fairly, would all be 0.
  */
 export interface SandboxClock {
@@ -65,9 +65,7 @@ const GUEST_LIMITS: GuestLimits = {
   consoleLineLength: MAXIMUM_CONSOLE_LINE_LENGTH,
 }
 
-/**
- * Its declarations are those of a CommonJS module, whose default export would be one level deeper.
- */
+/** The package declares a CommonJS module, whose default export would be one level deeper. */
 const VARIANT = quickJs as unknown as QuickJSSyncVariant
 
 /** The name of the script in its stack traces. */
@@ -75,7 +73,7 @@ const SCRIPT_FILE = 'script.js'
 
 const GUEST_SOURCE = `(${guestDriver.toString()})(${JSON.stringify(GUEST_LIMITS)})`
 
-/** `typeof` alone can name what may not be there, lexical declarations included. */
+/** Only `typeof` can name a function that may not exist, lexical declarations included. */
 const FUNCTIONS_SOURCE = `({${SCRIPT_FUNCTIONS.map((name) => `${name}:typeof ${name}==='function'?${name}:undefined`).join(',')}})`
 
 /** A loaded script. Not to be used again once `isBroken`. */
@@ -90,7 +88,9 @@ export class Sandbox {
     this.#image = image
   }
 
-  /** Loads a script, within the bounds of a call; a fault where it can't be loaded. */
+  /**
+   * Loads a script, within the bounds of a call. Returns the fault when the script can't be loaded.
+   */
   static async load(
     wasm: WebAssembly.Module,
     script: string,
@@ -115,8 +115,8 @@ export class Sandbox {
   }
 
   /**
-   * True when the engine itself failed: its memory is put back, but not what it had on the host's
-   * stack.
+   * True after the engine itself failed. Its memory can be put back, but not what it left on the
+   * host's stack.
    */
   get isBroken(): boolean {
     return this.#engine.isBroken
@@ -137,10 +137,7 @@ export class Sandbox {
     return this.#engine.guarded(() => this.#engine.call(run, name, input))
   }
 
-  /**
-   * Puts the engine's memory back to what it was when the script was loaded; each call begins with
-   * it.
-   */
+  /** Puts the engine's memory back to its state when the script was loaded. Each call begins so. */
   restore(): void {
     this.#image.restore()
   }
@@ -189,8 +186,8 @@ class Engine {
   }
 
   /**
-   * Runs something in the engine within the bounds of one call; what breaks the engine becomes a
-   * fault.
+   * Runs a function in the engine within the bounds of one call. An error that breaks the engine
+   * becomes a fault.
    */
   guarded<T>(run: () => T | ScriptFault): T | ScriptFault {
     this.#isInterrupted = false
@@ -204,8 +201,8 @@ class Engine {
     } catch (error) {
       this.#isBroken = true
       if (this.#isInterrupted) return timeExceeded()
-      // Deep recursion in the engine's own functions, parsers above all, uses up the thread's stack
-      // first.
+      // Deep recursion in the engine's own functions, above all in parsers, uses up the thread's
+      // stack first.
       if (error instanceof RangeError)
         return scriptFault('stack_exceeded', 'the script made too many calls within calls')
       return scriptFault('engine_failed', 'the script made its engine fail')
@@ -227,7 +224,7 @@ class Engine {
     return { ok: true, json: 'null', warnings: [], console: [] }
   }
 
-  /** What the driver tells of an exception that reached the host. */
+  /** The driver's description of an exception that reached the host. */
   faultOf(thrown: QuickJSHandle): ScriptFault {
     const { context } = this
     if (this.#isInterrupted) return timeExceeded()
@@ -238,7 +235,7 @@ class Engine {
   }
 
   /**
-   * Asked every some thousand instructions. A thread that had to wait for a processor is given its
+   * Asked after every few thousand instructions. A thread that had to wait for a processor gets its
    * time, within bounds.
    */
   #isOverdue(): boolean {
@@ -255,7 +252,7 @@ function timeExceeded(): ScriptFault {
   return scriptFault('time_exceeded', `the script ran for more than ${SCRIPT_TIME_MS} ms`)
 }
 
-/** The driver's answer. It came through the script's reach, so nothing of it is believed. */
+/** Reads the driver's answer without trusting it: the script could have changed it. */
 function readOutcome(text: string): ScriptOutcome {
   if (text.length > 4 * MAXIMUM_OUTPUT_LENGTH + 2 * MAXIMUM_CONSOLE_LINES * MAXIMUM_CONSOLE_LINE_LENGTH) {
     return scriptFault('output_too_large', 'the result is too large')
@@ -286,7 +283,7 @@ function readOutcome(text: string): ScriptOutcome {
   }
 }
 
-/** What the driver may answer. */
+/** The codes that the driver may answer with. */
 const GUEST_CODES: readonly ScriptFaultCode[] = [
   'script_exception',
   'script_errors',
@@ -302,7 +299,7 @@ function textsOf(value: unknown): string[] {
   return value.filter((one) => typeof one === 'string').slice(0, MAXIMUM_CONSOLE_LINES)
 }
 
-/** Counted in the text: reading a deep value recursively is what must not happen. */
+/** Counts levels in the text. Reading a deep value recursively would overflow the stack. */
 function isDeeper(json: string, levels: number): boolean {
   let depth = 0
   let inText = false

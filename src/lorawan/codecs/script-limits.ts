@@ -1,101 +1,101 @@
 /**
- * The bounds of tenants' scripts, each beside the attack that it stops. docs/codecs.md tells them
- * to users.
+ * The bounds of tenants' scripts, each beside the attack that it stops. docs/codecs.md explains
+ * them to users.
  */
 
 /**
- * Of a script, in UTF-16 code units. Makers' codecs have up to 30,000; stops megabytes from being
- * parsed.
+ * The longest script, in UTF-16 code units. Scripts of the makers of sensors have up to 30,000.
+ * Stops megabytes from being parsed.
  */
 export const MAXIMUM_SCRIPT_LENGTH = 65_536
 
-/**
- * Time on the processor that loading a script may take, and each call of it; beyond it the call has
- * failed.
- */
+/** The processor time that loading a script may take, and each call. After it the call fails. */
 export const SCRIPT_TIME_MS = 100
 
 /**
- * Time that may pass meanwhile, where the thread has to wait for a processor; so that a machine
- * that is busy with something else does not let scripts fail, nor one script hold a thread for
+ * The time that may pass during a call whose thread has to wait for a processor. So scripts do not
+ * fail because the machine is busy with something else, and one script can't hold a thread for
  * long.
  */
 export const SCRIPT_ELAPSED_MS = 400
 
 /**
- * Time from handing a job to a worker to its answer, whatever happens there. The engine looks at
- * its clock between instructions, but some built-in functions loop inside one; then the worker is
- * killed. Longer than loading and a call may take by `SCRIPT_ELAPSED_MS`.
+ * The time from handing a job to a worker until its answer. After it the worker is killed: the
+ * engine looks at its clock between instructions, but some built-in functions loop inside one
+ * instruction. Longer than `SCRIPT_ELAPSED_MS` allows for loading and a call together.
  */
 export const HARD_TIME_MS = 1_000
 
-/** How long a worker may take to start; then waiting jobs fail, and the next one tries again. */
+/**
+ * How long a worker may take to start. After it waiting jobs fail, and the next job starts another
+ * worker.
+ */
 export const WORKER_START_MS = 10_000
 
 /**
- * What waits for scripts, in KiB of input; a job counts as one KiB at least, and a usual one is no
- * larger. In all it is eight seconds of work at 2,000 uplinks a second. The bounds of an
- * organization and of an application leave room for the others. Beyond them jobs are refused, so
- * that a flood can't fill the memory.
+ * Jobs that wait, in KiB of input; a job counts as one KiB at least, and a usual job is no larger.
+ * All of them are eight seconds of work at 2,000 uplinks a second. The bounds of an organization
+ * and of an application leave room for the others. At a bound, jobs are refused, so that a flood
+ * can't fill the memory.
  */
 export const MAXIMUM_WAITING_KIB = 16_384
 export const MAXIMUM_WAITING_KIB_PER_ORGANIZATION = 4_096
 export const MAXIMUM_WAITING_KIB_PER_APPLICATION = 2_048
 
-/** Texts of scripts that are shared by the jobs that wait; beyond it they are collected anew. */
+/** Texts of scripts that waiting jobs share. At the bound they are collected anew. */
 export const MAXIMUM_SHARED_SCRIPTS = 256
 
 /**
- * What a script may allocate. With the engine, its stack and its tables it fits into
- * `ENGINE_MEMORY_PAGES`, which never grow: 1 GB arrays end as an exception in the script.
+ * Memory that a script may allocate. With the engine, its stack and its tables it fits into
+ * `ENGINE_MEMORY_PAGES`, which never grow: an array of 1 GB becomes an exception in the script.
  */
 export const SCRIPT_MEMORY_BYTES = 8 * 1024 * 1024
 
-/** Pages of 64 KiB that an engine's memory has, and the most that it may have: 16 MiB. */
+/** Pages of 64 KiB in an engine's memory, at the beginning and at most: 16 MiB. */
 export const ENGINE_MEMORY_PAGES = 256
 
 /**
- * Of the engine's stack: some thousand calls deep. Recursion without end becomes an exception in
- * the script.
+ * The engine's stack: enough for some thousand nested calls. Endless recursion becomes an exception
+ * in the script.
  */
 export const SCRIPT_STACK_BYTES = 256 * 1024
 
 /**
- * Of a result as JSON, in UTF-16 code units; real ones have some 500. Stops an uplink from becoming
- * megabytes of event.
+ * The longest result as JSON, in UTF-16 code units. Real results have some 500. Stops an uplink
+ * from becoming an event of megabytes.
  */
 export const MAXIMUM_OUTPUT_LENGTH = 32_768
 
 /**
- * Of a result: objects within objects. Stops results that overflow the stack of whoever reads them
- * recursively.
+ * Levels of objects within objects in a result. Stops results that overflow the stack of a
+ * recursive reader.
  */
 export const MAXIMUM_OUTPUT_DEPTH = 32
 
 /**
- * Of what a script is given as JSON, in UTF-16 code units: the bytes or the object, and the
+ * The longest input of a script as JSON, in UTF-16 code units: the bytes or the object, and the
  * device's variables.
  */
 export const MAXIMUM_INPUT_LENGTH = 65_536
 
-/** Of the sentences of an exception, an error or a warning that a script makes. */
+/** The longest text of an exception, an error or a warning of a script. */
 export const MAXIMUM_TEXT_LENGTH = 300
 
-/** Errors and warnings of one call that are told; the others are left out. */
+/** Errors and warnings of one call that are told. Further ones are left out. */
 export const MAXIMUM_NOTES = 10
 
 /**
- * Lines that a script may write to its console in one call, and the length of each; the others are
- * left out.
+ * Lines that a script may write to its console in one call, and their length. Further lines and
+ * characters are left out.
  */
 export const MAXIMUM_CONSOLE_LINES = 100
 export const MAXIMUM_CONSOLE_LINE_LENGTH = 500
 
 /**
- * Loaded scripts per worker. One takes some 300 KB, a hostile one up to 16 MiB; at the bound the
- * one goes that was used least lately, and is loaded again when it is needed (4 ms).
+ * Loaded scripts of a worker. A script takes some 300 KB, a hostile one up to 16 MiB. At the bound
+ * the script that was used least lately is dropped; loading it again takes 4 ms.
  */
 export const MAXIMUM_LOADED_SCRIPTS = 16
 
-/** What a script may keep in memory once it is loaded; each call begins with a copy of it. */
+/** Memory that a script may keep once it is loaded. Each call begins with a copy of it. */
 export const MAXIMUM_KEPT_BYTES = 2 * 1024 * 1024

@@ -1,6 +1,6 @@
-/** What comes back from a tenant's script. */
+/** The outcomes of running a tenant's script. */
 
-/** Stable codes of what can go wrong with a script; docs/errors.md has a paragraph for each. */
+/** Stable codes of the faults of scripts; docs/errors.md has a paragraph for each. */
 export type ScriptFaultCode =
   | 'script_missing'
   | 'script_too_long'
@@ -23,7 +23,7 @@ export type ScriptFaultCode =
 export interface ScriptFault {
   readonly ok: false
   readonly code: ScriptFaultCode
-  /** A sentence; of an exception its own text. */
+  /** A sentence; for an exception its own text. */
   readonly message: string
   /** Line of the script, from 1; undefined where none is known. */
   readonly line: number | undefined
@@ -42,7 +42,7 @@ export interface ScriptSuccess {
 
 export type ScriptOutcome = ScriptSuccess | ScriptFault
 
-/** A fault that the host found, or made, without a word of the script. */
+/** A fault that the host found or made. The script has no part in its text. */
 export function scriptFault(code: ScriptFaultCode, message: string): ScriptFault {
   return { ok: false, code, message, line: undefined, console: [] }
 }

@@ -26,7 +26,7 @@ class StandingClock implements PoolClock {
     return () => this.#timers.delete(timer)
   }
 
-  /** Resolves as soon as something is to be done after so many ms. */
+  /** Resolves as soon as a timer of this duration is set. */
   async awaited(ms: number): Promise<void> {
     while (![...this.#timers].some((timer) => timer.ms === ms)) {
       await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -132,7 +132,7 @@ describe('the pool of scripts', () => {
     const stuck = [0, 1, 2].map((n) => ours.run(job('hostile', UNSTOPPABLE, 2, `unstoppable ${n}`)))
     for (const [n, run] of stuck.entries()) {
       await clock.awaited(HARD_TIME_MS)
-      // As long as the clock stands the hostile script runs: each of these answers comes beside it.
+      // While the clock stands the hostile script runs. Each of these answers comes meanwhile.
       for (let fPort = 1; fPort <= 20; fPort += 1) {
         assert.equal(summary(await ours.run(job('victim', QUICK, fPort))), String(fPort))
       }

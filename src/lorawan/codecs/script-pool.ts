@@ -1,7 +1,7 @@
 /**
- * The threads in which tenants' scripts run. They start when the first job comes, take one job at a
- * time, and one that does not come to an end is killed and replaced. Who is next is decided by
- * `FairQueue`.
+ * The threads in which tenants' scripts run. They start with the first job and take one job at a
+ * time. A thread whose job does not come to an end is killed and replaced. `FairQueue` decides
+ * which job is next.
  */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -29,13 +29,13 @@ import type { WorkerJob, WorkerMessage, WorkerStart } from './script-worker.ts'
 export interface ScriptJob {
   /** Time is shared fairly between organizations first. */
   readonly organizationId: string
-  /** The application, and what the script is for: each key has an engine of its own. */
+  /** The application and the purpose of the script. Each key has an engine of its own. */
   readonly key: string
   readonly script: string
   readonly call: ScriptCall
 }
 
-/** What came of a job, and how long the worker was busy with it. */
+/** The outcome of a job, and how long the worker was busy with it. */
 export interface ScriptRun {
   readonly outcome: ScriptOutcome
   readonly durationMs: number
@@ -49,8 +49,8 @@ export type PoolClock = Pick<Clock, 'steady' | 'after'>
 
 export interface ScriptPoolOptions {
   /**
-   * Threads at most. An organization has all but one of them at a time, so that there is one for
-   * the others.
+   * Threads at most. An organization never has all of them at a time, so that one is left for the
+   * others.
    */
   readonly workers: number
   readonly clock: PoolClock
@@ -61,10 +61,10 @@ interface WaitingJob extends ScriptJob {
   readonly resolve: (run: ScriptRun) => void
 }
 
-/** A thread, and which scripts it has loaded. */
+/** A thread, with the scripts that it has loaded. */
 interface Thread {
   readonly worker: Worker
-  /** Slot of each key, used least lately first. */
+  /** The slot of each key, in the order of their last use. */
   readonly slots: Map<string, { readonly slot: number; readonly script: string }>
   state: 'starting' | 'idle' | 'busy'
   taken: TakenJob<WaitingJob> | undefined
@@ -72,7 +72,7 @@ interface Thread {
   callOff: () => void
 }
 
-/** Beside this file; in a build both have another ending. */
+/** The file is beside this one. In a build both have another ending. */
 const WORKER_FILE = new URL(
   import.meta.url.endsWith('.ts') ? './script-worker.ts' : './script-worker.js',
   import.meta.url,
@@ -80,10 +80,10 @@ const WORKER_FILE = new URL(
 
 const ENGINE_FILE = fileURLToPath(import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm'))
 
-/** The JavaScript beside the engine needs little; the engine's memory is not part of it. */
+/** The JavaScript beside the engine needs little. The engine's memory does not count here. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 }
 
-/** A bounded pool of threads. It does not keep the process alive but while a job runs. */
+/** A bounded pool of threads that keeps the process alive only while a job runs. */
 export class ScriptPool {
   /** For telemetry; `waiting` and `workers` are current. */
   readonly counters = { runs: 0, failures: 0, timeouts: 0, kills: 0, refusals: 0, waiting: 0, workers: 0 }
@@ -112,7 +112,7 @@ export class ScriptPool {
     })
   }
 
-  /** Runs a script when it is its turn. Never rejects: what goes wrong is in the outcome. */
+  /** Runs a script when it is its turn. Never rejects: faults are in the outcome. */
   run(job: ScriptJob): Promise<ScriptRun> {
     if (this.#isClosed) return refused(scriptFault('shutting_down', 'the service is shutting down'))
     const heldBack = this.#heldBack(job)
@@ -130,7 +130,7 @@ export class ScriptPool {
     return promise
   }
 
-  /** Ends all threads. What waits or runs fails as `shutting_down`. */
+  /** Ends all threads. Waiting and running jobs fail as `shutting_down`. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#failWaiting('shutting_down', 'the service is shutting down')
@@ -140,7 +140,7 @@ export class ScriptPool {
     await Promise.allSettled(this.#ending)
   }
 
-  /** Why the script may not run now, if it may not. */
+  /** The reason why the script may not run now; undefined when it may. */
   #heldBack({ key, script }: ScriptJob): ScriptOutcome | undefined {
     const heldMs = this.#quarantine.heldMs(key, script)
     if (heldMs === 0) return undefined
@@ -150,7 +150,7 @@ export class ScriptPool {
     return scriptFault('script_quarantined', text)
   }
 
-  /** Each caller may come with a text of its own; thousands of waiting jobs hold one. */
+  /** Each caller may come with a copy of the text. Thousands of waiting jobs share one. */
   #shared(key: string, script: string): string {
     const known = this.#scripts.get(key)
     if (known === script) return known
@@ -168,7 +168,7 @@ export class ScriptPool {
       if (taken === undefined) break
       const heldBack = this.#heldBack(taken.job)
       if (heldBack !== undefined) {
-        // It came before the script was held back, and a thousand others may have come with it.
+        // The job came before the script was held back, perhaps with a thousand others.
         this.#queue.finished(taken, 0)
         taken.job.resolve({ outcome: heldBack, durationMs: 0 })
         continue
@@ -186,7 +186,7 @@ export class ScriptPool {
       this.#wasm ??= readFile(ENGINE_FILE).then((bytes) => WebAssembly.compile(bytes))
       const start: WorkerStart = { wasm: await this.#wasm }
       if (this.#isClosed) return
-      // Nothing of the process is handed down but the engine's code.
+      // Only the engine's code is handed down to the thread, nothing else of the process.
       const worker = new Worker(WORKER_FILE, {
         name: 'codecs',
         workerData: start,
@@ -281,14 +281,14 @@ export class ScriptPool {
     this.counters.kills += 1
     if (taken !== undefined) {
       const { organizationId, key, script } = taken.job
-      // With the one for its outcome these are three: replacing a worker costs some 50 ms more.
+      // With the strike for its outcome these are three: replacing a worker costs some 50 ms more.
       this.#quarantine.strike(key, script, 2)
       this.#log.warn({ organizationId, codec: key, durationMs: HARD_TIME_MS }, 'codec_worker.killed')
     }
     this.#end(thread, scriptFault('time_exceeded', `the script did not stop within ${HARD_TIME_MS} ms`))
   }
 
-  /** Takes the thread out; its job, if it has one, ends with the outcome. */
+  /** Takes the thread out of the pool. Its job, if it has one, ends with the outcome. */
   #end(thread: Thread, outcome: ScriptOutcome | undefined): void {
     thread.callOff()
     this.#threads.delete(thread)
@@ -315,10 +315,10 @@ function refused(outcome: ScriptOutcome): Promise<ScriptRun> {
   return Promise.resolve({ outcome, durationMs: 0 })
 }
 
-/** Where the script is in the thread, with its text if it has to be loaded. */
+/** The slot of the script in the thread, with its text if the script has to be loaded. */
 function slotFor({ slots }: Thread, key: string, script: string): Pick<WorkerJob, 'slot' | 'script'> {
   const known = slots.get(key)
-  // Written again, it is the one that was used last.
+  // The key is written again, behind all others: it is the key that was used last.
   slots.delete(key)
   if (known !== undefined) {
     slots.set(key, { slot: known.slot, script })

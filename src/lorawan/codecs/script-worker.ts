@@ -1,6 +1,7 @@
 /**
- * The thread in which tenants' scripts run: a table of loaded scripts that the pool manages, and
- * one job at a time. It is killed from outside where a script does not come to an end.
+ * The thread in which tenants' scripts run. The thread has a table of loaded scripts, which the
+ * pool manages, and takes one job at a time. The pool kills it when a script does not come to an
+ * end.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { Sandbox } from './sandbox.ts'
@@ -8,26 +9,26 @@ import type { SandboxClock, ScriptCall } from './sandbox.ts'
 import { scriptFault } from './script-outcome.ts'
 import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
 
-/** What the worker is started with: the engine's code, compiled once for all workers. */
+/** The data that the worker starts with: the engine's code, compiled once for all workers. */
 export interface WorkerStart {
   readonly wasm: WebAssembly.Module
 }
 
-/** One job. With `script` the slot is loaded anew first. */
+/** One job. With `script`, the slot is loaded anew first. */
 export interface WorkerJob {
   readonly slot: number
   readonly script: string | undefined
   readonly call: ScriptCall
 }
 
-/** What the worker says: that it has started, or what came of its job. */
+/** The messages of the worker: it has started, or the outcome of its job. */
 export type WorkerMessage =
   | { readonly kind: 'started' }
   | { readonly kind: 'finished'; readonly outcome: ScriptOutcome; readonly durationMs: number }
 
 interface Slot {
   readonly script: string
-  /** Undefined where it has to be loaded again; a fault where it can't be loaded. */
+  /** Undefined when the script has to be loaded again; a fault when it can't be loaded. */
   loaded: Sandbox | ScriptFault | undefined
 }
 
@@ -39,7 +40,7 @@ const clock: SandboxClock = {
   },
 }
 
-/** Faults of loading that depend on more than the script: the next job tries again. */
+/** Faults of loading that do not come from the script alone. The next job tries again. */
 const PASSING: ReadonlySet<ScriptFaultCode> = new Set(['time_exceeded', 'stack_exceeded', 'engine_failed'])
 
 const { wasm } = workerData as WorkerStart
@@ -50,7 +51,7 @@ parentPort?.on('message', (job: WorkerJob) => {
   const finish = (outcome: ScriptOutcome): void =>
     say({ kind: 'finished', outcome, durationMs: clock.elapsedMs() - startMs })
   run(job).then(finish, (error: unknown) => {
-    // A script can't get here; whatever it was, the next job begins with an engine of its own.
+    // No script can cause this error. The next job begins with a new engine.
     slots.delete(job.slot)
     finish(
       scriptFault('engine_failed', error instanceof Error ? `the engine failed: ${error.name}` : 'the engine failed'),

@@ -11,8 +11,8 @@ after(() => codecs.close())
 const CAYENNE: UplinkCodec = { applicationId: '5', codec: 'CAYENNE_LPP', script: '', variables: {}, receivedAtMs: 0 }
 
 /**
- * As network servers of family A write it, with spellings of numbers that reading and writing would
- * change.
+ * An event as network servers of family A write it, with spellings of numbers that parsing and
+ * writing would change.
  */
 const FAMILY_A =
   '{"applicationID":"5","applicationName":"meters","deviceName":"m 1","devEUI":"0101010101010101","rxInfo":[{"gatewayID":' +

@@ -1,36 +1,38 @@
 /**
- * Adds `object` to uplinks whose network server sent none. The event's text stays as it was but for
- * the member that is put in: numbers, their spelling and the order of members are the network
- * server's.
+ * Adds `object` to uplinks whose network server sent none. Only this member is put into the event's
+ * text: numbers, their spelling and the order of members stay those of the network server.
  */
 import type { Codecs, DecodeRequest } from './codecs.ts'
 
 /** How the uplinks of an application are decoded. */
 export interface UplinkCodec extends Pick<DecodeRequest, 'applicationId' | 'codec' | 'script' | 'variables'> {
-  /** When the event came in, in ms since 1970; used where the event tells no time. */
+  /** When the event came in, in ms since 1970. Used when the event tells no time. */
   readonly receivedAtMs: number
 }
 
 /** An uplink on its way to its subscribers. */
 export interface UplinkWithObject {
   /**
-   * The event, with `object` where it could be decoded; the very payload that was given where there
-   * is nothing to add.
+   * The event, with `object` if it could be decoded. When nothing is to be added, it is the very
+   * payload that came in.
    */
   readonly payload: Buffer
-  /** To be published beside it where decoding failed: in family A as `error`, in B as `log`. */
+  /**
+   * The error event to be published beside an uplink that could not be decoded: in family A as
+   * `error`, in family B as `log`.
+   */
   readonly error: { readonly kind: 'error' | 'log'; readonly payload: Buffer } | undefined
 }
 
 /**
- * The largest event that is looked into, in bytes; real ones have 1,000 to 2,000. A larger one
- * passes as it is.
+ * The largest event that is looked into, in bytes. Real events have 1,000 to 2,000. A larger one
+ * passes unchanged.
  */
 const MAXIMUM_EVENT_BYTES = 65_536
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** An event's text, and where the values of its members begin and end in it. */
+/** An event's text, and the places of its members' values in it. */
 interface EventText {
   readonly text: string
   readonly members: ReadonlyMap<string, { readonly start: number; readonly end: number }>
@@ -38,9 +40,9 @@ interface EventText {
 }
 
 /**
- * Decodes an uplink of family A or B. Passed on as they are: events that have an `object` already,
- * that carry no application data (no `data`, or fPort 0), or that are no JSON objects at all.
- * Rejects only when the codecs do.
+ * Decodes an uplink of family A or B. Events that already have an `object`, that carry no
+ * application data (no `data`, or fPort 0), or that are no JSON objects pass unchanged. Rejects
+ * only when the codecs do.
  */
 export async function addObject(
   payload: Buffer,
@@ -60,7 +62,7 @@ export async function addObject(
 }
 
 /**
- * An uplink that goes on without being decoded: as it came, with the error event beside it if it
+ * An uplink that goes on without being decoded: unchanged, with an error event beside it if it
  * lacks its object.
  */
 export function withoutObject(payload: Buffer, message: string): UplinkWithObject {
@@ -71,7 +73,7 @@ export function withoutObject(payload: Buffer, message: string): UplinkWithObjec
 function eventTextOf(payload: Buffer): EventText | undefined {
   if (payload.length > MAXIMUM_EVENT_BYTES) return undefined
   try {
-    // What is not UTF-8 would not come out as it went in.
+    // A text that is not UTF-8 would not come out as it went in.
     const text = utf8.decode(payload)
     const values: unknown = JSON.parse(text)
     if (typeof values !== 'object' || values === null || Array.isArray(values)) return undefined
@@ -87,14 +89,16 @@ function lacksObject({ values }: EventText): boolean {
   return isApplicationData && (object ?? null) === null && data !== undefined && data !== null && data !== ''
 }
 
-/** RFC 4648 §4, padding complete or left out. */
+/** RFC 4648 §4, with complete padding or without padding. */
 function bytesOf(data: string): Buffer | undefined {
   const bytes = Buffer.from(data, 'base64')
   const canonical = bytes.toString('base64')
   return data === canonical || data === canonical.replace(/=+$/, '') ? bytes : undefined
 }
 
-/** When a gateway heard it: `time` in family B, the first reception's in A. */
+/**
+ * When a gateway heard the uplink: `time` in family B, the time of the first reception in family A.
+ */
 function receptionOf({ values }: EventText): number | undefined {
   const { time, rxInfo } = values
   const first: unknown = Array.isArray(rxInfo) ? rxInfo[0] : undefined
@@ -104,7 +108,7 @@ function receptionOf({ values }: EventText): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** In the place of a null, or behind `data`. */
+/** Puts the object in the place of a null, or behind `data`. */
 function withObject({ text, members }: EventText, json: string): Buffer {
   const isNull = members.get('object')
   const start = isNull?.start ?? members.get('data')?.end ?? 0
@@ -132,8 +136,8 @@ function errorEvent(event: EventText, message: string): NonNullable<UplinkWithOb
 }
 
 /**
- * Where the values of a valid JSON object's own members are; of a name that is there twice, the
- * last, as JSON.parse has it.
+ * The places of the values of a valid JSON object's own members. If a name is there twice, its last
+ * value counts, as for JSON.parse.
  */
 function membersOf(text: string): EventText['members'] {
   const members = new Map<string, { readonly start: number; readonly end: number }>()

@@ -1,18 +1,15 @@
-/**
- * The ports by which commands learn what they need of a device and its application, and turn
- * objects into bytes.
- */
+/** The ports by which commands learn of devices and applications, and turn objects into bytes. */
 import { Remembered } from '../../remembered.ts'
 import type { CommandObject, PayloadCodec } from './command.ts'
 
 /** How an application's commands are encoded. */
 export interface CommandCodec {
   readonly codec: PayloadCodec
-  /** The tenant's own; used by `CUSTOM_JS` alone. */
+  /** The tenant's own script; only `CUSTOM_JS` uses it. */
   readonly encoderScript: string
 }
 
-/** What events say of a device, beside its DevEUI. */
+/** The names of a device that events have beside its DevEUI. */
 export interface DeviceNames {
   readonly applicationId: string
   readonly applicationName: string
@@ -25,7 +22,7 @@ export interface DeviceNames {
 export interface CommandRegistry {
   /** Undefined for an application that does not exist. Asked only for commands with an object. */
   codecOf(applicationId: string): Promise<CommandCodec | undefined>
-  /** What a device's scripts are given; asked only for scripts. */
+  /** The variables that a device's scripts are given. Asked only for scripts. */
   variablesOf(devEui: string): Promise<Readonly<Record<string, string>>>
   /** Undefined for a device that does not exist. */
   namesOf(devEui: string): Promise<DeviceNames | undefined>
@@ -43,13 +40,16 @@ export interface DownlinkEncoding {
 
 /** The codecs of all applications. */
 export interface DownlinkEncoder {
-  /** Never rejects for what a tenant wrote. */
+  /** Never rejects because of a tenant's script or object. */
   encodeDownlink(
     encoding: DownlinkEncoding,
   ): Promise<{ readonly ok: true; readonly data: Buffer } | { readonly ok: false; readonly message: string }>
 }
 
-/** Codecs that are remembered; more applications than send commands with objects within minutes. */
+/**
+ * Codecs that are remembered: more than applications that send commands with objects within
+ * minutes.
+ */
 const MAXIMUM_REMEMBERED = 10_000
 /**
  * The sum of the lengths of encoder scripts, in UTF-16 code units. A tenant may have any number of

@@ -1,12 +1,12 @@
 /**
- * Uplinks on their way to their codecs, by application. The codecs refuse what is too much for
- * them, so each application has a few of its uplinks there at a time, and the others wait here,
- * where they are counted.
+ * Uplinks on their way to their codecs, by application. The codecs refuse work that is too much for
+ * them. So each application has a few of its uplinks with the codecs at a time, and the others wait
+ * here, where they are counted.
  */
 
 /**
- * Uplinks of one application that are with the codecs at a time. Its scripts run one after the
- * other anyway; some more keep their threads busy.
+ * Uplinks of an application that are with the codecs at a time. The scripts of an application run
+ * one after the other anyway; some more uplinks keep their threads busy.
  */
 const MAXIMUM_RUNNING = 16
 
@@ -14,20 +14,20 @@ interface Lane<Uplink> {
   readonly waiting: Uplink[]
   running: number
   /**
-   * The codecs, or the registry, could not take its next uplink: until one of its own is done, or
-   * the next tick.
+   * True when the codecs, or the registry, could not take the application's next uplink. The lane
+   * then waits until one of its own uplinks is done, or for the next tick.
    */
   isBlocked: boolean
 }
 
-/** First come, first decoded, within an application. */
+/** Decodes the uplinks of each application in the order in which they come. */
 export class DecodingLanes<Uplink> {
   readonly #decode: (uplink: Uplink) => Promise<boolean> | undefined
   readonly #lanes = new Map<string, Lane<Uplink>>()
 
   /**
-   * `decode` gives undefined for what needs it no more, else whether it was done: false, and it is
-   * tried again. It never rejects.
+   * `decode` returns undefined for an uplink that needs no decoding any more. Otherwise its promise
+   * tells whether the uplink was done; false: it is tried again. The promise is never rejected.
    */
   constructor(decode: (uplink: Uplink) => Promise<boolean> | undefined) {
     this.#decode = decode
@@ -40,7 +40,7 @@ export class DecodingLanes<Uplink> {
     this.#pump(applicationId, lane)
   }
 
-  /** What could not be decoded is tried again. */
+  /** Tries uplinks again that could not be decoded. */
   tick(): void {
     for (const [applicationId, lane] of this.#lanes) {
       lane.isBlocked = false

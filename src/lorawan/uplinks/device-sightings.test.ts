@@ -197,7 +197,7 @@ describe('the sightings of devices', () => {
       see(devEuiOf(number))
     }
     await write.begun
-    // A device that waits already costs no room.
+    // A device that already waits takes no further room.
     see(devEuiOf(199_999))
     write.resolve()
     await sightings.flush()

@@ -1,6 +1,7 @@
 /**
- * When each device was last heard of, and its battery and margin: gathered from the events that
- * pass, and written in batches, so that an event costs no write of its own.
+ * Notes when each device was last heard of, its battery level and its margin. The notes are
+ * gathered from the events that pass, and written in batches, so that an event costs no write of
+ * its own.
  */
 import type { PublishObserver, RoutedMessage } from '../../broker/ports/consumer.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
@@ -10,7 +11,7 @@ import type { DeviceState } from '../events.ts'
 import { parseTopic } from '../topics.ts'
 
 /**
- * The newest that is known of a device; what is left out is not known from the events since the
+ * The newest state of a device. A member that is left out is not known from the events since the
  * last write.
  */
 export interface DeviceSighting extends DeviceState {
@@ -19,54 +20,56 @@ export interface DeviceSighting extends DeviceState {
 
 export interface DeviceSightingsOptions {
   /**
-   * Writes sightings. An older one must not replace a newer one: they may come again after a
-   * failure.
+   * Writes sightings. After a failure a sighting may come again: an older sighting must not replace
+   * a newer one.
    */
   readonly recordSeen: (sightings: readonly DeviceSighting[]) => Promise<void>
-  /** The time of day, and for durations a clock that is never set. */
+  /** The time of day dates sightings; the steady clock measures durations. */
   readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly log: Logger
 }
 
 /**
- * A device that keeps sending is written so often: what it sends meanwhile waits, so that a
- * registry of 100,000 busy devices takes 2,000 rows a second and not one for each uplink. The first
- * uplink after a silence, a join, a status and an ack go with the next write.
+ * A device that keeps sending is written once in this time, and its sightings wait meanwhile. So a
+ * registry of 100,000 busy devices takes 2,000 rows a second, and not a row for each uplink. The
+ * first uplink after a silence, a join, a status and an ack go with the next write.
  */
 const REST_MS = 60_000
 /**
- * Rows of one write; what is left waits for the next, in order. At a write every 5 s this is some 2
- * % of a CPU, even while a whole fleet is heard of for the first time after a start.
+ * Rows of one write. The rest waits for the next write, in order. At a write every 5 s this takes
+ * some 2 % of a CPU, even while a whole fleet is heard of for the first time after a start.
  */
 const MAXIMUM_ROWS_OF_A_WRITE = 10_000
 /**
- * Devices that wait or rest, some 250 bytes each. At the bound writes follow one another, those
- * that rest are forgotten early, and what comes of further devices meanwhile is passed over and
- * counted in the log. So a deployment of millions of devices, or a registry that has become slow,
- * can't fill the memory, and a device's next event makes up for it.
+ * Devices that wait or rest, some 250 bytes each. At the bound writes follow one another, resting
+ * devices are forgotten early, and sightings of further devices are passed over and counted in the
+ * log. So neither a deployment of millions of devices nor a slow registry can fill the memory. The
+ * next event of a device makes up for a lost sighting.
  */
 const MAXIMUM_DEVICES = 200_000
 
 /** A device that was heard of within the last minute. */
 interface HeardDevice {
   readonly devEui: string
-  /** What is not written yet. */
+  /** The sighting that is not written yet. */
   waiting: DeviceSighting | undefined
-  /** When it was last heard of, as it was written last; 0 before the first write. */
+  /** When the device was last heard of, as the last write has it; 0 before the first write. */
   writtenAtMs: number
-  /** The write that it rests after; undefined while it waits for the next one. */
+  /**
+   * The write after which the device rests; undefined while the device waits for the next write.
+   */
   restsAfter: Write | undefined
 }
 
-/** What was written at once, and rests since. */
+/** A write, with the devices that rest after it. */
 interface Write {
-  /** Of the clock that is never set. */
+  /** By the steady clock. */
   readonly atMs: SteadyMs
   readonly devices: readonly HeardDevice[]
 }
 
 /**
- * An observer of the broker. Its owner calls `flush` every few seconds, and `close` after the last
+ * An observer of the broker. The owner calls `flush` every few seconds, and `close` after the last
  * event.
  */
 export class DeviceSightings implements PublishObserver {
@@ -74,11 +77,11 @@ export class DeviceSightings implements PublishObserver {
   readonly #clock: DeviceSightingsOptions['clock']
   readonly #log: Logger
   readonly #devices = new Map<string, HeardDevice>()
-  /** Those that the next writes take, in order. */
+  /** The devices that the next writes take, in order. */
   #due: HeardDevice[] = []
   /** In the order of their times. */
   readonly #writes: Write[] = []
-  /** What could not be written, to be tried once more; at most one write. */
+  /** The sightings of a write that failed, which are tried once more. One write at most. */
   #failed: readonly DeviceSighting[] = []
   #passedOver = 0
   #writing: Promise<void> | undefined = undefined
@@ -90,7 +93,7 @@ export class DeviceSightings implements PublishObserver {
     this.#log = options.log
   }
 
-  /** Notes what the message tells of its device, if it is an event that does. */
+  /** Notes the sighting of the device in an event. Other messages are ignored. */
   observe({ topicName, payload }: RoutedMessage): void {
     const topic = parseTopic(topicName)
     if (topic?.kind !== 'event') return
@@ -104,13 +107,14 @@ export class DeviceSightings implements PublishObserver {
     if (device.waiting === undefined) device.waiting = { devEui: device.devEui, ...state }
     else Object.assign(device.waiting, state)
     if (topic.eventKind === 'up' || device.restsAfter === undefined) return
-    // Somebody may have asked for it.
+    // A status or an ack goes with the next write: somebody may have asked for it.
     device.restsAfter = undefined
     this.#due.push(device)
   }
 
   /**
-   * When the device was last heard of; undefined when that is more than a minute ago, or not known.
+   * When the device was last heard of; undefined when this was more than a minute ago, or is not
+   * known.
    */
   heardAtMs(devEui: string): number | undefined {
     const device = this.#devices.get(devEui)
@@ -129,9 +133,9 @@ export class DeviceSightings implements PublishObserver {
   }
 
   /**
-   * Writes what is due. There is never more than one write under way: a second call waits for the
-   * first. Never rejects: a failure is logged, and what it was about is tried once more with the
-   * next call.
+   * Writes the sightings that are due. Only one write is under way at a time: a second call waits
+   * for the first. The promise is never rejected: a failure is logged, and its sightings are tried
+   * once more with the next call.
    */
   flush(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {
@@ -140,7 +144,10 @@ export class DeviceSightings implements PublishObserver {
     return this.#writing
   }
 
-  /** Writes all that is left, with the one more try. Call it when no more messages come. */
+  /**
+   * Writes all sightings that are left; a failed write is tried once more. Call it after the last
+   * message.
+   */
   async close(): Promise<void> {
     await this.#writing
     this.#isClosing = true
@@ -164,15 +171,16 @@ export class DeviceSightings implements PublishObserver {
   }
 
   /**
-   * What is to be written now; its devices rest from here on, and the silent ones among those that
-   * have rested are forgotten.
+   * Takes the sightings that are to be written now. Their devices rest from here on. Devices whose
+   * rest is over and that were silent meanwhile are forgotten.
    */
   #takeDue(): readonly DeviceSighting[] {
     const nowMs = this.#clock.steady()
     for (let write = this.#rested(nowMs); write !== undefined; write = this.#rested(nowMs)) {
       this.#writes.shift()
       for (const device of write.devices) {
-        // One that did not wait for the end of its rest is due, or stands under a later write.
+        // A device that did not wait for the end of its rest is due already, or rests after a later
+        // write.
         if (device.restsAfter !== write) continue
         device.restsAfter = undefined
         if (device.waiting === undefined) this.#devices.delete(device.devEui)
@@ -181,8 +189,8 @@ export class DeviceSightings implements PublishObserver {
     }
     const due = this.#due.splice(0, MAXIMUM_ROWS_OF_A_WRITE)
     if (due.length === 0) return []
-    // Rows that were registered together lie together: in order they are a third of the pages, and
-    // of the CPU time.
+    // Rows that were registered together lie together on disk: a write in order touches a third of
+    // the pages, and takes a third of the CPU time.
     due.sort((one, other) => (one.devEui < other.devEui ? -1 : 1))
     const write = { atMs: nowMs, devices: due }
     this.#writes.push(write)
@@ -195,14 +203,17 @@ export class DeviceSightings implements PublishObserver {
     })
   }
 
-  /** The earliest write, if its devices have rested enough or there is no room to let them. */
+  /**
+   * The earliest write whose devices have rested enough, or must end their rest because there is no
+   * room.
+   */
   #rested(nowMs: SteadyMs): Write | undefined {
     const [earliest] = this.#writes
     if (earliest === undefined) return undefined
     return this.#isPressed() || nowMs - earliest.atMs >= REST_MS ? earliest : undefined
   }
 
-  /** Nothing may wait or rest any longer. */
+  /** True when no device may wait or rest any longer. */
   #isPressed(): boolean {
     return this.#isClosing || this.#devices.size >= MAXIMUM_DEVICES
   }

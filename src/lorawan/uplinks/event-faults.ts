@@ -1,7 +1,7 @@
 /**
- * The events that tell of faults: those of the codecs here, and on `error` a copy of what
- * ChirpStack v4 tells on `log`, so that whoever subscribes to errors hears of them whatever the
- * network server is.
+ * Publishes events about faults: the errors of the codecs, and on `error` a copy of the errors that
+ * ChirpStack v4 publishes on `log`. So a subscriber to errors hears of them whatever the network
+ * server is.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
 import { withoutObject } from '../codecs/uplink-object.ts'
@@ -10,24 +10,24 @@ import { eventTopic } from '../topics.ts'
 import type { EventKind, ParsedTopic } from '../topics.ts'
 
 /**
- * Events of one application from one tick to the next; the others are counted. An uplink that fails
- * is two or three events to be stored.
+ * Error events of an application from one tick to the next. Further ones are counted only: an
+ * uplink that fails makes two or three events to be stored.
  */
 const MAXIMUM_PER_TICK = 100
-/** The largest log event that is looked into, in bytes; real ones have some 700. */
+/** The largest log event that is looked into, in bytes. Real log events have some 700. */
 const MAXIMUM_LOG_BYTES = 65_536
 
 type EventTopic = Extract<ParsedTopic, { kind: 'event' }>
 
-/** Its owner calls `tick` about once a second. */
+/** Publishes error events within bounds. The owner calls `tick` about once a second. */
 export class EventFaults {
   /**
-   * `errorsWithheld`: there were many of the application in that second. `errorsLost`: the broker
-   * could not own them.
+   * `errorsWithheld` counts error events that were not published, because there were too many of
+   * the application in that second; `errorsLost` those that the broker could not own.
    */
   readonly numbers = { errorsWithheld: 0, errorsLost: 0 }
   readonly #publisher: Publisher
-  /** Of each application since the last tick. */
+  /** Error events of each application since the last tick. */
   readonly #told = new Map<string, number>()
 
   constructor(publisher: Publisher) {
@@ -39,8 +39,8 @@ export class EventFaults {
   }
 
   /**
-   * Publishes what an uplink without `object` is to be told by; for family B both as `log`, where
-   * its errors are, and as `error`.
+   * Publishes the error events of an uplink that went on without `object`. For family B there are
+   * two: on `log`, where its errors are expected, and on `error`.
    */
   uplink(topic: EventTopic, payload: Buffer, outcome: UplinkWithObject | string): void {
     if (typeof outcome === 'object' && outcome.error === undefined) return
@@ -52,7 +52,7 @@ export class EventFaults {
     this.#publish(topic, 'error', error.payload)
   }
 
-  /** A log event has gone on: one of the level ERROR goes out as `error` as well. */
+  /** Copies a log event of the level ERROR to `error`, after the log event has gone on. */
   logged(topic: EventTopic, payload: Buffer): void {
     if (!isError(payload) || !this.#mayTell(topic)) return
     this.#count(topic)

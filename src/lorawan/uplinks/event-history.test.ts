@@ -167,7 +167,7 @@ test('a page holds some 256 KiB of payloads, or one event', async () => {
   for (let index = 0; index < 60; index += 1) await store(eventTopic(APPLICATION, DEVICE, 'up'), 'x'.repeat(100_000))
   const sizes: number[] = []
   for await (const { events } of history.pages(query())) sizes.push(events.length)
-  // Of the first page nobody knows how large its events are.
+  // Before the first page nobody knows how large its events are.
   assert.deepEqual(sizes, [16, ...Array.from({ length: 22 }, () => 2)])
 })
 

@@ -1,6 +1,6 @@
 /**
- * The stored events of an application or a device, page by page. Who may read them is the caller's
- * to know.
+ * The stored events of an application or a device, page by page. The caller checks who may read
+ * them.
  */
 import type { History } from '../../broker/delivery/history.ts'
 import type { QoS } from '../../mqtt/packet.ts'
@@ -12,34 +12,36 @@ export const STORED_EVENT_KINDS: readonly PublishedEventKind[] = [...EVENT_KINDS
 
 /** One event, as it was published. */
 export interface StoredEvent {
-  /** The same for as long as it is stored, and the `event-id` of its MQTT 5 readers. */
+  /** The event's id for as long as it is stored. MQTT 5 readers get the same id as `event-id`. */
   readonly id: string
   /** When the log took it, ms since 1970. */
   readonly timeMs: number
   readonly applicationId: string
   readonly devEui: string
   readonly kind: PublishedEventKind
-  /** That of its publisher. */
+  /** The QoS of its publisher. */
   readonly qos: QoS
-  /** Not copied, and not to be changed: usually JSON in UTF-8. */
+  /** The stored bytes, which must not be changed; usually JSON in UTF-8. */
   readonly payload: Buffer
 }
 
-/** Whose events, and which. */
+/** The application or the device whose events are asked for, and the range. */
 export interface EventQuery {
   readonly applicationId: string
-  /** Of one device alone. */
+  /** Only events of this device. Undefined: of all devices. */
   readonly devEui: string | undefined
-  /** Undefined: all. */
+  /** Only events of these kinds. Undefined: of all kinds. */
   readonly kinds: ReadonlySet<PublishedEventKind> | undefined
   /**
-   * ms since 1970, inclusive: never before the application became what it is, for an earlier one
+   * ms since 1970, inclusive. Never before the application was made, because an earlier application
    * may have had the same id.
    */
   readonly fromMs: number
-  /** ms since 1970, exclusive; Infinity: all that is stored at present. */
+  /** ms since 1970, exclusive. Infinity: everything that is stored at present. */
   readonly toMs: number
-  /** The id of an event of the application, or a page's `nextAfter`: goes on behind it. */
+  /**
+   * The id of an event of the application, or a page's `nextAfter`. The query goes on behind it.
+   */
   readonly after: string | undefined
   readonly order: 'oldest' | 'newest'
   readonly maximumEvents: number
@@ -47,16 +49,16 @@ export interface EventQuery {
 
 export interface EventPage {
   readonly events: readonly StoredEvent[]
-  /** `after` of a query that goes on here; undefined when there is nothing behind. */
+  /** The `after` of a query that goes on behind this page; undefined when nothing is behind it. */
   readonly nextAfter: string | undefined
 }
 
-/** Messages of the first page read, whose sizes nobody knows yet. */
+/** Messages of the first page that is read, before the sizes of messages are known. */
 const FIRST_PAGE_MESSAGES = 16
 const MAXIMUM_PAGE_MESSAGES = 512
 /**
- * Bytes of payloads that a page aims at: a reader holds about this much, and its next turn comes
- * about a millisecond later.
+ * Bytes of payloads that a page aims at. A reader holds about this much memory, and its next turn
+ * comes about a millisecond later.
  */
 const PAGE_BYTES = 262_144
 
@@ -67,15 +69,15 @@ export class EventHistory {
     this.#history = history
   }
 
-  /** True when an id can be one of the application's. */
+  /** True when the id can be an id of an event of the application. */
   isOfApplication(applicationId: string, id: string): boolean {
     return this.#history.offsetOf(applicationPrefix(applicationId), id) !== undefined
   }
 
   /**
-   * The events, in pages of some 256 KiB; a page may be empty, and the last one says so. What is
-   * stored after the call is not read, so that a reader slower than the publishers comes to an end.
-   * Throws when the disk fails.
+   * The events, in pages of some 256 KiB. A page may be empty, and the last page says that it is
+   * the last. Events that are stored after the call are not read, so that a reader that is slower
+   * than the publishers comes to an end. Throws when the disk fails.
    */
   async *pages(query: EventQuery): AsyncGenerator<EventPage, void, void> {
     const { applicationId, devEui, fromMs, toMs, order, after } = query

@@ -29,7 +29,7 @@ test('what real ChirpStacks write as Protocol Buffers, and ids in base64, is tol
     const fault = new EventInspection().inspect(kind as PublishedEventKind, devEui, Buffer.from(hex, 'hex'), 0)
     assert.equal(fault?.code, form === 'protobuf' ? 'event_unreadable_binary' : 'event_unreadable_ids', kind)
     assert.match(fault?.reason ?? '', form === 'protobuf' ? /json=true.*ChirpStack v4/ : /marshaler="json_v3"/)
-    // A list of refusals keeps so many characters.
+    // A list of refusals keeps 256 characters of a reason.
     assert.ok((fault?.reason.length ?? 0) <= 256)
   }
 })
@@ -43,7 +43,7 @@ test('text, JSON that is no object, an empty payload and another device’s are 
   const unharmed = ['{}', '{"devEUI":7}', '{"deviceInfo":null}', '{"deviceInfo":{"devEui":"0102030405060708"}}']
   for (const payload of unharmed) assert.equal(codeOf(payload), undefined, payload)
   assert.equal(codeOf('{"devEUI":"A0B1C2D5000000FF"}', 'a0b1c2d5000000ff'), undefined)
-  // Not parsed, however large it is.
+  // A large payload is not parsed.
   assert.equal(codeOf(Buffer.alloc(65_537, 0x01)), undefined)
 })
 

@@ -1,33 +1,34 @@
 /**
- * Looks at some of the events that a network server publishes, for the settings by which nobody
- * could read them: Protocol Buffers in the place of JSON, ids in base64, payloads of another
- * device. The event goes on as it came.
+ * Looks at some of the events that a network server publishes, for settings that make them
+ * unreadable for everybody: Protocol Buffers instead of JSON, ids in base64, payloads of another
+ * device. The event goes on unchanged.
  */
 import { isUtf8 } from 'node:buffer'
 import type { PublishedEventKind } from '../topics.ts'
 
-/** What is wrong with an event that goes on all the same. */
+/** A fault in an event. The event goes on all the same. */
 export interface EventFault {
   /** Stable: docs/errors.md has a paragraph for each. */
   readonly code: string
   /** A sentence with the setting to change. */
   readonly reason: string
   /**
-   * False where the same kind of event of the same network server has been told of within a minute.
+   * False when a fault in this kind of event, of the same network server, was told within the last
+   * minute.
    */
   readonly isNews: boolean
 }
 
-/** Of each kind the first event is looked at, then one in so many. */
+/** The first event of each kind is looked at, and then every thousandth. */
 const EVENTS_BETWEEN_LOOKS = 1_000
-/** And the first one after so many seconds, for network servers that send less. */
+/** An event after this time is looked at as well, for network servers that send few events. */
 const SECONDS_BETWEEN_LOOKS = 60
-/** The largest event that is looked at, in bytes; real ones have 500 to 2,000. */
+/** The largest event that is looked at, in bytes. Real events have 500 to 2,000. */
 const MAXIMUM_EVENT_BYTES = 65_536
-/** Characters of a DevEUI that a sentence repeats. */
+/** Characters of a DevEUI that a reason repeats. */
 const MAXIMUM_SHOWN = 24
 
-/** When events of one kind were looked at. */
+/** The counts of one kind of event. */
 interface Looks {
   /** Events until the next look. */
   left: number
@@ -35,14 +36,14 @@ interface Looks {
   toldSecond: number
 }
 
-/** Of one network server, or of one connection of it. */
+/** Looks at the events of one network server, or of one connection of it. */
 export class EventInspection {
-  /** As many as there are kinds of event. */
+  /** By kind of event. */
   readonly #looks = new Map<PublishedEventKind, Looks>()
 
   /**
-   * Looks at the event if it is its turn; undefined where nothing is wrong, and where nobody has
-   * looked. `second` counts the seconds from some beginning, by a clock that is never set.
+   * Looks at the event if it is its turn. Undefined: the event has no fault, or nobody looked at
+   * it. `second` counts the seconds from any beginning, by a clock that is never set.
    */
   inspect(kind: PublishedEventKind, devEui: string, payload: Buffer, second: number): EventFault | undefined {
     const looks = this.#looks.get(kind)
@@ -95,7 +96,7 @@ function faultOf(devEui: string, payload: Buffer): Omit<EventFault, 'isNews'> | 
   return { code: 'event_unreadable_device', reason }
 }
 
-/** Undefined for what is no JSON object. */
+/** Undefined for a payload that is no JSON object. */
 function membersOf(payload: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(payload.toString())
@@ -106,7 +107,7 @@ function membersOf(payload: Buffer): Readonly<Record<string, unknown>> | undefin
   }
 }
 
-/** UTF-8 without control characters but those of white space. */
+/** True for UTF-8 without control characters other than white space. */
 function isText(payload: Buffer): boolean {
   return isUtf8(payload) && !payload.some((byte) => byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d)
 }

@@ -1,16 +1,16 @@
 /**
- * Puts a device's tags of the registry into its events: among `deviceInfo.tags` in family B, among
- * `tags` in family A. Nothing else of the event's bytes changes, and nothing is parsed but the tags
- * that the network server sent.
+ * Puts the tags that a device has in the registry into its events: into `deviceInfo.tags` in family
+ * B, into `tags` in family A. No other bytes of the event change, and only the tags that the
+ * network server sent are parsed.
  */
 
-/** A device's tags of the registry, as they are put in. */
+/** The tags that a device has in the registry, prepared for its events. */
 export class DeviceTags {
   readonly #tags: Readonly<Record<string, string>>
   readonly #json: Buffer
   /**
-   * What the network server sent last, and what it became: a device's events have the same tags,
-   * one after the other.
+   * The last tags that the network server sent, and the tags that they became. Successive events of
+   * a device have the same tags.
    */
   #sent: Buffer | undefined = undefined
   #merged: Buffer | undefined = undefined
@@ -20,15 +20,15 @@ export class DeviceTags {
     this.#json = Buffer.from(JSON.stringify(tags))
   }
 
-  /** What it takes of the memory, roughly, in bytes. */
+  /** The memory that the tags take, roughly, in bytes. */
   get size(): number {
     return 2 * this.#json.length + 2 * MAXIMUM_REMEMBERED_BYTES
   }
 
   /**
-   * The event with these tags. Of a name that the network server has a tag of as well, the
-   * registry's value stands. The very payload that was given where it is no JSON object, or larger
-   * than real events are.
+   * The event with these tags. If the network server has a tag of the same name, the registry's
+   * value counts. Returns the very payload that came in when it is no JSON object, or larger than
+   * real events are.
    */
   into(payload: Buffer): Buffer {
     if (payload.length > MAXIMUM_EVENT_BYTES) return payload
@@ -55,9 +55,9 @@ export class DeviceTags {
   }
 }
 
-/** The largest event that is looked into; real ones have 500 to 2,000 bytes. */
+/** The largest event that is looked into, in bytes. Real events have 500 to 2,000. */
 const MAXIMUM_EVENT_BYTES = 65_536
-/** Tags of one device that are remembered. */
+/** The longest tags of an event that are remembered, in bytes. */
 const MAXIMUM_REMEMBERED_BYTES = 512
 
 const NAME = Buffer.from('"tags":')
@@ -75,8 +75,8 @@ const OPEN_LIST = 0x5b
 const CLOSE_LIST = 0x5d
 
 /**
- * Where a value stands. An empty span is where a member is to be put in; `isAlone` where no other
- * follows it.
+ * The span of a value. An empty span is the place where a member is to be put in; `isAlone` is true
+ * when no other member follows it.
  */
 interface Place {
   readonly start: number
@@ -92,7 +92,7 @@ function spliced(payload: Buffer, start: number, end: number, between: Buffer): 
   return result
 }
 
-/** Undefined where what was sent is no object. */
+/** Undefined when the network server sent something else than an object. */
 function merge(sent: Buffer, tags: Readonly<Record<string, string>>): Buffer | undefined {
   try {
     const value: unknown = JSON.parse(sent.toString())
@@ -104,39 +104,39 @@ function merge(sent: Buffer, tags: Readonly<Record<string, string>>): Buffer | u
 }
 
 /**
- * Where real network servers write them, found without reading the event byte by byte: undefined
- * where that is not sure. Quotes within a text are escaped, so what is found is a name; a brace
- * within a text only makes it unsure.
+ * The place of the tags where real network servers write them, found without reading the event byte
+ * by byte. Undefined when the place is not certain. Quotes within a text are escaped, so a match is
+ * the name of a member. A brace within a text only makes the place uncertain.
  */
 function usualPlace(payload: Buffer): Place | undefined {
   const info = payload.indexOf(DEVICE_INFO_OBJECT)
   const start = payload.indexOf(TAGS_OBJECT, Math.max(info, 0)) + NAME.length
-  // A name that ends so has an escaped quote before it.
+  // A longer text that ends like the name has an escaped quote before it.
   if (start < NAME.length || payload[info - 1] === BACKSLASH || payload[start - NAME.length - 1] === BACKSLASH) {
     return undefined
   }
   const end = endOfValue(payload, start)
   if (info < 0) {
-    // Nothing but the event itself ends behind them.
+    // Only the event itself ends behind the tags.
     const isLastLevel = payload.indexOf(CLOSE, end) === payload.length - 1
     return isLastLevel && payload.indexOf(OPEN, end) < 0 && payload.indexOf(CLOSE_LIST, end) < 0
       ? { start, end }
       : undefined
   }
-  // No other object begins before them, and none ends.
+  // No other object begins before the tags, and none ends.
   const inner = info + DEVICE_INFO_OBJECT.length
   const isOfEvent = payload[0] === OPEN && payload.indexOf(OPEN, 1) === inner - 1
   const isOfInfo = payload.indexOf(OPEN, inner) === start && payload.indexOf(CLOSE, inner) > start
   return isOfEvent && isOfInfo ? { start, end } : undefined
 }
 
-/** Undefined for what is no JSON object, as far as it is read. */
+/** Undefined when the event is no JSON object, as far as it is read. */
 function placeOfTags(payload: Buffer): Place | undefined {
   const begin = skipSpace(payload, 0)
   if (payload[begin] !== OPEN) return undefined
   const member = findMember(payload, begin, DEVICE_INFO, TAGS)
   if (member === undefined) return undefined
-  // Of no network server that is known: they go first.
+  // No known network server sends an event without either member. The tags go first.
   if (member === 'none') return insertion(payload, begin)
   if (!member.isFirst) return member
   if (payload[member.start] !== OPEN) return undefined
@@ -149,8 +149,8 @@ function insertion(payload: Buffer, begin: number): Place {
 }
 
 /**
- * The value of the first member of the object at `begin` that has one of the names; undefined for a
- * text that breaks off.
+ * The value of the first member with one of the names, in the object at `begin`. Undefined when the
+ * text breaks off.
  */
 function findMember(
   payload: Buffer,

@@ -1,4 +1,7 @@
-/** How many events may be held back, so that a tenant whose script is slow harms nobody else. */
+/**
+ * Bounds on the events that are held back, so that a tenant whose script is slow harms no other
+ * tenant.
+ */
 import { Quarantine } from '../codecs/quarantine.ts'
 
 interface Account {
@@ -6,10 +9,10 @@ interface Account {
   bytes: number
 }
 
-/** Whose an event is, and what it takes. */
+/** The owner of an event, and the memory that the event takes. */
 export interface HeldSize {
   readonly applicationId: string
-  /** Empty while it is being looked up: these share one account. */
+  /** Empty while the organization is being looked up. All such events share one account. */
   readonly organizationId: string
   readonly payloadBytes: number
   readonly decoderScript: string
@@ -21,41 +24,49 @@ interface Maximum {
 }
 
 /**
- * Events that wait of one organization, however many applications it makes. Beyond it the
- * connections that bring more wait.
+ * Waiting events of an organization, however many applications it has. At the bound, connections
+ * that bring more of them wait.
  */
 export const MAXIMUM_OF_ORGANIZATION: Maximum = { messages: 4_096, bytes: 16_777_216 }
-/** In all: half of what can be in memory between a PUBLISH and its ownership. */
+/**
+ * Waiting events of all organizations: half of the bytes that can be in memory between a PUBLISH
+ * and its ownership.
+ */
 const MAXIMUM_IN_ALL: Maximum = { messages: 16_384, bytes: 67_108_864 }
 /**
- * What one organization may have of what the others leave: so there is always room for one more,
- * however many are slow.
+ * An organization may take this part of the room that the others leave. So there is always room for
+ * a further organization, however many are slow.
  */
 const SHARE_OF_FREE = 0.5
 
-/** Objects and places in maps that an event takes beside its payload, about. */
+/** Memory that an event takes beside its payload, for objects and places in maps; an estimate. */
 const OVERHEAD_BYTES = 1_024
 /**
- * An application whose script was late is not waited for at once, an organization with the third of
- * its applications within a minute.
+ * Strikes of a late uplink against its application. With three strikes `Quarantine` holds it back:
+ * after one late uplink, the application's uplinks no longer wait on a connection that others
+ * share.
  */
 const STRIKES_OF_APPLICATION = 3
+/**
+ * Strikes of a late application against its organization, which is held back when three of its
+ * applications are late within a minute.
+ */
 const STRIKES_OF_ORGANIZATION = 1
 /**
- * An application counts once in this time: alone it does not let its organization's others go
- * undecoded.
+ * An application counts against its organization once in this time. So one application alone can't
+ * make all uplinks of its organization go undecoded.
  */
 const COUNTED_ONCE_MS = 60_000
 
-/** Accounts of what is held back. */
+/** The accounts of the events that are held back. */
 export class HeldBounds {
   readonly #all: Account = { messages: 0, bytes: 0 }
   readonly #organizations = new Map<string, Account>()
   readonly #lateApplications: Quarantine
   readonly #lateOrganizations: Quarantine
   /**
-   * When each application was last counted against its organization; those of the last minute,
-   * first come first.
+   * When each application was last counted against its organization, for the last minute, in the
+   * order of these times.
    */
   readonly #counted = new Map<string, number>()
   readonly #now: () => number
@@ -72,8 +83,8 @@ export class HeldBounds {
   }
 
   /**
-   * True when an event may wait, decoded or not. One of an organization of which nothing waits
-   * always may.
+   * True when an event may wait, decoded or not. An organization without waiting events may always
+   * have one.
    */
   hasRoom(size: HeldSize): boolean {
     const organization = this.#organizations.get(size.organizationId)
@@ -89,7 +100,7 @@ export class HeldBounds {
     )
   }
 
-  /** An event waits from now on. */
+  /** Counts an event that waits from now on. */
   take(size: HeldSize): void {
     const bytes = bytesOf(size)
     add(this.#all, 1, bytes)
@@ -97,15 +108,15 @@ export class HeldBounds {
   }
 
   /**
-   * True when uplinks of the application, or of its organization, were late on a connection that
-   * others share, and it has more than its part of this one now: more events wait of it than the
-   * connection has room for.
+   * True when an uplink must not wait for its codec: uplinks of the application, or of its
+   * organization, were late on a shared connection, and more of its events wait now than its part
+   * of this connection's room.
    */
   isTooSlow(size: HeldSize, room: number): boolean {
     return this.#isOftenLate(size) && (this.#organizations.get(size.organizationId)?.messages ?? 0) >= room
   }
 
-  /** What was taken has gone on. */
+  /** Uncounts an event that has gone on. */
   release(size: HeldSize): void {
     const bytes = bytesOf(size)
     add(this.#all, -1, -bytes)
@@ -113,13 +124,13 @@ export class HeldBounds {
   }
 
   /**
-   * Decoding took too long for a connection that several organizations share: for 10 s the
-   * application's uplinks take no more than a part of such a connection, then for 20 s, up to 5
-   * minutes, until its script is changed. True when it was not so before.
+   * Notes that decoding took too long for a connection that several organizations share. From now
+   * on uplinks of the application take only a part of such a connection: for 10 s at first, then
+   * for 20 s, up to 5 minutes, or until the script is changed. True when this was not so before.
    */
   late(size: HeldSize): boolean {
     const { applicationId, organizationId, decoderScript } = size
-    // Then it was the registry that was slow.
+    // Without an organization it was the registry that was slow, and not a script.
     if (organizationId === '' || this.#isOftenLate(size)) return false
     this.#lateApplications.strike(applicationId, decoderScript, STRIKES_OF_APPLICATION)
     if (this.#counts(applicationId)) this.#lateOrganizations.strike(organizationId, '', STRIKES_OF_ORGANIZATION)

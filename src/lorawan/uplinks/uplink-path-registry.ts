@@ -1,5 +1,5 @@
 /**
- * The facts of the registry that events of devices need: codecs, variables and tags. They are
+ * The facts of the registry that events of devices need: codecs, variables and tags. The facts are
  * remembered, so that an event costs no look into the registry.
  */
 import { Remembered } from '../../remembered.ts'
@@ -47,7 +47,7 @@ const MAXIMUM_TAGS_SIZE = 67_108_864
 
 const NO_CODEC: RegisteredCodec = { organizationId: '', codec: '', decoderScript: '' }
 
-/** The memories of uplinks, for their owner to tell them of changes. */
+/** The memories of uplinks. Their owner tells them of changes. */
 export interface UplinkMemories {
   /** By application id. */
   readonly application: { forget(id: string): void }

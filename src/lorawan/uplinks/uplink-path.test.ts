@@ -24,13 +24,13 @@ interface Decoding {
   readonly request: DecodeRequest
   readonly succeed: () => void
   readonly fail: () => void
-  /** The codecs have no room. */
+  /** The answer when the codecs have no room. */
   readonly refuse: () => void
 }
 
 let naming: PromiseWithResolvers<void> | undefined
 let path: UplinkPath
-/** What has gone on and what was published by the path itself, in this order. */
+/** Events that have gone on, and events that the path itself published, in this order. */
 let seen: string[]
 let decodings: Decoding[]
 let codecs: Map<string, RegisteredCodec>
@@ -99,7 +99,7 @@ interface Sent extends Partial<Pick<HeldMessage, 'room' | 'isShared' | 'isGone' 
   readonly devEui?: string
   readonly kind?: PublishedEventKind
   readonly applicationId?: string
-  /** What it is called in `seen`. */
+  /** The name of the event in `seen`. */
   readonly name?: string
 }
 
@@ -107,7 +107,7 @@ interface Sent extends Partial<Pick<HeldMessage, 'room' | 'isShared' | 'isGone' 
 const SHARED = { room: 0, isShared: true, isGone: false, giveBack: (): boolean => false }
 const OWN = { isShared: false } as const
 
-/** An event comes in, as by the broker; a promise where its connection waits. */
+/** An event comes in, as the broker brings it. Returns a promise when its connection waits. */
 function send(
   payload: string,
   { devEui = ONE, kind = 'up', applicationId = '5', name, ...message }: Sent = {},
@@ -124,7 +124,7 @@ function send(
 /** A device of its own. */
 const deviceOf = (number: number): string => number.toString(16).padStart(16, '0')
 
-/** The codec is known from here on, and nothing has been seen. */
+/** Makes the codec known, and clears what was seen. */
 async function known(applicationId = '5'): Promise<void> {
   void send('not an event', { applicationId, devEui: 'f'.repeat(16) })
   await turn()
@@ -148,8 +148,8 @@ const BUSY = errorOf('too many uplinks of the application or its organization wa
 const WAITING = MAXIMUM_OF_ORGANIZATION.messages
 
 /**
- * So many uplinks of the application, each of another device, as `0` and so on in `seen`; resolves
- * when all may wait.
+ * Sends uplinks of the application, each of another device, named `0` and so on in `seen`. Resolves
+ * when all of them may wait.
  */
 async function flood(count: number, sent: Sent = OWN): Promise<void> {
   await known(sent.applicationId)
@@ -160,7 +160,7 @@ async function flood(count: number, sent: Sent = OWN): Promise<void> {
   await Promise.all(waits)
 }
 
-/** Decodes all that is with the codecs, and what comes after it, until nothing more does. */
+/** Answers for the codecs until no uplink is being decoded. */
 async function decodeAll(): Promise<void> {
   for (let rounds = 0; rounds < 10_000 && decodings.length > 0; rounds += 1) {
     for (const { succeed } of decodings.splice(0)) succeed()
@@ -687,7 +687,7 @@ describe('tags of the registry', () => {
     tags.set(ONE, { floor: '4' })
     path.memories.device.forget(ONE)
     await send('{}', { kind: 'status' })
-    // The directory does not know yet that they are gone.
+    // The directory has not heard yet that the tags are gone.
     tags.delete(ONE)
     tagsAtHand = () => undefined
     path.memories.device.forgetAll()

@@ -1,10 +1,10 @@
 /**
- * Uplinks on their way from a network server to their readers: each is held back until its object
- * has been added, and behind it what else comes of its device. So is an event about a command that
- * is just being handed over, until the command's id is known. Each gets its device's tags. Other
- * devices' events pass. Where there is no room to wait, the connection waits that brought it. An
- * uplink is never lost to its codec: where that fails, it goes on without `object`, and an error
- * event behind it tells why.
+ * The way of uplinks from a network server to their readers. Each uplink is held back until its
+ * `object` has been added, and later events of its device wait behind it. An event about a command
+ * that is just being handed over is held back until the command's id is known. Each event gets its
+ * device's tags. Events of other devices pass. When there is no room to wait, the connection that
+ * brought the event waits. An uplink is never lost to its codec: when the codec fails, the uplink
+ * goes on without `object`, and an error event behind it tells why.
  */
 import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../../broker/ports/consumer.ts'
 import type { Logger } from '../../logger.ts'
@@ -26,13 +26,13 @@ import type { UplinkMemories, UplinkRegistry } from './uplink-path-registry.ts'
 /** A tick is about a second. */
 const TICK_MS = 1_000
 /**
- * On a connection that several organizations share and that has no room for the others' events:
- * after so many ticks an uplink goes on without `object`.
+ * Ticks that an uplink waits on a connection that several organizations share and that has no room
+ * for the events of the others. Then the uplink goes on without `object`.
  */
 const MAXIMUM_TICKS = 2
 /**
- * The same where the connection has room, as far as can be told: its client may have a bound of its
- * own.
+ * Ticks that an uplink waits when the shared connection seems to have room. Its client may have a
+ * bound of its own.
  */
 const MAXIMUM_TICKS_WITH_ROOM = 10
 
@@ -46,11 +46,11 @@ const OFTEN_LATE =
 export interface UplinkPathParts {
   readonly registry: UplinkRegistry
   readonly codecs: Pick<Codecs, 'decodeUplink'>
-  /** Is told of the events that may be about commands, and has them go on with the command's id. */
+  /** Takes the events that may be about commands, and puts the commands' ids into them. */
   readonly commandEvents: Pick<CommandEvents, 'wants' | 'named' | 'apply'>
   /**
-   * Where error events go, and events that network servers bring in by other ways than as clients
-   * of the broker.
+   * Publishes error events, and events that network servers bring in without being clients of the
+   * broker.
    */
   readonly publisher: Publisher
   readonly clock: { now(): number }
@@ -66,15 +66,18 @@ interface Held {
   readonly size: HeldSize
   readonly message: HeldMessage
   readonly goOn: (payload: Buffer) => void
-  /** How many ticks there had been when it came. */
+  /** The number of ticks when the event came. */
   readonly tick: number
-  /** True for an event that waits for the id of its command, and for nothing else. */
+  /** True for an event that waits for the id of its command only. */
   readonly awaitsName: boolean
-  /** How it goes on, once that is known; a sentence where it does without `object`. */
+  /**
+   * The event as it goes on, once this is known; a sentence when the event goes on without
+   * `object`.
+   */
   outcome: UplinkWithObject | string | undefined
 }
 
-/** An event for which there is no room yet. Its connection waits with it. */
+/** An event for which there is no room yet. Its connection waits, too. */
 interface Waiter {
   readonly held: Held
   readonly resolve: () => void
@@ -87,12 +90,13 @@ interface UplinkNumbers {
   decoded: number
   /** Uplinks whose codec failed. */
   failed: number
-  /** Uplinks that went on without `object` since they had waited for too long. */
+  /** Uplinks that went on without `object` because they had waited for too long. */
   late: number
-  /** Uplinks that were not decoded, since others share their connection. */
+  /** Uplinks that were not decoded because others share their connection. */
   refused: number
   /**
-   * Error events that were not published, since there were many of the application in that second.
+   * Error events that were not published because there were too many of the application in that
+   * second.
    */
   errorsWithheld: number
   /** Error events that the broker could not own. */
@@ -100,8 +104,8 @@ interface UplinkNumbers {
 }
 
 /**
- * The broker's transformer, and the publisher for events that come in by other ways. Its owner
- * calls `tick` about once a second.
+ * The broker's transformer, and the publisher of events that come in by other ways. The owner calls
+ * `tick` about once a second.
  */
 export class UplinkPath implements PublishTransformer, Publisher {
   readonly #codecs: UplinkCodecs
@@ -111,12 +115,12 @@ export class UplinkPath implements PublishTransformer, Publisher {
   readonly #clock: UplinkPathParts['clock']
   readonly #log: Logger
   readonly #bounds = new HeldBounds(() => this.#ticks * TICK_MS)
-  /** What is held back of each device, in the order in which it came. */
+  /** The held events of each device, in the order in which they came. */
   readonly #devices = new Map<string, Held[]>()
-  /** What is being decoded, first come first. */
+  /** The events that are being decoded, in the order in which they came. */
   readonly #decoding = new Set<Held>()
   readonly #lanes = new DecodingLanes<Held>((held) => this.#decode(held))
-  /** First come first; as many as there are connections, bridges and webhooks. */
+  /** In the order in which they came. Bounded by the connections, bridges and webhooks. */
   readonly #waiters = new Set<Waiter>()
   #isAdmitting = false
   readonly #faults: EventFaults
@@ -134,7 +138,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#log = log
   }
 
-  /** The facts of the registry that are remembered here. They follow the registry's changes. */
+  /** The facts of the registry that are remembered here, to be told of changes. */
   get memories(): UplinkMemories {
     return this.#codecs.memories
   }
@@ -156,7 +160,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
   transform(message: HeldMessage, goOn: (payload: Buffer) => void): Promise<void> | undefined {
     const { topicName, payload: received } = message
     const topic = parseTopic(topicName)
-    // The bare shape of an event's Topic Name, which no permit grants.
+    // A Topic Name that only looks like one of an event. No permit grants it.
     if (topic?.kind !== 'event') {
       goOn(received)
       return undefined
@@ -222,7 +226,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     })
   }
 
-  /** Lets go what others have waited for too long. */
+  /** Lets events go on that have waited for too long. */
   tick(): void {
     this.#ticks += 1
     this.#faults.tick()
@@ -247,8 +251,8 @@ export class UplinkPath implements PublishTransformer, Publisher {
   }
 
   /**
-   * Gives back what comes again, lets the others go on as they came, and holds nothing back from
-   * now on: for the time before the broker closes.
+   * For the time before the broker closes: gives back the events that will come again, lets the
+   * others go on as they came, and holds nothing back from now on.
    */
   close(): void {
     this.#isClosed = true
@@ -287,7 +291,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     }
   }
 
-  /** Once for all that goes on in this turn. */
+  /** Admits once for all events that go on in this turn. */
   #admitLater(): void {
     if (this.#isAdmitting || this.#waiters.size === 0) return
     this.#isAdmitting = true
@@ -297,7 +301,10 @@ export class UplinkPath implements PublishTransformer, Publisher {
     })
   }
 
-  /** What waits of one organization goes in its order, and does not hold up another's. */
+  /**
+   * Admits waiting events while there is room. Events of an organization keep their order, and do
+   * not hold up those of another.
+   */
   #admit(): void {
     const full = new Set<string>()
     for (const waiter of this.#waiters) {
@@ -313,8 +320,8 @@ export class UplinkPath implements PublishTransformer, Publisher {
   }
 
   /**
-   * An event that can't wait goes on, and before it what waits of its device: it must not overtake
-   * that.
+   * Lets an event go on that can't wait. The waiting events of its device go before it, because it
+   * must not overtake them.
    */
   #passUp(held: Held): void {
     const { devEui } = held.topic
@@ -326,7 +333,10 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#goOn(held)
   }
 
-  /** Undefined for what needs it no more; false when it is to be tried again. */
+  /**
+   * Undefined for an event that needs no decoding any more; a promise of false for an event that is
+   * to be tried again.
+   */
   #decode(held: Held): Promise<boolean> | undefined {
     if (held.outcome !== undefined) return undefined
     if (!held.message.isGone) return this.#lookAndDecode(held)
@@ -355,32 +365,32 @@ export class UplinkPath implements PublishTransformer, Publisher {
       this.#settle(held, outcome)
       return true
     } catch (error) {
-      // It waits until the registry answers.
+      // The uplink waits until the registry answers.
       this.#log.error({ err: error, applicationId, devEui }, 'uplink.look_failed')
       return false
     }
   }
 
   #count(held: Held, { payload, error }: UplinkWithObject): void {
-    // It has gone on already.
+    // The event has gone on already.
     if (held.outcome !== undefined) return
     if (error !== undefined) this.#numbers.failed += 1
     else if (payload !== held.payload) this.#numbers.decoded += 1
   }
 
-  /** The id of the command that the event may be about is known, or no more waited for. */
+  /** The id of the command that the event may be about is known, or is no longer waited for. */
   #settleNamed(held: Held, event: CommandEvent): void {
     this.#settle(held, { payload: this.#commandEvents.apply(event), error: undefined })
   }
 
-  /** The first word counts: what has gone on can't be changed any more. */
+  /** Only the first outcome counts: an event that has gone on can't be changed. */
   #settle(held: Held, outcome: NonNullable<Held['outcome']>): void {
     this.#decoding.delete(held)
     held.outcome ??= outcome
     this.#release(held.topic.devEui)
   }
 
-  /** Lets a device's events go on, up to the first that is not decoded yet. */
+  /** Lets a device's events go on, up to the first event that still waits. */
   #release(devEui: string): void {
     const queue = this.#devices.get(devEui)
     if (queue === undefined) return
@@ -400,8 +410,8 @@ export class UplinkPath implements PublishTransformer, Publisher {
     try {
       goOn(completed)
     } catch (error) {
-      // There is no packet being handled to which it could be an answer, and what waits behind it
-      // must go on.
+      // No packet is being handled that the error could be an answer to, and the events behind this
+      // one must go on.
       this.#log.error({ err: error, topic }, 'uplink.route_failed')
     }
     if (outcome !== undefined) this.#faults.uplink(topic, payload, outcome)
