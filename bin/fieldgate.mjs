@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command line: dist/ under this Node if it is new enough, else under the one that the project
-// pins, with the flags it wants.
+// The entry of the command line. It runs dist/ under this Node if this Node is new enough, or else
+// under the pinned Node, with the flags of node-flags.json.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,8 +9,8 @@ import { launch, nodePackage } from './launch.mjs'
 const main = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
 const isNewEnough = Number(process.versions.node.split('.')[0]) >= 24
 const node = isNewEnough ? process.execPath : pinnedNode()
-// Messages die young, thousands a second: a young generation with room for many means that most
-// collections find nothing to copy.
+// The broker makes thousands of short-lived objects per second. With a large young generation, most
+// garbage collections find nothing to copy.
 const nodeFlags = JSON.parse(readFileSync(new URL('node-flags.json', import.meta.url), 'utf8'))
 
 if (!existsSync(main)) {
@@ -26,8 +26,8 @@ if (!existsSync(main)) {
 }
 
 /**
- * The Node that came with the package: in its own node_modules, or in one above, where npm puts
- * what packages share.
+ * Finds the Node that was installed with the package: in its own node_modules, or in a node_modules
+ * above it, where npm puts shared packages.
  */
 function pinnedNode() {
   for (let folder = fileURLToPath(new URL('..', import.meta.url)); ; folder = dirname(folder)) {

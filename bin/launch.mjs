@@ -1,10 +1,10 @@
-// Starts the compiled program in the place of this process, so that a signal to this process
-// reaches the service. Runs on any Node 18 or newer.
+// Replaces this process by the compiled program, so that a signal to this process reaches the
+// service. Runs on Node 18 and newer.
 import { execFileSync, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
-/** How npm runs a script: by a shell that neither passes signals on nor waits when it gets one. */
+/** The command line of npm's shell, which neither passes signals on nor waits when it gets one. */
 const SCRIPT_SHELL = /^(?:\S*\/)?(?:ba|da|z|k)?sh -c /
 
 /** The package with the pinned Node of this platform, an optional dependency of package.json. */
@@ -13,9 +13,10 @@ export function nodePackage() {
 }
 
 /**
- * The programs above this one that must live for as long as it does, nearest first: none, unless
- * npm (or a package manager like it) started this. A signal to npm or to its shell ends them and
- * never comes here; the service notices by this list, and stops.
+ * The programs that started this one and must live as long as it does, the nearest first. There are
+ * none unless npm, or a package manager like npm, started this process. A signal to npm or to its
+ * shell ends them, and does not reach this process. The service watches the programs of this list,
+ * and stops when one has ended.
  */
 export function launchersAbove() {
   if (process.env.npm_lifecycle_event === undefined) return []
@@ -25,9 +26,9 @@ export function launchersAbove() {
 }
 
 /**
- * Goes on as `node` with these arguments. Where this Node can't replace itself (before 22.15),
- * `node` is a child: it gets the signals of this process, which ends when the child has ended, with
- * its exit code.
+ * Replaces this process by `node` with these arguments. A Node before 22.15 can't replace itself:
+ * then `node` is a child process that gets the signals of this process, and this process ends after
+ * the child, with its exit code.
  */
 export function launch(
   /** @type {string} */ node,
@@ -50,11 +51,11 @@ function withLaunchers(/** @type {readonly number[]} */ launchers) {
   return { ...process.env, FIELDGATE_LAUNCHERS: launchers.join() }
 }
 
-/** The command line and the parent of a process; a command line of "" where nobody tells. */
+/** The command line and the parent of a process; "" and 0 when the system does not tell them. */
 function describeProcess(/** @type {number} */ pid) {
   try {
     const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-    // The name in brackets may hold anything; behind it come the state and the parent.
+    // The name in brackets may hold any characters; the state and the parent come after it.
     const parent = / \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/s, ''))
     return { args, parent: Number(parent?.[1] ?? 0) }
   } catch {
@@ -62,7 +63,7 @@ function describeProcess(/** @type {number} */ pid) {
   }
 }
 
-/** Without /proc, as on macOS. */
+/** The same for systems without /proc, such as macOS. */
 function describeProcessByPs(/** @type {number} */ pid) {
   try {
     const line = execFileSync('ps', ['-o', 'ppid=,args=', '-p', String(pid)], { encoding: 'utf8' })

@@ -1,5 +1,5 @@
-// npm run api-fuzz -- [minutes] [seed]: installs and builds what is missing, then lets Schemathesis
-// loose on the HTTP interface.
+// npm run api-fuzz -- [minutes] [seed]: installs and builds what is missing, then tests the
+// HTTP interface with random requests of Schemathesis.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'

@@ -1,4 +1,4 @@
-// npm run bench: installs what is missing, then compares brokers. `npm run bench -- --help` tells
+// npm run bench: installs what is missing, then compares brokers. `npm run bench -- --help` lists
 // the options.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'

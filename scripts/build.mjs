@@ -1,5 +1,5 @@
-// npm run build: dist/ from src/ and simulator/, dist/console from console/, and dist/docs from
-// docs/.
+// npm run build: makes dist/ from src/ and simulator/, dist/console from console/, and dist/docs
+// from docs/.
 import { ensureBuilt, ensureInstalled } from './setup.mjs'
 
 ensureInstalled()

@@ -1,5 +1,5 @@
 // npm run crash: installs and builds what is missing, then kills the service under load, 200 times
-// unless told otherwise.
+// or as often as given.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'

@@ -1,5 +1,5 @@
-// npm run faults: installs and builds what is missing, then does faults to a running service, 50
-// unless told otherwise.
+// npm run faults: installs and builds what is missing, then causes 50 faults, or a given
+// number, in a running service.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'

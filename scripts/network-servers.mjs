@@ -1,7 +1,7 @@
-// npm run network-servers: installs and builds what is missing, then holds Fieldgate against real
-// network servers, with all that can happen to them. It takes half an hour. A line for each test;
-// the last line counts them. `npm run network-servers -- killed` runs only the tests whose title
-// contains "killed".
+// npm run network-servers: installs and builds what is missing, then tests Fieldgate with real
+// network servers and with their failures. The tests take half an hour. Each test prints a line,
+// and the last line counts the tests. `npm run network-servers -- killed` runs only the tests whose
+// title contains "killed".
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// npm run package [-- <folder>]: fieldgate-<version>.tgz, to install with `npm install --global
-// --ignore-scripts`, with the locked packages.
+// npm run package [-- <folder>]: makes fieldgate-<version>.tgz, which `npm install --global
+// --ignore-scripts` installs together with the locked packages.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,8 +9,8 @@ import { ensureBuilt, ensureInstalled, root } from './setup.mjs'
 ensureInstalled()
 ensureBuilt()
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-// In a folder of its own: npm takes a lock file into a package under the name npm-shrinkwrap.json
-// alone.
+// The package is made in a folder of its own, where the lock file is called npm-shrinkwrap.json:
+// npm leaves a lock file of another name out of a package.
 const stage = mkdtempSync(join(tmpdir(), 'fieldgate-package-'))
 try {
   for (const name of [...manifest.files, 'README.md', 'CHANGELOG.md']) {

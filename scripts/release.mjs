@@ -24,7 +24,7 @@ Examples:
   npm run release -- 0.2.0 --dry-run
   npm run release -- 0.2.0`
 
-/** The section of CHANGELOG.md from its heading to the next one; the group is its content. */
+/** The section "Unreleased" up to the next heading or link; the group is its content. */
 const UNRELEASED = /^## \[Unreleased\][^\n]*\n(.*?)(?=^## |^\[[^\]\n]+\]: |(?![\s\S]))/ms
 const RELEASED_SECTION = /^## \[(\d+\.\d+\.\d+)\]/gm
 const VERSION = /^(?:0|[1-9]\d{0,8})(?:\.(?:0|[1-9]\d{0,8})){2}$/
@@ -33,7 +33,7 @@ const VERSION = /^(?:0|[1-9]\d{0,8})(?:\.(?:0|[1-9]\d{0,8})){2}$/
 class Refusal extends Error {
   /**
    * @param {string} message
-   * @param {number} exitCode 1: the repository is not ready; 2: the script was called in a wrong way.
+   * @param {number} exitCode 1: the repository is not ready; 2: the call was wrong.
    */
   constructor(message, exitCode = 1) {
     super(message)

@@ -1,5 +1,5 @@
-// Installs and builds what is missing or out of date. Runs on any Node 18 or newer, before the
-// pinned one is there.
+// Installs the packages and builds dist/, unless they are up to date. Runs on Node 18 and newer,
+// because the pinned Node may not be installed yet.
 import { createHash } from 'node:crypto'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -9,8 +9,8 @@ import { nodePackage } from '../bin/launch.mjs'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 /**
- * The pinned Node's binary, installed as a package for this platform. Not its link in `.bin`, which
- * older versions of npm (9) do not make.
+ * The binary of the pinned Node, which is installed as a package for this platform. The link in
+ * `.bin` is not used, because npm 9 does not make it.
  */
 export const pinnedNode = join(root, 'node_modules', nodePackage(), 'bin', 'node')
 const installStamp = join(root, 'node_modules', '.fieldgate-install')
@@ -27,16 +27,14 @@ const digest = (/** @type {readonly string[]} */ parts) => {
 
 const read = (/** @type {string} */ file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
 
-/** Installs the locked packages unless the ones in place come from this very lock file. */
+/** Installs the locked packages, unless the installed packages are of this lock file. */
 export function ensureInstalled() {
   const wanted = digest([readFileSync(join(root, 'package-lock.json'), 'utf8'), process.platform, process.arch])
   if (read(installStamp) === wanted && existsSync(pinnedNode)) return
-  // npm empties the folder first, and would empty what a link points to: another checkout's
-  // packages, in use.
+  // npm empties the folder first. Through a link it would empty the packages of another checkout,
+  // which may be in use.
   if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) {
-    fail(
-      'node_modules is a link to another folder, whose packages are not those of package-lock.json. Remove the link.',
-    )
+    fail('node_modules is a link to a folder with other packages than package-lock.json names. Remove the link.')
   }
   requireNpm()
   console.error('Installing the packages of package-lock.json (once; about a minute) ...')
@@ -57,8 +55,8 @@ export function ensureInstalled() {
 }
 
 /**
- * Older versions of npm leave out packages for this platform, and the build fails later for a
- * reason that nobody understands.
+ * Refuses npm before 10: it leaves out packages for this platform, and the build fails later
+ * without a clear reason.
  */
 function requireNpm() {
   const { error, stdout } = spawnSync('npm', ['--version'], { encoding: 'utf8' })
@@ -68,8 +66,8 @@ function requireNpm() {
 }
 
 /**
- * Compiles src/ and simulator/, the console and the documentation to dist/, each unless it comes
- * from these very files.
+ * Builds the programs, the console and the documentation in dist/. A part whose files have not
+ * changed is not built again.
  */
 export function ensureBuilt() {
   buildPrograms()
@@ -117,7 +115,7 @@ function buildDocumentation() {
   writeFileSync(documentationStamp, wanted)
 }
 
-/** The files of folders, as paths from the root, in an order that never changes. */
+/** The files of folders, as paths from the root, always in the same order. */
 function filesOf(/** @type {readonly string[]} */ folders) {
   return (
     folders
@@ -125,7 +123,7 @@ function filesOf(/** @type {readonly string[]} */ folders) {
         readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
       )
       .filter((name) => statSync(join(root, name)).isFile())
-      // oxlint-disable-next-line unicorn/no-array-sort -- this runs on Node 18, which has no toSorted
+      // oxlint-disable-next-line unicorn/no-array-sort -- Node 18 has no toSorted
       .sort((a, b) => (a < b ? -1 : 1))
   )
 }
@@ -134,7 +132,7 @@ function stampOf(/** @type {readonly string[]} */ names) {
   return digest(names.flatMap((name) => [name, readFileSync(join(root, name), 'utf8')]))
 }
 
-/** Runs a program, by its path from the packages, on the pinned Node. */
+/** Runs a program of the packages, named by its path in node_modules, on the pinned Node. */
 function run(/** @type {string} */ program, /** @type {readonly string[]} */ args) {
   const stdio = /** @type {const} */ (['ignore', 'inherit', 'inherit'])
   const result = spawnSync(pinnedNode, [join(root, 'node_modules', program), ...args], { cwd: root, stdio })

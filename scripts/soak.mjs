@@ -1,5 +1,5 @@
-// npm run soak: installs and builds what is missing, then lets clients come and go, for ten minutes
-// unless told otherwise.
+// npm run soak: installs and builds what is missing, then lets clients connect and leave for ten
+// minutes, or for a given time.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'

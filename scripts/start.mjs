@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { launch, launchersAbove } from '../bin/launch.mjs'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
 
-// Before the build, which takes a while: who is gone after it was there now, and the service stops
-// as soon as it has started.
+// The launchers are listed before the build, which takes a while. If one of them ends during the
+// build, the service stops as soon as it has started.
 const launchers = launchersAbove()
 ensureInstalled()
 ensureBuilt()

@@ -1,8 +1,8 @@
-// What the tests of a run came to, as `tally-reporter.mjs` wrote it.
+// Reads the counts of a test run, which `tally-reporter.mjs` wrote.
 import { existsSync, readFileSync } from 'node:fs'
 
 /**
- * A run without a tally counts as failed: its tests may have passed, and nobody can say so.
+ * Reads the tally. A run without a tally counts as failed, because nobody knows its results.
  * @param {string} file
  * @returns {import('./tally-reporter.mjs').Tally}
  */

@@ -88,8 +88,8 @@ console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} ski
 process.exit(failed === 0 ? 0 : 1)
 
 /**
- * The end-to-end tests drive clients and a browser that are not ours; as root on Debian they are
- * installed, elsewhere named.
+ * Installs the clients and the browser that the end-to-end tests need, as root on Debian. Elsewhere
+ * it prints the names of the missing packages.
  */
 function ensureDebianPackages() {
   const needed = Object.entries({
@@ -110,7 +110,7 @@ function ensureDebianPackages() {
     console.log(`Installing ${missing.join(', ')} for the end-to-end tests ...`)
     const apt = {
       stdio: /** @type {const} */ (['ignore', 'ignore', 'inherit']),
-      // At run level 1 the services that come with them are not started.
+      // At run level 1, apt does not start the services of the packages.
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
     }
     spawnSync('apt-get', ['update', '-qq'], apt)

@@ -54,7 +54,8 @@ export async function createHttp(
     codecs: parts.codecs,
     history: new EventHistory(new History(engine)),
     backups: {
-      make: () => backupOf(dataDirectory.path, engine instanceof EmbeddedEngine ? engine : undefined, Date.now()),
+      make: () =>
+        backupOf(dataDirectory.path, engine instanceof EmbeddedEngine ? engine : undefined, systemClock.now()),
     },
     metrics: createMetrics(parts),
     newcomers: new Newcomers(new AddressLimiter(HTTPS_ADDRESS_LIMITS), () => {

@@ -2,6 +2,7 @@
 import { chmod, open, rename, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { steadyNow } from '../../clock.ts'
 import { backupOf } from '../../data/backup.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { messagesIn } from '../../data/data-directory.ts'
@@ -44,7 +45,7 @@ export async function makeBackup(terminal: Terminal, settings: Settings, file: s
 }
 
 async function write(terminal: Terminal, settings: Settings, handle: FileHandle): Promise<number> {
-  const progress = new Progress(terminal, 'written', () => performance.now())
+  const progress = new Progress(terminal, 'written', steadyNow)
   let total = 0
   const written = async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const bytes of source) {

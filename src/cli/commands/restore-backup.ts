@@ -1,5 +1,6 @@
 /** The work of `fieldgate restore`: makes a data directory of a backup. */
 import { createReadStream } from 'node:fs'
+import { steadyNow } from '../../clock.ts'
 import { openNewDataDirectory } from '../../data/data-directory.ts'
 import { ArchiveError } from '../../engine/backup/archive.ts'
 import { LogDirectoryError } from '../../engine/segments/log-directory.ts'
@@ -38,7 +39,7 @@ export async function restoreBackup(terminal: Terminal, file: string, directory:
 }
 
 async function* readFrom(terminal: Terminal, file: string, verb: string): AsyncGenerator<Buffer> {
-  const progress = new Progress(terminal, verb, () => performance.now())
+  const progress = new Progress(terminal, verb, steadyNow)
   for await (const bytes of createReadStream(file, { highWaterMark: PIECE_BYTES }) as AsyncIterable<Buffer>) {
     progress.add(bytes.length)
     yield bytes

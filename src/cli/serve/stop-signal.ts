@@ -2,6 +2,7 @@
  * The end of a long-running command: in order after a signal, at once after a second signal, and
  * with a log line after an error that no code caught.
  */
+import { steadyNow } from '../../clock.ts'
 import type { PinoLogger } from '../../pino-logger.ts'
 import { watchLaunchers } from './launchers.ts'
 
@@ -26,7 +27,7 @@ export interface StopSignal {
  * of them it was. An error that no code caught is logged as fatal and ends the process with 1,
  * because the state of the process is unknown then. `now` is a steady clock, in milliseconds.
  */
-export function listenForStop(log: PinoLogger, now: () => number = () => performance.now()): StopSignal {
+export function listenForStop(log: PinoLogger, now: () => number = steadyNow): StopSignal {
   const { promise, resolve } = Promise.withResolvers<void>()
   let stoppingSince: number | undefined
   const stop = (reason: string) => {
