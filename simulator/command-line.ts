@@ -66,10 +66,10 @@ export type CommandLine =
 export const HELP = `Usage: node simulator/main.ts --url URL (--devices FILE | --generate N --application ID) [options]
 
 A LoRaWAN network server with simulated devices: publishes their events over MQTT and sends the commands that come
-back. Needs nothing but a service credential of the broker. Each option can be set in the environment instead:
+back. Needs only a service credential of the broker. Each option can be set in the environment instead:
 --user-name as SIMULATOR_USER_NAME, and so on.
 
-With --lorawan it plays gateways and devices for a real ChirpStack instead: --lorawan --help shows the options of that.
+With --lorawan it plays gateways and devices for a real ChirpStack instead: --lorawan --help shows its options.
 
 ${HELP_OPTIONS}
 Ends with statistics on SIGINT and SIGTERM. Exit codes: 0 ended by a signal, 1 unexpected fault, 2 wrong option or device file,
@@ -155,7 +155,7 @@ function readGenerated(reading: Reading): Generated | undefined {
     'application',
     '',
     (text) => (isApplicationId(text) ? text : undefined),
-    'the id of the application that the generated devices are of',
+    'the id of the application of the generated devices',
   )
   const applicationName = reading.text('application-name') ?? 'simulated'
   if (range === undefined || applicationId === undefined) return undefined

@@ -298,8 +298,8 @@ describe('a command that is not sent', () => {
   it('does not name its device, or has an id that is no UUID, in family B', () => {
     const { device, nowMs } = joined({ family: 'B' })
     const id = '8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4d'
-    assert.equal(reasonOf(device, command()), 'devEui is not the one of the topic')
-    assert.equal(reasonOf(device, command({ devEui: DEV_EUI.toUpperCase() })), 'devEui is not the one of the topic')
+    assert.equal(reasonOf(device, command()), 'devEui is not the DevEUI of the topic')
+    assert.equal(reasonOf(device, command({ devEui: DEV_EUI.toUpperCase() })), 'devEui is not the DevEUI of the topic')
     assert.equal(reasonOf(device, command({ devEui: DEV_EUI, id: 'x' })), 'id is not a UUID')
     assert.equal(reasonOf(device, command({ devEui: DEV_EUI, expiresAt: 'soon' })), 'expiresAt is not a time')
     assert.equal(device.receive(command({ devEui: DEV_EUI, id }), nowMs).outcome, 'queued')

@@ -46,7 +46,7 @@ export function parseDownlink(payload: Buffer, family: Family, devEui: string): 
     return ignored('fPort is not a whole number from 1 to 255')
   }
   if (family === 'B') {
-    if (named !== devEui) return ignored('devEui is not the one of the topic')
+    if (named !== devEui) return ignored('devEui is not the DevEUI of the topic')
     if (id !== undefined && (typeof id !== 'string' || !UUID.test(id))) return ignored('id is not a UUID')
   }
   const givenId = typeof id === 'string' && id !== '' ? id : undefined

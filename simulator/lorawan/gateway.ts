@@ -7,6 +7,7 @@ import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
 import { decodeDownCommand, encodeConnState, encodeStats, encodeTxAck, encodeUplinkEvent } from './gateway-messages.ts'
 import type { DownlinkCommand, DownlinkItem, GatewayProtocol, Reception } from './gateway-messages.ts'
+import { given } from '../../src/given.ts'
 import type { Coordinates } from '../sensor.ts'
 import { sendFirst } from './transmit-policy.ts'
 import type { TransmitPolicy } from './transmit-policy.ts'
@@ -76,9 +77,7 @@ export async function connectGateway(settings: GatewaySettings): Promise<Lorawan
       clientId: `gateway-${gatewayId}-${randomInt(2 ** 32).toString(16)}`,
       clean: true,
       reconnectPeriod: 1000,
-      ...(settings.userName === undefined ? {} : { username: settings.userName }),
-      ...(settings.password === undefined ? {} : { password: settings.password }),
-      ...(certificateAuthority === undefined ? {} : { ca: certificateAuthority }),
+      ...given({ username: settings.userName, password: settings.password, ca: certificateAuthority }),
       will: {
         topic: `${root}/state/conn`,
         payload: Buffer.from(encodeConnState(protocol, gatewayId, 'OFFLINE')),

@@ -97,7 +97,8 @@ export class LogRestore {
       const pieces: Buffer[] = []
       for await (const bytes of content) pieces.push(bytes)
       const format = parseFormat(Buffer.concat(pieces), this.#directory)
-      if (format === undefined) throw new LogDirectoryError('not_a_log', 'What the backup says of its log is damaged.')
+      if (format === undefined)
+        throw new LogDirectoryError('not_a_log', 'The description of the log in the backup is damaged.')
       this.#format = { partitions: format.partitions, seal: format.seal ?? newSeal() }
       return true
     }

@@ -2,6 +2,7 @@
  * A damage in a log's directory and the loss that it causes, in one form for two readers: the
  * start, which logs it, and `fieldgate check`.
  */
+import { given } from '../../given.ts'
 import { messageId } from '../../broker/ports/message.ts'
 import type { Stretch } from '../segments/scan-records.ts'
 
@@ -85,7 +86,7 @@ export function describeDamage(damage: LogDamage): string {
     index: 'it is damaged; it is made again from its segment',
     snapshot: stretches.length === 0 ? 'it is not whole' : `${bytesText(stretches)} damaged`,
     snapshot_missing: 'there is no snapshot of the state, and the log does not go back to its beginning',
-    format: 'it is damaged or missing; what it said stands in the segments as well',
+    format: 'it is damaged or missing; the segments hold its content as well',
   }[kind]
   return `${file}: ${what}. ${[lostText(damage), state].filter((text) => text !== '').join(' ')}`
 }
@@ -103,7 +104,7 @@ export function damageFields(damage: LogDamage): Readonly<Record<string, unknown
     lostMessages,
     ...(furtherAtMost === 0 ? {} : { furtherAtMost }),
     ...(lost.length === 0 ? {} : { lost: lost.slice(0, MAXIMUM_TOLD).map(runText) }),
-    ...(betweenMs === undefined ? {} : { between: betweenMs.map(timeText) }),
+    ...given({ between: betweenMs?.map(timeText) }),
     ...(state === '' ? {} : { state }),
   }
 }
