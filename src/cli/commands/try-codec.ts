@@ -1,7 +1,7 @@
 /** The work of `fieldgate codec test`: runs a codec with the service's engine and bounds. */
 import type { Command } from 'commander'
-import { testCodec } from '../../http/devices/codec-test.ts'
-import type { CodecTrial, TriedCodec } from '../../http/devices/codec-test.ts'
+import { testCodec } from '../../http/devices/codec-trial.ts'
+import type { CodecTrial, TriedCodec } from '../../http/devices/codec-trial.ts'
 import { RequestRefused } from '../../http/api/errors.ts'
 import { createPinoLogger } from '../../pino-logger.ts'
 import { Codecs } from '../../lorawan/codecs/codecs.ts'
