@@ -1,11 +1,13 @@
+import { findOrganization } from '../tenants/organizations.ts'
 import type { Selectable } from 'kysely'
 import type { MemberRoles } from '../tenants/members.ts'
 import type { PasswordHasher } from './password-hasher.ts'
-import { alreadyExists, boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import { listPage } from '../store/list-page.ts'
+import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Listed, Page, Refusal, Result } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
-import { contains, foldText, isLine, isParagraph, isTrimmedLine, parseId, parseSearch } from '../store/text-rules.ts'
+import { foldText, isLine, isParagraph, isTrimmedLine, parseId } from '../store/text-rules.ts'
 
 /** Somebody who can log in. */
 export interface User {
@@ -114,16 +116,12 @@ export function createUsers(store: Store, hasher: PasswordHasher): Users {
 
     remove: (id, actor) => store.change(actor, (unit) => removeUser(unit, id)),
 
-    async list(page) {
-      const search = parseSearch(page.search)
-      if (search === null) return { totalCount: 0, items: [] }
-      let query = db.selectFrom('users')
-      if (search !== undefined) query = query.where((eb) => contains(eb.ref('email_key'), search))
-      const { limit, offset } = boundedPage(page)
-      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await query.selectAll().orderBy('email_key').limit(limit).offset(offset).execute()
-      return { totalCount: Number(count), items: rows.map(userOf) }
-    },
+    list: (page) =>
+      listPage(db.selectFrom('users'), page, {
+        searched: 'email_key',
+        sorted: (rows) => rows.selectAll().orderBy('email_key'),
+        itemOf: userOf,
+      }),
 
     async setPassword(id, password, actor) {
       const refusal = refusePassword(password)
@@ -169,8 +167,7 @@ async function insertUser(unit: Unit, user: NewUser, passwordHash: string): Prom
   if (await isEmailTaken(unit, user.email)) return alreadyExists('user_exists')
   const organizations = new Map<number, MemberRoles>()
   for (const { organizationId, ...roles } of user.organizations ?? []) {
-    const rowId = parseId(organizationId)
-    const row = rowId === undefined ? undefined : await findOrganization(unit, rowId)
+    const row = await findOrganization(trx, organizationId)
     if (row === undefined) return notFound('organization_not_found')
     organizations.set(row.id, roles)
   }
@@ -272,15 +269,6 @@ async function removeUser(unit: Unit, id: string): Promise<Result<void>> {
 async function isEmailTaken({ trx }: Unit, email: string): Promise<boolean> {
   const row = await trx.selectFrom('users').select('id').where('email_key', '=', foldText(email)).executeTakeFirst()
   return row !== undefined
-}
-
-async function findOrganization({ trx }: Unit, id: number): Promise<{ readonly id: number } | undefined> {
-  return trx
-    .selectFrom('organizations')
-    .select('id')
-    .where('id', '=', id)
-    .where('removed_at', 'is', null)
-    .executeTakeFirst()
 }
 
 /** Without an active global admin nobody could let one in again. */

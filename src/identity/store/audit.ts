@@ -3,11 +3,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import { appendAuditEntry } from './audit-log.ts'
 import type { Deed } from './audit-log.ts'
-import { boundedPage } from './result.ts'
+import { listPage } from './list-page.ts'
 import type { Actor, Listed, Page, Viewer } from './result.ts'
 import type { Schema } from './schema.ts'
 import type { Store } from './store.ts'
-import { contains, parseId, parseSearch } from './text-rules.ts'
+import { parseId } from './text-rules.ts'
 
 /** A deed, with its time and its actor. */
 export interface AuditEntry extends Deed {
@@ -48,26 +48,24 @@ export function createAudit({ db, clock }: Store): Audit & { prune(): Promise<vo
   return {
     record: (actor, deed) => appendAuditEntry(db, clock.now(), actor, deed),
 
-    async list(viewer, page) {
-      const search = parseSearch(page.search)
-      if (search === null) return { totalCount: 0, items: [] }
-      let query = db.selectFrom('audit_entries')
-      if (page.organizationId !== undefined) query = query.where('organization_id', '=', page.organizationId)
-      if (page.consoleTokens === false) query = query.where('is_of_console', '=', 0)
+    list(viewer, page) {
+      let scope = db.selectFrom('audit_entries')
+      if (page.organizationId !== undefined) scope = scope.where('organization_id', '=', page.organizationId)
+      if (page.consoleTokens === false) scope = scope.where('is_of_console', '=', 0)
       if (!viewer.isAdmin) {
         const userId = parseId(viewer.userId) ?? 0
-        query = query.where('organization_id', 'in', (eb) =>
+        scope = scope.where('organization_id', 'in', (eb) =>
           eb
             .selectFrom('members')
             .select((inner) => inner.cast<string>('organization_id', 'text').as('id'))
             .where('user_id', '=', userId),
         )
       }
-      if (search !== undefined) query = query.where((eb) => contains(eb.ref('search_text'), search))
-      const { limit, offset } = boundedPage(page)
-      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await query.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()
-      return { totalCount: Number(count), items: rows.map(entryOf) }
+      return listPage(scope, page, {
+        searched: 'search_text',
+        sorted: (rows) => rows.selectAll().orderBy('id', 'desc'),
+        itemOf: entryOf,
+      })
     },
 
     async prune() {

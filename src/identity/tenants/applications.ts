@@ -1,11 +1,13 @@
+import { findOrganization } from './organizations.ts'
 import type { Selectable } from 'kysely'
 import { applicationIdOf, hasApplicationId, parseRequestedId } from '../store/application-ids.ts'
 import type { DeviceRemoval } from '../devices/device-removal.ts'
-import { alreadyExists, boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import { listPage, organizationsOf } from '../store/list-page.ts'
+import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Listed, Page, Refusal, Result, Viewer } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
-import { contains, foldText, isLine, isName, isParagraph, parseId, parseSearch } from '../store/text-rules.ts'
+import { foldText, isLine, isName, isParagraph, parseId } from '../store/text-rules.ts'
 
 /** How an application's payloads are decoded and encoded. */
 export type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
@@ -80,24 +82,20 @@ export function createApplications(store: Store, removal: DeviceRemoval): Applic
       return outcome
     },
 
-    async list(viewer, page) {
-      const search = parseSearch(page.search)
-      if (search === null) return { totalCount: 0, items: [] }
-      let query = db.selectFrom('applications').where('removed_at', 'is', null)
+    list(viewer, page) {
+      let scope = db.selectFrom('applications').where('removed_at', 'is', null)
       if (page.organizationId !== undefined) {
-        query = query.where('organization_id', '=', parseId(page.organizationId) ?? 0)
+        scope = scope.where('organization_id', '=', parseId(page.organizationId) ?? 0)
       }
-      if (!viewer.isAdmin) {
-        const userId = parseId(viewer.userId) ?? 0
-        query = query.where('organization_id', 'in', (eb) =>
-          eb.selectFrom('members').select('organization_id').where('user_id', '=', userId),
-        )
-      }
-      if (search !== undefined) query = query.where((eb) => contains(eb.ref('sort_key'), search))
-      const { limit, offset } = boundedPage(page)
-      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await query.selectAll().orderBy('sort_key').orderBy('id').limit(limit).offset(offset).execute()
-      return { totalCount: Number(count), items: rows.map(applicationOf) }
+      return listPage(
+        viewer.isAdmin ? scope : scope.where('organization_id', 'in', organizationsOf(db, viewer)),
+        page,
+        {
+          searched: 'sort_key',
+          sorted: (rows) => rows.selectAll().orderBy('sort_key').orderBy('id'),
+          itemOf: applicationOf,
+        },
+      )
     },
   }
 }
@@ -152,12 +150,7 @@ async function insertApplication(unit: Unit, fields: NewApplication): Promise<Re
     const rule = 'id must be a UUID in lower case, or digits up to 999999999'
     return refuse('invalid_argument', 'invalid_application_id', rule)
   }
-  const organization = await trx
-    .selectFrom('organizations')
-    .select('id')
-    .where('id', '=', parseId(fields.organizationId) ?? 0)
-    .where('removed_at', 'is', null)
-    .executeTakeFirst()
+  const organization = await findOrganization(trx, fields.organizationId)
   if (organization === undefined) return notFound('organization_not_found')
   if (await isNameTaken(unit, organization.id, fields.name)) return alreadyExists('application_exists')
   if (fields.id !== undefined && (await isIdTaken(unit, requested))) return alreadyExists('application_exists')

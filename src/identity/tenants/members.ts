@@ -1,9 +1,11 @@
+import { findOrganization } from './organizations.ts'
 import type { ExpressionBuilder, Selectable } from 'kysely'
-import { alreadyExists, boundedPage, done, notFound } from '../store/result.ts'
+import { listPage } from '../store/list-page.ts'
+import { alreadyExists, done, notFound } from '../store/result.ts'
 import type { Actor, Listed, Page, Result, Viewer } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
-import { contains, parseId, parseSearch } from '../store/text-rules.ts'
+import { parseId } from '../store/text-rules.ts'
 
 /** What a member may do in its organization beyond reading. */
 export interface MemberRoles {
@@ -45,22 +47,14 @@ export interface Members {
 export function createMembers(store: Store): Members {
   const { db } = store
 
+  /** The members of an organization, or the memberships of a user. */
   async function listBy(column: 'organization_id' | 'user_id', id: string, page: Page): Promise<Listed<Member>> {
-    const rowId = parseId(id)
-    const search = parseSearch(page.search)
-    if (rowId === undefined || search === null) return { totalCount: 0, items: [] }
-    let query = joined(db).where(`members.${column}`, '=', rowId)
-    const searched = column === 'user_id' ? 'organizations.search_text' : 'users.email_key'
-    if (search !== undefined) query = query.where((eb) => contains(eb.ref(searched), search))
-    const { limit, offset } = boundedPage(page)
-    const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-    const rows = await query
-      .select(memberColumns)
-      .orderBy(column === 'user_id' ? 'organizations.name_key' : 'users.email_key')
-      .limit(limit)
-      .offset(offset)
-      .execute()
-    return { totalCount: Number(count), items: rows.map(memberOf) }
+    const isOfUser = column === 'user_id'
+    return listPage(joined(db).where(`members.${column}`, '=', parseId(id) ?? 0), page, {
+      searched: isOfUser ? 'organizations.search_text' : 'users.email_key',
+      sorted: (rows) => rows.select(memberColumns).orderBy(isOfUser ? 'organizations.name_key' : 'users.email_key'),
+      itemOf: memberOf,
+    })
   }
 
   return {
@@ -200,13 +194,4 @@ async function addMember(
   await audit('member.added', userId, organizationId, { ...roles })
   emit({ kind: 'member_added', organizationId, userId })
   return done
-}
-
-async function findOrganization(db: Store['db'], id: string): Promise<{ readonly id: number } | undefined> {
-  return db
-    .selectFrom('organizations')
-    .select('id')
-    .where('id', '=', parseId(id) ?? 0)
-    .where('removed_at', 'is', null)
-    .executeTakeFirst()
 }

@@ -1,11 +1,12 @@
 import type { Selectable } from 'kysely'
 import { applicationIdOf } from '../store/application-ids.ts'
 import type { DeviceRemoval } from '../devices/device-removal.ts'
-import { alreadyExists, boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import { listPage, organizationsOf } from '../store/list-page.ts'
+import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Listed, Page, Refusal, Result, Viewer } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
-import { contains, foldText, isLine, isName, parseId, parseSearch } from '../store/text-rules.ts'
+import { foldText, isLine, isName, parseId } from '../store/text-rules.ts'
 
 /** A tenant: it owns applications and their devices, and has members. */
 export interface Organization {
@@ -69,7 +70,7 @@ export function createOrganizations(store: Store, removal: DeviceRemoval): Organ
     create: (organization, actor) => store.change(actor, (unit) => insertOrganization(unit, organization)),
 
     async get(id) {
-      const row = await findRow(db, id)
+      const row = await findOrganization(db, id)
       return row && organizationOf(row)
     },
 
@@ -98,21 +99,13 @@ export function createOrganizations(store: Store, removal: DeviceRemoval): Organ
       return outcome
     },
 
-    async list(viewer, page) {
-      const search = parseSearch(page.search)
-      if (search === null) return { totalCount: 0, items: [] }
-      let query = db.selectFrom('organizations').where('removed_at', 'is', null)
-      if (!viewer.isAdmin) {
-        const userId = parseId(viewer.userId) ?? 0
-        query = query.where('id', 'in', (eb) =>
-          eb.selectFrom('members').select('organization_id').where('user_id', '=', userId),
-        )
-      }
-      if (search !== undefined) query = query.where((eb) => contains(eb.ref('search_text'), search))
-      const { limit, offset } = boundedPage(page)
-      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await query.selectAll().orderBy('sort_key').orderBy('id').limit(limit).offset(offset).execute()
-      return { totalCount: Number(count), items: rows.map(organizationOf) }
+    list(viewer, page) {
+      const scope = db.selectFrom('organizations').where('removed_at', 'is', null)
+      return listPage(viewer.isAdmin ? scope : scope.where('id', 'in', organizationsOf(db, viewer)), page, {
+        searched: 'search_text',
+        sorted: (rows) => rows.selectAll().orderBy('sort_key').orderBy('id'),
+        itemOf: organizationOf,
+      })
     },
   }
 }
@@ -130,13 +123,12 @@ function organizationOf(row: Row): Organization {
   }
 }
 
-async function findRow(db: Store['db'], id: string): Promise<Row | undefined> {
-  const rowId = parseId(id)
-  if (rowId === undefined) return undefined
+/** The row of an organization that was not removed. */
+export async function findOrganization(db: Store['db'], id: string): Promise<Row | undefined> {
   return db
     .selectFrom('organizations')
     .selectAll()
-    .where('id', '=', rowId)
+    .where('id', '=', parseId(id) ?? 0)
     .where('removed_at', 'is', null)
     .executeTakeFirst()
 }
@@ -195,7 +187,7 @@ async function insertOrganization(unit: Unit, fields: NewOrganization): Promise<
 
 async function updateOrganization(unit: Unit, id: string, fields: Partial<OrganizationFields>): Promise<Result<void>> {
   const { trx, nowMs, audit } = unit
-  const row = await findRow(trx, id)
+  const row = await findOrganization(trx, id)
   if (row === undefined) return notFound('organization_not_found')
   const after = { ...organizationOf(row), ...fields }
   const refusal = refuseFields(after)
@@ -219,7 +211,7 @@ async function updateOrganization(unit: Unit, id: string, fields: Partial<Organi
  */
 async function removeOrganization(unit: Unit, id: string): Promise<Result<void>> {
   const { trx, nowMs, audit, emit } = unit
-  const row = await findRow(trx, id)
+  const row = await findOrganization(trx, id)
   if (row === undefined) return notFound('organization_not_found')
   const applications = await trx
     .updateTable('applications')

@@ -1,8 +1,12 @@
+import { findOrganization } from './organizations.ts'
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
-import { boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import { listPage } from '../store/list-page.ts'
+import { done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Listed, Page, Result } from '../store/result.ts'
+import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { contains, foldText, isName, parseId, parseSearch } from '../store/text-rules.ts'
+import type { Selectable } from 'kysely'
+import { foldText, isName, parseId } from '../store/text-rules.ts'
 
 /** What a network server connects with. */
 export interface ServiceCredential {
@@ -30,9 +34,7 @@ export interface ServiceCredentials {
    * whole deployment.
    */
   list(page: Page & { readonly organizationId?: string | null }): Promise<Listed<ServiceCredential>>
-  get(
-    id: string,
-  ): Promise<{ readonly id: string; readonly organizationId: string | null; readonly name: string } | undefined>
+  get(id: string): Promise<ServiceCredential | undefined>
   /** Refusal: service_credential_not_found. */
   revoke(id: string, actor: Actor): Promise<Result<void>>
   /** Whose credential that is, `undefined` for nobody's. Takes the same time whatever is wrong. */
@@ -58,15 +60,7 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
           const rule = `name must have 1 to ${MAXIMUM_NAME} characters on one line`
           return refuse('invalid_argument', 'invalid_name', rule)
         }
-        const organization =
-          organizationId === null
-            ? null
-            : await trx
-                .selectFrom('organizations')
-                .select('id')
-                .where('id', '=', parseId(organizationId) ?? 0)
-                .where('removed_at', 'is', null)
-                .executeTakeFirst()
+        const organization = organizationId === null ? null : await findOrganization(trx, organizationId)
         if (organization === undefined) return notFound('organization_not_found')
         const id = randomUUID()
         const password = randomBytes(PASSWORD_BYTES).toString('base64url')
@@ -85,40 +79,22 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
         return granted({ id, userName: userNamePrefix + id, password })
       }),
 
-    async list(page) {
-      const search = parseSearch(page.search)
-      if (search === null) return { totalCount: 0, items: [] }
-      const { limit, offset } = boundedPage(page)
-      let query = db.selectFrom('service_credentials')
-      if (page.organizationId === null) query = query.where('organization_id', 'is', null)
+    list(page) {
+      let scope = db.selectFrom('service_credentials')
+      if (page.organizationId === null) scope = scope.where('organization_id', 'is', null)
       else if (page.organizationId !== undefined) {
-        query = query.where('organization_id', '=', parseId(page.organizationId) ?? 0)
+        scope = scope.where('organization_id', '=', parseId(page.organizationId) ?? 0)
       }
-      if (search !== undefined) query = query.where((eb) => contains(eb.ref('sort_key'), search))
-      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await query.selectAll().orderBy('sort_key').orderBy('id').limit(limit).offset(offset).execute()
-      return {
-        totalCount: Number(count),
-        items: rows.map((row) => ({
-          id: row.id,
-          name: row.name,
-          userName: userNamePrefix + row.id,
-          organizationId: row.organization_id === null ? null : String(row.organization_id),
-          createdAtMs: row.created_at,
-        })),
-      }
+      return listPage(scope, page, {
+        searched: 'sort_key',
+        sorted: (rows) => rows.selectAll().orderBy('sort_key').orderBy('id'),
+        itemOf: credentialOf,
+      })
     },
 
     async get(id) {
-      const row = await db
-        .selectFrom('service_credentials')
-        .select(['id', 'organization_id', 'name'])
-        .where('id', '=', id)
-        .executeTakeFirst()
-      const organizationId = row?.organization_id ?? null
-      return (
-        row && { id: row.id, organizationId: organizationId === null ? null : String(organizationId), name: row.name }
-      )
+      const row = await db.selectFrom('service_credentials').selectAll().where('id', '=', id).executeTakeFirst()
+      return row && credentialOf(row)
     },
 
     revoke: (id, actor) =>
@@ -129,8 +105,7 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
           .returning(['name', 'organization_id'])
           .executeTakeFirst()
         if (row === undefined) return notFound('service_credential_not_found')
-        const organizationId = row.organization_id === null ? null : String(row.organization_id)
-        await audit('service_credential.revoked', id, organizationId, { name: row.name })
+        await audit('service_credential.revoked', id, organizationIdOf(row), { name: row.name })
         emit({ kind: 'service_credential_revoked', id })
         return done
       }),
@@ -143,10 +118,20 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
       const actual = hashOf(password.length > MAXIMUM_PASSWORD_BYTES ? new Uint8Array(0) : password)
       const isEqual = timingSafeEqual(actual, expected)
       if (!isEqual || row === undefined || userName !== userNamePrefix + row.id) return undefined
-      const organizationId = row.organization_id === null ? null : String(row.organization_id)
-      return { id: row.id, organizationId, name: row.name }
+      return { id: row.id, organizationId: organizationIdOf(row), name: row.name }
     },
   }
+}
+
+type Row = Selectable<Schema['service_credentials']>
+
+function credentialOf(row: Row): ServiceCredential {
+  const { id, name, created_at: createdAtMs } = row
+  return { id, name, userName: userNamePrefix + id, organizationId: organizationIdOf(row), createdAtMs }
+}
+
+function organizationIdOf({ organization_id: id }: Pick<Row, 'organization_id'>): string | null {
+  return id === null ? null : String(id)
 }
 
 const nobodysHash = randomBytes(32)

@@ -6,7 +6,8 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import { given } from '../../given.ts'
-import { boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import { listPage } from '../store/list-page.ts'
+import { done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Listed, Page, Result } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
@@ -64,21 +65,16 @@ export function createBrokerAccessRecords(store: Store, accessLog: BrokerAccessL
   return {
     async listBrokerAccess(page) {
       await accessLog.flush()
-      let query = db.selectFrom('broker_tokens').where('expires_at', '>', clock.now())
+      let scope = db.selectFrom('broker_tokens').where('expires_at', '>', clock.now())
       if (page.organizationId !== undefined) {
-        query = query.where('organization_id', '=', parseId(page.organizationId) ?? 0)
+        scope = scope.where('organization_id', '=', parseId(page.organizationId) ?? 0)
       }
-      if (page.userId !== undefined) query = query.where('user_id', '=', parseId(page.userId) ?? 0)
-      const { limit, offset } = boundedPage(page)
-      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await query
-        .selectAll()
-        .orderBy('issued_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      return { totalCount: Number(count), items: rows.map(brokerAccessOf) }
+      if (page.userId !== undefined) scope = scope.where('user_id', '=', parseId(page.userId) ?? 0)
+      return listPage(scope, page, {
+        searched: undefined,
+        sorted: (rows) => rows.selectAll().orderBy('issued_at', 'desc').orderBy('id', 'desc'),
+        itemOf: brokerAccessOf,
+      })
     },
 
     async getBrokerAccess(tokenId) {

@@ -1,11 +1,12 @@
 /** The tokens by which programs read the metrics, without an admin's session. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Selectable } from 'kysely'
-import { alreadyExists, boundedPage, done, granted, notFound, refuse } from '../store/result.ts'
+import { listPage } from '../store/list-page.ts'
+import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Listed, Page, Result } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { contains, foldText, isName, parseSearch } from '../store/text-rules.ts'
+import { foldText, isName } from '../store/text-rules.ts'
 
 /** A token that reads the metrics and nothing else. The token itself is not kept. */
 export interface MetricsToken {
@@ -81,16 +82,12 @@ export function createMetricsTokens(store: Store, onWriteError: (error: unknown)
         return granted({ id, token })
       }),
 
-    async list(page) {
-      const search = parseSearch(page.search)
-      if (search === null) return { totalCount: 0, items: [] }
-      let query = db.selectFrom('metrics_tokens')
-      if (search !== undefined) query = query.where((eb) => contains(eb.ref('name_key'), search))
-      const { limit, offset } = boundedPage(page)
-      const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await query.selectAll().orderBy('name_key').limit(limit).offset(offset).execute()
-      return { totalCount: Number(count), items: rows.map(metricsTokenOf) }
-    },
+    list: (page) =>
+      listPage(db.selectFrom('metrics_tokens'), page, {
+        searched: 'name_key',
+        sorted: (rows) => rows.selectAll().orderBy('name_key'),
+        itemOf: metricsTokenOf,
+      }),
 
     revoke: (id, actor) =>
       store.change(actor, async ({ trx, audit }) => {

@@ -1,0 +1,46 @@
+/** How each list of the registry is searched, counted and cut into pages. */
+import { sql } from 'kysely'
+import type { Kysely, SelectQueryBuilder } from 'kysely'
+import { boundedPage } from './result.ts'
+import type { Listed, Page, Viewer } from './result.ts'
+import type { Schema } from './schema.ts'
+import { contains, parseId, parseSearch } from './text-rules.ts'
+
+type Query<Tables extends keyof Schema, Row> = SelectQueryBuilder<Schema, Tables, Row>
+
+/** What a list shows of the rows that are in its scope. */
+interface Shape<Tables extends keyof Schema, Row, Item> {
+  /** The column that a search looks into, already in one case; undefined for a list without search. */
+  readonly searched: string | undefined
+  /** Selects the columns, and sorts. */
+  readonly sorted: (rows: Query<Tables, object>) => Query<Tables, Row>
+  readonly itemOf: (row: Row) => Item
+}
+
+/** One page of the rows of `scope`, and the number of all rows that match the search. */
+export async function listPage<Tables extends keyof Schema, Row, Item>(
+  scope: Query<Tables, object>,
+  page: Page,
+  { searched, sorted, itemOf }: Shape<Tables, Row, Item>,
+): Promise<Listed<Item>> {
+  const search = searched === undefined ? undefined : parseSearch(page.search)
+  if (search === null) return { totalCount: 0, items: [] }
+  const matching =
+    search === undefined || searched === undefined ? scope : scope.where(contains(sql.ref<string>(searched), search))
+  const { limit, offset } = boundedPage(page)
+  const { count } = await matching
+    .clearSelect()
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  const rows = await sorted(matching).limit(limit).offset(offset).execute()
+  return { totalCount: Number(count), items: rows.map((row) => itemOf(row as Row)) }
+}
+
+/** The ids of the organizations of which the viewer is a member, as a part of a query. */
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the type is the query builder's own
+export function organizationsOf(db: Kysely<Schema>, viewer: Viewer) {
+  return db
+    .selectFrom('members')
+    .select('organization_id')
+    .where('user_id', '=', parseId(viewer.userId) ?? 0)
+}
