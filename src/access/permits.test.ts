@@ -109,8 +109,9 @@ const matched = (filter: string) => TOPIC_NAMES.filter((name) => oracleMatches(f
 
 /** The Topic Names to which the permit may publish. */
 async function publishable(permit: IntegratorPermit | NetworkServerPermit): Promise<readonly string[]> {
-  const decisions = await Promise.all(TOPIC_NAMES.map((name) => permit.mayPublish(name)))
-  return TOPIC_NAMES.filter((_, index) => decisions[index]?.allowed)
+  const allowed: string[] = []
+  for (const name of TOPIC_NAMES) if ((await permit.mayPublish(name)).allowed) allowed.push(name)
+  return allowed
 }
 
 /** The code of the refusal, and what it does to a client that can't be told. */
@@ -157,10 +158,9 @@ describe('containment', () => {
 
 describe('of all topics', () => {
   it('an integrator may publish commands to enabled devices of its organization, and nothing else', async () => {
-    const allowed = TOPIC_NAMES.filter((name) => integrator.mayPublish(name) instanceof Promise === false)
-    assert.equal(allowed.length, TOPIC_NAMES.length)
-    const published = await publishable(integrator)
-    assert.deepEqual(published, [`application/5/device/${DEVICE}/command/down`])
+    const waits = TOPIC_NAMES.filter((name) => integrator.mayPublish(name) instanceof Promise)
+    assert.deepEqual(waits, [], 'the answers are at hand')
+    assert.deepEqual(await publishable(integrator), [`application/5/device/${DEVICE}/command/down`])
   })
 
   it('a network server may publish events of enabled devices in its applications, and nothing else', async () => {
