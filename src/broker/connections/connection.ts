@@ -3,8 +3,14 @@
  * as long as it.
  */
 import { MalformedPacketError } from '../../mqtt/malformed-packet.ts'
-import { PacketReader } from '../../mqtt/packet-reader.ts'
-import type { AcknowledgementPacket, ProtocolVersion, QoS, ServerPacket, WillMessage } from '../../mqtt/packet.ts'
+import type {
+  AcknowledgementPacket,
+  ClientPacket,
+  ProtocolVersion,
+  QoS,
+  ServerPacket,
+  WillMessage,
+} from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { BackPressure, WaitingLink } from '../publishing/back-pressure.ts'
@@ -15,10 +21,11 @@ import { Deadline } from '../sessions/deadlines.ts'
 import type { Message } from '../ports/message.ts'
 import type { Peer, Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
 import type { ConnectionHost } from './connection-host.ts'
+import { ConnectionInput } from './connection-input.ts'
+import type { InputOwner } from './connection-input.ts'
 import { ConnectionOutput } from './connection-output.ts'
 import type { OutputOwner } from './connection-output.ts'
 import { reasonCodeFor, reasonString } from './reason-code-for.ts'
-import { RateWindow } from './rate-window.ts'
 import type { UnacknowledgedPublishes } from '../publishing/connection-publishes.ts'
 import type { PublisherLink } from '../publishing/publisher-link.ts'
 import { ReceiveWindow } from '../sessions/receive-window.ts'
@@ -27,12 +34,6 @@ import { Traffic } from './traffic.ts'
 import type { TrafficRates } from './traffic.ts'
 import { IncomingTopicAliases } from './topic-aliases.ts'
 import type { Transport, TransportHandlers } from '../ports/transport.ts'
-
-/**
- * Bytes that may wait, parsed or not, while a packet before them is being judged; beyond, reading
- * stops.
- */
-const MAXIMUM_WAITING_BYTES = 65_536
 
 /** The number of Packet Identifiers of one direction (MQTT 5.0 §2.2.1). */
 const MAXIMUM_PACKET_IDS = 65_535
@@ -62,7 +63,7 @@ export interface Agreement {
 
 type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
 
-export class Connection implements TransportHandlers, PublisherLink, WaitingLink, OutputOwner {
+export class Connection implements TransportHandlers, PublisherLink, WaitingLink, InputOwner, OutputOwner {
   readonly #host: ConnectionHost<Connection>
   readonly peer: Peer
   /** Counts up: no other connection of this broker has the same number. */
@@ -70,7 +71,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   readonly openedAtMs: number
   readonly traffic: Traffic
   readonly #transport: Transport
-  readonly #reader: PacketReader<'server'>
+  readonly #input: ConnectionInput
   readonly #output: ConnectionOutput
   readonly #deadline = new Deadline((now) => this.#onDeadline(now))
   readonly #expiry = new Deadline(() => this.#onExpiry())
@@ -84,12 +85,6 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   readonly window: ReceiveWindow
   /** True at the bound of bytes buffered towards the client. */
   congested = false
-  /** The number of promises that the next packet waits for. */
-  #waits = 0
-  #paused = false
-  #lastPacketAt: SteadyMs
-  readonly #window: RateWindow
-  #throttled = false
   /** Why the connection ends, once everything that was read is handled. */
   #ending: PermitEnd | undefined = undefined
   #incomingAliases: IncomingTopicAliases | undefined = undefined
@@ -102,15 +97,10 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.traffic = new Traffic(host.second)
     this.peer = peer
     this.#transport = transport
-    this.#reader = new PacketReader({
-      role: 'server',
-      maximumPacketSizeBytes: limits.maximumConnectPacketSizeBytes,
-    })
-    this.#window = new RateWindow(limits.maximumBytesPerSecond)
+    this.#input = new ConnectionInput({ host, transport, traffic: this.traffic, owner: this })
     this.#output = new ConnectionOutput({ host, transport, traffic: this.traffic, owner: this })
     this.openedAtMs = clock.now()
-    this.#lastPacketAt = clock.steady()
-    deadlines.set(this.#deadline, later(this.#lastPacketAt, limits.connectTimeoutMs))
+    deadlines.set(this.#deadline, later(clock.steady(), limits.connectTimeoutMs))
     transport.attach(this)
   }
 
@@ -146,7 +136,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   get protocolVersion(): ProtocolVersion {
-    return this.#agreement?.protocolVersion ?? this.#reader.protocolVersion ?? 5
+    return this.#agreement?.protocolVersion ?? this.#input.protocolVersion ?? 5
   }
 
   get sendMaximum(): number {
@@ -187,12 +177,11 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
 
   /** The CONNECT was accepted; the caller sends CONNACK next. */
   accepted(agreement: Agreement): void {
-    const host = this.#host
     this.#state = 'connected'
     this.#agreement = agreement
     this.#output.agree(agreement)
     this.will = agreement.will
-    this.#reader.maximumPacketSizeBytes = host.limits.maximumPacketSizeBytes
+    this.#input.accepted()
     this.holdPermit(agreement.permit)
     this.#keepAlive()
   }
@@ -203,7 +192,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#unwatch?.()
     this.#permit = permit
     if (permit.backPressure !== undefined) this.#backPressure ??= this.#host.createBackPressure(this)
-    this.#window.maximumPublishes = permit.maximumMessagesPerSecond
+    this.#input.maximumPublishesPerSecond = permit.maximumMessagesPerSecond
     this.#unwatch = permit.watch((end) => this.#permitChanged(end))
     deadlines.clear(this.#expiry)
     this.planExpiry()
@@ -280,19 +269,8 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     return topicName
   }
 
-  /**
-   * Packets are handled in order: the next packet waits for the promise. Nothing more than a buffer
-   * is read meanwhile.
-   */
   waitFor(judged: Promise<void>): void {
-    this.#waits += 1
-    judged.then(
-      () => {
-        this.#waits -= 1
-        this.#resume()
-      },
-      (error: unknown) => this.#failed(error),
-    )
+    this.#input.waitFor(judged)
   }
 
   /** Refuses a CONNECT and closes [MQTT-3.2.2-6], [MQTT-3.1.4-6]. */
@@ -358,9 +336,9 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     if (this.#state === 'closed' || this.#ending !== undefined) return
     const host = this.#host
     this.#ending = { reasonCode, reason, code }
-    this.#pause()
+    this.#input.pause()
     host.deadlines.set(this.#deadline, later(host.clock.steady(), ENDING_MS))
-    host.clock.afterTurn(() => this.#endIfRead())
+    this.endLater()
   }
 
   /**
@@ -375,8 +353,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
 
   /** A second has begun: reading goes on. */
   unthrottle(): void {
-    this.#throttled = false
-    this.#resume()
+    this.#input.unthrottle()
   }
 
   #agreed(): Agreement {
@@ -385,73 +362,48 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
 
   /** Called by the transport with bytes that came in. */
   data(chunk: Buffer): void {
-    if (this.#state === 'closed') return
-    const host = this.#host
-    host.counters.bytesReceived += chunk.length
-    this.traffic.turn(host.second)
-    this.traffic.bytesIn += chunk.length
-    this.#countWindow(0, chunk.length)
-    this.#reader.push(chunk)
-    this.#read()
-    if ((this.#waits > 0 || this.#throttled) && this.#reader.bufferedBytes > MAXIMUM_WAITING_BYTES) this.#pause()
+    if (this.#state !== 'closed') this.#input.data(chunk)
   }
 
-  #read(): void {
-    const now = this.#host.clock.steady()
-    try {
-      while (this.#waits === 0 && !this.#throttled && this.#state !== 'closed') {
-        const packet = this.#reader.next()
-        if (packet === undefined) return
-        this.#lastPacketAt = now
-        if (packet.type === 'publish') {
-          this.traffic.messagesIn += 1
-          this.#countWindow(1, 0)
-        }
-        const judged = this.#host.handle(this, packet)
-        if (judged !== undefined) this.waitFor(judged)
-      }
-    } catch (error) {
-      this.#failed(error)
-    }
+  // The members of `InputOwner`.
+
+  get isEnding(): boolean {
+    return this.#ending !== undefined
   }
 
-  #resume(): void {
-    if (this.#state === 'closed' || this.#waits > 0 || this.#throttled) return
-    this.#read()
-    if (this.#ending !== undefined) this.#host.clock.afterTurn(() => this.#endIfRead())
-    else if (this.#waits === 0 && !this.#throttled && !this.congested && this.#paused) {
-      this.#paused = false
-      this.#transport.resume()
-    }
+  handle(packet: ClientPacket): Promise<void> | undefined {
+    return this.#host.handle(this, packet)
+  }
+
+  throttle(): void {
+    this.#host.throttle(this)
+  }
+
+  endLater(): void {
+    this.#host.clock.afterTurn(() => this.#endIfRead())
   }
 
   #endIfRead(): void {
     const ending = this.#ending
-    if (ending === undefined || this.#waits > 0 || this.#throttled || this.#state === 'closed') return
+    if (ending === undefined || this.#input.isHeldUp || this.#state === 'closed') return
     if (this.window.pending > 0) {
       // The acknowledgements of the pending messages go first.
-      void this.window.settled().then(() => this.#host.clock.afterTurn(() => this.#endIfRead()))
+      void this.window.settled().then(() => this.endLater())
       return
     }
     this.disconnect(ending.reasonCode, ending.reason, ending.code)
   }
 
-  #pause(): void {
-    if (this.#paused || this.#state === 'closed') return
-    this.#paused = true
-    this.#transport.pause()
-  }
-
   /** The one place where an exception of a connection ends: the fault is the client's, or ours. */
-  #failed(error: unknown): void {
+  failed(error: unknown): void {
     if (this.#state === 'closed') return
     if (error instanceof MalformedPacketError) {
-      const version = error.protocolVersion ?? this.#reader.protocolVersion
+      const version = error.protocolVersion ?? this.#input.protocolVersion
       // In MQTT 3.1.1 a malformed CONNECT is answered only when its version is not supported; any
       // other is closed [MQTT311-3.1.4-1].
       const isAnswered = version === 5 || error.reasonCode === ReasonCodes.unsupportedProtocolVersion
       if (this.#state !== 'connected' && version !== undefined && isAnswered) {
-        this.#reader.protocolVersion = version
+        this.#input.protocolVersion = version
         this.refuse(error.reasonCode, error.message, 'malformed_packet')
       } else this.disconnect(error.reasonCode, error.message, 'malformed_packet')
       return
@@ -460,20 +412,12 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.disconnect(ReasonCodes.unspecifiedError, 'the server failed on a packet', 'internal')
   }
 
-  /** Counts against the bounds per second. At a bound reading waits for the next second. */
-  #countWindow(publishes: number, bytes: number): void {
-    if (this.#window.count(this.#host.second, publishes, bytes) || this.#throttled) return
-    this.#throttled = true
-    this.#pause()
-    this.#host.throttle(this)
-  }
-
   /** Called by the output: the buffer towards the client is full. */
   becomesCongested(): void {
     this.congested = true
     const { deadlines, clock, limits } = this.#host
     // Nothing is read from a client that does not read: its acknowledgements would gather here.
-    this.#pause()
+    this.#input.pause()
     deadlines.set(this.#deadline, later(clock.steady(), limits.slowReaderTimeoutMs))
   }
 
@@ -482,10 +426,10 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     if (!this.congested || this.#state === 'closed') return
     this.congested = false
     // Packets of the client could not be read meanwhile: its silence counts from now.
-    this.#lastPacketAt = this.#host.clock.steady()
+    this.#input.lastPacketAt = this.#host.clock.steady()
     this.#keepAlive()
     if (this.#agreement !== undefined) this.#host.wake(this.#agreement.session)
-    this.#resume()
+    this.#input.resume()
   }
 
   /**
@@ -496,7 +440,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     const { deadlines } = this.#host
     const seconds = this.#agreement?.keepAliveSeconds ?? 0
     if (seconds === 0) deadlines.clear(this.#deadline)
-    else deadlines.set(this.#deadline, later(this.#lastPacketAt, seconds * 1500))
+    else deadlines.set(this.#deadline, later(this.#input.lastPacketAt, seconds * 1500))
   }
 
   #onDeadline(now: SteadyMs): void {
@@ -506,11 +450,11 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
       this.disconnect(this.#ending.reasonCode, this.#ending.reason, this.#ending.code)
     } else if (this.congested) {
       this.disconnect(ReasonCodes.quotaExceeded, 'the client does not read what it is sent', 'slow_reader')
-    } else if (this.#waits > 0 || this.#throttled) {
+    } else if (this.#input.isHeldUp) {
       // The client is not silent: we do not read.
-      this.#lastPacketAt = now
+      this.#input.lastPacketAt = now
       this.#keepAlive()
-    } else if (now - this.#lastPacketAt >= this.#agreed().keepAliveSeconds * 1500) {
+    } else if (now - this.#input.lastPacketAt >= this.#agreed().keepAliveSeconds * 1500) {
       this.disconnect(
         ReasonCodes.keepAliveTimeout,
         'nothing was received within one and a half times the Keep Alive',
