@@ -1,5 +1,5 @@
 /** The registry as the synchronisation with a network server sees it. */
-import type { Device } from '../identity/devices/devices.ts'
+import type { Device } from '../identity/devices/device.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { Result } from '../identity/store/result.ts'
 import type { SyncedRegistry } from '../lorawan/network-servers/chirpstack/synced-registry.ts'

@@ -8,7 +8,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
-import type { Device } from '../../identity/devices/devices.ts'
+import type { Device } from '../../identity/devices/device.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import type { Application } from '../../identity/tenants/applications.ts'
 import type { Organization } from '../../identity/tenants/organizations.ts'

@@ -3,7 +3,7 @@
  * the organization that owns it hears what an unknown id would say.
  */
 import type { Application } from '../../identity/tenants/applications.ts'
-import type { Device } from '../../identity/devices/devices.ts'
+import type { Device } from '../../identity/devices/device.ts'
 import type { Organization } from '../../identity/tenants/organizations.ts'
 import type { Registry } from '../../identity/registry.ts'
 import type { Viewer } from '../../identity/store/result.ts'

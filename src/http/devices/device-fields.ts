@@ -4,7 +4,7 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { MAXIMUM_ENTRIES, MAXIMUM_ENTRY_KEY, MAXIMUM_ENTRY_VALUE } from '../../identity/devices/device-rows.ts'
-import type { Device, DeviceFields } from '../../identity/devices/devices.ts'
+import type { Device, DeviceFields } from '../../identity/devices/device.ts'
 import {
   A_LINE,
   A_NAME,

@@ -2,7 +2,7 @@
  * What becomes of the good rows of an import: written, or only looked up, with words for a DevEUI
  * that is taken.
  */
-import type { Device, NewDevice } from '../../identity/devices/devices.ts'
+import type { Device, NewDevice } from '../../identity/devices/device.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { roleIn } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'

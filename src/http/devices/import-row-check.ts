@@ -1,7 +1,7 @@
 /** A row of an import becomes a device to be, or a refusal. */
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import type { NewDevice } from '../../identity/devices/devices.ts'
+import type { NewDevice } from '../../identity/devices/device.ts'
 import { readWrittenDevEui } from '../../identity/devices/eui.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { deviceChanges, WritableDevice } from './device-fields.ts'

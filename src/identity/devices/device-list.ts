@@ -6,7 +6,8 @@ import type { Changes } from '../store/changes.ts'
 import type { DeviceRemoval } from './device-removal.ts'
 import { deviceOf } from './device-rows.ts'
 import type { PlacedDeviceRow } from './device-rows.ts'
-import type { Device, Devices } from './devices.ts'
+import type { Device, Devices } from './device.ts'
+import { organizationsOf } from '../store/list-page.ts'
 import { boundedPage } from '../store/result.ts'
 import type { Listed, Viewer } from '../store/result.ts'
 import type { Store } from '../store/store.ts'
@@ -124,9 +125,7 @@ async function findScope(
   }
   let query = db.selectFrom('organizations').where('removed_at', 'is', null)
   if (!viewer.isAdmin) {
-    query = query.where('id', 'in', (eb) =>
-      eb.selectFrom('members').select('organization_id').where('user_id', '=', userId),
-    )
+    query = query.where('id', 'in', organizationsOf(db, viewer))
   }
   if (asked.organizationId !== undefined) query = query.where('id', '=', parseId(asked.organizationId) ?? 0)
   const { count, sum, first } = await query

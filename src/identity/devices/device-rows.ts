@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { applicationIdOf } from '../store/application-ids.ts'
-import type { Device, DeviceFields } from './devices.ts'
+import type { Device, DeviceFields } from './device.ts'
 import { refuse } from '../store/result.ts'
 import type { Refusal } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'

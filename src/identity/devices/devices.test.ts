@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Change } from '../store/changes.ts'
-import type { NewDevice } from './devices.ts'
+import type { NewDevice } from './device.ts'
 import {
   addApplication,
   addMember,
