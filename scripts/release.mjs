@@ -154,7 +154,7 @@ function requireHigher(version, current, changelog) {
     .split('\n')
     .map((tag) => tag.slice(1))
     .filter((tag) => VERSION.test(tag))
-  const released = [...tagged, ...[...changelog.matchAll(RELEASED_SECTION)].map(([, found]) => String(found))]
+  const released = [...tagged, ...[...changelog.matchAll(RELEASED_SECTION)].map(([, found]) => found)]
   if (released.includes(version)) throw new Refusal(`${version} is released already.`)
   const higher = released.find((other) => compare(other, version) > 0)
   if (higher !== undefined) throw new Refusal(`${version} is lower than ${higher}, which is released already.`)

@@ -14,6 +14,7 @@ import { given } from '../../given.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
+import { objectAt, textAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { counted } from '../terminal/counted.ts'
 import { readTextFile } from '../terminal/file-failure.ts'
@@ -100,8 +101,8 @@ Examples:
 /** Shows the fields of an application, and below them its scripts as they were written. */
 function showApplication(terminal: Terminal, found: JsonObject, isJson: boolean | undefined): void {
   if (isJson === true) return showJson(terminal, found)
-  const { application, ...rest } = found
-  const { payloadDecoderScript, payloadEncoderScript, ...fields } = application as JsonObject
+  const { application: _, ...rest } = found
+  const { payloadDecoderScript, payloadEncoderScript, ...fields } = objectAt(found, 'application') ?? {}
   showFields(terminal, { application: fields, ...rest }, false)
   for (const [name, script] of Object.entries({ payloadDecoderScript, payloadEncoderScript })) {
     if (typeof script !== 'string' || script === '') continue
@@ -113,7 +114,7 @@ function showApplication(terminal: Terminal, found: JsonObject, isJson: boolean 
 async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
   const id = await applicationIdOf(client, reference)
   const path = `/api/applications/${id}`
-  const { name } = (await client.request('GET', path))['application'] as { readonly name: string }
+  const name = textAt(objectAt(await client.request('GET', path), 'application'), 'name') ?? ''
   const devices = await countOf(client, '/api/devices', { applicationID: id })
   return {
     path,

@@ -5,6 +5,7 @@ import { given } from '../../given.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
+import { objectAt, textAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { addDeviceQueueCommand } from './device-queue-command.ts'
 import { namesOf } from './names.ts'
@@ -88,8 +89,8 @@ Examples:
 
 async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
   const path = pathOf(reference)
-  const found = (await client.request('GET', path))['device'] as { readonly devEUI: string; readonly name: string }
-  const { devEUI, name } = found
+  const device = objectAt(await client.request('GET', path), 'device')
+  const [devEUI = '', name = ''] = [textAt(device, 'devEUI'), textAt(device, 'name')]
   return { path, what: `the device ${devEUI} (${cellText(name)})`, json: { devEUI, name } }
 }
 

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { column, showJson, withClient } from './administration.ts'
 import { ApiRefusal } from '../api/api-client.ts'
+import { objectsAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { formatTable } from '../terminal/table.ts'
@@ -22,7 +23,7 @@ export function addDeviceQueueCommand(device: Command, terminal: Terminal): void
         return client.request('GET', `${path}/queue`).catch(needsService)
       })
       if (json === true) return showJson(terminal, found)
-      const items = Array.isArray(found['deviceQueueItems']) ? (found['deviceQueueItems'] as JsonObject[]) : []
+      const items = objectsAt(found, 'deviceQueueItems')
       const columns = [column('ID', 'id'), column('STATE', 'state'), column('PORT', 'fPort'), column('DATA', 'data')]
       const why = { title: 'WAITS FOR, OR WHY', cell: (item: JsonObject) => item['waitReason'] || item['error'] }
       terminal.out(formatTable([...columns, column('CREATED', 'createdAt'), why], items))

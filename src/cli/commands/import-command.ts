@@ -7,6 +7,7 @@ import type { Command } from 'commander'
 import { showJson, withClient } from './administration.ts'
 import { pathWith } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
+import { objectsAt, textsAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { counted } from '../terminal/counted.ts'
@@ -107,10 +108,10 @@ async function importAll(
     outcome.rows += part.rows
     outcome.created += Number(answer['createdCount'])
     outcome.refused += Number(answer['refusedCount'])
-    for (const name of listIn(answer, 'unknownColumns') as readonly string[]) {
+    for (const name of textsAt(answer, 'unknownColumns')) {
       if (outcome.unknownColumns.size < MAXIMUM_UNKNOWN_COLUMNS) outcome.unknownColumns.add(name)
     }
-    const errors = listIn(answer, 'errors') as readonly JsonObject[]
+    const errors = objectsAt(answer, 'errors')
     for (const error of errors.slice(0, MAXIMUM_KEPT_ERRORS - outcome.errors.length)) {
       outcome.errors.push(inFile(error, part, lineOfDevEui))
     }
@@ -129,11 +130,6 @@ async function importAll(
   }
   if (terminal.isInteractive) terminal.error('\n')
   return outcome
-}
-
-function listIn(answer: JsonObject, name: string): readonly unknown[] {
-  const list = answer[name]
-  return Array.isArray(list) ? list : []
 }
 
 /**

@@ -5,6 +5,7 @@ import { column, showJson, showList, withClient } from './administration.ts'
 import { given } from '../../given.ts'
 import { listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
+import { objectAt, objectsAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { fileFailure } from '../terminal/file-failure.ts'
@@ -55,7 +56,7 @@ Examples:
     const added = await withClient(terminal, command, async (client) =>
       client.request('POST', '/api/network-servers', await bodyOf(client, name, options)),
     )
-    showTrial(terminal, added['trial'] as JsonObject, options)
+    showTrial(terminal, objectAt(added, 'trial') ?? {}, options)
     if (options.json !== true) terminal.out(`Added the network server ${name}.\n`)
   })
   networkServer
@@ -132,7 +133,7 @@ function showTrial(terminal: Terminal, trial: JsonObject, { json }: SetUpOptions
     return
   }
   terminal.out(`${String(trial['answer'])}\n`)
-  const tenants = trial['tenants'] as readonly JsonObject[]
+  const tenants = objectsAt(trial, 'tenants')
   if (tenants.length === 0) return
   terminal.out(
     formatTable([column('TENANT', 'id'), column('NAME', 'name'), column('APPLICATIONS', 'applications')], tenants),

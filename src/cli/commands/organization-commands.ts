@@ -5,6 +5,7 @@ import { given } from '../../given.ts'
 import type { ListOptions } from './administration.ts'
 import { listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
+import { objectAt, textAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { counted } from '../terminal/counted.ts'
 import { organizationIdOf, userIdOf } from './references.ts'
@@ -83,7 +84,7 @@ Examples:
 async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
   const id = await organizationIdOf(client, reference)
   const path = `/api/organizations/${id}`
-  const { name } = (await client.request('GET', path))['organization'] as { readonly name: string }
+  const name = textAt(objectAt(await client.request('GET', path), 'organization'), 'name') ?? ''
   const [members, applications, devices] = [
     await countOf(client, `${path}/users`),
     await countOf(client, '/api/applications', { organizationID: id }),

@@ -4,6 +4,7 @@ import { column, listQuery, showJson, showList, withClient, withListOptions } fr
 import type { ListOptions } from './administration.ts'
 import { ApiRefusal, listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
+import { objectAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { secondsOf } from '../terminal/duration.ts'
@@ -97,8 +98,8 @@ async function organizationOfMember(
   const organizationId = await organizationIdOf(client, organization)
   if (user === undefined) return organizationId
   const userId = await userIdOf(client, user)
-  const { isAdmin } = (await client.request('GET', `/api/users/${userId}`))['user'] as { readonly isAdmin: boolean }
-  if (isAdmin) return organizationId
+  const found = await client.request('GET', `/api/users/${userId}`)
+  if (objectAt(found, 'user')?.['isAdmin'] === true) return organizationId
   try {
     await client.request('GET', `/api/organizations/${organizationId}/users/${userId}`)
     return organizationId

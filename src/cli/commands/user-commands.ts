@@ -1,5 +1,6 @@
 /** The commands `fieldgate user ...`. */
 import type { Command } from 'commander'
+import { objectAt, textAt } from '../../json.ts'
 import { column, listQuery, showCreated, showFields, showList, withClient, withListOptions } from './administration.ts'
 import { given } from '../../given.ts'
 import type { ListOptions } from './administration.ts'
@@ -80,7 +81,7 @@ Examples:
 async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
   const id = await userIdOf(client, reference)
   const path = `/api/users/${id}`
-  const { email } = (await client.request('GET', path))['user'] as { readonly email: string }
+  const email = textAt(objectAt(await client.request('GET', path), 'user'), 'email') ?? ''
   return {
     path,
     what: `the user ${cellText(email)} (id ${id})`,

@@ -8,6 +8,8 @@ import { demonstrationDeployment, deviceRecords } from '../../../simulator/demon
 import type { DemonstrationDeployment } from '../../../simulator/demonstration-deployment.ts'
 import { ApiRefusal } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
+import { objectAt, objectsAt, parseObject, textAt } from '../../json.ts'
+import type { JsonObject } from '../../json.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { applicationIdOf, organizationIdOf } from '../commands/references.ts'
 
@@ -44,7 +46,7 @@ export async function seedDemonstration(client: ApiClient, dataDirectory: string
   const deployment = demonstrationDeployment(SEED)
   const memoryFile = join(dataDirectory, 'demonstration.json')
   const devicesFile = join(dataDirectory, 'demonstration-devices.json')
-  const remembered = parseMemory(await readFile(memoryFile, 'utf8').catch(() => ''))
+  const remembered = parseMemory(await readFile(memoryFile).catch(() => Buffer.alloc(0)))
   const memory = remembered ?? (await setUp(client, deployment))
   if (remembered === undefined) await writePrivately(memoryFile, memory)
   await writePrivately(
@@ -101,11 +103,10 @@ async function setUp(client: ApiClient, deployment: DemonstrationDeployment): Pr
 }
 
 async function importDevices(client: ApiClient, rows: readonly string[]): Promise<void> {
-  const { errors } = await client.upload('/api/devices/import', 'application/x-ndjson', `${rows.join('\n')}\n`)
-  const refused = (Array.isArray(errors) ? errors : []) as { readonly reason?: unknown; readonly message?: unknown }[]
-  const unexpected = refused.find(({ reason }) => reason !== 'device_exists')
+  const imported = await client.upload('/api/devices/import', 'application/x-ndjson', `${rows.join('\n')}\n`)
+  const unexpected = objectsAt(imported, 'errors').find(({ reason }) => reason !== 'device_exists')
   if (unexpected !== undefined) {
-    throw new CommandFailure(`The demonstration’s devices can’t be created: ${String(unexpected.message)}.`)
+    throw new CommandFailure(`The demonstration’s devices can’t be created: ${String(unexpected['message'])}.`)
   }
 }
 
@@ -125,16 +126,19 @@ async function createOrFind(
   }
 }
 
-function parseMemory(text: string): Memory | undefined {
-  try {
-    const memory = JSON.parse(text) as Partial<Memory>
-    const { serviceCredential, organizationIds, applicationIds } = memory
-    if (serviceCredential === undefined || organizationIds === undefined || applicationIds === undefined)
-      return undefined
-    return { serviceCredential, organizationIds, applicationIds }
-  } catch {
-    return undefined
-  }
+function parseMemory(json: Buffer): Memory | undefined {
+  const memory = parseObject(json)
+  const credential = objectAt(memory, 'serviceCredential')
+  const [userName, password] = [textAt(credential, 'userName'), textAt(credential, 'password')]
+  const [organizationIds, applicationIds] = [idsAt(memory, 'organizationIds'), idsAt(memory, 'applicationIds')]
+  if (userName === undefined || password === undefined) return undefined
+  if (organizationIds === undefined || applicationIds === undefined) return undefined
+  return { serviceCredential: { userName, password }, organizationIds, applicationIds }
+}
+
+function idsAt(memory: JsonObject | undefined, member: string): Readonly<Record<string, string>> | undefined {
+  const ids = objectAt(memory, member)
+  return ids && Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, String(id)]))
 }
 
 /** Replaces a file as a whole. Only this user can read it, from its first byte on. */
