@@ -7,7 +7,7 @@ const NONE = { attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 }
 const at = (ms: number): SteadyMs => ms as SteadyMs
 
 describe('one address', () => {
-  it('has ten seconds of attempts at once, and then so many a second; others have their own', () => {
+  it('may use the attempts of ten seconds at once, and then its rate; other addresses have their own', () => {
     const limiter = new AddressLimiter({ ...NONE, attemptsPerSecond: 2 })
     const admitted = (nowMs: number, address = 'a'): number =>
       Array.from({ length: 30 }, (_, port) => limiter.admit(address, port, at(nowMs))).filter(Boolean).length
@@ -17,7 +17,7 @@ describe('one address', () => {
     assert.equal(admitted(3_000, 'b'), 20)
   })
 
-  it('has so many connections, and so many of them silent; one that is through, or closed, makes room', () => {
+  it('has a bound of connections, and of silent ones; a connection that speaks or closes makes room', () => {
     const limiter = new AddressLimiter({ ...NONE, openPerAddress: 3, pendingPerAddress: 2 })
     const admit = (port: number): boolean => limiter.admit('a', port, at(0))
     assert.deepEqual([1, 2, 3].map(admit), [true, true, false])

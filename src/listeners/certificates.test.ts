@@ -163,7 +163,7 @@ describe('the local authority', () => {
     })
   }
 
-  it('goes on with what it has at the next start', async () => {
+  it('keeps its certificates at the next start', async () => {
     const folder = await freshFolder()
     const first = await load(folder)
     const second = await load(folder)

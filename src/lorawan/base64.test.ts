@@ -14,7 +14,7 @@ test('bytes come back from base64, with padding and without', () => {
   )
 })
 
-test('a text that another base64 would stand for is none', () => {
+test('a text in another form of base64 is refused', () => {
   holds(
     property(
       string({

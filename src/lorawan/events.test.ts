@@ -34,7 +34,7 @@ describe('the state of a device', () => {
     assert.deepEqual(stateOf('ack', ACK), { lastSeenAtMs: SEEN_MS })
   })
 
-  it('is not known from an acknowledgement that did not come, nor from what a network server or a gateway says', () => {
+  it('is not read from a missing acknowledgement, nor from events of a network server or a gateway', () => {
     assert.equal(stateOf('ack', { ...ACK, acknowledged: false }), undefined)
     for (const kind of ['error', 'location', 'txack', 'log', 'integration'] as const) {
       assert.equal(stateOf(kind, STATUS), undefined)
@@ -59,12 +59,12 @@ describe('the state of a device', () => {
     })
   })
 
-  it('has no battery where there is external power or the level is unavailable', () => {
+  it('has no battery when there is external power or the level is unavailable', () => {
     assert.equal(stateOf('status', { ...STATUS, externalPowerSource: true })?.batteryLevel, undefined)
     assert.equal(stateOf('status', { ...STATUS, batteryLevelUnavailable: true })?.batteryLevel, undefined)
   })
 
-  it('leaves out what is out of range or of another type', () => {
+  it('leaves out members that are out of range or of another type', () => {
     for (const wrong of [-33, 32, '7', null, [], 1e308]) {
       assert.equal(stateOf('status', { ...STATUS, margin: wrong })?.margin, undefined)
     }

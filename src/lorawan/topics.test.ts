@@ -145,7 +145,7 @@ describe('a Topic Filter', () => {
     })
   })
 
-  it('of any other shape is not read, valid as it may be', () => {
+  it('of any other shape is not read, even when it is valid', () => {
     for (const filter of [
       '#',
       '+/5/device/+/event/up',

@@ -509,7 +509,7 @@ describe('a downlink by HTTP', () => {
     await assert.rejects(adapter.flush?.(ONE) ?? Promise.resolve(), /500 no/)
   })
 
-  it('that brings about internal errors for ten minutes is refused, for those behind it wait', async () => {
+  it('that causes internal errors for ten minutes is refused, because others wait behind it', async () => {
     api.answer = { status: 500, body: { message: 'index out of bounds' } }
     const outcomes: string[] = []
     for (nowMs of [0, 100, 300_000, 599_999, 600_000]) outcomes.push((await handOver()).outcome)

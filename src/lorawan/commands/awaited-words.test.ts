@@ -10,7 +10,7 @@ const TAKEN = { outcome: 'taken' } as const
 /** The answer of a network server that names no commands in its events. */
 const TAKEN_ALONE = { outcome: 'taken', holdsNext: true } as const
 
-describe('a command of which the network server says nothing', () => {
+describe('a command about which the network server says nothing', () => {
   it('is unconfirmed after a time, and its sender is told once', async () => {
     const downlinks = await sent(['a'])
     await pass(downlinks, WORD_WAIT_MS - 1)
@@ -25,7 +25,7 @@ describe('a command of which the network server says nothing', () => {
     assert.equal(downlinks.numbers()['unconfirmed'], 1)
   })
 
-  it('is what the network server says of it later', async () => {
+  it('takes the state that the network server reports later', async () => {
     const downlinks = await sent(['a', 'b', 'c'], { confirmed: true })
     await pass(downlinks, WORD_WAIT_MS)
     tell(downlinks, 'txack', { queueItemId: downlinkIdOf(DEVICE, 'a'), fCntDown: 3 })
@@ -42,14 +42,14 @@ describe('a command of which the network server says nothing', () => {
     )
   })
 
-  it('stays as it is where a gateway has sent it, and no acknowledgement is asked for', async () => {
+  it('stays sent when a gateway has sent it and it asks for no acknowledgement', async () => {
     const downlinks = await sent(['a'])
     tell(downlinks, 'txack', { queueItemId: downlinkIdOf(DEVICE, 'a'), fCntDown: 3 })
     await pass(downlinks, 2 * WORD_WAIT_MS)
     assert.deepEqual(standing(downlinks), ['a sent'])
   })
 
-  it('is unconfirmed when its device has sent two uplinks, and nothing was said of any of its commands after them', async () => {
+  it('is unconfirmed after two uplinks of its device without an event about any of its commands', async () => {
     const downlinks = await sent(['a', 'b'])
     await uplink(downlinks)
     // The first command goes out with an uplink; the second may have waited behind it.
@@ -66,7 +66,7 @@ describe('a command of which the network server says nothing', () => {
     assert.match(String(downlinks.told('/event/error')[0]?.['description']), /though the device has sent 2 uplinks/)
   })
 
-  it('may wait behind one that the device has not acknowledged yet', async () => {
+  it('is not unconfirmed while it waits behind a command that the device has not acknowledged', async () => {
     const downlinks = await sent(['a', 'b'], { confirmed: true })
     tell(downlinks, 'txack', { queueItemId: downlinkIdOf(DEVICE, 'a'), fCntDown: 3 })
     for (let uplinks = 0; uplinks < 4; uplinks += 1) {
@@ -76,7 +76,7 @@ describe('a command of which the network server says nothing', () => {
     assert.deepEqual(standing(downlinks), ['b sent', 'a sent'])
   })
 
-  it('is no uplink’s that came before it', async () => {
+  it('is not unconfirmed by uplinks that came before it', async () => {
     const downlinks = await sent(['a'])
     await uplink(downlinks)
     await pass(downlinks, 30_000)
@@ -86,7 +86,7 @@ describe('a command of which the network server says nothing', () => {
     assert.deepEqual(standing(downlinks), ['b sent', 'a unconfirmed'])
   })
 
-  it('is awaited over a restart as well', async () => {
+  it('is still awaited after a restart', async () => {
     const state = new MemoryState()
     const before = await openTestDownlinks({ state })
     before.server.answer = TAKEN
@@ -99,7 +99,7 @@ describe('a command of which the network server says nothing', () => {
     assert.deepEqual(standing(again), ['a unconfirmed'])
   })
 
-  it('is one of at most 200 that are told of in one tick', async () => {
+  it('becomes unconfirmed with at most 199 others in one tick', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = TAKEN
     for (const devEui of devices(downlinks, 201)) await send(downlinks, 'a', { devEui })
@@ -111,7 +111,7 @@ describe('a command of which the network server says nothing', () => {
 })
 
 describe('the next command, where the network server names none in its events', () => {
-  it('waits for the word on the one before it, and can be cancelled meanwhile', async () => {
+  it('waits for the event about the one before it, and can be cancelled meanwhile', async () => {
     const downlinks = await sent(['a', 'b', 'c'], { answer: TAKEN_ALONE })
     assert.deepEqual(standing(downlinks), ['b queued', 'c queued', 'a sent'])
     assert.equal(await downlinks.commands.cancel('1', DEVICE, 'b'), 'cancelled')
@@ -124,7 +124,7 @@ describe('the next command, where the network server names none in its events', 
     )
   })
 
-  it('is cancelled by a flush, which tells what the network server has', async () => {
+  it('is cancelled by a flush, which lists the commands that the network server has', async () => {
     const downlinks = await sent(['a', 'b'], { answer: TAKEN_ALONE })
     const target = { applicationId: '5', devEui: DEVICE }
     assert.deepEqual(await downlinks.commands.flush('1', target), { cancelled: ['b'], sent: ['a'] })
@@ -132,13 +132,13 @@ describe('the next command, where the network server names none in its events', 
     assert.deepEqual(await downlinks.commands.flush('1', target), { cancelled: [], sent: ['a'] })
   })
 
-  it('goes when nothing was said of the one before it for too long', async () => {
+  it('is handed over when there was no event about the one before it for too long', async () => {
     const downlinks = await sent(['a', 'b'], { answer: TAKEN_ALONE })
     await pass(downlinks, WORD_WAIT_MS)
     assert.deepEqual(standing(downlinks), ['b sent', 'a unconfirmed'])
   })
 
-  it('goes after 5 s where the network server was never seen to tell of a command, and those behind it at once', async () => {
+  it('is handed over after 5 s if the network server never reported on a command, and the later ones at once', async () => {
     const downlinks = await sent(['a', 'b', 'c'], { answer: TAKEN_ALONE })
     await pass(downlinks, 4_999)
     assert.deepEqual(standing(downlinks), ['b queued', 'c queued', 'a sent'])
@@ -151,7 +151,7 @@ describe('the next command, where the network server names none in its events', 
     assert.equal(tell(downlinks, 'txack', { fCnt: 7 }), false)
   })
 
-  it('is known to be told of after a restart, too', async () => {
+  it('still waits after a restart if the network server is known to report on commands', async () => {
     const state = new MemoryState()
     const before = await openTestDownlinks({ state })
     before.server.answer = TAKEN_ALONE
@@ -163,14 +163,14 @@ describe('the next command, where the network server names none in its events', 
     assert.deepEqual(standing(downlinks), ['c queued', 'b sent', 'two sent', 'one sent'])
   })
 
-  it('goes when the network server has discarded the one before it', async () => {
+  it('is handed over when the network server has discarded the one before it', async () => {
     const downlinks = await sent(['a', 'b'], { answer: TAKEN_ALONE })
     tell(downlinks, 'error', { type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too long', fCnt: 7 })
     await downlinks.settle()
     assert.deepEqual(standing(downlinks), ['b sent', 'a failed'])
   })
 
-  it('waits over a restart as well', async () => {
+  it('still waits after a restart', async () => {
     const state = new MemoryState()
     const before = await openTestDownlinks({ state })
     before.server.answer = TAKEN_ALONE
@@ -185,7 +185,7 @@ describe('the next command, where the network server names none in its events', 
     assert.deepEqual(standing(downlinks), ['b sent', 'a sent'])
   })
 
-  it('is never told what became of one that nothing was said of, and the one after it is told its own again', async () => {
+  it('never gets an event about an earlier silent command, and the command after it gets its own events again', async () => {
     const downlinks = await sent(['one', 'two', 'lost', 'b', 'c'], { answer: TAKEN_ALONE })
     await tellOfTwo(downlinks)
     for (let uplinks = 0; uplinks < 2; uplinks += 1) {
@@ -205,13 +205,13 @@ describe('the next command, where the network server names none in its events', 
     assert.deepEqual(downlinks.told('/event/txack').at(-1), { commandId: 'c', fCnt: 8 })
   })
 
-  it('is not told what became of one before it after a day either', async () => {
+  it('does not get an event about an earlier command after a day either', async () => {
     const downlinks = await sent(['lost', 'b'], { answer: TAKEN_ALONE })
     for (let days = 0; days < 3; days += 1) await pass(downlinks, 24 * 3_600_000)
     assert.equal(tell(downlinks, 'txack', { fCnt: 7 }), false)
   })
 
-  it('does not count as on offer: what waits for words holds up no other device', async () => {
+  it('does not count as on offer while it waits, and holds up no other device', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = TAKEN_ALONE
     for (const devEui of devices(downlinks, 2_001)) await send(downlinks, 'a', { devEui })

@@ -22,7 +22,7 @@ describe('an event about a command', () => {
     assert.deepEqual(standing(downlinks), ['second acknowledged 41', 'first sent'])
   })
 
-  it('of family A is about the one command that the network server has and has said nothing of, then by frame counter', async () => {
+  it('of family A is about the only command without an event so far, and later is matched by frame counter', async () => {
     const downlinks = await sent(['first', 'second', 'third'])
     assert.deepEqual(standing(downlinks), ['second queued', 'third queued', 'first sent'])
     await hear(downlinks, 'txack', { ...A, fCnt: 7 })
@@ -39,7 +39,7 @@ describe('an event about a command', () => {
     )
   })
 
-  it('of family A is right after a join, when counters begin again', async () => {
+  it('of family A is matched after a join, when counters begin again', async () => {
     const downlinks = await sent(['first', 'second'])
     await hear(downlinks, 'txack', { ...A, fCnt: 0 })
     await hear(downlinks, 'join', { ...A, devAddr: '01020304' })
@@ -54,7 +54,7 @@ describe('an event about a command', () => {
     assert.deepEqual([told?.['commandId'], told?.['code']], ['first', 'command_unconfirmed'])
   })
 
-  it('of family A is about none where it may be about more than one', async () => {
+  it('of family A that could be about several commands is about none', async () => {
     const downlinks = await sentAtOnce(['first', 'second', 'third'])
     for (const fCnt of [10, 12, 13]) assert.equal(tell(downlinks, 'txack', { ...A, fCnt }), false)
     assert.equal(tell(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 10 }), false)
@@ -62,7 +62,7 @@ describe('an event about a command', () => {
     assert.deepEqual(standing(downlinks), ['third sent', 'second sent', 'first sent'])
   })
 
-  it('of family A with a counter that was taken twice may be about either, and is about none', async () => {
+  it('of family A with a counter that was used twice could be about either command, and is about none', async () => {
     const downlinks = await sent(['first', 'second', 'third'])
     await hear(downlinks, 'txack', { ...A, fCnt: 4 })
     await hear(downlinks, 'ack', { ...A, acknowledged: true, fCnt: 4 })
@@ -96,7 +96,7 @@ describe('an event about a command', () => {
     assert.deepEqual(standing(downlinks), ['third acknowledged 2', 'second sent', 'first sent'])
   })
 
-  it('of family A that a gateway could not send is no fate: the network server keeps the command', async () => {
+  it('of family A that a gateway could not send changes nothing: the network server keeps the command', async () => {
     const downlinks = await sent(['first', 'second'], false)
     const tooLate = { ...A, type: 'DOWNLINK_GATEWAY', error: 'TOO_LATE', fCnt: 4 }
     assert.equal(tell(downlinks, 'error', tooLate), false)
@@ -107,7 +107,7 @@ describe('an event about a command', () => {
     assert.equal(downlinks.numbers()['failed'], 0)
   })
 
-  it('of family A by which a command is discarded is about the one that the network server has, whatever its counter', async () => {
+  it('of family A that discards a command is about the only command that the network server has, whatever its counter', async () => {
     const downlinks = await sent(['first', 'second', 'third'], false)
     await hear(downlinks, 'txack', { ...A, fCnt: 10 })
     await hear(downlinks, 'error', { ...A, type: 'DOWNLINK_CODEC', error: 'no such member', fCnt: 0 })
@@ -115,7 +115,7 @@ describe('an event about a command', () => {
     assert.deepEqual(standing(downlinks), ['third sent 13', 'second failed 0', 'first sent 10'])
   })
 
-  it('that the network server has discarded has failed, and is told in its event alone', async () => {
+  it('that says that the command was discarded fails it, and no second event reports that', async () => {
     const downlinks = await sent(['first', 'second', 'third'])
     await hear(downlinks, 'error', { ...A, type: 'DOWNLINK_PAYLOAD_SIZE', error: 'too\nlong\u202e', fCnt: 7 })
     const context = { queue_item_id: downlinkIdOf(DEVICE, 'second') }
@@ -137,7 +137,7 @@ describe('an event about a command', () => {
     )
   })
 
-  it('that names a command in a log is its end at level ERROR, whatever the code, and else a word that it is there', async () => {
+  it('of kind log ends the command that it names at level ERROR, and at other levels proves that the network server has it', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = AWAY
     for (const id of ['first', 'second']) await send(downlinks, id, true)
@@ -155,7 +155,7 @@ describe('an event about a command', () => {
     assert.equal(downlinks.numbers()['sent'], 1)
   })
 
-  it('outweighs a failure when the device has acknowledged after all', async () => {
+  it('that says that the device has acknowledged outweighs a failure', async () => {
     const downlinks = await sent(['first'])
     const queueItemId = downlinkIdOf(DEVICE, 'first')
     const context = { queue_item_id: queueItemId }
@@ -189,7 +189,7 @@ describe('an event about a command', () => {
 })
 
 describe('every other event', () => {
-  it('passes as it is: of a device without commands, about nothing that is known, or not to be read', async () => {
+  it('passes unchanged: of a device without commands, about an unknown command, or unreadable', async () => {
     const downlinks = await sent(['first'], false)
     const other = '1112131415161718'
     const cases: readonly [string, string | object, string?][] = [
@@ -218,14 +218,14 @@ describe('every other event', () => {
     assert.deepEqual(standing(downlinks), ['first sent 1'])
   })
 
-  it('of another kind is not looked at', async () => {
+  it('of another kind is not read', async () => {
     const downlinks = await openTestDownlinks()
     for (const kind of ['up', 'status', 'location', 'integration']) {
       assert.equal(downlinks.events.wants(topicOf(kind)), false, kind)
     }
   })
 
-  it('says nothing of a command that waits here', async () => {
+  it('changes nothing of a command that waits here', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = AWAY
     await send(downlinks, 'first', true)

@@ -37,7 +37,7 @@ test('the first command of a device waits for the network server, the others for
   assert.equal(reasonOf(downlinks, 'two'), 'the command "one" of the device goes first')
 })
 
-test('devices beyond those that are tried wait for the same', async () => {
+test('devices that are not tried wait for the same reason', async () => {
   const downlinks = await openTestDownlinks()
   downlinks.server.answer = { outcome: 'away', ...nobodyReads('the deployment’s network server', undefined) }
   const devices = Array.from({ length: 12 }, (_, index) => `01020304050607${(16 + index).toString(16)}`)
@@ -49,7 +49,7 @@ test('devices beyond those that are tried wait for the same', async () => {
   for (const devEui of devices) assert.deepEqual(waits(downlinks, devEui), { one: 'network_server_never_connected' })
 })
 
-test('a reason of the operator’s, as an address that does not answer, is not told to senders', async () => {
+test('a reason for the operator, such as an address that does not answer, is not told to senders', async () => {
   const downlinks = await openTestDownlinks()
   downlinks.server.answer = { outcome: 'away', reason: 'connect ECONNREFUSED 10.0.0.7:8080' }
   await send(downlinks, DEVICE, 'one')
@@ -72,7 +72,7 @@ test('a command is on its way while its network server is asked, and the next on
   assert.deepEqual(waits(downlinks), { two: 'paced', one: 'next_uplink' })
 })
 
-test('where one command of a device goes at a time, the next one waits for the word on it', async () => {
+test('if a network server takes one command of a device at a time, the next one waits for an event about it', async () => {
   const downlinks = await openTestDownlinks()
   downlinks.server.answer = { outcome: 'taken', holdsNext: true }
   await send(downlinks, DEVICE, 'one', true)

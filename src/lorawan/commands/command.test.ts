@@ -95,13 +95,13 @@ describe('a valid command', () => {
     assert.equal(objectFault({ accelerometer: { 1: { x: '0' } } }, 'CAYENNE_LPP')?.member, 'object.accelerometer.1.x')
   })
 
-  it('tells its id where another member is at fault', () => {
+  it('has its id in the fault of another member', () => {
     const result = parse({ ...VALID, id: 'valve-7', fPort: 0 })
     assert.ok(!result.ok)
     assert.equal(result.id, 'valve-7')
   })
 
-  it('may have members that nobody knows, __proto__ among them, which change nothing', () => {
+  it('may have unknown members, also __proto__, which change nothing', () => {
     const text = `{"__proto__":{"polluted":1},"constructor":1,"x":[{}],"confirmed":true,"fPort":1,"data":""}`
     const result = parse(text)
     assert.ok(result.ok)

@@ -18,7 +18,7 @@ describe('a command that is published', () => {
     assert.deepEqual(downlinks.published, [])
   })
 
-  it('has an id of ours where its sender gave none', async () => {
+  it('gets an id from the service when its sender gave none', async () => {
     const downlinks = await openTestDownlinks()
     await publish(downlinks, VALID)
     assert.match(downlinks.commands.list('1', DEVICE)[0]?.content.id ?? '', /^[0-9a-f-]{36}$/)
@@ -82,7 +82,7 @@ describe('a command that is published', () => {
 })
 
 describe('an object', () => {
-  it('needs a codec, where there is no data', async () => {
+  it('needs a codec when there is no data', async () => {
     const downlinks = await openTestDownlinks()
     const decision = refusalIn(await publish(downlinks, { confirmed: true, fPort: 1, object: { led: { 1: 1 } } }))
     assert.deepEqual(
@@ -93,7 +93,7 @@ describe('an object', () => {
     assert.equal(downlinks.told('/event/error')[0]?.['type'], 'DOWNLINK_CODEC')
   })
 
-  it('wins over data where a codec is configured, and is passed over where none is', async () => {
+  it('wins over data when a codec is configured, and is ignored when none is', async () => {
     const downlinks = await openTestDownlinks()
     await publish(downlinks, { ...VALID, object: { led: { 1: 1 } } })
     downlinks.codecs.set('5', { codec: 'CUSTOM_JS', encoderScript: '' })
@@ -126,7 +126,7 @@ describe('an object', () => {
     assert.deepEqual([decision.code, decision.reason], ['command_data_too_long', 'data: 311 bytes are more than 242'])
   })
 
-  it('of Cayenne LPP is looked at before the codec', async () => {
+  it('of Cayenne LPP is checked before the codec runs', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.codecs.set('5', { codec: 'CAYENNE_LPP', encoderScript: '' })
     const decision = refusalIn(await publish(downlinks, { ...VALID, object: { led: { 1: '1' } } }))
@@ -247,7 +247,7 @@ describe('commands of one device that come together', () => {
 describe('the answer on the Response Topic', () => {
   const wanted = { properties: { responseTopic: RESPONSE_TOPIC, correlationData: Buffer.from('7') } }
 
-  it('tells an accepted command with its id and state', async () => {
+  it('has the id and the state of an accepted command', async () => {
     const downlinks = await openTestDownlinks()
     await publish(downlinks, { ...VALID, id: 'a' }, wanted)
     const [message] = downlinks.published
@@ -262,7 +262,7 @@ describe('the answer on the Response Topic', () => {
     ])
   })
 
-  it('tells a refused one with code, member and sentence', async () => {
+  it('has the code, the member and a sentence about a refused command', async () => {
     const downlinks = await openTestDownlinks()
     await publish(downlinks, { ...VALID, id: 'a', fPort: 300 }, { ...wanted, qos: 0 })
     assert.deepEqual(downlinks.published.find(({ topicName }) => topicName === RESPONSE_TOPIC)?.qos, 0)
@@ -279,7 +279,7 @@ describe('the answer on the Response Topic', () => {
     ])
   })
 
-  it('goes to no topic that its sender may not subscribe to, and to none of events, commands or wildcards', async () => {
+  it('goes to no topic that its sender may not subscribe to, and to no topic of events or commands or with wildcards', async () => {
     const downlinks = await openTestDownlinks()
     const sender = { tenant: 'organization:1', identity: 'user:1', maySubscribe: () => false }
     assert.ok((await publish(downlinks, VALID, { ...wanted, sender })).allowed)
@@ -298,7 +298,7 @@ describe('the answer on the Response Topic', () => {
     assert.deepEqual(downlinks.published, [])
   })
 
-  it('is kept for nobody once the share of error events is used up', async () => {
+  it('is not stored once the share of error events is used up', async () => {
     const downlinks = await openTestDownlinks()
     for (let count = 0; count < 101; count += 1) await publish(downlinks, {}, wanted)
     const answers = downlinks.published.filter(({ topicName }) => topicName === RESPONSE_TOPIC)
@@ -307,7 +307,7 @@ describe('the answer on the Response Topic', () => {
 })
 
 describe('a network server that looks at commands', () => {
-  it('has its refusal told in the acknowledgement, 0x83', async () => {
+  it('has its refusal in the acknowledgement, 0x83', async () => {
     const server = new TestNetworkServer(true)
     const downlinks = await openTestDownlinks({ server })
     server.answer = { outcome: 'refused', reason: 'fPort 225 is reserved' }
@@ -338,7 +338,7 @@ describe('a network server that looks at commands', () => {
   })
 })
 
-describe('what goes wrong inside', () => {
+describe('a fault inside the service', () => {
   it('with an event is logged, and harms no command', async () => {
     const failures: string[] = []
     const log = { ...silentLogger, error: (_fields: object, message: string) => void failures.push(message) }

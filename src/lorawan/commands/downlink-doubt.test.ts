@@ -35,7 +35,7 @@ describe('a command to which its network server gives an id', () => {
     }
   })
 
-  it('is known by an event that comes before the answer: the event waits for it', async () => {
+  it('is found for an event that comes before the answer: the event waits for the answer', async () => {
     const answer = Promise.withResolvers<HandOverAnswer>()
     server.answer = () => answer.promise
     await send('a')
@@ -51,7 +51,7 @@ describe('a command to which its network server gives an id', () => {
     assert.equal(downlinks.clock.pending, 0)
   })
 
-  it('is told what came while its answer was waited for too long', async () => {
+  it('gets the events that came while its answer took too long', async () => {
     const answer = Promise.withResolvers<HandOverAnswer>()
     server.answer = () => answer.promise
     await send('a')
@@ -70,7 +70,7 @@ describe('a command to which its network server gives an id', () => {
 })
 
 describe('a command whose offer got no answer', () => {
-  it('goes in doubt the next time, with the ids that are others’ and those that events have named', async () => {
+  it('is offered in doubt the next time, with the ids of other commands and those that events have named', async () => {
     server.answer = taken(ONE)
     await send('a')
     await downlinks.settle()
@@ -90,7 +90,7 @@ describe('a command whose offer got no answer', () => {
     assert.equal(downlinks.told('/event/error')[0]?.['commandId'], 'b')
   })
 
-  it('is in doubt when it was read from disk, for it may have been on offer', async () => {
+  it('is in doubt after it was read from disk, because it may have been on offer', async () => {
     server.answer = AWAY
     await send('a')
     await downlinks.settle()
@@ -118,7 +118,7 @@ describe('a command whose offer got no answer', () => {
     assert.deepEqual(server.offered.at(-1)?.doubt?.unclaimedIds, [])
   })
 
-  it('is not told what was said of a downlink that came before it', async () => {
+  it('does not get events about a downlink before it', async () => {
     assert.equal(tell(downlinks, 'txack', { queueItemId: TWO, fCntDown: 1 }), undefined)
     server.answer = LOST
     await send('a')
@@ -141,7 +141,7 @@ describe('a network server that is away', () => {
     assert.equal(server.offered.length, 2)
   })
 
-  it('for some devices alone is offered the others’ commands', async () => {
+  it('for some devices only is offered the commands of the others', async () => {
     const devEuis = Array.from({ length: 20 }, (_, index) => index.toString(16).padStart(16, '0'))
     for (const devEui of devEuis) {
       downlinks.devices.set(devEui, { applicationId: '5', organizationId: '1', isDisabled: false })
@@ -158,7 +158,7 @@ describe('a network server that is away', () => {
 })
 
 describe('the queue of a device that is emptied', () => {
-  it('cancels what the network server has forgotten, and tells what it could not recall', async () => {
+  it('cancels the commands that the network server has forgotten, and lists those that it could not recall', async () => {
     const answers = [taken(ONE), taken(TWO)]
     server.answer = () => answers.shift() ?? AWAY
     for (const id of ['a', 'b', 'c']) await send(id)
@@ -176,7 +176,7 @@ describe('the queue of a device that is emptied', () => {
     )
   })
 
-  it('does not keep from its fate what had been sent just before', async () => {
+  it('does not hide the fate of a command that had been sent just before', async () => {
     server.answer = taken(ONE)
     await send('a')
     await downlinks.settle()
@@ -187,7 +187,7 @@ describe('the queue of a device that is emptied', () => {
     assert.deepEqual(standing(downlinks), ['a sent'])
   })
 
-  it('by a command that replaces: what the network server has forgotten is replaced', async () => {
+  it('by a command that replaces: the commands that the network server has forgotten are replaced', async () => {
     server.answer = taken(ONE)
     await send('a')
     await downlinks.settle()
@@ -204,7 +204,7 @@ describe('the queue of a device that is emptied', () => {
 })
 
 describe('a command of an object', () => {
-  it('goes as it is to a network server with codecs, where the application has none', async () => {
+  it('goes unchanged to a network server with codecs when the application has none', async () => {
     server.takesObjects = true
     const object = { valve: 'open', nested: [1, { two: null }] }
     await send('a', { data: undefined, object })
@@ -225,7 +225,7 @@ describe('a command of an object', () => {
     assert.equal((await send('a', { data: undefined, object: { valve: 'shut' } })).ok, false)
   })
 
-  it('is refused in plain words where nobody has a codec', async () => {
+  it('is refused in plain words when nobody has a codec', async () => {
     const answer = await send('a', { data: undefined, object: { valve: { 1: 1 } } })
     assert.ok(!answer.ok)
     assert.deepEqual(

@@ -50,7 +50,7 @@ describe('a command in the queue', () => {
     )
   })
 
-  it('is offered again by itself when no call came', async () => {
+  it('is offered again after a time without a call of the network server', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = AWAY
     await send(downlinks, { id: 'a' })
@@ -92,7 +92,7 @@ describe('a command in the queue', () => {
     assert.equal(downlinks.server.offered.length, 3)
   })
 
-  it('has failed when the network server refuses it, and holds up no other', async () => {
+  it('fails when the network server refuses it, and holds up no other', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = ({ id }) =>
       id === downlinkIdOf(DEVICE, 'a') ? { outcome: 'refused', reason: 'fPort 225 is reserved' } : { outcome: 'taken' }
@@ -140,7 +140,7 @@ describe('the same id', () => {
     assert.equal(downlinks.server.offered.length, 1)
   })
 
-  it('with another content is refused: neither command is lost in silence', async () => {
+  it('with another content is refused, so that neither command is silently lost', async () => {
     const downlinks = await openTestDownlinks()
     await send(downlinks, { id: 'a' })
     for (const other of [{ data: 'AQIE' }, { fPort: 11 }, { confirmed: true }]) {
@@ -158,7 +158,7 @@ describe('the same id', () => {
     assert.equal(downlinks.server.offered.length, 4)
   })
 
-  it('is a UUID for network servers, another one for each device and always the same', () => {
+  it('becomes a UUID for network servers: always the same, and another one for each device', () => {
     const uuid = '8b3c0f7e-3b1a-4f57-9a3e-0a0d8c1b2f4d'
     const id = downlinkIdOf(DEVICE, 'valve-7')
     assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -172,7 +172,7 @@ describe('the same id', () => {
 })
 
 describe('a restart', () => {
-  it('keeps what waits in its order, and offers nothing again that was taken', async () => {
+  it('keeps the waiting commands in order, and offers no taken command again', async () => {
     const before = await openTestDownlinks()
     await send(before, { id: 'taken' })
     await before.settle()
@@ -193,7 +193,7 @@ describe('a restart', () => {
     assert.deepEqual(again, { ok: true, id: 'taken', state: 'sent', isRepeated: true })
   })
 
-  it('at any moment loses none that was accepted, and offers none again whose taking was stored', async () => {
+  it('at any moment loses no accepted command, and offers none again that is stored as taken', async () => {
     let offers = 0
     const property = fc.asyncProperty(
       fc.array(fc.constantFrom('send', 'take', 'leave', 'restart', 'ready'), { minLength: 5, maxLength: 60 }),
@@ -235,7 +235,7 @@ describe('a restart', () => {
     assert.ok(offers > 100, `${offers} offers`)
   })
 
-  it('passes over what it can not read, and leaves it where it is', async () => {
+  it('skips an unreadable command, and leaves it in the store', async () => {
     const state = new MemoryState()
     state.entries.set('queue/0102030405060708/x', Buffer.from('{'))
     state.entries.set('queue/0102030405060708/y', Buffer.from('{"v":2}'))
@@ -263,7 +263,7 @@ describe('expiresAt', () => {
     assert.deepEqual([event?.['commandId'], event?.['code'], event?.['member']], ['a', 'command_expired', 'expiresAt'])
   })
 
-  it('is looked at before each offer', async () => {
+  it('is checked before each offer', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = AWAY
     await send(downlinks, { id: 'a', expiresAt: new Date(downlinks.clock.now() + 60_000).toISOString() })
@@ -280,7 +280,7 @@ describe('expiresAt', () => {
 })
 
 describe('cancelling', () => {
-  it('ends a command that waits, and is told', async () => {
+  it('ends a command that waits, and is reported', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = AWAY
     for (const id of ['a', 'b']) await send(downlinks, { id })
@@ -297,7 +297,7 @@ describe('cancelling', () => {
     )
   })
 
-  it('comes too late for a command that a network server has, or is looking at', async () => {
+  it('comes too late for a command that a network server has, or is being offered', async () => {
     const downlinks = await openTestDownlinks()
     await send(downlinks, { id: 'taken' })
     await downlinks.settle()
@@ -319,7 +319,7 @@ describe('cancelling', () => {
     assert.deepEqual(states(downlinks), ['a queued', 'b queued'])
   })
 
-  it('of all reaches the network server as well', async () => {
+  it('all commands reaches the network server as well', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = AWAY
     for (const id of ['a', 'b']) await send(downlinks, { id })
@@ -332,7 +332,7 @@ describe('cancelling', () => {
 })
 
 describe('replace', () => {
-  it('cancels what waits, and takes its place after the network server has forgotten the rest', async () => {
+  it('cancels the waiting commands, and goes when the network server has forgotten the rest', async () => {
     const downlinks = await openTestDownlinks()
     downlinks.server.answer = AWAY
     for (const id of ['a', 'b']) await send(downlinks, { id })
@@ -395,7 +395,7 @@ describe('the bounds of the queue', () => {
     assert.equal(more.message, 'the service has no room for more commands now')
   })
 
-  it('let the earliest fates go, in memory and in the state', async () => {
+  it('drop the earliest fates, in memory and in the durable state', async () => {
     const limits = { ...DOWNLINK_QUEUE_LIMITS, leftPerDevice: 2, leftPerOrganization: 3, leftInAll: 4 }
     const downlinks = await openTestDownlinks({ limits })
     for (const id of ['a', 'b', 'c']) await send(downlinks, { id })
@@ -407,7 +407,7 @@ describe('the bounds of the queue', () => {
     assert.equal(downlinks.state.entries.size, 3)
   })
 
-  it('let a hundredth of an organization’s fates go at a time', async () => {
+  it('drop a hundredth of an organization’s fates at a time', async () => {
     const limits = { ...DOWNLINK_QUEUE_LIMITS, leftPerDevice: 1_000, leftPerOrganization: 200 }
     const downlinks = await openTestDownlinks({ limits })
     const sendSome = async (from: number, to: number): Promise<void> => {
@@ -423,7 +423,7 @@ describe('the bounds of the queue', () => {
     assert.deepEqual([states(downlinks).at(-1), downlinks.state.entries.size], ['4 sent', 198])
   })
 
-  it('let fates go after a day', async () => {
+  it('drop fates after a day', async () => {
     const downlinks = await openTestDownlinks()
     await send(downlinks, { id: 'a' })
     await downlinks.settle()
@@ -498,7 +498,7 @@ describe('a device', () => {
 })
 
 describe('a state that can not be written', () => {
-  it('is written later, as it is then', async () => {
+  it('is written later, with its contents at that time', async () => {
     const downlinks = await openTestDownlinks()
     const release = downlinks.state.hold()
     const answer = send(downlinks, { id: 'a' })

@@ -8,7 +8,7 @@ beforeEach(() => {
   events = new UnclaimedEvents()
 })
 
-describe('events about downlinks that no command is known to be', () => {
+describe('events about downlinks that belong to no known command', () => {
   it('are claimed by their id, once, in their order', () => {
     keep('1', 'a', 'x', 'first')
     keep('1', 'a', 'y', 'other')
@@ -21,13 +21,13 @@ describe('events about downlinks that no command is known to be', () => {
     assert.deepEqual(events.ids('1', 'a'), [])
   })
 
-  it('are the organization’s that the device belonged to', () => {
+  it('belong to the organization of the device at that time', () => {
     keep('1', 'a', 'x', 'secret')
     assert.deepEqual(claimed('2', 'a', 'x'), [])
     assert.deepEqual(events.ids('1', 'a'), [])
   })
 
-  it('are few of one device, of 500 devices of one organization, and of 2,000 in all', () => {
+  it('are kept of each device up to six, of 500 devices of one organization, and of 2,000 devices in all', () => {
     for (let index = 0; index < 7; index += 1) keep('1', 'a', `${index}`, '')
     assert.equal(events.ids('1', 'a').length, 6)
     for (let index = 1; index < 501; index += 1) keep('1', `a${index}`, 'x', '')
@@ -41,7 +41,7 @@ describe('events about downlinks that no command is known to be', () => {
     assert.deepEqual([events.ids('5', 'b'), events.ids('1', 'a')], [['x'], []])
   })
 
-  it('that are large are not kept', () => {
+  it('are not kept when they are large', () => {
     keep('1', 'a', 'x', 'x'.repeat(4_097))
     assert.deepEqual(events.ids('1', 'a'), [])
   })

@@ -143,7 +143,7 @@ describe('a downlink to a network server on this broker', () => {
     )
   })
 
-  it('waits when nobody reads, or has no room', async () => {
+  it('waits when nobody subscribes, or the subscriber has no room', async () => {
     const { dispatcher, server } = open()
     dispatcher.hasRoom = false
     assert.equal((await server.handOver(DOWNLINK)).outcome, 'away')
@@ -189,7 +189,7 @@ describe('a downlink to a network server on this broker', () => {
 })
 
 describe('the next downlink of a device', () => {
-  it('follows a little later where events name commands, for the network server handles them side by side', async () => {
+  it('follows a little later when events name commands, because the network server handles commands side by side', async () => {
     assert.deepEqual(await taken({ ...DOWNLINK, applicationId: UUID }), {
       outcome: 'taken',
       nextAfterMs: 250,
@@ -197,7 +197,7 @@ describe('the next downlink of a device', () => {
     })
   })
 
-  it('waits for the word on the one before it where they do not, or are not known to', async () => {
+  it('waits for an event about the one before it when they do not, or are not known to', async () => {
     for (const applicationId of ['5', '3']) {
       assert.deepEqual(await taken({ ...DOWNLINK, applicationId }), {
         outcome: 'taken',
@@ -208,8 +208,8 @@ describe('the next downlink of a device', () => {
   })
 })
 
-describe('a downlink that a ChirpStack would not deliver, and not say so', () => {
-  it('is refused for a v4 where it has the fPort of relays', async () => {
+describe('a downlink that a ChirpStack would silently not deliver', () => {
+  it('is refused for a v4 when it has the fPort of relays', async () => {
     const { dispatcher, server } = open()
     assert.deepEqual(await server.handOver({ ...DOWNLINK, applicationId: UUID, fPort: 226 }), {
       outcome: 'refused',
@@ -220,7 +220,7 @@ describe('a downlink that a ChirpStack would not deliver, and not say so', () =>
     assert.equal(dispatcher.sent.length, 3)
   })
 
-  it('is refused for a v3 where its fPort is above 224', async () => {
+  it('is refused for a v3 when its fPort is above 224', async () => {
     const { dispatcher, server } = open()
     assert.deepEqual(await server.handOver({ ...DOWNLINK, applicationId: '3', fPort: 225 }), {
       outcome: 'refused',
@@ -244,7 +244,7 @@ describe('a network server on this broker', () => {
     assert.deepEqual(ready, [server, server])
   })
 
-  it('serves what no other adapter does', () => {
+  it('serves the applications that no other adapter serves', () => {
     const { server } = open((applicationId) => applicationId === '6')
     assert.deepEqual([server.serves('5'), server.serves('6')], [true, false])
   })

@@ -158,7 +158,7 @@ export function describeNetworkServer({ name, open, skip = {} }: ContractSubject
         await far.allDealtWith()
       })
 
-      it('are not told to be owned before they are', async () => {
+      it('are not confirmed before they are owned', async () => {
         const held = Promise.withResolvers<void>()
         sink.plans.push(() => held.promise)
         await far.sendEvent(ONE, '{"fCnt":1}')
@@ -175,7 +175,7 @@ export function describeNetworkServer({ name, open, skip = {} }: ContractSubject
         assert.equal(sink.owned.length, 1)
       })
 
-      it('are dealt with when they are refused for good, and do not hold up those behind them', async () => {
+      it('are confirmed when they are refused for good, and do not hold up those behind them', async () => {
         sink.plans.push(() => Promise.reject(new EventRefused('event_device_unknown', 'no such device')))
         await far.sendEvent(ONE, '{"fCnt":1}')
         await far.sendEvent(TWO, '{"fCnt":2}')
@@ -186,7 +186,7 @@ export function describeNetworkServer({ name, open, skip = {} }: ContractSubject
     })
 
     describe('a downlink', () => {
-      it('is taken with everything that it is', async () => {
+      it('is taken with all its members', async () => {
         const expiresAtMs = Date.UTC(2030, 0, 1)
         const [answer, received] = await Promise.all([
           far.adapter.handOver(downlink({ expiresAtMs })),

@@ -22,7 +22,7 @@ test('a tenant’s network servers are connected as long as one of them is, and 
   assert.equal(presence.of('deployment'), undefined)
 })
 
-test('it is known after a restart; who was connected when the service stopped is away since the start', async () => {
+test('presence is known after a restart; a network server that was connected at the stop is away since the start', async () => {
   const state = new MemoryState()
   const clock = new TestClock()
   const first = new NetworkServerPresence({ state, clock, log: silentLogger })

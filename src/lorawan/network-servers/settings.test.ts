@@ -64,7 +64,7 @@ function faultsOf(...elements: unknown[]): readonly string[] {
 }
 
 describe('the file of network servers', () => {
-  it('has a bridge with what is usual where nothing is said', () => {
+  it('has a bridge with the defaults', () => {
     const entry = entryOf(BRIDGE)
     assert.ok(entry.kind === 'mqtt-bridge')
     const { address, bridge, organizationId } = entry

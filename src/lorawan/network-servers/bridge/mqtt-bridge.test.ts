@@ -303,7 +303,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
     await sink.until('all events', () => new Set(sink.payloads()).size === count)
   })
 
-  it('loses nothing when it is killed with events on their way, which come again to the next one', async () => {
+  it('loses nothing when it is killed with events under way, which come again to the next one', async () => {
     await start()
     neighbour = await Neighbour.open(mosquitto.port)
     // The events are never owned, as if the process had ended there.
@@ -319,7 +319,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
     assert.deepEqual(sink.payloads(), ['{"fCnt":0}', '{"fCnt":1}', '{"fCnt":2}'])
   })
 
-  it('has at most 1,024 events on their way at a time, and acknowledges in order [MQTT-4.6.0-2]', async () => {
+  it('takes at most 1,024 events at a time, and acknowledges in order [MQTT-4.6.0-2]', async () => {
     await start()
     neighbour = await Neighbour.open(mosquitto.port)
     const held: PromiseWithResolvers<void>[] = []
@@ -395,14 +395,14 @@ describe('a bridge', { timeout: 60_000 }, () => {
     assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken', nextAfterMs: 250, holdsNext: true })
   })
 
-  it('says why the broker won’t have it, and tries again', async () => {
+  it('logs why the broker refuses it, and tries again', async () => {
     await start(['allow_anonymous false'])
     const test = open()
     await mosquittoSays(test, /CONNACK 0x87/, 2)
     assert.equal((await test.bridge.handOver(downlink('5'))).outcome, 'away')
   })
 
-  it('refuses what ChirpStack v3 would drop in silence, where its events are v3’s', async () => {
+  it('refuses downlinks that ChirpStack v3 would silently drop, when its events are v3’s', async () => {
     await start()
     const test = open()
     await sink.until('ready', () => sink.readyCount === 1)

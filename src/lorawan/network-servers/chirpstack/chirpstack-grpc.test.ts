@@ -176,14 +176,14 @@ describe('a downlink to ChirpStack by gRPC', () => {
     assert.deepEqual(await adapter.handOver(gone), { outcome: 'refused', reason: 'ChirpStack has no such device' })
   })
 
-  it('that brings about internal errors for a minute is refused, for those behind it wait', async () => {
+  it('that causes internal errors for a minute is refused, because others wait behind it', async () => {
     chirpStack.faults.set('enqueue', { code: status.INTERNAL, details: 'index out of bounds' })
     const outcomes: string[] = []
     for (nowMs of [0, 100, 200, 300, 59_999, 60_000]) outcomes.push((await adapter.handOver(downlink())).outcome)
     assert.deepEqual(outcomes, ['away', 'away', 'away', 'away', 'away', 'refused'])
   })
 
-  it('is never failed by a database that is away, however long', async () => {
+  it('never fails because of a database that is away, however long', async () => {
     chirpStack.fault = { code: status.INTERNAL, details: '' }
     for (nowMs of [0, 60_000, 3_600_000]) {
       const ready = sink.readyCount
@@ -202,7 +202,7 @@ describe('a downlink to ChirpStack by gRPC', () => {
     assert.equal(chirpStack.calls.length, calls)
   })
 
-  it('that replaces empties the queue of what was not sent, and says what that was', async () => {
+  it('that replaces removes the unsent items from the queue, and lists them', async () => {
     const sent = await takenId(downlink())
     chirpStack.queues.get(ONE)?.[0]?.setIsPending(true)
     const waiting = await takenId(downlink())
@@ -223,7 +223,7 @@ describe('a downlink to ChirpStack by gRPC', () => {
     assert.deepEqual([chirpStack.flushed, sent === waiting], [[ONE], false])
   })
 
-  it('of an object goes with it, and is refused where the device’s profile has no codec', async () => {
+  it('with an object goes as it is, and is refused when the device’s profile has no codec', async () => {
     const asObject = { ...downlink(), data: undefined, object: { led: [1, 'on', null, { deep: true }] } }
     await takenId(asObject)
     assert.deepEqual(chirpStack.enqueued.at(-1)?.object, asObject.object)
@@ -255,14 +255,14 @@ describe('a downlink to ChirpStack by gRPC', () => {
       assert.deepEqual([chirpStack.enqueued.length, chirpStack.enqueued.at(-1)?.id], [6, enqueued])
     })
 
-    it('of equal ones is the one that no command is known to be', async () => {
+    it('among equal ones is the one that belongs to no known command', async () => {
       const first = await takenId(downlink())
       const second = await takenId(downlink())
       const otherIds = new Set([first])
       assert.equal(await takenId({ ...downlink(), doubt: { ...doubt, otherIds } }), second)
     })
 
-    it('that is not in the queue is the one of which an event has told', async () => {
+    it('that is not in the queue is the one that an event has named', async () => {
       const other = await takenId({ ...downlink(), fPort: 2 })
       const unclaimedIds = [other, APPLICATION]
       assert.equal(await takenId({ ...downlink(), doubt: { ...doubt, unclaimedIds } }), APPLICATION)

@@ -157,7 +157,7 @@ describe('a synchronisation with ChirpStack', () => {
     assert.equal((await one.run()).updated, 0)
   })
 
-  it('takes names that the registry would not: they are cut, and never refused', async () => {
+  it('cuts names that the registry would refuse', async () => {
     chirpStack.tenants.set(TENANT, '\n')
     chirpStack.applications.get(TENANT)?.set(APPLICATION, ' ')
     const tags = { '': 'x', ok: 'y'.repeat(2000), 'a\nb': 'z' }
@@ -181,7 +181,7 @@ describe('a synchronisation with ChirpStack', () => {
     assert.deepEqual(known, [APPLICATION])
   })
 
-  it('writes nothing of a list that it could not read to its end, and disables nothing', async () => {
+  it('disables nothing when it could not read a list to its end', async () => {
     devicesIn(APPLICATION).set(ONE, { name: 'meter' })
     const one = sync()
     await one.run()

@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => chirpStack.stop())
 
 describe('a try to reach a ChirpStack', () => {
-  it('that works tells what the key sees', async () => {
+  it('that works lists the tenants that the key sees', async () => {
     chirpStack.applications.get(TENANT)?.set(APPLICATION.replace('7', '8'), 'Gas')
     const address = addressOf(chirpStack)
     assert.deepEqual(await tryChirpStack({ address, tenants: undefined }), {
@@ -39,7 +39,7 @@ describe('a try to reach a ChirpStack', () => {
     assert.ok(answer.startsWith(`Nothing answers at ${target} (connect ECONNREFUSED`), answer)
   })
 
-  it('tells that TLS fails, and that it is clear text that is spoken', async () => {
+  it('tells that TLS fails because the other side speaks clear text', async () => {
     const { outcome, answer } = await tryChirpStack({
       address: { ...addressOf(chirpStack), tls: { ca: undefined } },
       tenants: undefined,

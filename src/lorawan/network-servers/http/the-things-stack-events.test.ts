@@ -108,7 +108,7 @@ describe('a webhook of The Things Stack', () => {
     })
   })
 
-  it('that leaves zero, false and empty out has them as an event', () => {
+  it('without its zero, false and empty values has them in the event', () => {
     const { event } = translated('uplink_message', {})
     const none = { fCnt: 0, fPort: 0, confirmed: false, data: '', rxInfo: [], txInfo: { frequency: 0 } }
     assert.deepEqual(event, { ...COMMON, devAddr: '00bcb929', ...none })
@@ -197,7 +197,7 @@ describe('a webhook of The Things Stack', () => {
     assert.deepEqual(event, { ...COMMON, integrationName: 'lora-cloud', eventType: 'service_data', object: { a: 1 } })
   })
 
-  it('that repeats one has its id, and another one has not', () => {
+  it('that repeats another has the same id, and a different one has not', () => {
     assert.equal(idOf(1), idOf(1))
     assert.notEqual(idOf(1), idOf(2))
   })
