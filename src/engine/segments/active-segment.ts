@@ -1,4 +1,5 @@
 /** The segment that is written to, and the steps that begin a new one. */
+import assert from 'node:assert'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { segmentHeaderBytes, segmentName, writeSegmentHeader } from './segment-header.ts'
 import { SegmentIndex } from './segment-index.ts'
@@ -142,7 +143,8 @@ export class NewSegments {
     const active = await this.begin(bases, nowMs)
     try {
       this.link(active)
-      const head = active.head as Buffer
+      const { head } = active
+      assert(head !== undefined, 'a linked segment has its head')
       await active.append([head, Buffer.alloc(PROBE_BYTES)])
       active.written = head.length
       await active.cut()

@@ -13,10 +13,13 @@ const REQUEST_BYTES = 256
 const MAXIMUM_KEY_UNITS = 131_072
 
 /** A request that waits for its commit, and the place that it got in the log. */
-export interface Waiting {
-  /** Undefined: a request to write state. */
-  readonly append: AppendRequest | undefined
-  readonly write: StateRequest | undefined
+export type Waiting = Waited &
+  (
+    | { readonly append: AppendRequest; readonly write: undefined }
+    | { readonly append: undefined; readonly write: StateRequest }
+  )
+
+interface Waited {
   readonly partition: number
   readonly bytes: number
   offset: number
@@ -44,7 +47,7 @@ export function waitingWrite(write: StateRequest): Waiting {
  */
 export function recordBound(waiting: Waiting): number | undefined {
   const { append, write } = waiting
-  if (append === undefined) return changesRecordBound((write as StateRequest).changes)
+  if (append === undefined) return changesRecordBound(write.changes)
   try {
     return messageRecordBound(append.message, append.changes)
   } catch (error) {
@@ -75,6 +78,6 @@ function changesBytes(changes: readonly StateChange[]): number {
 
 /** Reports to the caller that nothing of its request is owned. */
 export function tellFailed({ append, write }: Waiting, failure: EngineFailure): void {
-  if (append === undefined) write?.failed(failure)
+  if (append === undefined) write.failed(failure)
   else append.failed(failure)
 }

@@ -279,7 +279,7 @@ export class LogWriter {
 
   #encodeOne(waiting: Waiting, { bytes, used }: Chunk, ownedAtMs: number, seal: number): number {
     const { append, write, partition } = waiting
-    if (append === undefined) return writeChangesRecord(bytes, used, (write as StateRequest).changes, seal)
+    if (append === undefined) return writeChangesRecord(bytes, used, write.changes, seal)
     const offset = this.#next[partition] as number
     waiting.offset = offset
     this.#next[partition] = offset + 1
@@ -296,9 +296,8 @@ export class LogWriter {
       const { append, write, partition, offset, failure } = waiting
       if (failure !== undefined) tellFailed(waiting, failure)
       else if (append === undefined) {
-        const request = write as StateRequest
-        state.apply(request.changes)
-        request.committed()
+        state.apply(write.changes)
+        write.committed()
       } else {
         const { message, changes } = append
         index.add(partition, offset, waiting.position, ownedAtMs, this.#branches.of(message.topicName))
