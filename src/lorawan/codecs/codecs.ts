@@ -187,7 +187,7 @@ export class Codecs {
     }
     const input = JSON.stringify(given)
     if (input.length > MAXIMUM_INPUT_LENGTH) {
-      const text = `what the script is to be given has ${input.length} characters, more than ${MAXIMUM_INPUT_LENGTH}`
+      const text = `the input of the script has ${input.length} characters, more than ${MAXIMUM_INPUT_LENGTH}`
       return unrun('input_too_large', text)
     }
     // An application that is gone shares its time with no organization.

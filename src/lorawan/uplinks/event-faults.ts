@@ -7,7 +7,8 @@ import type { Publisher } from '../../broker/ports/consumer.ts'
 import { withoutObject } from '../codecs/uplink-object.ts'
 import type { UplinkWithObject } from '../codecs/uplink-object.ts'
 import { eventTopic } from '../topics.ts'
-import type { EventKind, ParsedTopic } from '../topics.ts'
+import type { EventKind } from '../topics.ts'
+import type { EventTopic } from './held-event.ts'
 
 /**
  * Error events of an application from one tick to the next. Further ones are counted only: an
@@ -16,8 +17,6 @@ import type { EventKind, ParsedTopic } from '../topics.ts'
 const MAXIMUM_PER_TICK = 100
 /** The largest log event that is looked into, in bytes. Real log events have some 700. */
 const MAXIMUM_LOG_BYTES = 65_536
-
-type EventTopic = Extract<ParsedTopic, { kind: 'event' }>
 
 /** Publishes error events within bounds. The owner calls `tick` about once a second. */
 export class EventFaults {

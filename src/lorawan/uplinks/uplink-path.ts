@@ -17,9 +17,9 @@ import { DecodingLanes } from './decoding-lanes.ts'
 import { EventFaults } from './event-faults.ts'
 import { DeviceTags } from './event-tags.ts'
 import { parseTopic } from '../topics.ts'
-import type { ParsedTopic } from '../topics.ts'
 import { HeldBounds } from './uplink-path-bounds.ts'
 import type { HeldSize } from './uplink-path-bounds.ts'
+import type { EventTopic, Held, Waiter } from './held-event.ts'
 import { UplinkCodecs } from './uplink-path-registry.ts'
 import type { UplinkMemories, UplinkRegistry } from './uplink-path-registry.ts'
 
@@ -55,32 +55,6 @@ export interface UplinkPathParts {
   readonly publisher: Publisher
   readonly clock: { now(): number }
   readonly log: Logger
-}
-
-type EventTopic = Extract<ParsedTopic, { kind: 'event' }>
-
-/** An event that is held back. */
-interface Held {
-  readonly topic: EventTopic
-  readonly payload: Buffer
-  readonly size: HeldSize
-  readonly message: HeldMessage
-  readonly goOn: (payload: Buffer) => void
-  /** The number of ticks when the event came. */
-  readonly tick: number
-  /** True for an event that waits for the id of its command only. */
-  readonly awaitsName: boolean
-  /**
-   * The event as it goes on, once this is known; a sentence when the event goes on without
-   * `object`.
-   */
-  outcome: UplinkWithObject | string | undefined
-}
-
-/** An event for which there is no room yet. Its connection waits, too. */
-interface Waiter {
-  readonly held: Held
-  readonly resolve: () => void
 }
 
 /** For telemetry; `held` is current. */
