@@ -14,13 +14,16 @@ import type {
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { BackPressure, WaitingLink } from '../publishing/back-pressure.ts'
-import { later, momentOf } from '../../clock.ts'
+import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { isTopicWithin } from '../ports/limits.ts'
 import { Deadline } from '../sessions/deadlines.ts'
 import type { Message } from '../ports/message.ts'
 import type { Peer, Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
+import type { Agreement } from './agreement.ts'
 import type { ConnectionHost } from './connection-host.ts'
+import { HeldPermit } from './held-permit.ts'
+import type { PermitOwner } from './held-permit.ts'
 import { ConnectionInput } from './connection-input.ts'
 import type { InputOwner } from './connection-input.ts'
 import { ConnectionOutput } from './connection-output.ts'
@@ -43,27 +46,9 @@ const MAXIMUM_PACKET_IDS = 65_535
  */
 const ENDING_MS = 1_000
 
-/** The results of CONNECT, given to the connection at once. */
-export interface Agreement {
-  readonly protocolVersion: ProtocolVersion
-  readonly session: Session
-  readonly permit: Permit
-  readonly will: WillMessage | undefined
-  readonly keepAliveSeconds: number
-  /** QoS 1 and 2 messages that the client takes at once, cut to our own bound. */
-  readonly sendMaximum: number
-  readonly outgoingTopicAliasMaximum: number
-  /**
-   * False: no Reason String and User Properties but on PUBLISH, CONNACK and DISCONNECT
-   * [MQTT-3.1.2-29].
-   */
-  readonly requestProblemInformation: boolean
-  readonly authenticationMethod: string | undefined
-}
-
 type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
 
-export class Connection implements TransportHandlers, PublisherLink, WaitingLink, InputOwner, OutputOwner {
+export class Connection implements TransportHandlers, PublisherLink, WaitingLink, InputOwner, OutputOwner, PermitOwner {
   readonly #host: ConnectionHost<Connection>
   readonly peer: Peer
   /** Counts up: no other connection of this broker has the same number. */
@@ -74,13 +59,11 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   readonly #input: ConnectionInput
   readonly #output: ConnectionOutput
   readonly #deadline = new Deadline((now) => this.#onDeadline(now))
-  readonly #expiry = new Deadline(() => this.#onExpiry())
   #state: State = 'awaiting connect'
   #agreement: Agreement | undefined = undefined
-  #permit: Permit | undefined = undefined
+  readonly #permit: HeldPermit
   #backPressure: BackPressure | undefined = undefined
   #unacknowledgedPublishes: UnacknowledgedPublishes | undefined = undefined
-  #unwatch: (() => void) | undefined = undefined
   will: WillMessage | undefined = undefined
   readonly window: ReceiveWindow
   /** True at the bound of bytes buffered towards the client. */
@@ -98,6 +81,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.peer = peer
     this.#transport = transport
     this.#input = new ConnectionInput({ host, transport, traffic: this.traffic, owner: this })
+    this.#permit = new HeldPermit(host, this)
     this.#output = new ConnectionOutput({ host, transport, traffic: this.traffic, owner: this })
     this.openedAtMs = clock.now()
     deadlines.set(this.#deadline, later(clock.steady(), limits.connectTimeoutMs))
@@ -122,7 +106,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   get permit(): Permit {
-    return this.#permit as Permit
+    return this.#permit.permit
   }
 
   /** Set where messages of this connection are not refused for a reason that passes. */
@@ -188,14 +172,9 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
 
   /** Takes a permit, in the place of the earlier one if there was one. */
   holdPermit(permit: Permit): void {
-    const { deadlines } = this.#host
-    this.#unwatch?.()
-    this.#permit = permit
     if (permit.backPressure !== undefined) this.#backPressure ??= this.#host.createBackPressure(this)
     this.#input.maximumPublishesPerSecond = permit.maximumMessagesPerSecond
-    this.#unwatch = permit.watch((end) => this.#permitChanged(end))
-    deadlines.clear(this.#expiry)
-    this.planExpiry()
+    this.#permit.hold(permit)
   }
 
   /**
@@ -203,8 +182,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
    * when the machine's clock was set.
    */
   planExpiry(): void {
-    const { expiresAtMs } = this.permit
-    if (expiresAtMs !== undefined) this.#host.deadlines.set(this.#expiry, momentOf(expiresAtMs, this.#host.clock))
+    this.#permit.planExpiry()
   }
 
   /**
@@ -463,26 +441,6 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     } else this.#keepAlive()
   }
 
-  #onExpiry(): void {
-    this.disconnect(ReasonCodes.notAuthorized, 'the token has expired', 'token_expired')
-  }
-
-  #permitChanged(end: PermitEnd | undefined): void {
-    if (this.#state !== 'connected') return
-    if (end !== undefined) {
-      this.disconnect(end.reasonCode, end.reason, end.code)
-      return
-    }
-    const lost = this.#host.dropRefusedSubscriptions(this.session, this.permit)
-    if (lost.length > 0) {
-      this.disconnect(
-        ReasonCodes.notAuthorized,
-        `no longer allowed to subscribe to ${lost.join(', ')}`,
-        'permit_narrowed',
-      )
-    }
-  }
-
   /** Called by the transport: the other end has closed, or the duplex failed. */
   closed(error: Error | undefined): void {
     if (this.#state === 'closed') return
@@ -501,8 +459,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#state = 'closed'
     this.#output.close()
     host.deadlines.clear(this.#deadline)
-    host.deadlines.clear(this.#expiry)
-    this.#unwatch?.()
+    this.#permit.end()
     this.window.end()
     this.#backPressure?.giveUp()
     host.ended(this, this.#agreement?.session)
