@@ -59,42 +59,18 @@ const lockMs = { first: 60_000, longest: 3_600_000 }
 
 /** The second factors of a store's users. */
 export function createSecondFactor(store: Store): SecondFactor {
-  const { db, clock } = store
-
-  /** Runs `work` if the code is good. */
-  function withCode<T>(
-    { userId, otp, actor, takesRecoveryCode }: CodeUse,
-    work: (unit: Unit, userRowId: number) => Promise<Result<T>>,
-    isExpected: (row: Row) => Refusal | undefined = refuseDisabled,
-  ): Promise<Result<T>> {
-    return store.change(actor, async (unit) => {
-      const row = await findRow(unit.trx, userId)
-      if (row === undefined) return notConfigured()
-      const refusal = isExpected(row) ?? (await useCode(unit, row, otp, takesRecoveryCode))
-      return refusal ?? work(unit, row.user_id)
-    })
-  }
-
+  const { db } = store
   return {
     async status(userId) {
       const row = await findRow(db, userId)
       return { enabled: row?.is_enabled === 1 }
     },
 
-    async configure(userId, qrCodeSize, actor) {
-      const secret = new Secret({ size: 20 })
-      const recoveryCodes = makeRecoveryCodes()
-      const saved = await store.change(actor, (unit) => saveSecret(unit, userId, secret.base32, recoveryCodes))
-      if (!saved.ok) return saved
-      const url = authenticatorOf(secret.base32, saved.value).toString()
-      const wanted = Number.isFinite(qrCodeSize) && qrCodeSize > 0 ? Math.trunc(qrCodeSize) : qrCodeSizes.default
-      const width = Math.min(Math.max(wanted, qrCodeSizes.minimum), qrCodeSizes.maximum)
-      const image = await toBuffer(url, { type: 'png', width })
-      return granted({ url, secret: secret.base32, recoveryCodes, qrCode: image.toString('base64') })
-    },
+    configure: (userId, qrCodeSize, actor) => configure(store, userId, qrCodeSize, actor),
 
     enable: (userId, otp, actor) =>
       withCode(
+        store,
         { userId, otp, actor, takesRecoveryCode: false },
         async ({ trx, audit }, userRowId) => {
           await trx.updateTable('second_factors').set({ is_enabled: 1 }).where('user_id', '=', userRowId).execute()
@@ -105,7 +81,7 @@ export function createSecondFactor(store: Store): SecondFactor {
       ),
 
     disable: (userId, otp, actor) =>
-      withCode({ userId, otp, actor, takesRecoveryCode: true }, async (unit, userRowId) => {
+      withCode(store, { userId, otp, actor, takesRecoveryCode: true }, async (unit, userRowId) => {
         await forget(unit, userRowId)
         await unit.audit('second_factor.disabled', userId, null)
         return done
@@ -121,7 +97,7 @@ export function createSecondFactor(store: Store): SecondFactor {
       }),
 
     regenerateRecoveryCodes: (userId, otp, actor) =>
-      withCode({ userId, otp, actor, takesRecoveryCode: true }, async (unit, userRowId) => {
+      withCode(store, { userId, otp, actor, takesRecoveryCode: true }, async (unit, userRowId) => {
         const recoveryCodes = makeRecoveryCodes()
         await saveRecoveryCodes(unit, userRowId, recoveryCodes)
         await unit.audit('second_factor.recovery_codes_made', userId, null)
@@ -129,30 +105,63 @@ export function createSecondFactor(store: Store): SecondFactor {
       }),
 
     verify: (userId, otp) =>
-      withCode({ userId, otp, actor: { userId }, takesRecoveryCode: true }, () => Promise.resolve(done)),
+      withCode(store, { userId, otp, actor: { userId }, takesRecoveryCode: true }, () => Promise.resolve(done)),
   }
+}
 
-  async function useCode(unit: Unit, row: Row, otp: string, takesRecoveryCode: boolean): Promise<Refusal | undefined> {
-    const nowMs = clock.now()
-    const lockedMs = row.locked_until_at - nowMs
-    // A lock never lasts longer than its wait: not when the clock was set back since.
-    if (lockedMs > 0 && lockedMs <= waitAfter(row.failures)) {
-      return refuse('resource_exhausted', 'second_factor_locked', 'too many wrong codes, try again later')
-    }
-    const step = stepOf(row, otp, nowMs)
-    const isGood =
-      step === undefined ? takesRecoveryCode && (await useRecoveryCode(unit, row.user_id, otp)) : step > row.last_step
-    const table = unit.trx.updateTable('second_factors').where('user_id', '=', row.user_id)
-    if (isGood) {
-      await table.set({ failures: 0, last_step: Math.max(step ?? 0, row.last_step) }).execute()
-      return undefined
-    }
-    const failures = row.failures + 1
-    const isLocking = failures % FAILURES_PER_LOCK === 0
-    await table.set({ failures, locked_until_at: isLocking ? nowMs + waitAfter(failures) : nowMs }).execute()
-    if (isLocking) await unit.audit('second_factor.locked', String(row.user_id), null, { failures })
-    return refuse('unauthenticated', 'otp_wrong', 'wrong one-time password')
+async function configure(
+  store: Store,
+  userId: string,
+  qrCodeSize: number,
+  actor: Actor,
+): Promise<Result<SecondFactorConfiguration>> {
+  const secret = new Secret({ size: 20 })
+  const recoveryCodes = makeRecoveryCodes()
+  const saved = await store.change(actor, (unit) => saveSecret(unit, userId, secret.base32, recoveryCodes))
+  if (!saved.ok) return saved
+  const url = authenticatorOf(secret.base32, saved.value).toString()
+  const wanted = Number.isFinite(qrCodeSize) && qrCodeSize > 0 ? Math.trunc(qrCodeSize) : qrCodeSizes.default
+  const width = Math.min(Math.max(wanted, qrCodeSizes.minimum), qrCodeSizes.maximum)
+  const image = await toBuffer(url, { type: 'png', width })
+  return granted({ url, secret: secret.base32, recoveryCodes, qrCode: image.toString('base64') })
+}
+
+/** Runs `work` if the code is good. */
+function withCode<T>(
+  store: Store,
+  { userId, otp, actor, takesRecoveryCode }: CodeUse,
+  work: (unit: Unit, userRowId: number) => Promise<Result<T>>,
+  isExpected: (row: Row) => Refusal | undefined = refuseDisabled,
+): Promise<Result<T>> {
+  return store.change(actor, async (unit) => {
+    const row = await findRow(unit.trx, userId)
+    if (row === undefined) return notConfigured()
+    const refusal = isExpected(row) ?? (await useCode(unit, row, otp, takesRecoveryCode))
+    return refusal ?? work(unit, row.user_id)
+  })
+}
+
+/** Uses the code up if it is good; otherwise counts the failure and returns the refusal. */
+async function useCode(unit: Unit, row: Row, otp: string, takesRecoveryCode: boolean): Promise<Refusal | undefined> {
+  const { nowMs } = unit
+  const lockedMs = row.locked_until_at - nowMs
+  // A lock never lasts longer than its wait: not when the clock was set back since.
+  if (lockedMs > 0 && lockedMs <= waitAfter(row.failures)) {
+    return refuse('resource_exhausted', 'second_factor_locked', 'too many wrong codes, try again later')
   }
+  const step = stepOf(row, otp, nowMs)
+  const isGood =
+    step === undefined ? takesRecoveryCode && (await useRecoveryCode(unit, row.user_id, otp)) : step > row.last_step
+  const table = unit.trx.updateTable('second_factors').where('user_id', '=', row.user_id)
+  if (isGood) {
+    await table.set({ failures: 0, last_step: Math.max(step ?? 0, row.last_step) }).execute()
+    return undefined
+  }
+  const failures = row.failures + 1
+  const isLocking = failures % FAILURES_PER_LOCK === 0
+  await table.set({ failures, locked_until_at: isLocking ? nowMs + waitAfter(failures) : nowMs }).execute()
+  if (isLocking) await unit.audit('second_factor.locked', String(row.user_id), null, { failures })
+  return refuse('unauthenticated', 'otp_wrong', 'wrong one-time password')
 }
 
 /** How long the lock lasts that so many failures have led to. */
