@@ -63,24 +63,34 @@ export const OPEN: Access<null> = {
   check: async () => null,
 }
 
-/** Everybody who is signed in. The route is about the person itself, or lists only what it may see. */
-export const SIGNED_IN: Access<Person> = {
-  credential: 'session',
-  sentence: 'For everyone who is signed in.',
-  reads: [],
-  check: async ({ caller }) => ({ viewer: viewerIn(caller) }),
+/**
+ * For people who are signed in. `look` throws a refusal, or returns what the handler gets beside
+ * the person.
+ */
+function forPeople<Found extends object>(
+  sentence: string,
+  reads: readonly MemberPath[],
+  look: (viewer: Viewer, asked: Asked) => Promise<Found>,
+): Access<Person & Found> {
+  return {
+    credential: 'session',
+    sentence,
+    reads,
+    check: async (asked) => {
+      assert(asked.caller?.kind === 'session', 'the route must take a session')
+      const { viewer } = asked.caller
+      return { viewer, ...(await look(viewer, asked)) }
+    },
+  }
 }
 
-export const GLOBAL_ADMIN: Access<Person> = {
-  credential: 'session',
-  sentence: 'For global admins.',
-  reads: [],
-  check: async ({ caller }) => {
-    const viewer = viewerIn(caller)
-    demandGlobalAdmin(viewer)
-    return { viewer }
-  },
-}
+/** Everybody who is signed in. The route is about the person itself, or lists only what it may see. */
+export const SIGNED_IN: Access<Person> = forPeople('For everyone who is signed in.', [], async () => ({}))
+
+export const GLOBAL_ADMIN: Access<Person> = forPeople('For global admins.', [], async (viewer) => {
+  demandGlobalAdmin(viewer)
+  return {}
+})
 
 /** A user whose password was right and whose one-time code is still missing. */
 export const SECOND_FACTOR_STEP: Access<{ readonly userId: string }> = {
@@ -122,17 +132,11 @@ export function inOrganization(
   action: Action,
   member: MemberPath,
 ): Access<Person & { readonly organizationId: string }> {
-  return {
-    credential: 'session',
-    sentence: `For ${peopleOf(action, 'the organization')}.`,
-    reads: [member],
-    check: async ({ registry, request, caller }) => {
-      const viewer = viewerIn(caller)
-      const organizationId = textAt(request, member)
-      await demandIn(registry, viewer, organizationId, action)
-      return { viewer, organizationId }
-    },
-  }
+  return forPeople(`For ${peopleOf(action, 'the organization')}.`, [member], async (viewer, { registry, request }) => {
+    const organizationId = textAt(request, member)
+    await demandIn(registry, viewer, organizationId, action)
+    return { organizationId }
+  })
 }
 
 /** As `inOrganization`, with the organization looked up. */
@@ -140,13 +144,9 @@ export function onOrganization(
   action: Action,
   member: MemberPath,
 ): Access<Person & { readonly organization: Organization }> {
-  return {
-    ...inOrganization(action, member),
-    check: async ({ registry, request, caller }) => {
-      const viewer = viewerIn(caller)
-      return { viewer, organization: await organizationFor(registry, viewer, textAt(request, member), action) }
-    },
-  }
+  return forPeople(`For ${peopleOf(action, 'the organization')}.`, [member], async (viewer, { registry, request }) => ({
+    organization: await organizationFor(registry, viewer, textAt(request, member), action),
+  }))
 }
 
 /** The application that the member names. */
@@ -154,54 +154,37 @@ export function onApplication(
   action: Action,
   member: MemberPath,
 ): Access<Person & { readonly application: Application }> {
-  return {
-    credential: 'session',
-    sentence: `For ${peopleOf(action, 'its organization')}.`,
-    reads: [member],
-    check: async ({ registry, request, caller }) => {
-      const viewer = viewerIn(caller)
-      return { viewer, application: await applicationFor(registry, viewer, textAt(request, member), action) }
-    },
-  }
+  return forPeople(`For ${peopleOf(action, 'its organization')}.`, [member], async (viewer, { registry, request }) => ({
+    application: await applicationFor(registry, viewer, textAt(request, member), action),
+  }))
 }
 
-/** The device whose DevEUI the member is, in any spelling. */
+/** The device that the member names by its DevEUI, in any spelling. */
 export function onDevice(action: Action, member: MemberPath): Access<Person & { readonly device: Device }> {
-  return {
-    credential: 'session',
-    sentence: `For ${peopleOf(action, 'its organization')}.`,
-    reads: [member],
-    check: async ({ registry, request, caller }) => {
-      const viewer = viewerIn(caller)
-      const devEui = devEuiOf(lastName(member), textAt(request, member))
-      return { viewer, device: await deviceFor(registry, viewer, devEui, action) }
-    },
-  }
+  return forPeople(`For ${peopleOf(action, 'its organization')}.`, [member], async (viewer, { registry, request }) => {
+    const devEui = devEuiOf(lastName(member), textAt(request, member))
+    return { device: await deviceFor(registry, viewer, devEui, action) }
+  })
 }
 
-/** The organization, or for global admins the whole deployment where the member names none. */
+/** The organization. Where the member names none: the whole deployment, for global admins. */
 export function inOrganizationOrDeployment(
   action: Action,
   member: MemberPath,
 ): Access<Person & { readonly organizationId: string | undefined }> {
-  return {
-    credential: 'session',
-    sentence: `With ${lastName(member)} for ${peopleOf(action, 'the organization')}, without it for global admins.`,
-    reads: [member],
-    check: async ({ registry, request, caller }) => {
-      const viewer = viewerIn(caller)
-      const given = textAt(request, member)
-      // In a body only "" means the whole deployment: a 0 that was a client's empty value must not.
-      const organizationId = member.startsWith('body.') ? (given === '' ? undefined : given) : givenId(given)
-      if (organizationId === undefined) demandGlobalAdmin(viewer)
-      else await demandIn(registry, viewer, organizationId, action)
-      return { viewer, organizationId }
-    },
-  }
+  const sentence = `With ${lastName(member)} for ${peopleOf(action, 'the organization')}, without it for global admins.`
+  return forPeople(sentence, [member], async (viewer, { registry, request }) => {
+    const given = textAt(request, member)
+    // In a body only "" means the whole deployment: a 0 that was a client's empty value must not.
+    const organizationId = member.startsWith('body.') ? (given === '' ? undefined : given) : givenId(given)
+    if (organizationId === undefined) demandGlobalAdmin(viewer)
+    else await demandIn(registry, viewer, organizationId, action)
+    return { organizationId }
+  })
 }
 
-/** What a list is narrowed to. */
-export interface Narrowed extends Person {
+/** The organization or the application to which a list is narrowed. */
+interface Narrowed {
   readonly organizationId: string | undefined
   readonly applicationId: string | undefined
   /** The person's role in the organization; undefined where no organization is named. */
@@ -215,61 +198,45 @@ export interface Narrowed extends Person {
 export function narrowed(
   action: Action,
   members: { readonly organization: MemberPath; readonly application?: MemberPath },
-): Access<Narrowed> {
-  const reads = Object.values(members)
-  const names = reads.map(lastName).join(' or ')
-  return {
-    credential: 'session',
-    sentence: `With ${names} for ${peopleOf(action, 'the organization')}, without for everyone who is signed in.`,
-    reads,
-    check: async ({ registry, request, caller }) => {
-      const viewer = viewerIn(caller)
-      const organizationId = givenId(textAt(request, members.organization))
-      const applicationId =
-        members.application === undefined ? undefined : givenId(textAt(request, members.application))
-      const role = organizationId === undefined ? undefined : await roleIn(registry, viewer, organizationId)
-      if (role !== undefined) demand(role, action)
-      if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, action)
-      return { viewer, organizationId, applicationId, role }
-    },
-  }
+): Access<Person & Narrowed> {
+  const { organization, application } = members
+  const reads = application === undefined ? [organization] : [organization, application]
+  const people = peopleOf(action, 'the organization')
+  const sentence = `With ${reads.map(lastName).join(' or ')} for ${people}, otherwise for everyone who is signed in.`
+  return forPeople(sentence, reads, async (viewer, { registry, request }) => {
+    const organizationId = givenId(textAt(request, organization))
+    const applicationId = application === undefined ? undefined : givenId(textAt(request, application))
+    const role = organizationId === undefined ? undefined : await roleIn(registry, viewer, organizationId)
+    if (role !== undefined) demand(role, action)
+    if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, action)
+    return { organizationId, applicationId, role }
+  })
 }
 
 /**
- * The rows of an upload. The member may name the application of those rows that name none; the
- * handler checks each row's application.
+ * The rows of an upload. The member may name the application of the rows that name none; the
+ * handler checks the application of each row.
  */
 export function rowsOfUpload(
   action: Action,
   member: MemberPath,
 ): Access<Person & { readonly applicationId: string | undefined }> {
-  return {
-    credential: 'session',
-    sentence: `For ${peopleOf(action, 'the organization of each row')}.`,
-    reads: [member],
-    check: async ({ registry, request, caller }) => {
-      const viewer = viewerIn(caller)
-      const applicationId = givenId(textAt(request, member))
-      if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, action)
-      return { viewer, applicationId }
-    },
-  }
+  const sentence = `For ${peopleOf(action, 'the organization of each row')}.`
+  return forPeople(sentence, [member], async (viewer, { registry, request }) => {
+    const applicationId = givenId(textAt(request, member))
+    if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, action)
+    return { applicationId }
+  })
 }
 
-/** The user that the member names, for itself and for global admins. The handler looks the user up. */
+/** The user that the member names: for that user, and for global admins. The handler looks it up. */
 export function onUser(member: MemberPath): Access<Person & { readonly userId: string; readonly isOwn: boolean }> {
-  return {
-    credential: 'session',
-    sentence: 'For global admins, and for the user itself.',
-    reads: [member],
-    check: async ({ request, caller }) => {
-      const viewer = viewerIn(caller)
-      const userId = textAt(request, member)
-      const isOwn = viewer.userId === userId
-      if (!isOwn && !viewer.isAdmin) throw objectNotFound()
-      return { viewer, userId, isOwn }
-    },
-  }
+  return forPeople('For global admins, and for the user itself.', [member], async (viewer, { request }) => {
+    const userId = textAt(request, member)
+    const isOwn = viewer.userId === userId
+    if (!isOwn && !viewer.isAdmin) throw objectNotFound()
+    return { userId, isOwn }
+  })
 }
 
 const EVENT_READERS = 'For members of its organization, and for its broker-access tokens.'
@@ -335,21 +302,16 @@ export interface HiddenThing<Thing> {
  */
 export function onHidden<Thing>(action: Action, thing: HiddenThing<Thing>): Access<Person & { readonly found: Thing }> {
   const people = peopleOf(action, 'its organization')
-  return {
-    credential: 'session',
-    sentence: thing.ownerOf === undefined ? `For ${people}.` : `For its owner, and for ${people}.`,
-    reads: [thing.named],
-    check: async ({ registry, request, caller }) => {
-      const viewer = viewerIn(caller)
-      const found = await thing.find(textAt(request, thing.named))
-      if (found === undefined) throw objectNotFound()
-      if (viewer.isAdmin || thing.ownerOf?.(found) === viewer.userId) return { viewer, found }
-      const organizationId = thing.organizationIdOf(found) ?? undefined
-      const role = organizationId === undefined ? 'none' : await roleIn(registry, viewer, organizationId)
-      if (!mayDo(role, action)) throw objectNotFound()
-      return { viewer, found }
-    },
-  }
+  const sentence = thing.ownerOf === undefined ? `For ${people}.` : `For its owner, and for ${people}.`
+  return forPeople(sentence, [thing.named], async (viewer, { registry, request }) => {
+    const found = await thing.find(textAt(request, thing.named))
+    if (found === undefined) throw objectNotFound()
+    if (viewer.isAdmin || thing.ownerOf?.(found) === viewer.userId) return { found }
+    const organizationId = thing.organizationIdOf(found) ?? undefined
+    const role = organizationId === undefined ? 'none' : await roleIn(registry, viewer, organizationId)
+    if (!mayDo(role, action)) throw objectNotFound()
+    return { found }
+  })
 }
 
 const PEOPLE: Readonly<Record<Exclude<Role, 'none' | 'globalAdmin'>, string>> = {
@@ -362,11 +324,6 @@ const PEOPLE: Readonly<Record<Exclude<Role, 'none' | 'globalAdmin'>, string>> = 
 function peopleOf(action: Action, owner: string): string {
   const role = leastRoleOf(action)
   return role === 'globalAdmin' ? 'global admins' : `${PEOPLE[role]} of ${owner}`
-}
-
-function viewerIn(caller: Caller | null): Viewer {
-  assert(caller?.kind === 'session', 'the route must take a session')
-  return caller.viewer
 }
 
 /** The member's name without its place: `organizationID`. */

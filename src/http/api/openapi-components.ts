@@ -3,6 +3,7 @@
  * schemas become components, the error answers are written once, and what is for the checks alone
  * is left out.
  */
+import { given } from '../../given.ts'
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { DEMANDED, DOCUMENTED, NAME } from './schema-keywords.ts'
@@ -96,8 +97,7 @@ function finished(value: unknown, schemas: Record<string, unknown>): unknown {
 
 function notesOf({ description, examples }: Node): Node {
   return {
-    ...(description === undefined ? {} : { description }),
-    ...(examples === undefined ? {} : { examples }),
+    ...given({ description, examples }),
   }
 }
 

@@ -13,6 +13,7 @@ import { applicationId, choice, PayloadCodecSchema, responses, ruledText, text }
 import { onApplication } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
+import { given } from '../../given.ts'
 import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 
@@ -167,10 +168,7 @@ export async function testCodec(
     bytes === undefined ? undefined : decode({ ...common, script: decoder, bytes, recvTimeMs }),
     object === undefined ? undefined : codecs.encodeDownlink({ ...common, script: encoder, object }),
   ])
-  return {
-    ...(decoded === undefined ? {} : { decoded: decodedItem(decoded) }),
-    ...(encoded === undefined ? {} : { encoded: encodedItem(encoded) }),
-  }
+  return given({ decoded: decoded && decodedItem(decoded), encoded: encoded && encodedItem(encoded) })
 }
 
 function bytesOf({ data, hex }: Static<typeof Sample>): Buffer | undefined {

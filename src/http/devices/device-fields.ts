@@ -17,9 +17,11 @@ import {
   idText,
   ruledText,
   timestamp,
-  Timestamp,
+  Times,
+  timesOf,
   TimestampOrNull,
 } from '../api/fields.ts'
+import { given } from '../../given.ts'
 import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 
@@ -59,25 +61,18 @@ export type GivenDevice = Static<typeof WritableDeviceSchema>
  * Exactly the members that a body may set, as the registry takes them; whatever else it carries
  * stays behind here.
  */
-export function deviceChanges(given: GivenDevice): Partial<DeviceFields> {
-  return {
-    ...(given.name === undefined ? {} : { name: given.name }),
-    ...(given.applicationID === undefined ? {} : { applicationId: idText(given.applicationID) }),
-    ...(given.description === undefined ? {} : { description: given.description }),
-    ...(given.deviceProfileID === undefined ? {} : { deviceProfileId: given.deviceProfileID }),
-    ...(given.deviceProfileName === undefined ? {} : { deviceProfileName: given.deviceProfileName }),
-    ...(given.tags === undefined ? {} : { tags: given.tags }),
-    ...(given.variables === undefined ? {} : { variables: given.variables }),
-    ...(given.isDisabled === undefined ? {} : { isDisabled: given.isDisabled }),
-  }
+export function deviceChanges(body: GivenDevice): Partial<DeviceFields> {
+  const { name, description, deviceProfileID, deviceProfileName, tags, variables, isDisabled } = body
+  const place = { applicationId: body.applicationID === undefined ? undefined : idText(body.applicationID) }
+  const profile = { deviceProfileId: deviceProfileID, deviceProfileName }
+  return given({ name, ...place, description, ...profile, tags, variables, isDisabled })
 }
 
 const Status = {
   deviceStatusBatteryLevel: Type.Union([Type.Number(), Type.Null()], { description: 'Percent; null when unknown.' }),
   deviceStatusMargin: Type.Union([Type.Number(), Type.Null()], { description: 'dB; null when unknown.' }),
   lastSeenAt: TimestampOrNull,
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
+  ...Times,
 }
 const Members = {
   devEUI: DevEui,
@@ -107,35 +102,27 @@ export const DeviceDetail = Type.Object(
 
 /** A device as a list writes it. */
 export function deviceItem(device: Device): Static<typeof DeviceItem> {
-  return {
-    devEUI: device.devEui,
-    name: device.name,
-    applicationID: device.applicationId,
-    organizationID: device.organizationId,
-    description: device.description,
-    deviceProfileID: device.deviceProfileId,
-    deviceProfileName: device.deviceProfileName,
-    isDisabled: device.isDisabled,
-    ...statusOf(device),
-  }
+  return { ...membersOf(device), organizationID: device.organizationId, ...statusOf(device) }
 }
 
 /** A device as it is written by itself. */
 export function deviceDetail(device: Device): Static<typeof DeviceDetail> {
   return {
-    device: {
-      devEUI: device.devEui,
-      name: device.name,
-      applicationID: device.applicationId,
-      description: device.description,
-      deviceProfileID: device.deviceProfileId,
-      deviceProfileName: device.deviceProfileName,
-      tags: { ...device.tags },
-      variables: { ...device.variables },
-      isDisabled: device.isDisabled,
-    },
+    device: { ...membersOf(device), tags: { ...device.tags }, variables: { ...device.variables } },
     organizationID: device.organizationId,
     ...statusOf(device),
+  }
+}
+
+function membersOf(device: Device) {
+  return {
+    devEUI: device.devEui,
+    name: device.name,
+    applicationID: device.applicationId,
+    description: device.description,
+    deviceProfileID: device.deviceProfileId,
+    deviceProfileName: device.deviceProfileName,
+    isDisabled: device.isDisabled,
   }
 }
 
@@ -144,7 +131,6 @@ function statusOf(device: Device) {
     deviceStatusBatteryLevel: device.batteryLevel,
     deviceStatusMargin: device.margin,
     lastSeenAt: device.lastSeenAtMs === null ? null : timestamp(device.lastSeenAtMs),
-    createdAt: timestamp(device.createdAtMs),
-    updatedAt: timestamp(device.updatedAtMs),
+    ...timesOf(device),
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { Application } from '../../identity/tenants/applications.ts'
 import type { Codecs } from '../../lorawan/codecs/codecs.ts'
+import { given } from '../../given.ts'
 import { RequestRefused } from '../api/errors.ts'
 
 /** The codecs, as far as scripts are checked. */
@@ -18,11 +19,11 @@ type Scripts = Partial<Pick<Application, 'payloadDecoderScript' | 'payloadEncode
 export async function demandParsed(
   checks: ScriptChecks,
   organizationId: string,
-  given: Scripts,
+  changed: Scripts,
   saved: Scripts = {},
 ): Promise<void> {
   for (const member of ['payloadDecoderScript', 'payloadEncoderScript'] as const) {
-    const script = given[member]
+    const script = changed[member]
     if (script === undefined || script.trim() === '' || script === saved[member]) continue
     const fault = await checks.checkScript(organizationId, script)
     if (fault !== undefined) throw refusalOf(`application.${member}`, fault)
@@ -38,7 +39,7 @@ function refusalOf(member: string, { code, message, line, column }: ScriptFault)
   if (!LASTING.has(code)) {
     return new RequestRefused('unavailable', `${member}: could not be checked: ${message}`, 'script_not_checked')
   }
-  const place = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) }
+  const place = given({ line, column })
   const at = line === undefined ? '' : ` at line ${line}${column === undefined ? '' : `, column ${column}`}`
   return new RequestRefused('invalid_argument', `${member}: is no JavaScript${at}: ${message}`, 'script_not_parsed', {
     place,

@@ -3,6 +3,7 @@
  * ids.
  */
 import type { Registry } from '../../identity/registry.ts'
+import { given } from '../../given.ts'
 import type { Page } from '../../identity/store/result.ts'
 
 /** Who connects; undefined is what does not apply or is not known. */
@@ -162,8 +163,7 @@ export async function nameMatcher(
       ? (await registry.users.list(page)).items.map(({ id }) => id)
       : (await registry.members.list(organizationId, page)).items.map(({ userId }) => userId),
   )
-  const ofOrganization = organizationId === undefined ? {} : { organizationId }
-  const credentials = await registry.serviceCredentials.list({ ...page, ...ofOrganization })
+  const credentials = await registry.serviceCredentials.list({ ...page, ...given({ organizationId }) })
   const credentialIds = new Set(credentials.items.map(({ id }) => id))
   return (holder, texts) =>
     hasText(holder, texts) || userIds.has(holder.userId ?? '') || credentialIds.has(holder.serviceCredentialId ?? '')
