@@ -178,7 +178,15 @@ export class FakeRegistry implements AccessRegistry {
     get: (id) =>
       this.#answer('credential', () => {
         const known = this.#credentials.get(id)
-        return known && { id, organizationId: known.organizationId, name: id }
+        return (
+          known && {
+            id,
+            organizationId: known.organizationId,
+            name: id,
+            userName: `network-server-${id}`,
+            createdAtMs: 0,
+          }
+        )
       }),
   }
 
