@@ -1,8 +1,9 @@
 /**
  * The logger of the running program, by pino: JSON lines or plain text on standard error. Standard
  * output stays free for results that a person pastes elsewhere. A message is `noun.verb`, and its
- * subject goes into the fields: `log.warn({ clientId }, 'connection.refused')`. The rooms do not
- * know pino: they take the port `Logger` of `logger.ts`, which this logger and its children fit.
+ * subject goes into the fields: `log.warn({ clientId }, 'connection.refused')`. The rooms
+ * take the port `Logger` of `logger.ts`, which this logger and its children fit. Only `http/` takes
+ * pino's own type, because Fastify does.
  */
 import { pino } from 'pino'
 import type { Level, Logger as Pino } from 'pino'

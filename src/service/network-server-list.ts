@@ -2,7 +2,8 @@
 import type { NetworkServer } from '../lorawan/commands/network-server.ts'
 
 /**
- * In the order in which they were opened: the first that serves an application takes its downlinks.
+ * The list is in the order in which the network servers were opened: the first one that serves an
+ * application takes its downlinks.
  */
 export class NetworkServerList {
   readonly #open: NetworkServer[] = []

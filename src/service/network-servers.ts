@@ -37,7 +37,7 @@ import { syncedRegistry } from './synced-registry.ts'
  */
 const DEVICE_ID_VARIABLE = 'theThingsStackDeviceId'
 
-/** The network servers that run, and the doors by which others reach them. */
+/** The running network servers, as the HTTP interface and the metrics use them. */
 export interface OpenedNetworkServers {
   /** Takes the events that network servers post. */
   readonly webhooks: WebhookReceiver

@@ -84,7 +84,8 @@ export async function startService(settings: Settings, options: ServiceOptions):
 type Messaging = Omit<Parts, 'status' | 'addresses'>
 
 /**
- * The first half of a start: the messages that were kept can be delivered, but nobody can connect.
+ * The first half of a start: the messages that were kept can be delivered, but nobody can yet
+ * connect.
  */
 async function openMessaging(context: StartContext): Promise<Messaging> {
   const entriesOfFile = readEntriesOfFile(context)

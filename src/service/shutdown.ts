@@ -24,7 +24,7 @@ export const SHUTDOWN_STEPS = [
   'status',
   // 9. No more commands are offered to network servers.
   'downlinks',
-  // 10. The network servers that are no clients of the broker are left.
+  // 10. The network servers that are no clients of the broker are disconnected.
   'network servers',
   // 11. The threads of tenants' scripts end.
   'codecs',
@@ -48,7 +48,7 @@ type Close = () => Promise<unknown> | void
 export class Shutdown {
   readonly #steps = new Map<ShutdownStep, Close>()
 
-  /** To be called as soon as the part of this step is open. */
+  /** Adds how the part of this step is closed. An opener calls it as soon as the part is open. */
   add(step: ShutdownStep, close: Close): void {
     this.#steps.set(step, close)
   }
