@@ -140,8 +140,8 @@ for (const version of [4, 5] as const) {
           cases += 1
           const isOwn: boolean =
             oracle.subscribe(standing, shape, version) === 'granted' && !shape.startsWith('$share/')
-          // A place belongs to one partition, so `0-0` may be refused even for an own topic. No topic
-          // stands behind two prefixes.
+          // A place belongs to one partition, so `0-0` may be refused even for an own topic. No
+          // topic stands behind two prefixes.
           if (prefix.startsWith('$replay/0-0')) assert.ok(isOwn || !isGranted, title)
           else assert.equal(isGranted, isOwn && prefix.lastIndexOf('$replay') === 0, title)
           for (const topicName of topicNames) {

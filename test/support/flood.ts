@@ -21,7 +21,9 @@ export const REFUSED_CONNECT = generate({
 /** A piece of the flood; its bytes are no packet. */
 export const FLOOD_PIECE = Buffer.alloc(262_144, 0xff)
 
-/** Connects over TLS, sends the CONNECT, and then as much as the socket takes until it is closed. */
+/**
+ * Connects over TLS, sends the CONNECT, and then as much as the socket takes until it is closed.
+ */
 export async function floodOverTls({ mqttsPort: port, ca }: RunningService): Promise<TLSSocket> {
   // The client goes on, even though the service has ended its side.
   const tcp = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true })
