@@ -1,6 +1,6 @@
 /**
- * The permit that a connection holds. It is watched, and the connection ends with it: when the policy
- * says so, when it no longer allows a subscription, or by the time of day.
+ * The permit that a connection holds. It is watched, and the connection ends with it: when the
+ * policy says so, when it no longer allows a subscription, or by the time of day.
  */
 import { momentOf } from '../../clock.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'

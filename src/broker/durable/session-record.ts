@@ -5,6 +5,7 @@
 import type { MessageProperties, QoS, WillMessage } from '../../mqtt/packet.ts'
 import { dayTimeOf } from '../../clock.ts'
 import type { Clock } from '../../clock.ts'
+import { given } from '../../given.ts'
 import type { Inflight, Session, Subscription } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 
@@ -194,9 +195,7 @@ function subscriptionRecord(subscription: Subscription): SubscriptionRecord {
     qos,
     noLocal,
     retainAsPublished,
-    ...(subscriptionIdentifiers === undefined ? {} : { subscriptionIdentifier: subscriptionIdentifiers[0] }),
-    ...(since === undefined ? {} : { since: [...since] }),
-    ...(replayFrom === undefined ? {} : { replayFrom }),
+    ...given({ subscriptionIdentifier: subscriptionIdentifiers?.[0], since: since && [...since], replayFrom }),
     ...(readsLog && qos === 0 && replayFrom === undefined ? { isOwed: true } : {}),
   }
 }
@@ -226,8 +225,10 @@ function willRecord(session: Session, clock: Clock): { readonly will?: WillRecor
     will: {
       will,
       ground: (isLive ? connection.permit.ground : pendingWill?.ground) ?? '',
-      ...(!isLive && pendingWill !== undefined ? { dueAtMs: dayTimeOf(pendingWill.dueAt, clock) } : {}),
-      ...(expiresAtMs === undefined ? {} : { permitExpiresAtMs: expiresAtMs }),
+      ...given({
+        dueAtMs: isLive || pendingWill === undefined ? undefined : dayTimeOf(pendingWill.dueAt, clock),
+        permitExpiresAtMs: expiresAtMs,
+      }),
     },
   }
 }
