@@ -5,6 +5,7 @@ import { createHarness } from '../../../test/support/broker-harness.ts'
 import { SurvivingEngine } from '../../../test/support/surviving-engine.ts'
 import { TAKEN } from '../ports/consumer.ts'
 import type { PublishConsumer } from '../ports/consumer.ts'
+import { ALLOWED } from '../ports/policy.ts'
 import type { Decision } from '../ports/policy.ts'
 
 const REFUSED: Decision = { allowed: false, reasonCode: 0x99, reason: 'no', code: 'no', untold: 'discard' }
@@ -102,5 +103,23 @@ describe('a message whose consumer keeps no order', () => {
     await client.next('puback')
     consumer.waiting[1]?.(TAKEN)
     await client.next('puback')
+  })
+})
+
+describe('room to retain a message', () => {
+  it('is asked for only when permit and consumer have decided', async () => {
+    const consumer: PublishConsumer = { wants: (name) => name === 'taken', keepsOrder: false, consume: () => TAKEN }
+    const { connect, policy } = await createHarness({
+      consumers: [consumer],
+      limits: { maximumRetainedMessages: 0 },
+    })
+    const client = await connect()
+    for (const permit of policy.permits) permit.publish = (name) => (name === 'refused' ? REFUSED : ALLOWED)
+    const answers = []
+    for (const topicName of ['refused', 'taken', 'other']) {
+      client.publish(topicName, 'x', { qos: 1, retain: true })
+      answers.push((await client.next('puback')).reasonCode)
+    }
+    assert.deepEqual(answers, [0x99, 0, 0x97])
   })
 })
