@@ -41,6 +41,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ['docs/console.md', 'Console'],
     ['docs/api.md', 'HTTP API'],
     ['docs/errors.md', 'Errors'],
+    ['docs/lifecycle.md', 'Lifecycle', 0.5],
   ],
   Operate: [
     ['docs/operate.md', 'Run it'],
