@@ -37,9 +37,9 @@ export interface Directory {
 }
 
 /**
- * A set of application ids may be held by permits, so none is pushed out of memory. Only
- * organizations that have had a connection are asked for: the sets are bounded by the applications
- * of the deployment.
+ * A set of application ids may be held by permits, so none is pushed out of memory. Permits and
+ * settings ask for existing organizations only: the sets are bounded by the applications of the
+ * deployment.
  */
 const MAXIMUM_ORGANIZATIONS = Infinity
 /** Applications whose organization is remembered. */
