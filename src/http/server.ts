@@ -63,18 +63,18 @@ import type { ServiceStatus } from './operation/status.ts'
 import { userRoutes } from './tenants/users.ts'
 import { compileValidator } from './api/validate.ts'
 
-/** What a deployment sets. */
+/** The settings of a deployment. */
 interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
   /**
-   * Where clients reach this server, for the OpenAPI document:
+   * The address at which clients reach this server, for the OpenAPI document:
    * `https://fieldgate.example.org:8443`.
    */
   readonly baseUrl: string
-  /** Addresses or networks of proxies whose X-Forwarded-For is believed; none by default. */
+  /** Addresses or networks of the proxies whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[]
 }
 
-/** What the HTTP server is made of. */
+/** The parts of the HTTP server. */
 export interface HttpServerOptions {
   readonly registry: Registry
   readonly clock: Pick<Clock, 'now' | 'steady'>
@@ -114,13 +114,13 @@ export interface HttpServerOptions {
   readonly documentationDirectory?: string
 }
 
-/** Connections that have not asked anything yet, and what bounds them. */
+/** Connections that have not sent a request yet, and their bounds. */
 interface Newcomers {
-  /** To be called once for each server, before it listens. */
+  /** Must be called once for each server, before the server listens. */
   watch(server: Server): void
   /** The connection has sent a request. */
   settled(socket: Socket): void
-  /** Cuts those that are there, and those that come. */
+  /** Cuts these connections, and every connection that comes afterwards. */
   close(): void
 }
 
@@ -131,22 +131,25 @@ declare module 'fastify' {
   }
 }
 
-/** Of a body in bytes; beyond it: 413. The import of devices has a bound of its own. */
+/**
+ * The longest body in bytes; a longer body is answered with 413. The import of devices has a bound
+ * of its own.
+ */
 const BODY_LIMIT_BYTES = 1024 * 1024
 
 /** How long a handler may take before the caller hears 503. */
 const HANDLER_TIMEOUT_MS = 60_000
 
 /**
- * How long a closing server waits for requests that are under way. Whoever ends the service often
- * kills it 10 s after SIGTERM.
+ * How long a closing server waits for requests that are under way. Process managers often kill a
+ * service 10 s after SIGTERM.
  */
 const CLOSE_TIMEOUT_MS = 4_000
 
 /**
- * Makes the server, with all routes, not yet listening: `await server.listen({ host, port })`.
- * `server.close()` stops taking requests (503 on open connections), waits up to 4 s for those under
- * way, and then cuts.
+ * Makes the server with all routes. It listens after `await server.listen({ host, port })`.
+ * `server.close()` stops taking requests (503 on open connections), waits up to 4 s for the
+ * requests under way, and then cuts the connections.
  */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
   const app = createApp(options)
@@ -172,7 +175,10 @@ function filesOf({ consoleDirectory }: HttpServerOptions): Promise<ConsoleFiles>
   return consoleDirectory === undefined ? undefined : openConsoleFiles(consoleDirectory)
 }
 
-/** All routes but those with content types of their own, and those of the document. */
+/**
+ * All routes except the routes with content types of their own and the routes of the OpenAPI
+ * document.
+ */
 function routesOf(options: HttpServerOptions): readonly Route[] {
   const { registry, settings, broker, brokerViews, codecs, commands, history, metrics, clock } = options
   const { status, networkServers, backups } = options
@@ -203,7 +209,7 @@ function routesOf(options: HttpServerOptions): readonly Route[] {
   ]
 }
 
-/** Routes whose bodies are read in another way than JSON: each group in a scope of its own. */
+/** Registers the routes whose bodies are not read as JSON, each group in a scope of its own. */
 async function addScopes(app: HttpApp, { registry, networkServerEvents }: HttpServerOptions): Promise<void> {
   const parseJson = strictJsonParser(app)
   await app.register(async (scope: HttpApp) => {
@@ -218,7 +224,7 @@ async function addScopes(app: HttpApp, { registry, networkServerEvents }: HttpSe
 }
 
 function createApp({ log, settings, https, newcomers }: HttpServerOptions): HttpApp {
-  // More than one where `localhost` means two addresses.
+  // There are two servers where `localhost` means two addresses.
   const servers: ReturnType<typeof createNodeServer>[] = []
   const app = fastify({
     loggerInstance: log,
@@ -239,7 +245,7 @@ function createApp({ log, settings, https, newcomers }: HttpServerOptions): Http
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: 128, ignoreTrailingSlash: true },
     clientErrorHandler: answerClientError,
-    // For paths that no router takes; hooks do not run for them.
+    // For paths that the router does not take. No hooks run for them.
     frameworkErrors: (error, request, reply: FastifyReply) => {
       const { status, body } = answerFor(error)
       request.log.warn({ method: request.method, route: 'unknown', status }, 'request.completed')
@@ -261,8 +267,8 @@ function createApp({ log, settings, https, newcomers }: HttpServerOptions): Http
 }
 
 /**
- * Bodies of this API are JSON in UTF-8 (RFC 8259 §8.1), read strictly; no body at all is left to
- * the schema.
+ * Bodies of this API are JSON in UTF-8 (RFC 8259 §8.1) and are read strictly. The schema decides
+ * whether a body may be missing.
  */
 function readJsonStrictly(app: HttpApp): void {
   const parseJson = strictJsonParser(app)
@@ -310,8 +316,8 @@ function refuseWhileClosing(app: HttpApp): void {
 }
 
 /**
- * The pages of people are what nobody's path may still be: they need no routes, which are the
- * API's. The first one that answers does.
+ * Answers errors and unknown paths. A path that is no route of the API may be a page of the
+ * documentation or of the console; the first of them that knows the path answers.
  */
 function answerErrors(app: HttpApp, pages: readonly (Documentation | ConsoleFiles | undefined)[]): void {
   app.setErrorHandler((error, request, reply) => {

@@ -1,4 +1,4 @@
-/** What a signed-in person may know and change of the own account. */
+/** The routes by which a signed-in person reads and changes the own account. */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
 import { accepted, invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
@@ -47,7 +47,7 @@ const Profile = Type.Object(
  */
 const MEMBERSHIPS_OF_PROFILE = 1000
 
-/** Who am I, another password, and the end of all my sessions. */
+/** The routes of the own profile, of the own password, and of the end of all own sessions. */
 export function accountRoutes(registry: AccountRegistry): readonly Route[] {
   return resource('Login', [getProfile(registry), changePassword(registry), signOutEverywhere(registry)])
 }
@@ -145,7 +145,7 @@ export async function changeOwnPassword(
   if (user === undefined) throw objectNotFound()
   const check = await registry.passwords.authenticate({ userName: user.email, password: oldPassword, address })
   if (!check.ok && check.code === 'unauthenticated') {
-    // Not 401: the session is good, and a client would take it for an expired one.
+    // 403 and not 401: the session is good, and a client would take 401 for an expired session.
     throw new RequestRefused('permission_denied', 'oldPassword: is wrong', 'old_password_wrong')
   }
   accepted(check)

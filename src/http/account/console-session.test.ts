@@ -16,7 +16,7 @@ after(async () => {
   await deployment.close()
 })
 
-/** What a browser would send back after signing in. */
+/** The cookie that a browser would send back after signing in. */
 async function cookieOf(session: string): Promise<string> {
   const kept = await deployment.ask(session, { method: 'POST', url })
   assert.equal(kept.statusCode, 200)

@@ -23,10 +23,10 @@ const LoginResult = Type.Object(
   { description: 'Login result', [NAME]: 'LoginResult' },
 )
 
-/** A password in a body. None is longer; the bound keeps megabytes out of the hash. */
+/** A password in a body. No password is longer; the bound keeps megabytes out of the hash. */
 export const PasswordInput = text(1024, 'Password.')
 
-/** A password that is to be somebody's from now on. */
+/** A new password in a body. */
 export const NewPassword = ruledText(1024, 'New password.', {
   ...A_LINE,
   minLength: MINIMUM_PASSWORD,

@@ -1,10 +1,9 @@
 /**
- * Who may use a route, as a value. Each route names one (`may`). `addRoutes` has it checked before
- * each request is handled, hands the handler the owner that the check looked up, and writes its
- * sentence into the OpenAPI document.
- *
- * The owner is the organization, application, device or user that the request is about. Somebody
- * without a role in the owning organization hears the same answer as for an unknown id.
+ * The right to use a route, as a value. Each route has one (`may`). `addRoutes` checks it before it
+ * calls the handler, hands the handler the owner that the check looked up, and writes its sentence
+ * into the OpenAPI document. The owner is the organization, application, device or user that the
+ * request is about. A person without a role in the owning organization gets the same answer as for
+ * an unknown id.
  */
 import type { FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
@@ -36,10 +35,13 @@ export interface Asked {
   readonly caller: Caller | null
 }
 
-/** Where a request names its owner: `params.id`, `query.organizationID`, `body.device.applicationID`. */
+/**
+ * Where a request names its owner: `params.id`, `query.organizationID`,
+ * `body.device.applicationID`.
+ */
 export type MemberPath = `${'params' | 'query' | 'body'}.${string}`
 
-/** Who may use a route. */
+/** The right to use a route. */
 export interface Access<Found = unknown> {
   readonly credential: Credential
   /** For the OpenAPI document: `For admins of its organization.` */
@@ -84,7 +86,9 @@ function forPeople<Found extends object>(
   }
 }
 
-/** Everybody who is signed in. The route is about the person itself, or lists only what it may see. */
+/**
+ * Everybody who is signed in. The route is about the person itself, or lists only what it may see.
+ */
 export const SIGNED_IN: Access<Person> = forPeople('For everyone who is signed in.', [], async () => ({}))
 
 export const GLOBAL_ADMIN: Access<Person> = forPeople('For global admins.', [], async (viewer) => {
@@ -229,7 +233,9 @@ export function rowsOfUpload(
   })
 }
 
-/** The user that the member names: for that user, and for global admins. The handler looks it up. */
+/**
+ * The user that the member names: for that user, and for global admins. The handler looks it up.
+ */
 export function onUser(member: MemberPath): Access<Person & { readonly userId: string; readonly isOwn: boolean }> {
   return forPeople('For global admins, and for the user itself.', [member], async (viewer, { request }) => {
     const userId = textAt(request, member)
@@ -320,7 +326,7 @@ const PEOPLE: Readonly<Record<Exclude<Role, 'none' | 'globalAdmin'>, string>> = 
   organizationAdmin: 'admins',
 }
 
-/** Those who may do the action, in words. */
+/** The people with the least role of the action, in words. */
 function peopleOf(action: Action, owner: string): string {
   const role = leastRoleOf(action)
   return role === 'globalAdmin' ? 'global admins' : `${PEOPLE[role]} of ${owner}`

@@ -17,7 +17,7 @@ import type { HttpApp } from './http-app.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may use the route; `addRoutes` sets it. */
+    /** The right to use the route; `addRoutes` sets it. */
     may?: Access
     /** Set on the routes that answer 405. */
     refusesMethod?: true
@@ -69,8 +69,8 @@ export function authenticateRequests(app: HttpApp, registry: AuthenticationRegis
 }
 
 /**
- * Who is asking, by a credential in force now; refuses whoever has none. For what lasts, to be
- * asked again.
+ * The sender of a request, by a credential that is in force now. Throws a refusal where there is
+ * none. Long answers call it again and again.
  */
 export async function callerOf(
   request: FastifyRequest,
@@ -144,7 +144,7 @@ async function sessionOrBrokerAccess(jwt: string, registry: AuthenticationRegist
     return { kind: 'session', viewer: viewerIn(session.value) }
   }
   const brokerAccess = await registry.tokens.verifyBrokerAccess(jwt)
-  // Of two refusals the one that knows the kind of token says more.
+  // The refusal of the check that knows this kind of token says more.
   const telling = !brokerAccess.ok && brokerAccess.reason === 'token_wrong_audience' ? session : brokerAccess
   const claims = accepted(telling)
   assert('organizationId' in claims)

@@ -1,4 +1,6 @@
-/** The people and programs that send requests: the credentials that they show, and their identity. */
+/**
+ * The people and programs that send requests: the credentials that they show, and their identity.
+ */
 import type { Viewer } from '../../identity/store/result.ts'
 
 /** The proof of identity that a route takes. */

@@ -8,7 +8,7 @@ import { isDamage, isWithoutRoom } from '../../identity/store/registry-health.ts
 import { NAME } from './schema-keywords.ts'
 import type { RefusalCode as RegistryRefusalCode, Result } from '../../identity/store/result.ts'
 
-/** What a refusal says in general; each is one gRPC code and one HTTP status. */
+/** The kind of a refusal. Each kind is one gRPC code and one HTTP status. */
 type RefusalCode = RegistryRefusalCode | 'unimplemented' | 'internal' | 'unavailable'
 
 /** gRPC code and HTTP status of every refusal code. */
@@ -119,9 +119,9 @@ export function accepted<T>(result: Result<T>): T {
 }
 
 /**
- * The answer for an id that does not exist, and for one that belongs to somebody else: the two must
- * not be told apart, so this is the only place that makes it. Clients of the API family match on
- * the text.
+ * The answer for an id that does not exist, and for an id that belongs to another organization. The
+ * two must not be told apart, so only this function makes the answer. Clients of the API family
+ * match on the text.
  */
 export function objectNotFound(): RequestRefused {
   return new RequestRefused('not_found', 'object does not exist', 'object_not_found')
@@ -138,8 +138,8 @@ export function invalidArgument(message: string, reason = 'invalid_argument'): R
 }
 
 /**
- * Everything that the server writes for a refused request. `unexpected` is true when the fault is
- * ours.
+ * Everything that the server writes for a refused request. `unexpected` is true for a fault of the
+ * service.
  */
 export interface ErrorAnswer {
   readonly status: number
@@ -149,8 +149,8 @@ export interface ErrorAnswer {
 }
 
 /**
- * The answer for anything thrown. What is neither a refusal nor a framework's complaint about the
- * request becomes `internal`, without a word of what happened inside.
+ * The answer for anything thrown. An error that is neither a refusal nor a complaint of the
+ * framework about the request becomes `internal`, without any detail of the fault inside.
  */
 export function answerFor(error: unknown): ErrorAnswer {
   const refused = error instanceof RequestRefused ? error : frameworkRefusal(error)
@@ -178,8 +178,8 @@ function answer(refused: RequestRefused, unexpected: boolean): ErrorAnswer {
 }
 
 /**
- * Complaints of the framework about a request, by its own stable codes; and the one of the registry
- * that is nobody's fault.
+ * The refusal for a complaint of the framework about a request, by its stable code, and for a full
+ * disk or a damaged registry.
  */
 function frameworkRefusal(error: unknown): RequestRefused | undefined {
   if (isWithoutRoom(error)) {
@@ -216,8 +216,8 @@ function frameworkRefusal(error: unknown): RequestRefused | undefined {
 }
 
 /**
- * A stream that ended early, or a static file that is not there: told apart from our own faults by
- * their status.
+ * The refusal for a stream that ended early, or for a static file that is not there. Their status
+ * tells them apart from faults of the service.
  */
 function otherClientFault(error: unknown): RequestRefused | undefined {
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined
@@ -228,7 +228,7 @@ function otherClientFault(error: unknown): RequestRefused | undefined {
   return undefined
 }
 
-/** The answer for a path that is nobody's. */
+/** The answer for an unknown path. */
 export function routeNotFound(): RequestRefused {
   return new RequestRefused('not_found', 'no such path', 'route_not_found')
 }

@@ -118,7 +118,7 @@ export function ruledText(maxLength: number, description: string, rule: TextRule
   })
 }
 
-/** What the registry asks of a text. */
+/** The registry's rule for a text. */
 interface TextRule {
   readonly minLength?: number
   readonly maxLength?: number
@@ -140,7 +140,7 @@ export const A_TRIMMED_LINE: TextRule = { minLength: 1, pattern: TRIMMED_LINE_PA
 /** The rule of `isParagraph`. */
 export const A_PARAGRAPH: TextRule = { pattern: PARAGRAPH_PATTERN }
 
-/** One of some words. */
+/** A text that is one of the given words. */
 export function choice<const Value extends string>(
   values: readonly Value[],
   options: Readonly<Record<string, unknown>>,

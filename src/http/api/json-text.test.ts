@@ -5,7 +5,7 @@ import { isJson } from './json-text.ts'
 
 const levelsOf = (levels: number): Buffer => Buffer.from('['.repeat(levels) + ']'.repeat(levels))
 
-/** What JSON.parse, which is strict about everything but the encoding, says of a text. */
+/** The verdict of JSON.parse, which is strict about everything except the encoding. */
 function parses(text: string): boolean {
   try {
     JSON.parse(text)

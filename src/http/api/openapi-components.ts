@@ -1,7 +1,7 @@
 /**
- * From the schemas that requests are checked with to those that people and generators read: named
- * schemas become components, the error answers are written once, and what is for the checks alone
- * is left out.
+ * Turns the schemas that check requests into the schemas that people and generators read: named
+ * schemas become components, the error answers are written once, and the keywords of the checks are
+ * left out.
  */
 import { given } from '../../given.ts'
 import assert from 'node:assert/strict'
@@ -77,7 +77,7 @@ function withNamedContent(holder: Node, name: string): Node {
 }
 
 /**
- * A copy without the keywords of the checks; what has a name moves to `schemas` and leaves a
+ * A copy without the keywords of the checks. A schema with a name moves to `schemas` and leaves a
  * reference.
  */
 function finished(value: unknown, schemas: Record<string, unknown>): unknown {

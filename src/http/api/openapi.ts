@@ -113,8 +113,8 @@ export function openApiRoutes(app: HttpApp, documentation: Documentation): reado
 }
 
 /**
- * The page, and the entries of its search. Both are made at the first request: before it, routes
- * are missing.
+ * The page, and the entries of its search. The first request makes both: before it, routes are
+ * missing.
  */
 function referenceRoutes(app: HttpApp, documentation: Documentation): readonly Route[] {
   let files: { readonly page: StaticFile; readonly search: StaticFile } | undefined

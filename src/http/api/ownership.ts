@@ -1,6 +1,6 @@
 /**
- * From an id to the thing itself, for somebody who may do something with it. Whoever has no role in
- * the organization that owns it hears what an unknown id would say.
+ * Looks up a thing by its id, for a person who may do an action with it. A person without a role in
+ * the owning organization gets the same answer as for an unknown id.
  */
 import type { Application } from '../../identity/tenants/applications.ts'
 import type { Device } from '../../identity/devices/device.ts'
@@ -51,7 +51,7 @@ export async function demandEventsIn(
   throw objectNotFound()
 }
 
-/** The organization, for somebody who may do the action with it. */
+/** The organization, for a person who may do the action with it. */
 export async function organizationFor(
   registry: OwnershipRegistry,
   viewer: Viewer,
@@ -64,7 +64,7 @@ export async function organizationFor(
   return organization
 }
 
-/** The application, for somebody who may do the action in its organization. */
+/** The application, for a person who may do the action in its organization. */
 export async function applicationFor(
   registry: OwnershipRegistry,
   viewer: Viewer,
@@ -77,7 +77,7 @@ export async function applicationFor(
   return application
 }
 
-/** The device, for somebody who may do the action in its organization. */
+/** The device, for a person who may do the action in its organization. */
 export async function deviceFor(
   registry: OwnershipRegistry,
   viewer: Viewer,
@@ -90,13 +90,13 @@ export async function deviceFor(
   return device
 }
 
-/** The refusal for somebody who asks for what only a global admin may. */
+/** Throws a refusal unless the viewer is a global admin. */
 export function demandGlobalAdmin(viewer: Viewer): void {
   demand(roleOf(viewer.isAdmin, NO_ROLES), 'organization.govern')
 }
 
 /**
- * Stands for anybody who is signed in: such a person hears which role is needed, not that nothing
- * exists.
+ * The roles of any signed-in person: the refusal then names the needed role, and does not say that
+ * the object is missing.
  */
 const NO_ROLES = { isAdmin: false, isDeviceAdmin: false }

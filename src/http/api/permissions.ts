@@ -1,10 +1,10 @@
 /**
- * Who may do what. A person's role is always relative to the organization that owns the thing; one
- * table says the least role that each action asks for.
+ * The rights of people. A person's role is always relative to the organization that owns the thing;
+ * one table has the least role for each action.
  */
 import { objectNotFound, permissionDenied } from './errors.ts'
 
-/** Roles in rising order; each may all that those before it may. */
+/** Roles in rising order; each role may do everything that the roles before it may. */
 export const ROLES = ['none', 'member', 'deviceAdmin', 'organizationAdmin', 'globalAdmin'] as const
 
 export type Role = (typeof ROLES)[number]
@@ -31,7 +31,7 @@ const LEAST_ROLE = {
 
 export type Action = keyof typeof LEAST_ROLE
 
-/** What a membership says; `undefined` stands for no membership. */
+/** The roles of a membership; `undefined` stands for no membership. */
 export interface Membership {
   readonly isAdmin: boolean
   readonly isDeviceAdmin: boolean
@@ -56,8 +56,8 @@ export function mayDo(role: Role, action: Action): boolean {
 }
 
 /**
- * Throws unless the role may do the action. Somebody without any role hears that the object does
- * not exist, word for word as for an unknown id; a member hears which role is needed.
+ * Throws unless the role may do the action. A person without any role hears that the object does
+ * not exist, word for word as for an unknown id. A member hears which role is needed.
  */
 export function demand(role: Role, action: Action): void {
   if (mayDo(role, action)) return

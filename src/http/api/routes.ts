@@ -1,6 +1,6 @@
 /**
  * The shape of a route, and the one place that registers routes. A route is a value: its method,
- * path and schema, who may use it (`may`), and its handler. `addRoutes` has `may` checked before
+ * path and schema, the right to use it (`may`), and its handler. `addRoutes` checks `may` before
  * each call of the handler, so that no handler can forget it.
  */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
@@ -42,7 +42,7 @@ type Settings = Pick<RouteOptions, 'bodyLimit' | 'handlerTimeout' | 'validatorCo
 interface RouteDefinition<Schema extends FastifySchema, Found> extends Settings {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly url: string
-  /** Who may use the route; the OpenAPI description begins with its sentence. */
+  /** The right to use the route; the OpenAPI description begins with its sentence. */
   readonly may: Access<Found>
   readonly schema: Schema
   /** Refusals that come before `may` is checked. The schema was checked already. */

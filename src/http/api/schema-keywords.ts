@@ -1,6 +1,6 @@
 /**
- * Keywords of our own in the schemas of routes, for the OpenAPI document. The checks of requests do
- * not look at them.
+ * The service's own keywords in the schemas of routes, for the OpenAPI document. The checks of
+ * requests do not read them.
  */
 
 /**
@@ -10,8 +10,9 @@
 export const NAME = 'x-name'
 
 /**
- * Another schema to stand in the document in this one's place: where a rule is enforced elsewhere,
- * or where more is accepted than clients need to know. The description and the examples stay.
+ * The schema that stands in the document in the place of this one: where a rule is enforced
+ * elsewhere, or where the server accepts more than clients need to know. The description and the
+ * examples stay.
  */
 export const DOCUMENTED = 'x-documented'
 

@@ -5,7 +5,7 @@
  * member that would else be unknown, and dropped, is taken for the one that is meant.
  */
 
-/** What a schema says of an object's members. */
+/** The members of an object in a schema. */
 interface MemberSchemas {
   readonly type?: string
   readonly properties?: Readonly<Record<string, MemberSchemas>>
@@ -24,8 +24,8 @@ type Members = Readonly<Record<string, unknown>>
 const namesOf = new WeakMap<object, ReadonlyMap<string, string>>()
 
 /**
- * The value with each member under its documented name; the very same value where nothing is
- * spelled otherwise. Members that the schema does not know by any spelling stay.
+ * The value with each member under its documented name. If every name is the documented one, the
+ * result is the same object. Members that the schema does not know in any spelling stay.
  */
 export function withDocumentedSpellings(
   schema: MemberSchemas,
@@ -48,7 +48,7 @@ export function withDocumentedSpellings(
   return { value: changed.size === 0 ? members : { ...members, ...Object.fromEntries(changed) } }
 }
 
-/** What is wrong, in a sentence that begins with the member. */
+/** The fault in a sentence that begins with the member. */
 export function conflictSentence({ path, spellings: [one, other] }: SpellingConflict): string {
   const nameOf = (name: string): string => [...path, name].join('.')
   return `${nameOf(other)}: is another spelling of ${nameOf(one)}, and has another value`
@@ -101,7 +101,7 @@ function documentedNames(properties: NonNullable<MemberSchemas['properties']>): 
     if (names.has(folded(name))) twice.add(folded(name))
     names.set(folded(name), name)
   }
-  // Where the reference itself has two, only they are meant.
+  // Where the reference itself has two spellings of a name, other spellings of it mean neither.
   for (const name of twice) names.delete(name)
   namesOf.set(properties, names)
   return names

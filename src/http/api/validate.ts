@@ -45,8 +45,8 @@ export const skipBody: FastifySchemaCompiler<TSchema> = (part) =>
   part.httpPart === 'body' ? (value: unknown) => ({ value }) : compileValidator(part)
 
 /**
- * Integers and booleans out of the text of a query or path; what does not read as one stays text
- * and is refused.
+ * Reads integers and booleans out of the text of a query or path. A text that is neither stays a
+ * text and is refused.
  */
 function fromText(schema: SchemaNode, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || schema.properties === undefined) return value
@@ -63,7 +63,7 @@ function fromText(schema: SchemaNode, value: unknown): unknown {
 
 function typed(property: SchemaNode, text: string): unknown {
   if (property.type === 'integer') {
-    // Adding 0 turns -0 into 0, which a database would take for a fraction.
+    // Adding 0 turns -0, which a database would take for a fraction, into 0.
     return /^-?[0-9]{1,15}$/.test(text) ? Number(text) + 0 : text
   }
   if (property.type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text

@@ -141,8 +141,8 @@ function tokenStatus(registry: BrokerAccessRegistry, views: BrokerViews): Route 
     handle: async ({ found }) => {
       const { tokenId, organizationId, userId } = found
       const connectionCount = views.connectionsWith(tokenId)
-      // Most of those who ask wait for a first client: then there is no need to look at all of the
-      // organization's.
+      // Most callers wait for a first client. Then the organization's connections need not be
+      // searched.
       const all = connectionCount === 0 ? [] : views.connections(organizationId)
       const withToken = all.filter(({ holder }) => holder.tokenId === tokenId)
       const refusal = lastRefusals(views.refusals({ organizationId, userId })).get(tokenId)
@@ -171,7 +171,7 @@ function tokenNamed(registry: BrokerAccessRegistry): HiddenThing<BrokerAccess> {
   }
 }
 
-/** By token, the newest of each. */
+/** The newest refusal of each token. */
 function lastRefusals(newestFirst: readonly KeptRefusal[]): ReadonlyMap<string, KeptRefusal> {
   const last = new Map<string, KeptRefusal>()
   for (const refusal of newestFirst) {

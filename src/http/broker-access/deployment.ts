@@ -1,6 +1,6 @@
 /**
- * What a client must know of this deployment to connect: where the broker listens, how long tokens
- * live, whom to trust.
+ * The facts that a client needs to connect to this deployment: the broker's address, the life of
+ * tokens, the authority to trust.
  */
 import { Type } from 'typebox'
 import { objectNotFound } from '../api/errors.ts'
@@ -11,9 +11,9 @@ import type { Route } from '../api/routes.ts'
 import type { BrokerTokenSettings } from './mosquitto-auth.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
-/** What the service knows of itself once it listens. */
+/** The facts that the service knows of itself when it listens. */
 export interface DeploymentView {
-  /** Where clients reach the broker over TLS. */
+  /** The address at which clients reach the broker over TLS. */
   mqtts(): { readonly host: string; readonly port: number }
   /**
    * PEM of the certificate authority that the service made for itself; undefined where a

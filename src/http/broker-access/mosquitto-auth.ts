@@ -49,7 +49,8 @@ const BrokerToken = Type.Object(
 )
 
 /**
- * Nobody is to hide a lasting access from those who read the audit without the console's tokens.
+ * The longest life of a console's token. Readers of the audit may leave these tokens out, so none
+ * may be a lasting access.
  */
 const CONSOLE_TTL_SECONDS = 3600
 

@@ -17,10 +17,10 @@ import { given } from '../../given.ts'
 import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 
-/** The codecs, as far as they are tried. */
+/** The part of the codecs that trials use. */
 export type CodecTrials = Pick<Codecs, 'decodeUplink' | 'decodeDownlink' | 'encodeDownlink' | 'checkScript'>
 
-/** Bytes of a sample, far beyond what a frame carries. */
+/** Bytes of a sample; a frame carries far fewer. */
 const MAXIMUM_SAMPLE_BYTES = 1024
 
 /** Pairs of hexadecimal digits. */
@@ -132,15 +132,15 @@ export function codecTrialRoutes(codecs: CodecTrials, clock: Pick<Clock, 'now'>)
   return resource('Applications', [testRoute])
 }
 
-/** What came of a trial, as the route answers it. */
+/** The result of a trial, as the route answers it. */
 export type CodecTrial = Static<typeof Answer>
 
-/** What a trial takes from an application where the sample has nothing of its own. */
+/** The members of an application that a trial uses where the sample has none of its own. */
 export type TriedCodec = Pick<Application, 'id' | 'payloadCodec' | 'payloadDecoderScript' | 'payloadEncoderScript'>
 
 /**
- * Tries a codec. Throws RequestRefused for a sample that can't be read; a codec that fails is told
- * by the answer.
+ * Tries a codec. Throws RequestRefused for a sample that can't be read. The failure of a codec is
+ * part of the result.
  */
 export async function testCodec(
   application: TriedCodec,

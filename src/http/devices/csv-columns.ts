@@ -1,6 +1,6 @@
 /**
- * The columns of a table of devices, in the spellings of spreadsheets: which separator a table has,
- * and what its cells mean.
+ * The columns of a table of devices, in the spellings of spreadsheets: the separator of a table,
+ * and the meaning of its cells.
  */
 import { invalidArgument } from '../api/errors.ts'
 
@@ -16,18 +16,17 @@ const COLUMN_OF: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * A column of this name is left alone without a word: tables of refused rows say in it what was
- * wrong.
+ * A column of this name is ignored without a report: tables of refused rows have the reason in it.
  */
 const PROBLEM = 'problem'
 
-/** What separates cells. */
+/** The separator between cells. */
 export type Separator = ',' | ';' | '\t'
 
 /** Spreadsheets of languages that write decimals with a comma separate cells by semicolons. */
 const SEPARATORS: readonly Separator[] = [',', ';', '\t']
 
-/** The columns as members of a device: "" for one that no device has. */
+/** The columns as members of a device; "" for an unknown column. */
 export type CsvHeader = readonly string[]
 
 /**
@@ -50,9 +49,9 @@ export function isSeparatorLine(record: readonly string[]): boolean {
 const MAXIMUM_NAMED_COLUMNS = 20
 
 /**
- * The header with its columns in the spelling of the API. `onUnknown` hears the names of those that
- * no device has. Throws a refusal without a column devEUI, and where two columns mean the same, for
- * one of them would be lost.
+ * The header with its columns in the spelling of the API. `onUnknown` gets the names of unknown
+ * columns. Throws a refusal if there is no column devEUI, or if two columns mean the same member,
+ * because one of them would be lost.
  */
 export function readHeader(record: readonly string[], onUnknown: (name: string) => void): CsvHeader {
   const header = record.map(columnOf)
@@ -77,7 +76,7 @@ function columnOf(written: string): string {
   return COLUMN_OF.get(written.toLowerCase().replaceAll(/[_ -]/g, '')) ?? ''
 }
 
-/** Of names in a refusal, in characters. */
+/** The longest list of names in a refusal, in characters. */
 const MAXIMUM_NAMED_LENGTH = 300
 
 function cut(text: string): string {
@@ -85,8 +84,8 @@ function cut(text: string): string {
 }
 
 /**
- * The cells of a row as members of a device, without a prototype. Cells of unknown columns are left
- * out, and so are empty ones.
+ * The cells of a row as members of a device, without a prototype. Empty cells and cells of unknown
+ * columns are left out.
  */
 export function membersOf(header: CsvHeader, record: readonly string[]): Record<string, unknown> {
   const members = Object.create(null) as Record<string, unknown>

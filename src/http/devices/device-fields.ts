@@ -1,5 +1,5 @@
 /**
- * What a device looks like in bodies and answers; shared by the routes of devices and their import.
+ * The members of a device in bodies and answers, shared by the routes of devices and their import.
  */
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
@@ -54,12 +54,12 @@ export const WritableDevice = {
 
 const WritableDeviceSchema = Type.Object(WritableDevice)
 
-/** What a body says of a device. */
+/** The members of a device in a body. */
 export type GivenDevice = Static<typeof WritableDeviceSchema>
 
 /**
- * Exactly the members that a body may set, as the registry takes them; whatever else it carries
- * stays behind here.
+ * Exactly the members that a body may set, as the registry takes them. Other members of the body
+ * are dropped here.
  */
 export function deviceChanges(body: GivenDevice): Partial<DeviceFields> {
   const { name, description, deviceProfileID, deviceProfileName, tags, variables, isDisabled } = body

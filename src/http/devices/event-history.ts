@@ -34,28 +34,31 @@ const DEFAULT_LIMIT = 100
 const MAXIMUM_LIMIT = 10_000
 
 /**
- * Of one answer that is not a stream, in bytes; beyond it the page ends early. Its reader parses it
- * as a whole.
+ * The longest answer that is not a stream, in bytes; a longer page ends early, because its reader
+ * parses it as a whole.
  */
 const MAXIMUM_ANSWER_BYTES = 16 * 1024 * 1024
 
 /**
- * Shares of work of one answer that is not a stream. A search for what is rare ends early by it,
- * and says where to go on.
+ * Shares of work of one answer that is not a stream. A search for rare events ends early by this
+ * bound, and names the cursor at which to go on.
  */
 const MAXIMUM_SEARCHES = 256
 
-/** Of one part that is written, in bytes: to write more at once would hold up everybody. */
+/**
+ * The longest part that is written at once, in bytes: a longer one would hold up all other
+ * requests.
+ */
 const PART_BYTES = 256 * 1024
 
 /** Readings at the same time: each holds about a megabyte, and the disk. The next one hears 429. */
 const MAXIMUM_READERS_OF_ORGANIZATION = 8
 const MAXIMUM_READERS = 128
 
-/** How often a reading asks whether its reader still may. */
+/** How often a reading checks whether its reader still has the right to read. */
 const RIGHTS_CHECK_MS = 1000
 
-/** The life of one stream; a reader that is slower goes on behind the last line it got. */
+/** The life of one stream. A slower reader asks again, from the last line that it got. */
 const STREAM_TIMEOUT_MS = 3_600_000
 
 const NDJSON = 'application/x-ndjson'
@@ -87,7 +90,7 @@ const EventList = Type.Object(
   { [NAME]: 'StoredEventList' },
 )
 
-/** Written as text already: the schemas are for the reference. */
+/** The handler writes the text itself: the schemas are for the reference. */
 type Answer = Readable | string
 
 const Answers = {
@@ -211,7 +214,10 @@ function deviceEvents(desk: ReadingDesk): Route {
   })
 }
 
-/** Where events are read: counts its readers, and asks again and again whether each still may. */
+/**
+ * Reads events. Counts the readers, and checks again and again whether each one still has the right
+ * to read.
+ */
 class ReadingDesk {
   readonly #registry: HistoryRegistry
   readonly #history: StoredEvents
@@ -238,7 +244,7 @@ class ReadingDesk {
     const release = this.#seat(branch.application.organizationId)
     const pages = this.#pagesWhileAllowed(request, may, branch, query)
     const body = Readable.from(asLines ? lines(pages) : list(pages), { objectMode: false, highWaterMark: PART_BYTES })
-    // Also when the client has gone before the first part.
+    // `close` also comes when the client has gone before the first part.
     body.once('close', release)
     return { type, body }
   }
@@ -261,7 +267,7 @@ class ReadingDesk {
         if (!isSame) throw objectNotFound()
       }
       yield page
-      // A log in memory answers within the turn: others must have theirs.
+      // A log in memory answers within the same turn: other requests need a turn as well.
       await turn()
     }
   }
@@ -286,7 +292,9 @@ class ReadingDesk {
     }
   }
 
-  /** A seat for one reading of the organization's events; the answer gives it back. */
+  /**
+   * Takes a seat for one reading of the organization's events. The returned function gives it back.
+   */
   #seat(organizationId: string): () => void {
     const own = this.#readers.get(organizationId) ?? 0
     if (own >= MAXIMUM_READERS_OF_ORGANIZATION || this.#allReaders >= MAXIMUM_READERS) {
@@ -331,7 +339,7 @@ async function* list(pages: AsyncIterable<EventPage>): AsyncGenerator<Buffer, vo
   yield Buffer.from(`${before === ',' ? '' : before}],"nextCursor":"${nextCursor}"}`)
 }
 
-/** Runs of events, each of some 256 KiB at most, or of one event. */
+/** Runs of events. Each run has at most about 256 KiB, or is one event. */
 function* partsOf(events: EventPage['events']): Generator<EventPage['events']> {
   let start = 0
   let bytes = 0

@@ -1,6 +1,6 @@
 /**
- * Stored events as JSON text. What was published as JSON stands in it byte for byte, neither parsed
- * nor written again.
+ * Stored events as JSON text. A payload that is JSON stands in it byte for byte: it is neither
+ * parsed nor written again.
  */
 import type { StoredEvent } from '../../lorawan/uplinks/event-history.ts'
 import { timestamp } from '../api/fields.ts'
@@ -11,12 +11,12 @@ const CARRIAGE_RETURN = 0x0d
 const SPACE = 0x20
 
 /**
- * A larger payload is written as base64: to check it would hold up everybody for more than some 10
- * ms.
+ * A larger payload is written as base64: its check would hold up all other requests for more than
+ * some 10 ms.
  */
 const MAXIMUM_CHECKED_BYTES = 4 * 1024 * 1024
 
-/** What stands around events: before the first, between two, behind the last. */
+/** The text around events: before the first, between two, behind the last. */
 export interface EventFrame {
   readonly before: string
   readonly between: string
@@ -24,17 +24,17 @@ export interface EventFrame {
 }
 
 /**
- * The events as objects with `id, time, applicationID, devEUI, kind, qos`, and `event`, the JSON
- * that was published, or `payload`, base64 of what is no JSON. Each is one line: line breaks
- * between the parts of a payload become spaces.
+ * The events as objects with `id, time, applicationID, devEUI, kind, qos`, and `event` (the JSON
+ * that was published) or `payload` (base64 of a payload that is no JSON). Each object is one line:
+ * line breaks between the parts of a payload become spaces.
  */
 export function textOfEvents(events: readonly StoredEvent[], { before, between, behind }: EventFrame): Buffer {
   const heads: string[] = []
   const bodies: (Buffer | string)[] = []
   let bytes = Buffer.byteLength(behind)
   let lead = before
-  // Neighbours are mostly of one second, and a Date costs more than all else that is written of
-  // them.
+  // Neighbouring events are mostly of the same second, and a Date costs more than the rest of the
+  // text.
   let second = Number.NaN
   let start = ''
   for (const event of events) {
@@ -71,9 +71,7 @@ function membersOf({ id, applicationId, devEui, kind, qos }: StoredEvent, time: 
   )
 }
 
-/**
- * Within strings JSON has no line breaks but escaped ones, so those that are there are white space.
- */
+/** JSON strings have only escaped line breaks, so each line break here is white space. */
 function oneLine(json: Buffer): Buffer {
   if (!json.includes(LINE_FEED) && !json.includes(CARRIAGE_RETURN)) return json
   return json.map((byte) => (byte === LINE_FEED || byte === CARRIAGE_RETURN ? SPACE : byte)) as Buffer

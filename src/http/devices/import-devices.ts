@@ -21,15 +21,15 @@ import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
 import { RULE, skipBody } from '../api/validate.ts'
 
-/** Of one import. Beyond it the import stops. */
+/** The most rows of one import. A longer import stops there. */
 const MAXIMUM_ROWS = 500_000
 
 /** Rows that are created together. */
 const BATCH_ROWS = 500
 
 /**
- * Refused rows that the report names; the rest is only counted, for a wrong file would answer
- * megabytes.
+ * Refused rows that the report names. Further ones are only counted: the report of a wrong file
+ * would have megabytes.
  */
 const MAXIMUM_REPORTED_ROWS = 1000
 
@@ -37,8 +37,8 @@ const MAXIMUM_REPORTED_ROWS = 1000
 const MAXIMUM_UNKNOWN_COLUMNS = 100
 
 /**
- * Imports at the same time in this process; the next one hears 429. Keeps uploads from starving
- * other writes.
+ * Imports at the same time in this process; the next one is answered with 429. The bound keeps
+ * uploads from starving other writes.
  */
 const MAXIMUM_IMPORTS = 4
 
@@ -72,7 +72,7 @@ const Report = Type.Object(
   { description: 'Report of an import', [NAME]: 'ImportReport' },
 )
 
-/** What the rows of an upload came to so far. */
+/** The result of an upload's rows so far. */
 interface Progress {
   rows: number
   created: number
@@ -81,7 +81,9 @@ interface Progress {
   readonly errors: RefusedRow[]
 }
 
-/** Lets the bodies of a scope stay streams, and takes the two content types of an upload alone. */
+/**
+ * Keeps the bodies of a scope as streams. The scope takes only the two content types of an upload.
+ */
 export function streamUploads(scope: HttpApp): void {
   scope.removeAllContentTypeParsers()
   for (const type of ['text/csv', 'application/x-ndjson']) {
@@ -135,8 +137,8 @@ export function importRoutes(registry: OwnershipRegistry, parseJson: (text: stri
         return await importUpload(registry, viewer, upload, parseJson)
       } finally {
         running -= 1
-        // The part that an import that stopped early did not read: a client that is still sending
-        // would not see the answer.
+        // Reads the rest of the upload of an import that stopped early: a client that is still
+        // sending would not see the answer.
         body.resume()
       }
     },
@@ -148,7 +150,7 @@ interface Upload {
   readonly body: Readable
   readonly isCsv: boolean
   readonly dryRun: boolean
-  /** Of rows that name none. */
+  /** The application of the rows that name none. */
   readonly applicationId: string | undefined
   /** Aborted when the client is gone. */
   readonly gone: AbortSignal
@@ -195,8 +197,8 @@ function goneSignal(reply: Pick<FastifyReply, 'raw'>): AbortSignal {
 }
 
 /**
- * Takes rows in batches. What breaks the upload as a whole stops it: before anything was taken that
- * is an error like any other, afterwards the report says where.
+ * Takes rows in batches. A fault of the upload as a whole stops the import. If no device was
+ * created yet, the fault is the answer; otherwise the report says where the import stopped.
  */
 async function importRows(
   rows: AsyncIterable<ImportRow>,
@@ -230,7 +232,7 @@ async function importRows(
 }
 
 /**
- * Writes the good rows of a batch together, then notes what was refused in the order of the lines.
+ * Writes the good rows of a batch together, then notes the refused rows in the order of the lines.
  */
 async function takeBatch(batch: readonly CheckedRow[], write: ImportWriter, progress: Progress): Promise<void> {
   const devices = batch.flatMap((row) => ('device' in row ? [row.device] : []))
@@ -247,7 +249,7 @@ async function takeBatch(batch: readonly CheckedRow[], write: ImportWriter, prog
   }
 }
 
-/** What is wrong with an upload; a client that went away is no fault of ours. */
+/** The refusal of a broken upload. A client that went away is no fault of the service. */
 function refusalOf(error: unknown, signal: AbortSignal): RequestRefused | undefined {
   if (error instanceof RequestRefused) return error
   const isGone = signal.aborted || (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')

@@ -1,29 +1,29 @@
 /**
- * What becomes of the good rows of an import: written, or only looked up, with words for a DevEUI
- * that is taken.
+ * The writing of the good rows of an import, or in a preview only their look-up, with a refusal in
+ * words for a DevEUI that is taken.
  */
 import type { Device, NewDevice } from '../../identity/devices/device.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { roleIn } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 
-/** What became of one device, or would. */
+/** The outcome of one device: of its creation, or of a preview. */
 export interface ImportOutcome {
   readonly ok: boolean
   readonly message: string
   readonly reason: string
 }
 
-/** The outcome of what was taken. */
+/** The outcome of a device that was taken. */
 export const ACCEPTED: ImportOutcome = { ok: true, message: '', reason: '' }
 
 /**
- * Takes devices whose DevEUIs differ, and tells for each what became of it: of the first `worded`
- * refused ones in words.
+ * Takes devices whose DevEUIs differ, and returns the outcome of each. Only the first `worded`
+ * refusals name the device that has the DevEUI.
  */
 export type ImportWriter = (devices: readonly NewDevice[], worded: number) => Promise<readonly ImportOutcome[]>
 
-/** Creates them. */
+/** The writer that creates the devices. */
 export function createWriter(registry: OwnershipRegistry, viewer: Viewer): ImportWriter {
   return async (devices, worded) => {
     const results = await registry.devices.createMany(devices, viewer)
@@ -41,9 +41,9 @@ export function createWriter(registry: OwnershipRegistry, viewer: Viewer): Impor
 }
 
 /**
- * Says what a writer would say about DevEUIs that a device has which the person may see. Others'
- * devices stay unseen here: a preview leaves no trace, and half a million of them would be a cheap
- * search.
+ * Returns the refusals of a real import, as far as the person may see the device that has the
+ * DevEUI. Devices of other organizations are not reported: a preview leaves no trace, so it would
+ * be a cheap search for half a million DevEUIs.
  */
 export function createPreview(registry: OwnershipRegistry, viewer: Viewer): ImportWriter {
   return async (devices) => {
@@ -54,8 +54,8 @@ export function createPreview(registry: OwnershipRegistry, viewer: Viewer): Impo
 }
 
 /**
- * Whose the device is stays untold; that there is one can't, for a DevEUI belongs to one device in
- * the whole deployment.
+ * The refusal does not name the owner of the device. That the device exists can't be hidden: a
+ * DevEUI belongs to one device in the whole deployment.
  */
 const TAKEN_ELSEWHERE: ImportOutcome = {
   ok: false,

@@ -21,19 +21,19 @@ const MAXIMUM_REMEMBERED_APPLICATIONS = 10_000
 /** A row that is not taken. */
 export interface RefusedRow {
   readonly line: number
-  /** As the row has it, where it is no DevEUI. */
+  /** The DevEUI, or the text of the row where it is no DevEUI. */
   readonly devEUI: string
   readonly message: string
   /** A stable code. */
   readonly reason: string
-  /** Of dev_eui_repeated: the line with the same DevEUI; otherwise 0. */
+  /** For dev_eui_repeated the line with the same DevEUI; otherwise 0. */
   readonly sameAsLine: number
 }
 
-/** What is known of a row before its batch is written. */
+/** The result of checking a row, before its batch is written. */
 export type CheckedRow = { readonly line: number; readonly device: NewDevice } | RefusedRow
 
-/** Checks a row by itself, and against those before it. */
+/** Checks a row by itself, and against the rows before it. */
 export type RowCheck = (row: ImportRow) => Promise<CheckedRow>
 
 const RowSchema = Type.Object(WritableDevice)
@@ -67,7 +67,7 @@ export function createRowCheck(
     if ('fault' in row) return refuse(row.devEui, row.fault, 'invalid_row')
     const given: unknown = withoutUnknown(row.members, onUnknownColumn)
     const written = row.members['devEUI'] ?? row.members['devEui'] ?? ''
-    // No number: it would have lost its last digits, or the zeros in front.
+    // A number is refused: it has lost its last digits, or the zeros in front.
     const devEui = typeof written === 'string' ? readWrittenDevEui(written) : undefined
     if (devEui === undefined) {
       const text = typeof written === 'string' ? written : JSON.stringify(written)
@@ -90,7 +90,7 @@ export function createRowCheck(
 
 const KNOWN_MEMBERS: ReadonlySet<string> = new Set([...Object.keys(WritableDevice), 'devEUI', 'devEui'])
 
-/** The members that a device has; hears the names of others. */
+/** The members that a device has. The names of other members are reported. */
 function withoutUnknown(members: Readonly<Record<string, unknown>>, onUnknown: UnknownColumn): Record<string, unknown> {
   const known = Object.create(null) as Record<string, unknown>
   for (const [name, value] of Object.entries(members)) {
@@ -128,7 +128,7 @@ export function refusedRow(line: number, devEUI: string, message: string, reason
   return { line, devEUI, message, reason, sameAsLine }
 }
 
-/** Of a cell or a name that a report repeats, in characters. */
+/** The longest text of a cell or a name in a report, in characters. */
 const MAXIMUM_REPEATED_LENGTH = 100
 
 /** A cell or a name as a report repeats it: at most a hundred characters of it. */

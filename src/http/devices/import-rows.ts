@@ -18,15 +18,15 @@ export type ImportRow =
   | { readonly line: number; readonly members: Readonly<Record<string, unknown>> }
   | { readonly line: number; readonly fault: string; readonly devEui: string }
 
-/**
- * Hears the name of each column, or member of JSON lines, that no device has; any number of times.
- */
+/** Gets the name of each unknown column or member, any number of times. */
 export type UnknownColumn = (name: string) => void
 
-/** Of an upload, in bytes. Beyond it the import stops. */
+/** The longest upload, in bytes. A longer import stops there. */
 export const MAXIMUM_IMPORT_BYTES = 64 * 1024 * 1024
 
-/** Of one row, in characters: a quote that is never closed must not gather the whole upload. */
+/**
+ * The longest row, in characters: a quote that is never closed must not gather the whole upload.
+ */
 const MAXIMUM_ROW_LENGTH = 64 * 1024
 
 const CSV_OPTIONS: Options & TransformOptions = {
@@ -37,7 +37,7 @@ const CSV_OPTIONS: Options & TransformOptions = {
   skip_records_with_empty_values: true,
   relax_column_count: true,
   trim: true,
-  // What is buffered here when an upload breaks is lost to it.
+  // A small buffer: rows in the buffer are lost when an upload breaks.
   writableHighWaterMark: 16 * 1024,
 }
 
@@ -52,7 +52,7 @@ export async function* csvRows(
   const texts = withBoundedRows(withPlainLineEnds(decoded(upload)))
   const begin = await beginningOf(texts)
   const parser = parse({ ...CSV_OPTIONS, delimiter: separatorOf(begin.line) })
-  // The parser hands on what broke the stream; there is nobody else to tell.
+  // The parser reports the error of the stream; nobody else could hear it.
   pipeline(Readable.from(joined(begin.text, texts)), parser, () => undefined)
   let header: CsvHeader | undefined
   try {
@@ -76,13 +76,13 @@ export async function* csvRows(
 }
 
 interface Beginning {
-  /** The first line with something in it. */
+  /** The first line that is not blank. */
   readonly line: string
-  /** All that has been read, this line with it. */
+  /** All text that has been read, with this line. */
   readonly text: string
 }
 
-/** Reads as far as the end of the first line that has something in it. */
+/** Reads as far as the end of the first line that is not blank. */
 async function beginningOf(texts: AsyncIterator<string>): Promise<Beginning> {
   let text = ''
   let at = 0
@@ -100,7 +100,7 @@ async function beginningOf(texts: AsyncIterator<string>): Promise<Beginning> {
   }
 }
 
-/** What may stand before the header; a byte order mark does. */
+/** Text that may stand before the header: white space and a byte order mark. */
 const BLANK = /[\s\uFEFF]/
 
 function isLineEnd(code: number): boolean {
@@ -128,8 +128,9 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
 /**
- * Passes the text of a CSV upload on as long as no row is too long. The parser's own bound counts the cells and not what is between them: a row of
- * nothing but commas became an array of millions, and took half a minute.
+ * Passes the text of a CSV upload on as long as no row is too long. The parser's own bound counts
+ * the cells without the separators between them: a row of nothing but commas became an array of
+ * millions of cells, and took half a minute.
  */
 async function* withBoundedRows(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let line = 1
@@ -193,7 +194,10 @@ function tooLongRow(line: number): RequestRefused {
   return invalidArgument(`line ${line} is longer than ${MAXIMUM_ROW_LENGTH} characters`, 'row_too_long')
 }
 
-/** Text of an upload, with its bytes counted and its encoding checked: UTF-8, or UTF-16 as spreadsheets save "Unicode text". */
+/**
+ * Text of an upload, with its bytes counted and its encoding checked: UTF-8, or UTF-16 as
+ * spreadsheets save "Unicode text".
+ */
 async function* decoded(upload: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined
   let bytes = 0
@@ -218,7 +222,9 @@ function decodedPiece(decoder: TextDecoder, chunk: Uint8Array | undefined): stri
   }
 }
 
-/** The refusal of an upload beyond the bound, known from its Content-Length or found while reading. */
+/**
+ * The refusal of an upload beyond the bound, known from its Content-Length or found while reading.
+ */
 export function uploadTooLarge(): RequestRefused {
   return new RequestRefused(
     'resource_exhausted',

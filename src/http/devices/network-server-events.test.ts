@@ -372,7 +372,7 @@ describe('a webhook', () => {
     }
     for (const answer of answers) assert.deepEqual(answer, answers[0])
     assert.equal(answers[0]?.status, 404)
-    // What a stranger says of a device is not believed either.
+    // An event from a stranger is not believed either.
     assert.equal(
       service.deviceIds.idOf(service.deployment.foreignDevEui, undefined),
       `eui-${service.deployment.foreignDevEui}`,

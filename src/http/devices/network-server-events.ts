@@ -12,10 +12,10 @@ import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import { skipBody } from '../api/validate.ts'
 
-/** Who takes the events. */
+/** The receiver of the events. */
 export type NetworkServerEvents = Pick<WebhookReceiver, 'receive'>
 
-/** Of a webhook in bytes: an event of a device has some KB. */
+/** The longest body of a webhook, in bytes: an event of a device has some KB. */
 const WEBHOOK_LIMIT_BYTES = 256 * 1024
 
 /** The routes of network servers’ events, for a scope that `keepBodies` has prepared. */
@@ -23,7 +23,7 @@ export function networkServerEventRoutes(events: NetworkServerEvents): readonly 
   return resource('Network servers', [chirpStackEvents(events), theThingsStackEvents(events)])
 }
 
-/** Lets the bodies of a scope stay bytes: an event is passed on as it came. */
+/** Keeps the bodies of a scope as bytes: an event is passed on as it came. */
 export function keepBodies(scope: HttpApp): void {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) => body)
@@ -84,7 +84,10 @@ function theThingsStackEvents(events: NetworkServerEvents): Route {
   })
 }
 
-/** Nothing to say where it is done; otherwise what lets the network server try again, or not. */
+/**
+ * An empty answer for an event that is owned. Each refusal lets the network server know whether to
+ * try again.
+ */
 function answered(outcome: WebhookOutcome): Record<string, never> {
   if (outcome.outcome === 'failed') {
     const headers = { 'retry-after': '5' }

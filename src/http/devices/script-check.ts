@@ -1,20 +1,20 @@
 /**
  * A script that is no JavaScript is not saved: it would fail with the next uplink, and nobody would
- * look.
+ * notice.
  */
 import type { Application } from '../../identity/tenants/applications.ts'
 import type { Codecs } from '../../lorawan/codecs/codecs.ts'
 import { given } from '../../given.ts'
 import { RequestRefused } from '../api/errors.ts'
 
-/** The codecs, as far as scripts are checked. */
+/** The part of the codecs that checks scripts. */
 export type ScriptChecks = Pick<Codecs, 'checkScript'>
 
 type Scripts = Partial<Pick<Application, 'payloadDecoderScript' | 'payloadEncoderScript'>>
 
 /**
- * Throws a refusal, with line and column, where a script that is given and differs from the saved
- * one is no JavaScript. One that was saved before stays, and may be sent again with other changes.
+ * Throws a refusal, with line and column, if a given script differs from the saved one and is no
+ * JavaScript. A script that was saved before may be sent again with other changes.
  */
 export async function demandParsed(
   checks: ScriptChecks,
@@ -32,7 +32,7 @@ export async function demandParsed(
 
 type ScriptFault = NonNullable<Awaited<ReturnType<ScriptChecks['checkScript']>>>
 
-/** Faults that are the script's own; others are of the moment. */
+/** Faults of the script itself. All other faults may pass. */
 const LASTING: ReadonlySet<string> = new Set(['script_exception', 'memory_exceeded', 'stack_exceeded'])
 
 function refusalOf(member: string, { code, message, line, column }: ScriptFault): RequestRefused {

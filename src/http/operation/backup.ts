@@ -12,7 +12,10 @@ import type { Route } from '../api/routes.ts'
 
 /** Where backups come from. */
 export interface Backups {
-  /** The bytes of a new one. What is held for it is let go when it ends, or is ended. */
+  /**
+   * The bytes of a new backup. Everything that is held for the backup is released when the
+   * generator ends or is ended.
+   */
   make(): AsyncGenerator<Buffer, void, void>
 }
 
@@ -24,13 +27,13 @@ export type BackupRegistry = Pick<Registry, 'audit'>
  * for ever.
  */
 const BACKUP_TIMEOUT_MS = 6 * 3_600_000
-/** In one part of the stream, in bytes. */
+/** Bytes in one part of the stream. */
 const PART_BYTES = 1_048_576
 const OCTETS = 'application/octet-stream'
 
 /** The route of backups. */
 export function backupRoutes(registry: BackupRegistry, backups: Backups): readonly Route[] {
-  // One at a time: each reads the whole disk and has a copy of the registry.
+  // One backup at a time: each reads the whole disk and has a copy of the registry.
   let isUnderWay = false
   const backup = route({
     method: 'POST',
@@ -82,7 +85,7 @@ export function backupRoutes(registry: BackupRegistry, backups: Backups): readon
   return resource('Operation', [backup])
 }
 
-/** `ended` is called once, be it that all was read or that nothing was. */
+/** The stream of a backup. `ended` is called once, whether everything was read or nothing. */
 function streamOf(backups: Backups, ended: () => void): Readable {
   let hasEnded = false
   const end = (): void => {

@@ -1,15 +1,13 @@
-/**
- * What administrators may see of the running broker: the port, and the names of whom it knows by
- * ids.
- */
+/** The port through which administrators see the running broker, and the names behind its ids. */
 import type { Registry } from '../../identity/registry.ts'
 import { given } from '../../given.ts'
 import type { Page } from '../../identity/store/result.ts'
 
-/** Who connects; undefined is what does not apply or is not known. */
+/** The ids behind a client. An id that does not apply or is not known is undefined. */
 export interface HolderIds {
   /**
-   * Undefined for a network server of the whole deployment, and for who did not prove who they are.
+   * Undefined for a network server of the whole deployment, and for a client without an accepted
+   * credential.
    */
   readonly organizationId: string | undefined
   readonly userId: string | undefined
@@ -19,7 +17,7 @@ export interface HolderIds {
 
 /** A client that is connected. */
 export interface LiveConnection {
-  /** Of this connection alone, also after a restart of the service. */
+  /** Names this connection alone: no other one has the id, also after a restart of the service. */
   readonly id: string
   readonly holder: HolderIds
   readonly facts: {
@@ -31,8 +29,8 @@ export interface LiveConnection {
     readonly keepAliveSeconds: number
     readonly topicFilters: readonly string[]
     /**
-     * Of its first `maximum` Topic Filters. Devices are looked up for it, so it is asked for a page
-     * alone.
+     * The filters among its first `maximum` Topic Filters that nothing can match at present. The
+     * answer looks devices up, so it is asked only for the connections of one page.
      */
     unmatchedFilters(maximum: number): Promise<readonly UnmatchedFilter[]>
     readonly carried: Readonly<Record<'messagesIn' | 'messagesOut' | 'bytesIn' | 'bytesOut', number>>
@@ -50,7 +48,7 @@ export interface UnmatchedFilter {
   readonly reason: string
 }
 
-/** What the broker refused, once or several times. */
+/** A refusal of the broker, once or several times. */
 export interface KeptRefusal {
   readonly holder: HolderIds
   readonly kind: 'connect' | 'subscribe' | 'publish' | 'will' | 'notice'
@@ -74,8 +72,8 @@ export interface BrokerViews {
   /** How many connections live by the token. */
   connectionsWith(tokenId: string): number
   /**
-   * The newest first: of an organization or all, of a user or of all; of all are those of nobody
-   * known too.
+   * The newest first: of an organization or of all, of a user or of all. Without both, refusals to
+   * unknown clients are among them.
    */
   refusals(of: {
     readonly organizationId?: string | undefined
@@ -86,7 +84,7 @@ export interface BrokerViews {
 /** The parts of the registry in which names are looked up. */
 export type NamesRegistry = Pick<Registry, 'users' | 'members' | 'organizations' | 'serviceCredentials'>
 
-/** Names of holders; "" for who is gone. */
+/** Names of holders; "" for a user, organization or credential that is gone. */
 export interface HolderNames {
   readonly userName: string
   readonly organizationName: string
@@ -129,26 +127,24 @@ async function named(
   return names
 }
 
-/**
- * The most users, and credentials, whose names a search looks for: what a page of the registry
- * holds.
- */
+/** The most users, and the most credentials, whose names are searched: one page of the registry. */
 const SEARCHED_NAMES: Omit<Page, 'search'> = { limit: 1000, offset: 0 }
 
 /**
- * Whether something is what a search means: by one of its texts, or by the name of its user or
- * credential, in any case.
+ * Whether a search matches a thing: by one of its texts, or by the name of its user or credential,
+ * in any case.
  */
 export type Matcher = (holder: HolderIds, texts: readonly string[]) => boolean
 
-/** By texts alone, for somebody to whom names of others are not told. */
+/** Matches by texts alone, for a person who must not hear the names of others. */
 export function textMatcher(search: string | undefined): Matcher {
   const wanted = (search ?? '').toLowerCase()
   return (_holder, texts) => wanted === '' || texts.some((text) => text.toLowerCase().includes(wanted))
 }
 
 /**
- * By texts and names. Within an organization the names of its members and credentials are known.
+ * Matches by texts and names. For an organization only the names of its members and credentials are
+ * searched.
  */
 export async function nameMatcher(
   registry: NamesRegistry,

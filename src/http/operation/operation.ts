@@ -1,4 +1,4 @@
-/** For those who run the deployment: health, metrics, signing keys and the audit log. */
+/** For the operators of the deployment: health, metrics, signing keys and the audit log. */
 import type { Registry as MetricsRegistry } from 'prom-client'
 import { Type } from 'typebox'
 import type { AuditEntry } from '../../identity/store/audit.ts'
@@ -31,10 +31,11 @@ import type { SigningKeyRegistry } from './signing-keys.ts'
 /** The parts of the registry that operation needs. */
 export type OperationRegistry = OwnershipRegistry & SigningKeyRegistry & Pick<Registry, 'audit' | 'users'>
 
-/** What the HTTP interface may know of the broker. */
+/** The part of the broker that the HTTP interface may see. */
 export interface BrokerView {
   /**
-   * Whether it takes connections and can write; `reason` says in a sentence why not, and is public.
+   * Whether the broker takes connections and can write. `reason` says in a sentence why not;
+   * everybody may read it.
    */
   health(): { readonly ready: boolean; readonly reason: string }
 }

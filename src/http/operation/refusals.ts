@@ -1,4 +1,4 @@
-/** What the broker refused lately, for those whom it concerns. */
+/** The latest refusals of the broker, for the people whom they concern. */
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { nameMatcher, namesOf, textMatcher } from './broker-views.ts'
@@ -43,7 +43,7 @@ const WHAT = {
   count: Type.Integer({ description: 'How often since `firstAt`: repetitions are told once.' }),
 }
 
-/** A refusal without saying whose. */
+/** A refusal without the ids of the client. */
 export const RefusalOfClient = Type.Object(WHAT, {
   description: 'Refusal, without saying whose',
   [NAME]: 'ClientRefusal',
@@ -113,7 +113,7 @@ export function refusalRoutes(registry: RefusalRegistry, views: BrokerViews): re
   return resource('Operation', [list])
 }
 
-/** A refusal as it is written, without saying whose. */
+/** The answer's form of a refusal, without the ids of the client. */
 export function refusalOfClient(refusal: KeptRefusal): Static<typeof RefusalOfClient> {
   return {
     kind: refusal.kind,

@@ -1,6 +1,6 @@
 /**
- * The keys that tokens are signed with: the public ones for everybody, and a new one when a global
- * admin asks for it.
+ * The keys that sign tokens: everybody reads the public keys, and a global admin asks for a new
+ * key.
  */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
@@ -51,7 +51,7 @@ function publicKeys(registry: SigningKeyRegistry, url: string, operationId: stri
       description: 'A JSON Web Key Set (RFC 7517).',
       response: responses(Keys),
     },
-    // Member by member: a private one could not slip out even if the registry handed it over.
+    // Member by member: a private member could not slip out even if the registry returned it.
     handle: async () => ({
       keys: registry.signingKeys.jwks().keys.map((key) => ({
         kty: key.kty ?? 'EC',

@@ -1,6 +1,6 @@
 /**
- * How the service is, at a glance: for everybody whether it is well, for global admins the numbers
- * behind it.
+ * The state of the service at a glance: everybody sees whether it is well, global admins also see
+ * the numbers.
  */
 import { Type } from 'typebox'
 import { choice, digits, responses, timestamp, Timestamp, TimestampOrNull } from '../api/fields.ts'
@@ -9,7 +9,7 @@ import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
-/** One thing that the service needs. */
+/** The health of one part of the service. */
 export interface PartHealth {
   readonly name: 'broker' | 'messages' | 'registry' | 'disk'
   readonly isWell: boolean
@@ -17,16 +17,16 @@ export interface PartHealth {
   readonly reason: string
 }
 
-/** What was carried a second, on average over some seconds before a moment. */
+/** The load per second, on average over some seconds before a moment. */
 export interface LoadSample {
   readonly atMs: number
-  /** What clients sent. */
+  /** Messages from clients. */
   readonly messagesInPerSecond: number
   readonly messagesOutPerSecond: number
   readonly bytesInPerSecond: number
   readonly bytesOutPerSecond: number
   readonly connections: number
-  /** How late the event loop was at most: while it is late, nobody is served. */
+  /** The longest delay of the event loop: during a delay nobody is served. */
   readonly eventLoopDelayMs: number
 }
 
@@ -39,14 +39,14 @@ export interface ServiceNumbers {
   readonly stored: { readonly messages: number; readonly bytes: number; readonly oldestAtMs: number | undefined }
   /** How long and how much is stored; undefined where messages live as long as the process. */
   readonly retention: { readonly days: number; readonly bytes: number } | undefined
-  /** Of the volume of the data directory; undefined where the system does not tell. */
+  /** The volume of the data directory; undefined where the operating system does not tell. */
   readonly disk: { readonly freeBytes: number; readonly totalBytes: number } | undefined
   readonly memoryBytes: number
   /** Oldest first, for some minutes. */
   readonly load: readonly LoadSample[]
 }
 
-/** What the service knows of itself. */
+/** The service's knowledge of itself. */
 export interface ServiceStatus {
   readonly version: string
   readonly startedAtMs: number

@@ -10,12 +10,12 @@ import { ASKED_EACH_TIME, KEPT_FOR_EVER, readStaticFiles, sendStaticFile } from 
 export interface ConsoleFiles {
   /**
    * Answers a GET of one of the console's files, of `/`, or of a path that a browser navigates to.
-   * False, and nothing is answered, where the request is none of these.
+   * Returns false, and answers nothing, for all other requests.
    */
   answer(request: FastifyRequest, reply: FastifyReply): boolean
 }
 
-/** What the build leaves in the page where the nonce of the answer belongs. */
+/** The placeholder that the build leaves in the page for the nonce of the answer. */
 const NONCE_PLACEHOLDER = '{{nonce}}'
 
 /** Paths of programs: a browser that opens one gets the API's own 404, never a page. */
@@ -50,9 +50,9 @@ export async function openConsoleFiles(directory: string): Promise<ConsoleFiles>
 }
 
 /**
- * Every path that a browser opens is a page of the console; programs ask for other types and get
- * their 404. But `/` is there for everybody: many a load balancer and uptime monitor asks for it,
- * with any Accept or none.
+ * Every path that a browser opens is a page of the console. Programs ask for other types and get
+ * 404. But `/` answers everybody: load balancers and uptime monitors ask for it with any Accept or
+ * none.
  */
 function isNavigation(request: FastifyRequest, path: string): boolean {
   return path === '/' || ((request.headers.accept ?? '').includes('text/html') && !NOT_PAGES.test(path))

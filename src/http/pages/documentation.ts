@@ -19,8 +19,8 @@ export const DOCUMENTATION_POLICY =
 /** The built documentation. */
 export interface Documentation {
   /**
-   * Answers a GET of a path below /docs, an unknown one with a page that says so. False, and
-   * nothing is answered, for others.
+   * Answers a GET of a path below /docs; for an unknown path with a page that says so. Returns
+   * false, and answers nothing, for all other requests.
    */
   answer(request: FastifyRequest, reply: FastifyReply): boolean
   /**
@@ -30,10 +30,10 @@ export interface Documentation {
   framed(parts: FramedParts): string
 }
 
-/** What goes into the frame, as HTML. */
+/** The parts that go into the frame, as HTML. */
 export interface FramedParts {
   readonly content: string
-  /** The list of what is on the page. */
+  /** The list of the page's sections. */
   readonly contents: string
 }
 
@@ -81,7 +81,7 @@ export async function openDocumentation(directory: string | undefined): Promise<
       return true
     },
     framed: ({ content, contents }) =>
-      // By functions: a `$` in the content is no pattern of a replacement.
+      // A function as the replacement: a `$` in the content must not be read as a pattern.
       frame.replace(CONTENT_PLACEHOLDER, () => content).replace(CONTENTS_PLACEHOLDER, () => contents),
   }
 }

@@ -5,7 +5,7 @@
 import { asSchema, SchemaReader, textOf } from './reference-schemas.ts'
 import type { MemberRow, Schema } from './reference-schemas.ts'
 
-/** The page, and what the search of the documentation knows of it. */
+/** The page, and its entry in the search of the documentation. */
 export interface Reference {
   readonly content: string
   /** The list of operations. */
@@ -28,7 +28,7 @@ interface Operation {
   readonly fields: Schema
 }
 
-/** Who may ask, by the security schemes of an operation. */
+/** The people and programs that may send a request, by the security schemes of an operation. */
 const CREDENTIALS: Readonly<Record<string, string>> = {
   bearer: 'the session of a login',
   brokerAccess: 'a broker-access token',
@@ -228,7 +228,7 @@ function anchorOf(name: string): string {
   return `tag-${name.toLowerCase().replaceAll(' ', '-')}`
 }
 
-/** A sentence of the document: what stands in backticks is code. */
+/** A sentence of the document; text in backticks becomes code. */
 function prose(text: string): string {
   return escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }

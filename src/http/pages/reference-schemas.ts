@@ -1,5 +1,5 @@
 /**
- * Schemas of the OpenAPI document for people: what a value may be in a few words, rows for each
+ * Schemas of the OpenAPI document for people: the possible values in a few words, a row for each
  * member, and an example.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -8,7 +8,8 @@ import { isDeepStrictEqual } from 'node:util'
 export type Schema = Readonly<Record<string, unknown>>
 
 /**
- * One member of an object, with the names of those around it: `application.name`, `result[].id`.
+ * One member of an object. The name has the names of the outer members in front:
+ * `application.name`, `result[].id`.
  */
 export interface MemberRow {
   readonly name: string
@@ -30,7 +31,7 @@ export class SchemaReader {
   }
 
   /**
-   * The schema behind a reference, or the schema itself. What stands beside a reference holds as
+   * The schema behind a reference, or the schema itself. The keywords beside a reference hold as
    * well.
    */
   resolved(schema: Schema): Schema {
@@ -39,7 +40,9 @@ export class SchemaReader {
     return { ...asSchema(this.#schemas[reference.slice(reference.lastIndexOf('/') + 1)]), ...beside }
   }
 
-  /** A row for each member, those of objects inside included, in the document's order. */
+  /**
+   * A row for each member, in the document's order. The members of objects inside have rows too.
+   */
   rows(schema: Schema, prefix = '', depth = 0): MemberRow[] {
     const whole = this.resolved(schema)
     if (whole['type'] === 'array') return this.rows(asSchema(whole['items']), `${prefix}[]`, depth)
@@ -57,7 +60,7 @@ export class SchemaReader {
     })
   }
 
-  /** What a value may be: `integer from 1 to 255`, `list of objects`, `string or null`. */
+  /** The possible values in words: `integer from 1 to 255`, `list of objects`, `string or null`. */
   words(schema: Schema): string {
     const whole = this.resolved(schema)
     if (Array.isArray(whole['anyOf'])) return (whole['anyOf'] as Schema[]).map((one) => this.words(one)).join(', or ')
@@ -69,9 +72,7 @@ export class SchemaReader {
     )
   }
 
-  /**
-   * A value that the schema takes. Members that may be left out are in it where they say something.
-   */
+  /** A value that the schema takes. The example has the optional members that help a reader. */
   example(schema: Schema, depth = 0): unknown {
     const whole = this.resolved(schema)
     if (Array.isArray(whole['examples'])) return (whole['examples'] as unknown[])[0]

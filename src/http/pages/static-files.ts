@@ -14,7 +14,10 @@ export interface StaticFile {
   readonly plain: Buffer
   readonly gzip: Buffer | undefined
   readonly brotli: Buffer | undefined
-  /** Of the content, without quotes. Each encoding has a suffix of its own (RFC 9110 §8.8.3.3). */
+  /**
+   * The ETag of the content, without quotes. Each encoding has a suffix of its own (RFC 9110
+   * §8.8.3.3).
+   */
   readonly tag: string
 }
 

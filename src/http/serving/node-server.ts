@@ -26,8 +26,8 @@ const LIMITS = {
    */
   maximumConnections: 20_000,
   /**
-   * Of a request's header block, in bytes; beyond it: 431. A JWT of this service has less than 1
-   * KiB.
+   * The longest header block of a request, in bytes; a longer one is answered with 431. A JWT of
+   * this service has less than 1 KiB.
    */
   maximumHeaderBytes: 16 * 1024,
   /** Until the header block is complete. Stops headers that are dripped byte by byte. */
@@ -60,7 +60,8 @@ export function createNodeServer(handler: RequestListener, tls: TlsMaterial | un
     requestTimeout: LIMITS.requestTimeoutMs,
     keepAliveTimeout: LIMITS.keepAliveTimeoutMs,
     connectionsCheckingInterval: LIMITS.checkingIntervalMs,
-    // A request smuggled behind an ambiguous one must not be read leniently. (RFC 9112 §11.2)
+    // Lenient reading would let a request be smuggled in behind an ambiguous request (RFC 9112
+    // §11.2).
     insecureHTTPParser: false,
     requireHostHeader: true,
   }
@@ -86,8 +87,8 @@ export function replaceCertificate(server: Server | TlsServer, tls: TlsMaterial)
 }
 
 /**
- * Answers what is not even HTTP, in the one error body, and closes. Before the end of TLS's
- * handshake there is nobody to tell.
+ * Answers bytes that are not HTTP, with the usual error body, and closes. Before the end of the TLS
+ * handshake nobody could read an answer.
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || isShakingHands(socket)) {
@@ -103,8 +104,8 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
 }
 
 /**
- * Such a socket writes nothing, not even its end: it would stay open for as long as the client
- * likes.
+ * A socket in its TLS handshake writes nothing, not even its end: it would stay open for as long as
+ * the client likes.
  */
 function isShakingHands(socket: Socket): boolean {
   return (

@@ -5,13 +5,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpApp } from '../api/http-app.ts'
 
-/** What the headers depend on. */
+/** The settings on which the headers depend. */
 export interface SecurityHeaderSettings {
   /** Origins (`https://console.example.org`) whose pages may call this API; none by default. */
   readonly allowedOrigins?: readonly string[]
   /**
-   * Sends HSTS (RFC 6797). Off by default: with a certificate of one's own CA, a browser that
-   * learned it could no longer be told to go on.
+   * Sends HSTS (RFC 6797). Off by default: after a browser has seen HSTS, its user can no longer
+   * accept a certificate of an unknown CA.
    */
   readonly strictTransportSecurity?: boolean
 }

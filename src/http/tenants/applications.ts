@@ -243,7 +243,7 @@ function deleteApplication(registry: ApplicationRegistry): Route {
 
 type ApplicationChanges = Partial<Omit<ApplicationFields, 'serviceProfileId'>>
 
-/** Exactly the members that may change; other members of a body are dropped here. */
+/** Exactly the members that may change. Other members of a body are dropped here. */
 function changesOf(changes: ApplicationChanges, serviceProfileId: string | undefined) {
   const { name, description, serviceProfileName, payloadCodec, payloadEncoderScript, payloadDecoderScript } = changes
   const fields = { name, description, serviceProfileId, serviceProfileName, payloadCodec }

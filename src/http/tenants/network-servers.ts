@@ -32,7 +32,7 @@ const OUTCOMES = [
   'failing',
 ] as const
 
-/** What came of a try to reach a network server. */
+/** The outcome of a try to reach a network server. */
 export interface NetworkServerTrial {
   readonly outcome: (typeof OUTCOMES)[number]
   readonly answer: string
@@ -230,7 +230,7 @@ function removeNetworkServer(setups: NetworkServerSetups): Route {
   })
 }
 
-/** The members that there are, and no others. */
+/** The known members of the body, and no others. */
 function settingsOf({ networkServer }: Static<typeof Body>): Settings {
   const { name, url, apiKey, caCertificate, tenants, syncSeconds } = networkServer
   const given = { name, url, apiKey, caCertificate, tenants, syncSeconds }

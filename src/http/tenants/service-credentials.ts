@@ -1,4 +1,4 @@
-/** The credentials with which network servers connect to the broker. */
+/** The routes of the credentials with which network servers connect to the broker. */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
 import type { ServiceCredential } from '../../identity/tenants/service-credentials.ts'

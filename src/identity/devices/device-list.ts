@@ -1,3 +1,9 @@
+/**
+ * Finds a page of a million devices within milliseconds (docs/decisions/0002-registry-search.md).
+ * The counts are kept with each change. Pages are cut from an index that holds the order. Few
+ * matches come from the trigram index. Many matches are counted by a walk through the order's index
+ * in slices, with a turn of the event loop between two slices.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { RawBuilder, SqlBool } from 'kysely'
@@ -13,19 +19,15 @@ import type { Listed, Viewer } from '../store/result.ts'
 import type { Store } from '../store/store.ts'
 import { contains, parseId, parseSearch } from '../store/text-rules.ts'
 
-/*
- * How a page of a million devices is found within milliseconds, docs/decisions/0002-registry-search.md: counts are kept
- * with each change; pages are cut from an index that holds the order; few matches come from the trigram index; many
- * matches are counted by walking the order's index in slices, with a turn of the event loop between two.
+/**
+ * Up to this number of devices, one statement looks through all of them, which takes about 1 ms.
  */
-
-/** Up to so many devices are looked through in one statement, which takes about 1 ms. */
 const MAXIMUM_DIRECT = 16_384
 /** Index entries that one statement skips to get to an offset. */
 const MAXIMUM_SKIP = 16_384
 /** Index entries of one slice of a walk. */
 const SLICE_ENTRIES = 16_384
-/** From so many candidates on the trigram index saves little over a walk. */
+/** With more candidates than these, the trigram index saves little over a walk. */
 const MAXIMUM_CANDIDATES = 10_000
 /** Candidates that one statement finds or checks. */
 const CANDIDATES_BATCH = 500
@@ -33,7 +35,7 @@ const CANDIDATES_BATCH = 500
  * Row ids of one look into the trigram index, so that words with many candidates don't hold it up.
  */
 const SEARCH_SPAN = 131_072
-/** More trigrams of a long word make the candidates no fewer. */
+/** Further trigrams of a long word do not reduce the candidates. */
 const MAXIMUM_TRIGRAMS = 24
 /**
  * Counted walks that are remembered, so that paging through a search doesn't count again; some KB
@@ -41,28 +43,28 @@ const MAXIMUM_TRIGRAMS = 24
  */
 const MAXIMUM_WALKS = 32
 
-/** Devices that a list is cut from. */
+/** The devices from which a list is cut. */
 interface Scope {
   readonly key: string
-  /** How many they are. */
+  /** The number of these devices. */
   readonly total: number
-  /** Which they are, where one index holds them in order. */
+  /** The condition for these devices, if one index holds them in order. */
   readonly where: RawBuilder<SqlBool> | undefined
-  /** Which they are among those, where none does. */
+  /** The further condition, if no index holds them in order. */
   readonly filter: RawBuilder<SqlBool> | undefined
 }
 
 interface Slice {
-  /** The slice is what follows this key ... */
+  /** The slice begins behind this key. */
   readonly after: string
-  /** ... up to this one, `undefined` for the end. */
+  /** The last key of the slice; `undefined` for the end of the index. */
   readonly last: string | undefined
   readonly hits: number
 }
 
 /**
- * The list of a store's devices. It watches the changes, and the devices that are taken away behind
- * them, to know what it may remember.
+ * The list of a store's devices. It remembers counts, and forgets them when the registry changes or
+ * devices are deleted.
  */
 export function createDeviceList(store: Store, changes: Changes, removal: DeviceRemoval): Devices['list'] {
   const walks = createWalks(store, changes, removal)
@@ -99,7 +101,7 @@ async function findIds(
   return cutWalked(db, scope, condition, slices, limit, offset)
 }
 
-/** Whose devices the viewer asks for; `undefined` when there are none that it may see. */
+/** The devices for which the viewer asks; `undefined` when it may see none of them. */
 async function findScope(
   { db }: Store,
   viewer: Viewer,
@@ -174,8 +176,8 @@ async function cutPage(db: Store['db'], scope: Scope, limit: number, offset: num
 }
 
 /**
- * Looks through all devices of a small scope. They are collected first, so that no plan walks the
- * others in order.
+ * Looks through all devices of a small scope. The statement collects these devices first, so that
+ * no query plan walks all other devices in order.
  */
 async function findDirectly(
   db: Store['db'],
@@ -227,11 +229,11 @@ async function findFew(
     for (const row of rows) found.push({ id: row.id, key: Buffer.from(row.order_key) })
     await nextTurn()
   }
-  // In the order of bytes, which is the index's.
+  // In the order of bytes, as the index has it.
   return found.toSorted((one, other) => one.key.compare(other.key)).map(({ id }) => id)
 }
 
-/** Whether looking at each candidate is worth it. */
+/** Whether the candidates are few enough to look at each. */
 async function areFew(db: Store['db'], match: string): Promise<boolean> {
   const newest = await db
     .selectFrom('devices')
@@ -251,7 +253,7 @@ async function areFew(db: Store['db'], match: string): Promise<boolean> {
   return true
 }
 
-/** Cuts the page from those slices that it lies in. */
+/** Cuts the page from the slices in which it lies. */
 async function cutWalked(
   db: Store['db'],
   scope: Scope,
@@ -295,8 +297,8 @@ function createWalks({ db }: Store, changes: Changes, removal: DeviceRemoval): W
     if (kind !== 'token_revoked' && kind !== 'service_credential_revoked') forget()
   })
   removal.onRemoved(forget)
-  // One walk at a time, so that a turn of the event loop holds one slice however many ask. Who
-  // waits is a caller of `list`, and nothing else is kept for it.
+  // One walk at a time, so that a turn of the event loop holds one slice, however many callers ask.
+  // The callers of `list` wait here; nothing else is kept for them.
   let last: Promise<unknown> = Promise.resolve()
 
   async function walk(key: string, scope: Scope, condition: RawBuilder<SqlBool>): Promise<readonly Slice[]> {

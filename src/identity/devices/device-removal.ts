@@ -1,3 +1,4 @@
+/** Deletes the devices of removed applications and organizations, batch by batch. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
@@ -8,13 +9,13 @@ import type { Store } from '../store/store.ts'
 /** Devices that one transaction takes away: it holds up the event loop for some 5 ms. */
 const MAXIMUM_BATCH = 100
 
-/** Takes the devices of removed applications away, behind the mark that took them from sight. */
+/** Deletes the devices of removed applications, after a mark has hidden them. */
 export interface DeviceRemoval {
-  /** Resolves when nothing is left that was marked before the call. */
+  /** Resolves when all devices that were marked before the call are deleted. */
   run(): Promise<void>
-  /** Calls the listener whenever devices were taken away. */
+  /** Calls the listener whenever devices were deleted. */
   onRemoved(listener: () => void): void
-  /** Ends at the next batch; the rest is done after the next start. */
+  /** Ends at the next batch. The next start deletes the rest. */
   stop(): Promise<void>
 }
 
@@ -34,7 +35,7 @@ export function createDeviceRemoval(store: Store): DeviceRemoval {
 
   return {
     run() {
-      // One after the other: a sweep that is nearly through may have missed the newest mark.
+      // One sweep after the other: a sweep that is nearly through may have missed the newest mark.
       running = running.then(sweep, sweep)
       return running
     },
@@ -48,7 +49,7 @@ export function createDeviceRemoval(store: Store): DeviceRemoval {
   }
 }
 
-/** Deletes devices with what a search knows of them. The counts are the caller's business. */
+/** Deletes devices and their entries in the search. The caller adjusts the counts. */
 export async function deleteDevices(db: Kysely<Schema>, ids: readonly number[]): Promise<void> {
   await db.deleteFrom('device_search').where('rowid', 'in', ids).execute()
   await db.deleteFrom('devices').where('id', 'in', ids).execute()
@@ -80,8 +81,8 @@ export async function adjustDeviceCounts(
 }
 
 /**
- * Takes one batch away, or a marked application or organization that has become empty. False: there
- * is nothing left.
+ * Deletes one batch, or a marked application or organization that has become empty. Returns false
+ * when nothing is left.
  */
 async function removeBatch({ db }: Store): Promise<boolean> {
   return db.transaction().execute(async (trx) => {

@@ -1,3 +1,4 @@
+/** Devices as rows of the table, and the rules for their fields. */
 import type { Selectable } from 'kysely'
 import { applicationIdOf } from '../store/application-ids.ts'
 import type { Device, DeviceFields } from './device.ts'
@@ -9,7 +10,10 @@ import { foldText, isLine, isName, isParagraph } from '../store/text-rules.ts'
 /** A device as the table holds it. */
 export type DeviceRow = Selectable<Schema['devices']>
 
-/** The same, with what the id of its application is made of. */
+/**
+ * A device as the table holds it, with the UUID of its application, which is part of the
+ * application's id.
+ */
 export interface PlacedDeviceRow extends DeviceRow {
   readonly application_uuid: string | null
 }
@@ -17,13 +21,13 @@ export interface PlacedDeviceRow extends DeviceRow {
 const MAXIMUM_NAME = 100
 const MAXIMUM_DESCRIPTION = 1000
 /**
- * How many tags a device may have, and how many variables: with these bounds it takes at most some
- * 40 KB, and usually none.
+ * The most tags of a device, and the most variables. With these bounds a device takes at most some
+ * 40 KB.
  */
 export const MAXIMUM_ENTRIES = 32
-/** Of a tag's or a variable's name, in characters. */
+/** The longest name of a tag or a variable, in characters. */
 export const MAXIMUM_ENTRY_KEY = 100
-/** Of a tag's or a variable's value, in characters. */
+/** The longest value of a tag or a variable, in characters. */
 export const MAXIMUM_ENTRY_VALUE = 1000
 
 /** The device that the row holds. */
@@ -47,13 +51,16 @@ export function deviceOf(row: PlacedDeviceRow): Device {
   }
 }
 
-/** What lists are ordered by, and what a search looks into; unique, for a DevEUI is. */
+/**
+ * The key by which lists are sorted, and into which a search looks. The key is unique, because a
+ * DevEUI is.
+ */
 export function orderKeyOf(name: string, devEui: string): string {
   // A line feed sorts before every character that a name can have, and a search can't contain one.
   return `${foldText(name)}\n${devEui}`
 }
 
-/** What is wrong with the fields, if anything. */
+/** The refusal of wrong fields; undefined if the fields are right. */
 export function checkDevice(fields: Omit<DeviceFields, 'applicationId'>): Refusal | undefined {
   if (!isName(fields.name, MAXIMUM_NAME)) {
     const rule = `name must have 1 to ${MAXIMUM_NAME} characters on one line`

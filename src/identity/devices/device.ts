@@ -1,7 +1,7 @@
 /** Devices as the other rooms see them. `devices.ts` keeps them in a store. */
 import type { Actor, Listed, Page, Result, Viewer } from '../store/result.ts'
 
-/** What may be changed of a device. */
+/** The fields of a device that may change. */
 export interface DeviceFields {
   readonly name: string
   /** Another application of the same organization may be given to move the device. */
@@ -15,7 +15,7 @@ export interface DeviceFields {
   readonly isDisabled: boolean
 }
 
-/** A device to be. Only what identifies it is needed. */
+/** A device to be. Only the members that identify it are needed. */
 export interface NewDevice extends Partial<DeviceFields> {
   /** In any spelling that `parseDevEui` takes. */
   readonly devEui: string
@@ -27,7 +27,7 @@ export interface NewDevice extends Partial<DeviceFields> {
 export interface Device extends DeviceFields {
   readonly devEui: string
   readonly organizationId: string
-  /** When it was last heard of, `null` for never. */
+  /** The time of its last message, `null` for never. */
   readonly lastSeenAtMs: number | null
   /** Percent, 0 to 100; `null` when unknown. */
   readonly batteryLevel: number | null

@@ -306,7 +306,7 @@ test('every way of finding a page gives the same page', async () => {
       }
     }
   }
-  // What is remembered of a search gives way to a change.
+  // A remembered search gives way to a change.
   const meters = await registry.devices.list(admin, { ...all, search: 'meter' })
   const [first] = meters.items
   assert.ok(first)

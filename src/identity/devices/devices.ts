@@ -1,3 +1,4 @@
+/** The devices of a store: made, changed, listed and removed. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
@@ -93,7 +94,7 @@ async function findRow(db: Store['db'], devEuiText: string): Promise<PlacedDevic
     .executeTakeFirst()
 }
 
-/** Adds what can be added, and tells for each whether it was. */
+/** Adds the devices that can be added, and returns the outcome of each. */
 async function insertDevices(
   unit: Unit,
   devices: readonly NewDevice[],
@@ -159,7 +160,7 @@ const noDetails = {
   isDisabled: false,
 }
 
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the columns are the schema's
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- columns are the schema's
 function columnsOf(fields: DeviceFields, devEui: string) {
   return {
     name: fields.name,

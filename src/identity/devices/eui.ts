@@ -1,6 +1,6 @@
 /**
- * What is read as a DevEUI, as an expression of JSON Schema: in any case, and with an optional `0x`
- * in front.
+ * The pattern of a DevEUI, for JSON Schema: 16 hexadecimal digits in any case, with an optional
+ * `0x` in front.
  */
 export const DEV_EUI_PATTERN = '^(?:0[xX])?[0-9a-fA-F]{16}$'
 
@@ -16,12 +16,12 @@ export function parseDevEui(text: string): string | undefined {
   return DEV_EUI.test(text) ? text.slice(-16).toLowerCase() : undefined
 }
 
-/** What stands between the digits of a DevEUI on labels and in spreadsheets. */
+/** The separators between the digits of a DevEUI on labels and in spreadsheets. */
 const SEPARATORS = /[\s:.-]/g
 
 /**
- * The longest spelling that is read: two digits and a separator eight times, with blanks around. In
- * characters.
+ * The longest spelling that is read, in characters: two digits and a separator eight times, with
+ * blanks around.
  */
 const LONGEST_WRITTEN = 64
 

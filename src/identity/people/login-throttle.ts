@@ -1,8 +1,12 @@
+/** Slows the guessing of passwords down: by account, by address, and by both. */
 import { isIPv6 } from 'node:net'
 import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock } from '../../clock.ts'
 
-/** An attempt to log in that may go on. It counts as failed until told otherwise. */
+/**
+ * An attempt to log in that may go on. The attempt counts as failed until `succeed` or `forget` is
+ * called.
+ */
 interface LoginAttempt {
   /** The password was right. */
   succeed(): void
@@ -12,14 +16,17 @@ interface LoginAttempt {
 
 /** Slows guessing of passwords down. */
 export interface LoginThrottle {
-  /** Counts an attempt at the account from the address; `undefined` when it comes too early. */
+  /**
+   * Counts an attempt at the account from the address. Returns `undefined` when the attempt comes
+   * too early.
+   */
   begin(account: string, address: string): LoginAttempt | undefined
 }
 
 interface Rule {
-  /** Failures without consequence. */
+  /** The failures that have no consequence. */
   readonly free: number
-  /** The wait after the first one beyond; it doubles with each further one. */
+  /** The wait after the first failure beyond `free`; the wait doubles with each further failure. */
   readonly firstWaitMs: number
   readonly longestWaitMs: number
 }
@@ -31,11 +38,11 @@ const addressRule: Rule = { free: 30, firstWaitMs: 1000, longestWaitMs: 900_000 
 /** Many guessers, one account. The longest wait is short: it locks the owner out too. */
 const accountRule: Rule = { free: 50, firstWaitMs: 1000, longestWaitMs: 60_000 }
 
-/** After so long without a failure all is forgotten. */
+/** After this time without a failure, the failures are forgotten. */
 const MEMORY_MS = 3_600_000
 /**
- * Entries of each of the three maps, some 150 bytes each. At the bound those that failed longest
- * ago go.
+ * The most entries of each of the three maps, some 150 bytes each. At the bound the entries with
+ * the oldest failures go.
  */
 const MAXIMUM_ENTRIES = 20_000
 
@@ -61,14 +68,16 @@ export function createLoginThrottle(clock: DurationClock): LoginThrottle {
       const network = networkOf(address)
       const pair = `${network} ${account}`
       if (pairs.isBlocked(pair) || addresses.isBlocked(network) || accounts.isBlocked(account)) return undefined
-      // Counted before the slow comparison, so that a burst of parallel attempts is no way around.
+      // Attempts are counted before the slow comparison, so that a burst of parallel attempts does
+      // not get around the bound.
       const taken = [pairs.add(pair), addresses.add(network), accounts.add(account)]
       return {
         succeed() {
           for (const takeBack of taken) takeBack()
           pairs.forget(pair)
           accounts.forget(account)
-          // Not the address: its owner could wash it clean with an account of its own.
+          // The failures of the address stay: its owner could clear them with an account of its
+          // own.
         },
         forget() {
           for (const takeBack of taken) takeBack()
@@ -80,7 +89,7 @@ export function createLoginThrottle(clock: DurationClock): LoginThrottle {
 
 interface Counter {
   isBlocked(key: string): boolean
-  /** Counts one failure. Returns how to take it back. */
+  /** Counts one failure. The returned function takes the failure back. */
   add(key: string): () => void
   forget(key: string): void
 }
@@ -118,7 +127,8 @@ function createCounter(rule: Rule, clock: DurationClock): Counter {
 }
 
 /**
- * What one guesser has: an IPv4 address, or the 64 bits that an IPv6 customer is given at least.
+ * The network of one guesser: an IPv4 address, or the first 64 bits of an IPv6 address, which every
+ * customer has for itself.
  */
 function networkOf(address: string): string {
   const mapped = /^::ffff:([0-9.]+)$/i.exec(address)?.[1]

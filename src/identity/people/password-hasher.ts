@@ -1,10 +1,11 @@
+/** Hashes passwords with argon2id, a few at a time. */
 import { hash, verify } from '@node-rs/argon2'
 
 /** Hashes passwords and compares them with hashes; slow on purpose. */
 export interface PasswordHasher {
-  /** The hash in PHC form, `undefined` when too many wait already. */
+  /** The hash in PHC form, or `undefined` when too many hashes wait already. */
   hash(password: string): Promise<string | undefined>
-  /** Whether it is that password's hash, `undefined` when too many wait already. */
+  /** Whether the hash is that password's, or `undefined` when too many hashes wait already. */
   verify(passwordHash: string, password: string): Promise<boolean | undefined>
 }
 
@@ -12,14 +13,14 @@ export interface PasswordHasher {
 const parameters = { algorithm: 2, memoryCost: 19456, timeCost: 2, parallelism: 1 } as const
 
 /**
- * Hashes at once: two, so that 40 MiB and two threads of the pool are the most that a storm of
- * logins takes.
+ * Hashes at the same time: two, so that a storm of logins takes at most 40 MiB and two threads of
+ * the pool.
  */
 const CONCURRENCY = 2
 
 /**
- * Hashes that may wait, about 1 s of work. Beyond it attempts are refused rather than queued
- * without end.
+ * Hashes that may wait, about 1 s of work. Further attempts are refused, so that the queue does not
+ * grow without end.
  */
 const MAXIMUM_WAITING = 64
 
@@ -31,7 +32,7 @@ export function createPasswordHasher(): PasswordHasher {
   async function inTurn<T>(work: () => Promise<T>): Promise<T | undefined> {
     if (running >= CONCURRENCY) {
       if (waiting.length >= MAXIMUM_WAITING) return undefined
-      // Whoever ends hands its place over, so `running` stays as it is.
+      // A finished hash hands its place over to a waiting one, so `running` does not change.
       await new Promise<void>((resolve) => waiting.push(resolve))
     } else {
       running += 1
@@ -51,7 +52,7 @@ export function createPasswordHasher(): PasswordHasher {
   }
 }
 
-/** One password, however a keyboard composes its characters. */
+/** The one form of a password, however a keyboard composes its characters. */
 function canonical(password: string): string {
   return password.normalize('NFKC')
 }

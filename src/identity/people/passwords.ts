@@ -1,3 +1,4 @@
+/** Logging in by password. */
 import { randomBytes } from 'node:crypto'
 import { createLoginThrottle } from './login-throttle.ts'
 import type { PasswordHasher } from './password-hasher.ts'
@@ -11,10 +12,10 @@ import type { User } from './users.ts'
 /** Logging in by password. */
 export interface Passwords {
   /**
-   * Whose password that is, and whether a second factor must follow. `address` is the peer's IP
-   * address. An unknown user, a wrong password and an inactive user all answer `unauthenticated` /
-   * `login_failed` after the same work. Refusals besides: resource_exhausted with `login_throttled`
-   * or `login_busy`.
+   * The user with this name and password, and whether a second factor must follow. `address` is the
+   * peer's IP address. An unknown user, a wrong password and an inactive user all answer
+   * `unauthenticated` / `login_failed` after the same work. Other refusals: resource_exhausted with
+   * `login_throttled` or `login_busy`.
    */
   authenticate(attempt: {
     readonly userName: string
@@ -29,7 +30,7 @@ const MAXIMUM_PASSWORD = 128
 /** Logging in to the users of a store. */
 export function createPasswords({ db, clock }: Store, hasher: PasswordHasher): Passwords {
   const throttle = createLoginThrottle(clock)
-  // Nobody's password: comparing with it takes the time that comparing with somebody's takes.
+  // The hash of no password: a comparison with it takes as long as a comparison with a user's hash.
   const nobodysHash = `$argon2id$v=19$m=19456,t=2,p=1$${base64(16)}$${base64(32)}`
 
   return {
@@ -48,7 +49,8 @@ export function createPasswords({ db, clock }: Store, hasher: PasswordHasher): P
         attempt.forget()
         return refuse('resource_exhausted', 'login_busy', 'too many passwords are being checked, try again')
       }
-      // Asked again: the user may have been changed or removed while the hash was computed.
+      // The row is read again: the user may have been changed or removed while the hash was
+      // computed.
       const current = row && (await db.selectFrom('users').selectAll().where('id', '=', row.id).executeTakeFirst())
       if (
         !isRight ||

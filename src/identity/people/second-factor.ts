@@ -1,3 +1,4 @@
+/** The second factor of a login: time-based one-time passwords and recovery codes. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { Secret, TOTP } from 'otpauth'
@@ -8,13 +9,13 @@ import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
 
-/** What a user needs to set an authenticator up. Told once. */
+/** The data with which a user sets an authenticator up. Only one answer has it. */
 export interface SecondFactorConfiguration {
   /** `otpauth://totp/...` */
   readonly url: string
   /** In base32. */
   readonly secret: string
-  /** Ten, each `xxxxx-xxxxx`, each good once. */
+  /** Ten codes, each `xxxxx-xxxxx`, each good once. */
   readonly recoveryCodes: readonly string[]
   /** A PNG in base64. */
   readonly qrCode: string
@@ -41,7 +42,7 @@ export interface SecondFactor {
   reset(userId: string, actor: Actor): Promise<Result<void>>
   /** Makes ten new recovery codes; the old ones are void. */
   regenerateRecoveryCodes(userId: string, otp: string, actor: Actor): Promise<Result<readonly string[]>>
-  /** Whether the code, of the authenticator or a recovery code, is good. It is used up by this. */
+  /** Checks a code of the authenticator or a recovery code. A good code is used up by the check. */
   verify(userId: string, otp: string): Promise<Result<void>>
 }
 
@@ -51,8 +52,9 @@ const RECOVERY_CODE_COUNT = 10
 /** Pixels; more would only cost memory. */
 const qrCodeSizes = { minimum: 100, default: 200, maximum: 1000 }
 /**
- * So many wrong codes in a row lock the step for a minute, the next so many for two, and so on up
- * to an hour. A guesser gets some 130 tries a day at a code that three in a million hit.
+ * After this many wrong codes in a row the step is locked for a minute, after as many again for two
+ * minutes, and so on up to an hour. A guesser gets some 130 tries a day, and three codes in a
+ * million are good at a time.
  */
 const FAILURES_PER_LOCK = 5
 const lockMs = { first: 60_000, longest: 3_600_000 }
@@ -145,7 +147,7 @@ function withCode<T>(
 async function useCode(unit: Unit, row: Row, otp: string, takesRecoveryCode: boolean): Promise<Refusal | undefined> {
   const { nowMs } = unit
   const lockedMs = row.locked_until_at - nowMs
-  // A lock never lasts longer than its wait: not when the clock was set back since.
+  // A lock never lasts longer than its wait, not even when the clock was set back since.
   if (lockedMs > 0 && lockedMs <= waitAfter(row.failures)) {
     return refuse('resource_exhausted', 'second_factor_locked', 'too many wrong codes, try again later')
   }
@@ -164,7 +166,7 @@ async function useCode(unit: Unit, row: Row, otp: string, takesRecoveryCode: boo
   return refuse('unauthenticated', 'otp_wrong', 'wrong one-time password')
 }
 
-/** How long the lock lasts that so many failures have led to. */
+/** The length of the lock after this number of failures. */
 function waitAfter(failures: number): number {
   const locks = Math.floor(failures / FAILURES_PER_LOCK)
   return locks === 0 ? 0 : Math.min(lockMs.first * 2 ** (locks - 1), lockMs.longest)
@@ -187,7 +189,7 @@ async function findRow(db: Store['db'], userId: string): Promise<Row | undefined
     .executeTakeFirst()
 }
 
-/** Keeps the secret, not yet in effect; tells the user's email. */
+/** Stores the secret, which is not yet in effect. Returns the user's email. */
 async function saveSecret(
   unit: Unit,
   userId: string,
@@ -255,7 +257,7 @@ function makeRecoveryCodes(): readonly string[] {
   })
 }
 
-/** With the user in it, so that equal codes of two users differ. */
+/** The hash contains the user, so that equal codes of two users differ. */
 function hashOf(userRowId: number, code: string): string {
   return createHash('sha256').update(`${userRowId}:${code}`).digest('hex')
 }

@@ -1,3 +1,4 @@
+/** The users of a deployment: made, changed, listed and removed. */
 import { findOrganization } from '../tenants/organizations.ts'
 import type { Selectable } from 'kysely'
 import type { MemberRoles } from '../tenants/members.ts'
@@ -9,7 +10,7 @@ import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
 import { foldText, isLine, isParagraph, isTrimmedLine, parseId } from '../store/text-rules.ts'
 
-/** Somebody who can log in. */
+/** A person who can log in. */
 export interface User {
   readonly id: string
   /** The user name: it is used to log in, and is unique in any case. */
@@ -22,7 +23,7 @@ export interface User {
   readonly updatedAtMs: number
 }
 
-/** What may be changed of a user. */
+/** The fields of a user that may change. */
 export interface UserFields {
   readonly email: string
   readonly isAdmin: boolean
@@ -43,7 +44,7 @@ export interface Users {
    */
   create(user: NewUser, actor: Actor): Promise<Result<{ readonly id: string }>>
   get(id: string): Promise<User | undefined>
-  /** User names by id; who is gone is left out. At most 1,000 ids at once. */
+  /** User names by id; users that are gone are left out. At most 1,000 ids at once. */
   emailsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** The user of that name, in any case. */
   getByEmail(email: string): Promise<User | undefined>
@@ -62,13 +63,13 @@ export interface Users {
   setPassword(id: string, password: string, actor: Actor): Promise<Result<void>>
 }
 
-/** Of a user name, in characters. */
+/** The longest user name, in characters. */
 export const MAXIMUM_EMAIL = 100
-/** Of a password, in characters. */
+/** The shortest password, in characters. */
 export const MINIMUM_PASSWORD = 8
 /**
- * Of a password, in characters: long enough for any passphrase, short enough that hashing hostile
- * input costs what any other costs.
+ * The longest password, in characters: long enough for any passphrase, and short enough that the
+ * hash of hostile input costs no more than any other hash.
  */
 export const MAXIMUM_PASSWORD = 128
 const MAXIMUM_NOTE = 10_000
@@ -232,8 +233,8 @@ async function updateUser(unit: Unit, id: string, fields: Partial<UserFields>): 
       is_admin: Number(after.isAdmin),
       is_active: Number(after.isActive),
       note: after.note,
-      // Sessions that deactivating has ended do not come back with the user: one of them may be
-      // why.
+      // Sessions that a deactivation has ended do not come back with the user: one of them may be
+      // the reason for it.
       session_epoch: row.session_epoch + Number(before.isActive && !after.isActive),
       updated_at: nowMs,
     })
@@ -271,7 +272,7 @@ async function isEmailTaken({ trx }: Unit, email: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Without an active global admin nobody could let one in again. */
+/** Without an active global admin nobody could make another one. */
 async function isLastAdmin({ trx }: Unit, id: number): Promise<boolean> {
   const another = await trx
     .selectFrom('users')

@@ -37,7 +37,7 @@ export async function listPage<Tables extends keyof Schema, Row, Item>(
 }
 
 /** The ids of the organizations of which the viewer is a member, as a part of a query. */
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the type is the query builder's own
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the query builder's type
 export function organizationsOf(db: Kysely<Schema>, viewer: Viewer) {
   return db
     .selectFrom('members')

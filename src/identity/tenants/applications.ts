@@ -1,3 +1,4 @@
+/** Applications: groups of devices that belong to one organization. */
 import { findOrganization } from './organizations.ts'
 import type { Selectable } from 'kysely'
 import { applicationIdOf, hasApplicationId, parseRequestedId } from '../store/application-ids.ts'
@@ -12,7 +13,7 @@ import { foldText, isLine, isName, isParagraph, parseId } from '../store/text-ru
 /** How an application's payloads are decoded and encoded. */
 export type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
 
-/** What may be changed of an application. */
+/** The fields of an application that may change. */
 export interface ApplicationFields {
   readonly name: string
   readonly description: string
@@ -27,9 +28,9 @@ export interface ApplicationFields {
 export interface NewApplication extends ApplicationFields {
   readonly organizationId: string
   /**
-   * The id that it is to have, for a network server that has ids of its own: a UUID in lower case,
-   * or digits up to 999,999,999. The caller makes sure that this is no tenant's to choose: events
-   * go by this id.
+   * The id of the new application, for a network server that has ids of its own: a UUID in lower
+   * case, or digits up to 999,999,999. Events go by this id, so the caller makes sure that no
+   * tenant can choose it.
    */
   readonly id?: string
 }
@@ -60,7 +61,7 @@ export interface Applications {
 
 const MAXIMUM_NAME = 100
 const MAXIMUM_DESCRIPTION = 10_000
-/** What the codecs of makers need at most is about half of it. */
+/** In characters. The longest codec of a device maker has about half of it. */
 const MAXIMUM_SCRIPT = 65_536
 
 /** The applications of a store. */
@@ -127,7 +128,7 @@ async function findRow(db: Store['db'], id: string): Promise<Row | undefined> {
     .executeTakeFirst()
 }
 
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the columns are the schema's
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- columns are the schema's
 function columnsOf(fields: ApplicationFields) {
   return {
     name: fields.name,
@@ -196,8 +197,8 @@ async function updateApplication(unit: Unit, id: string, fields: Partial<Applica
 }
 
 /**
- * The mark takes it from everybody's sight at once; the devices, which may be many, follow behind
- * it.
+ * The mark hides the application from everybody at once. Its devices, which may be many, are
+ * deleted afterwards.
  */
 async function removeApplication({ trx, nowMs, audit, emit }: Unit, id: string): Promise<Result<void>> {
   const row = await findRow(trx, id)
@@ -226,9 +227,9 @@ async function isNameTaken({ trx }: Unit, organizationId: number, name: string):
 }
 
 /**
- * The number of the row of an application with a UUID, below 0: nobody sees it, so it must not take
- * one away that may be asked for. Those that the registry gives go on above the greatest that there
- * was, and are none of these.
+ * The row number of an application with a UUID. Nobody sees the number, so it is below 0: it must
+ * not use up an id that may be asked for. The registry's own ids go on above the greatest id so
+ * far, so they never meet these numbers.
  */
 async function hiddenNumber({ trx }: Unit): Promise<number> {
   const { id } = await trx
@@ -238,7 +239,7 @@ async function hiddenNumber({ trx }: Unit): Promise<number> {
   return Math.min(id ?? 0, 0) - 1
 }
 
-/** Taken also by one whose devices are still being taken away. */
+/** An id is also taken by a removed application whose devices are still being deleted. */
 async function isIdTaken({ trx }: Unit, requested: Partial<Pick<Row, 'id' | 'uuid'>>): Promise<boolean> {
   const { id = 0, uuid = '' } = requested
   const row = await trx

@@ -1,3 +1,4 @@
+/** The memberships of users in organizations, with their roles. */
 import { findOrganization } from './organizations.ts'
 import type { ExpressionBuilder, Selectable } from 'kysely'
 import { listPage } from '../store/list-page.ts'
@@ -7,7 +8,7 @@ import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
 
-/** What a member may do in its organization beyond reading. */
+/** The rights of a member in its organization beyond reading. */
 export interface MemberRoles {
   readonly isAdmin: boolean
   readonly isDeviceAdmin: boolean
@@ -24,7 +25,7 @@ export interface Member extends MemberRoles {
   readonly updatedAtMs: number
 }
 
-/** Which user belongs to which organization. */
+/** The memberships of users in organizations. */
 export interface Members {
   /** Refusals: organization_not_found, user_not_found, member_exists. */
   add(organizationId: string, userId: string, roles: MemberRoles, actor: Actor): Promise<Result<void>>
@@ -129,7 +130,7 @@ const memberColumns = [
   'organizations.name as organization_name',
 ] as const
 
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the type is the query builder's own
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the query builder's type
 function joined(db: Store['db']) {
   return db
     .selectFrom('members')
@@ -159,7 +160,7 @@ function columnsOf(roles: MemberRoles): { is_admin: number; is_device_admin: num
   }
 }
 
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the type is the query builder's own
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the query builder's type
 function isAt(organizationId: string, userId: string) {
   return (eb: ExpressionBuilder<Schema, 'members'>) =>
     eb.and({ organization_id: parseId(organizationId) ?? 0, user_id: parseId(userId) ?? 0 })

@@ -1,3 +1,4 @@
+/** The network servers that global admins set up while the service runs. */
 import { alreadyExists, done, notFound, refuse } from '../store/result.ts'
 import type { Actor, Result } from '../store/result.ts'
 import type { Store } from '../store/store.ts'
@@ -5,7 +6,10 @@ import type { Store } from '../store/store.ts'
 /** A network server that was set up here. */
 export interface SetUpNetworkServer {
   readonly name: string
-  /** What its kind needs, the API key among it. Not looked at here, and never told to anybody. */
+  /**
+   * The settings of its kind, with the API key. The registry does not read them, and nobody is told
+   * them.
+   */
   readonly settings: Readonly<Record<string, unknown>>
   readonly createdAtMs: number
 }
@@ -23,7 +27,7 @@ export interface NetworkServers {
   remove(name: string, actor: Actor): Promise<Result<void>>
 }
 
-/** Each has a connection and a synchronisation of its own. */
+/** The most network servers: each has a connection and a synchronisation of its own. */
 const MAXIMUM_NETWORK_SERVERS = 100
 
 /** The network servers of a store. */

@@ -1,3 +1,4 @@
+/** Organizations: the tenants of a deployment. */
 import type { Selectable } from 'kysely'
 import { applicationIdOf } from '../store/application-ids.ts'
 import type { DeviceRemoval } from '../devices/device-removal.ts'
@@ -19,7 +20,7 @@ export interface Organization {
   readonly updatedAtMs: number
 }
 
-/** What may be set of an organization. */
+/** The fields of an organization that may be set. */
 export interface OrganizationFields {
   readonly name: string
   readonly displayName: string
@@ -29,8 +30,8 @@ export interface OrganizationFields {
 /** An organization to be. */
 export interface NewOrganization extends OrganizationFields {
   /**
-   * What the network server that it is synchronised from calls it, up to 200 visible ASCII
-   * characters; no tenant's to choose.
+   * The id at the network server from which the organization is synchronised: up to 200 visible
+   * ASCII characters. No tenant may choose it.
    */
   readonly externalId?: string
 }
@@ -42,7 +43,7 @@ export interface Organizations {
   get(id: string): Promise<Organization | undefined>
   /** The organization that was created with this external id. */
   findByExternalId(externalId: string): Promise<Organization | undefined>
-  /** The ids of all organizations whose external id begins so. */
+  /** The ids of all organizations whose external id begins with the prefix. */
   listExternal(prefix: string): Promise<readonly string[]>
   /** Changes the fields that are given. Refusals: organization_not_found and those of `create`. */
   update(id: string, fields: Partial<OrganizationFields>, actor: Actor): Promise<Result<void>>
@@ -55,10 +56,10 @@ export interface Organizations {
   list(viewer: Viewer, page: Page): Promise<Listed<Organization>>
 }
 
-/** Of a name and of a displayName, in characters. */
+/** The longest name and the longest displayName, in characters. */
 export const MAXIMUM_NAME = 100
 
-/** What a name is made of, as an expression of JSON Schema. */
+/** The pattern of a name, for JSON Schema. */
 export const ORGANIZATION_NAME_PATTERN = '^[A-Za-z0-9_-]+$'
 
 const NAME = new RegExp(ORGANIZATION_NAME_PATTERN)
@@ -206,8 +207,8 @@ async function updateOrganization(unit: Unit, id: string, fields: Partial<Organi
 }
 
 /**
- * Everything that gives access goes at once; the devices, which may be many, follow behind the
- * mark.
+ * Everything that gives access is deleted at once. The devices, which may be many, are deleted
+ * after the mark.
  */
 async function removeOrganization(unit: Unit, id: string): Promise<Result<void>> {
   const { trx, nowMs, audit, emit } = unit

@@ -1,3 +1,4 @@
+/** The credentials with which network servers connect: made, listed, checked and revoked. */
 import { findOrganization } from './organizations.ts'
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { listPage } from '../store/list-page.ts'
@@ -8,7 +9,7 @@ import type { Store } from '../store/store.ts'
 import type { Selectable } from 'kysely'
 import { foldText, isName, parseId } from '../store/text-rules.ts'
 
-/** What a network server connects with. */
+/** The credential with which a network server connects. */
 export interface ServiceCredential {
   readonly id: string
   readonly name: string
@@ -22,7 +23,7 @@ export interface ServiceCredential {
 /** The credentials of network servers. */
 export interface ServiceCredentials {
   /**
-   * The password is told this once: only its hash is kept. Refusals: invalid_name,
+   * The answer is the only one with the password: only its hash is kept. Refusals: invalid_name,
    * organization_not_found.
    */
   create(
@@ -30,14 +31,17 @@ export interface ServiceCredentials {
     actor: Actor,
   ): Promise<Result<{ readonly id: string; readonly userName: string; readonly password: string }>>
   /**
-   * Sorted by name. `organizationId` leaves only those of that organization; `null` those of the
-   * whole deployment.
+   * Sorted by name. With `organizationId` only the credentials of that organization; with `null`
+   * only the credentials of the whole deployment.
    */
   list(page: Page & { readonly organizationId?: string | null }): Promise<Listed<ServiceCredential>>
   get(id: string): Promise<ServiceCredential | undefined>
   /** Refusal: service_credential_not_found. */
   revoke(id: string, actor: Actor): Promise<Result<void>>
-  /** Whose credential that is, `undefined` for nobody's. Takes the same time whatever is wrong. */
+  /**
+   * The credential with this user name and password, or `undefined`. The look-up takes the same
+   * time whichever of the two is wrong.
+   */
   authenticate(
     userName: string,
     password: Uint8Array,
@@ -47,7 +51,7 @@ export interface ServiceCredentials {
 const MAXIMUM_NAME = 100
 const userNamePrefix = 'network-server-'
 const PASSWORD_BYTES = 32
-/** Longer passwords are nobody's: they are not even hashed. */
+/** No password is longer: longer ones are not even hashed. */
 const MAXIMUM_PASSWORD_BYTES = 256
 
 /** The service credentials of a store. */
@@ -113,7 +117,7 @@ export function createServiceCredentials(store: Store): ServiceCredentials {
     async authenticate(userName, password) {
       const id = userName.startsWith(userNamePrefix) ? userName.slice(userNamePrefix.length, 100) : ''
       const row = await db.selectFrom('service_credentials').selectAll().where('id', '=', id).executeTakeFirst()
-      // Compared with something in any case, so that the time doesn't tell whether the name exists.
+      // The comparison is made in any case, so that its time doesn't tell whether the name exists.
       const expected = row === undefined ? nobodysHash : Buffer.from(row.password_hash, 'hex')
       const actual = hashOf(password.length > MAXIMUM_PASSWORD_BYTES ? new Uint8Array(0) : password)
       const isEqual = timingSafeEqual(actual, expected)
