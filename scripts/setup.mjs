@@ -107,6 +107,9 @@ function buildDocumentation() {
     ...settings,
     'README.md',
     'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'LICENSE',
     'package-lock.json',
   ])
   if (read(documentationStamp) === wanted) return

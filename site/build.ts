@@ -1,5 +1,5 @@
 /**
- * The build of the documentation: dist/docs from docs/, README.md and CHANGELOG.md. `node
+ * The build of the documentation: dist/docs from docs/ and the pages at the root. `node
  * site/build.ts`
  */
 import { createHash } from 'node:crypto'

@@ -15,7 +15,10 @@ const documentation = readDocumentation(root)
 
 test('every Markdown file of docs/ is a page', () => {
   const files = documentation.pages.map(({ source }) => source.file)
-  assert.deepEqual(files.toSorted(), globSync(['docs/**/*.md', 'README.md', 'CHANGELOG.md'], { cwd: root }).toSorted())
+  assert.deepEqual(
+    files.toSorted(),
+    globSync(['docs/**/*.md', '{README,CHANGELOG,CONTRIBUTING,SECURITY}.md'], { cwd: root }).toSorted(),
+  )
   assert.equal(new Set(documentation.pages.map(({ source }) => source.path)).size, files.length)
 })
 

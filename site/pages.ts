@@ -61,10 +61,14 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ['docs/performance.md', 'Performance', 0.5],
     ['docs/faults.md', 'Faults', 0.6],
     ['docs/conformance.md', 'Conformance', 0.3],
+    ['CONTRIBUTING.md', 'Contributing', 0.5],
+    ['SECURITY.md', 'Security', 0.5],
     ['CHANGELOG.md', 'Changes', 0.4],
   ],
 }
 
+/** Other Markdown files at the root are a developer's own. */
+const AT_THE_ROOT = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
 const DECISIONS = 'docs/decisions/*.md'
 const MENTIONED = { from: 'Operate', folder: 'docs/*.md' } as const
 
@@ -73,7 +77,7 @@ const MENTIONED = { from: 'Operate', folder: 'docs/*.md' } as const
  * its group, by its own name: a new page is never lost.
  */
 export function pageGroups(root: string): readonly PageGroup[] {
-  const there = new Set(globSync(['README.md', 'CHANGELOG.md', 'docs/**/*.md'], { cwd: root }))
+  const there = new Set(globSync([...AT_THE_ROOT, 'docs/**/*.md'], { cwd: root }))
   const listed = new Set(Object.values(GROUPS).flatMap((entries) => entries.map(([file]) => file)))
   const groups = Object.entries(GROUPS).map(([name, entries]) => {
     const own = entries.filter(([file]) => there.has(file)).map(pageOf)

@@ -1,6 +1,6 @@
 /**
- * docs/architecture.md names each room and sub-room of src/, and the files that it and the page of the
- * lifecycle send their readers to exist.
+ * docs/architecture.md names each room and sub-room of src/, and the files that it, the page of the
+ * lifecycle and CONTRIBUTING.md send their readers to exist.
  */
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ test('the page of the architecture has a row for each room and sub-room', () => 
 })
 
 test('the files and folders that the pages for contributors name exist', () => {
-  for (const file of ['docs/architecture.md', 'docs/lifecycle.md']) {
+  for (const file of ['docs/architecture.md', 'docs/lifecycle.md', 'CONTRIBUTING.md']) {
     const named = Array.from(
       read(file).matchAll(/`((?:src|test|console|simulator|bench|site|scripts|docs|examples|deploy)\/[\w./-]*)`/g),
       ([, path = '']) => path,

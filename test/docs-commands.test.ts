@@ -73,3 +73,14 @@ test('the package can’t be published by mistake, and the documents name its ve
     assert.ok(text.includes(`./fieldgate-${String(manifest['version'])}.tgz`), file)
   }
 })
+
+test('the package has the text of its licence', () => {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    readonly license: string
+    readonly files: readonly string[]
+  }
+  assert.equal(manifest.license, 'Apache-2.0')
+  // scripts/package.mjs packs the files of this list, README.md and CHANGELOG.md alone.
+  assert.ok(manifest.files.includes('LICENSE'))
+  assert.match(readFileSync(join(root, 'LICENSE'), 'utf8'), /Apache License\s+Version 2\.0, January 2004/)
+})
