@@ -16,7 +16,9 @@ import type { Assets } from './template.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const target = join(root, 'dist', 'docs')
 
-/** Below it the saving is smaller than the header that names the encoding is worth. */
+/**
+ * Smaller files are not compressed: compression saves less than the header of the encoding costs.
+ */
 const SMALLEST_COMPRESSED_BYTES = 1024
 
 await rm(target, { recursive: true, force: true })
@@ -88,8 +90,8 @@ async function write(path: string, text: string): Promise<void> {
 }
 
 /**
- * Once, as hard as it goes, so that the service never has to. The frame is filled at the start, and
- * sent without.
+ * Compresses the files once, with the strongest setting, so that the service never has to. The
+ * frame is left out: the service fills it at its start, and sends it without compression.
  */
 async function compressAll(): Promise<void> {
   const names = await readdir(target, { recursive: true })

@@ -1,6 +1,6 @@
 /**
- * All pages of the documentation, with their links checked against each other, and what the search
- * looks through.
+ * Reads all pages of the documentation, checks their links against each other, and makes the index
+ * of the search.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, posix } from 'node:path'
@@ -18,7 +18,7 @@ export interface DocumentationPage {
   readonly rendered: RenderedPage
 }
 
-/** Everything that the build writes, but the frame. */
+/** Everything that the build writes, except the frame. */
 export interface Documentation {
   readonly groups: readonly PageGroup[]
   readonly pages: readonly DocumentationPage[]
@@ -27,15 +27,15 @@ export interface Documentation {
   readonly index: SearchIndex
 }
 
-/** Where the table of the settings goes, which is made from the source. */
+/** Marks the place of the table of settings, which is made from the source. */
 const SETTINGS_PLACEHOLDER = '<!-- table of settings -->'
 
-/** Pictures as they are; everything else that is linked is shown as text. */
+/** Pictures are copied as they are. Every other linked file is shown as text. */
 const PICTURES = new Set(['.webp', '.svg'])
 
 /**
- * Reads and renders all pages of the repository at `root`. Throws where a link leads nowhere, with
- * all such links.
+ * Reads and renders all pages of the repository at `root`. Throws an error that lists all links
+ * that lead nowhere, if there are any.
  */
 export function readDocumentation(root: string): Documentation {
   const groups = pageGroups(root)
@@ -69,8 +69,8 @@ export function readDocumentation(root: string): Documentation {
 }
 
 /**
- * `docs/images/a.webp` is `/images/a.webp`; `examples/clients/c/events.c` is
- * `/examples/clients/c/events.c.txt`.
+ * The address of a linked file below /docs. `docs/images/a.webp` has `/images/a.webp`;
+ * `examples/clients/c/events.c` has `/examples/clients/c/events.c.txt`.
  */
 function fileAddress(target: string): string {
   const below = target.startsWith('docs/') ? target.slice('docs'.length) : `/${target}`

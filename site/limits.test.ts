@@ -9,7 +9,7 @@ import { definitions } from '../src/settings/settings.ts'
 const page = readFileSync(new URL('../docs/mqtt.md', import.meta.url), 'utf8')
 const errors = readFileSync(new URL('../docs/errors.md', import.meta.url), 'utf8')
 
-/** The row of each limit, and the setting whose default holds in a service. */
+/** The row of each limit, and the setting of the limit, if it has one. */
 const ROWS: { readonly [limit in keyof Limits]: readonly [row: string, setting?: keyof typeof definitions] } = {
   maximumConnectPacketSizeBytes: ['Size of a CONNECT'],
   connectTimeoutMs: ['Time until CONNACK'],

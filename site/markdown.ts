@@ -1,13 +1,13 @@
 /**
- * A page of Markdown as HTML: with an anchor for each heading and each code, and every link checked
- * and led to its place.
+ * Renders a page of Markdown as HTML. Each heading and each code gets an anchor. Each link is
+ * resolved, so that its target can be checked.
  */
 import { Marked } from 'marked'
 import type { RendererObject, Token, Tokens } from 'marked'
 
 /** A part of a page that the search finds: a heading, or an item with an anchor of its own. */
 export interface Section {
-  /** Empty for what stands above the first anchor. */
+  /** Empty for the text above the first anchor. */
   readonly anchor: string
   readonly heading: string
   readonly text: string
@@ -28,11 +28,11 @@ export interface RenderedPage {
   readonly sections: readonly Section[]
   /** All anchors of the page. */
   readonly anchors: ReadonlySet<string>
-  /** Links to other places of this documentation, as they must be. */
+  /** Links to other places of this documentation, for the check of their targets. */
   readonly links: readonly { readonly path: string; readonly anchor: string; readonly written: string }[]
 }
 
-/** Where a link or an image of a page leads; undefined for what is only named, not linked. */
+/** Resolves the target of a link or an image. Undefined: the page shows the text without a link. */
 export type Resolve = (href: string) => { readonly address: string; readonly page?: string } | undefined
 
 /**
@@ -59,7 +59,7 @@ const ROW_CODE = /^(?:`(FIELDGATE_[A-Z0-9_]+)`|(0x[0-9A-F]{2}))$/
 interface CodeAnchor {
   readonly anchor: string
   readonly code: string
-  /** The code has another anchor, which is the one that is shown. */
+  /** True for the second anchor of a code: the page shows the first alone. */
   readonly isSecond: boolean
 }
 
@@ -69,7 +69,7 @@ class PageBuilder {
   readonly #sections: { anchor: string; heading: string; texts: string[] }[] = [{ anchor: '', heading: '', texts: [] }]
   readonly #anchors = new Set<string>()
   readonly #links: { path: string; anchor: string; written: string }[] = []
-  /** Found while reading, used while rendering. */
+  /** Filled while the page is read, and used while it is rendered. */
   readonly #anchorOf = new Map<Token | Tokens.TableCell, string>()
   readonly #codesOf = new Map<Tokens.ListItem, readonly CodeAnchor[]>()
 
@@ -95,7 +95,8 @@ class PageBuilder {
   }
 
   /**
-   * Goes through the page in reading order: gives the anchors, and gathers what the search finds.
+   * Goes through the page in reading order, gives out the anchors, and gathers the texts for the
+   * search.
    */
   read(tokens: readonly Token[], isCodes: boolean): void {
     let part = ''
@@ -201,7 +202,7 @@ class PageBuilder {
           return `<${name}${id}>${this.parser.parseInline(of.tokens)}</${name}>`
         }
         const rows = token.rows.map((row) => `<tr>${row.map((of) => cell(of, 'td')).join('')}</tr>`)
-        // A head without words is none: many tables are lists in two columns.
+        // A head without words is left out: many tables are lists with two columns.
         const isHeaded = token.header.some(({ text }) => text !== '')
         const head = isHeaded
           ? `<thead><tr>${token.header.map((of) => cell(of, of.text === '' ? 'td' : 'th')).join('')}</tr></thead>`
@@ -248,7 +249,7 @@ function slugOf(text: string): string {
     .replaceAll(/\s/g, '-')
 }
 
-/** What a reader sees, without marks. */
+/** The text that a reader sees, without marks. */
 function plainText(tokens: readonly Token[] | undefined): string {
   return (tokens ?? []).map(textOf).join('')
 }

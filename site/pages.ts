@@ -1,6 +1,6 @@
 /**
- * Which files of the repository are pages of the documentation, in which order, and at which
- * address.
+ * The list of the documentation's pages: their files in the repository, their order, and their
+ * addresses.
  */
 import { globSync } from 'node:fs'
 import { posix } from 'node:path'
@@ -11,9 +11,9 @@ export interface PageSource {
   readonly file: string
   /** Below /docs: `/network-servers/mqtt`; empty for the first page. */
   readonly path: string
-  /** What the navigation calls it. */
+  /** The name in the navigation. */
   readonly name: string
-  /** How much a hit on this page counts in the search, of 1. */
+  /** The weight of a hit on this page in the search, from 0 to 1. */
   readonly weight: number
 }
 
@@ -73,8 +73,8 @@ const DECISIONS = 'docs/decisions/*.md'
 const MENTIONED = { from: 'Operate', folder: 'docs/*.md' } as const
 
 /**
- * The pages of the repository at `root`. A file of docs/ that the list does not name comes last of
- * its group, by its own name: a new page is never lost.
+ * The pages of the repository at `root`. A file of docs/ that the list does not name becomes the
+ * last page of a group, under its own name, so that no new page is lost.
  */
 export function pageGroups(root: string): readonly PageGroup[] {
   const there = new Set(globSync([...AT_THE_ROOT, 'docs/**/*.md'], { cwd: root }))
@@ -105,7 +105,7 @@ function pathOf(file: string): string {
   return below.replace(/(?:\/README)?\.md$/, '')
 }
 
-/** `docs/decisions/0001-pinned-node.md` is `0001 pinned node`. */
+/** The name of a page without an entry: `0001-pinned-node.md` becomes `0001 pinned node`. */
 function nameOf(file: string): string {
   return posix.basename(file, '.md').replaceAll('-', ' ')
 }

@@ -1,6 +1,6 @@
 /**
- * What is around the content of every page: the head, the search, the navigation, what is on this
- * page, and the way on.
+ * The frame around the content of every page: the head, the search, the navigation, the list of
+ * headings, and the links to the pages before and after.
  */
 import { escaped } from './markdown.ts'
 import type { Heading } from './markdown.ts'
@@ -19,7 +19,7 @@ export interface PageParts {
   readonly title: string
   /** HTML. */
   readonly content: string
-  /** HTML: the list of what is on this page; empty for none. */
+  /** HTML: the list of the page's headings; empty for a page with few headings. */
   readonly contents: string
   /** The address of the page. */
   readonly address: string
@@ -27,7 +27,7 @@ export interface PageParts {
   readonly next?: PageSource | undefined
 }
 
-/** The address of the API reference, which the service makes by itself at its start. */
+/** The address of the API reference, which the service makes at its start. */
 export const REFERENCE_ADDRESS = '/api/docs'
 
 /** A whole page. */

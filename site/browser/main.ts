@@ -1,12 +1,12 @@
 /**
- * The program of the documentation's pages: the search, the list of pages on a phone, the look,
- * buttons that copy.
+ * The program of the documentation's pages: the search, the list of pages on a phone, the choice of
+ * colours, and the buttons that copy.
  */
 import './style.css'
 import { search } from './search.ts'
 import type { Hit, SearchIndex } from './search.ts'
 
-/** The console keeps its choice under this name. */
+/** The key of the browser's storage under which the console keeps the choice of colours. */
 const LOOK_KEY = 'mantine-color-scheme-value'
 
 const field = element('#search', HTMLInputElement)
@@ -15,7 +15,7 @@ const found = element('#found')
 const list = element('#results ul')
 
 let index: Promise<SearchIndex> | undefined
-/** Answers may come in another order than the questions. */
+/** The number of the newest question: an older answer that comes later is dropped. */
 let asked = 0
 
 startSearch()
@@ -49,7 +49,9 @@ function startSearch(): void {
   void answer()
 }
 
-/** Of all pages, and of the operations of the API, which the service knows. */
+/**
+ * Fetches the index of all pages, and the index of the API's operations, which the service makes.
+ */
 async function loadIndex(): Promise<SearchIndex> {
   index ??= Promise.all([document.body.dataset['search'] ?? '', '/api/docs/search.json'].map(readIndex)).then((parts) =>
     parts.flat(),
@@ -134,7 +136,7 @@ function move(event: KeyboardEvent): void {
   else links[next]?.focus()
 }
 
-/** On a phone the list of pages opens by a button. */
+/** On a phone a button opens the list of pages. */
 function startMenu(): void {
   const button = element('#menu')
   button.hidden = false
@@ -183,7 +185,7 @@ function addCopyButtons(): void {
   }
 }
 
-/** What scrolls sideways must be reachable by the keyboard; what does not, must not stop it. */
+/** Blocks that scroll sideways get a stop of the Tab key; other blocks get none. */
 function makeScrollersReachable(): void {
   const scrollers = document.querySelectorAll<HTMLElement>('main pre, main .table')
   const settle = (): void => {

@@ -1,15 +1,15 @@
 /**
- * The search of the documentation: all words of a question, in sections of pages, the best first.
- * Needs no browser.
+ * The search of the documentation. It finds the sections that have all words of a question, the
+ * best first. It needs no browser.
  */
 
-/** A page as the search knows it. */
+/** A page in the index of the search. */
 export interface SearchPage {
   readonly name: string
   readonly title: string
   /** `/docs/errors`. */
   readonly address: string
-  /** How much a hit counts, of 1. */
+  /** The weight of a hit, from 0 to 1. */
   readonly weight: number
   /** Anchor (empty: the page's beginning), heading and text. */
   readonly sections: readonly (readonly [anchor: string, heading: string, text: string])[]
@@ -23,21 +23,21 @@ export interface Hit {
   readonly page: string
   readonly heading: string
   /**
-   * What stands around the first word, in pieces; each second one, from the second on, is a word of
-   * the question.
+   * The text around the first word, in pieces. Every second piece, from the second on, is a word
+   * of the question.
    */
   readonly excerpt: readonly string[]
 }
 
 const MAXIMUM_HITS = 30
-/** Of a question: what is longer is no question. */
+/** The words of a question that count; the search ignores further words. */
 const MAXIMUM_WORDS = 8
 const EXCERPT_BEFORE = 60
 const EXCERPT_LENGTH = 220
 
 /**
- * The sections that have all words of the question, at most 30. Words in quotes belong together.
- * Case does not matter.
+ * Finds the sections that have all words of the question, at most 30. Words in quotes must stand
+ * together. Case does not matter.
  */
 export function search(index: SearchIndex, question: string): readonly Hit[] {
   const words = wordsOf(question)
@@ -63,7 +63,7 @@ function wordsOf(question: string): string[] {
     .slice(0, MAXIMUM_WORDS)
 }
 
-/** 0 where a word is missing. */
+/** The score of a section; 0 where a word is missing. */
 function scoreOf(
   [, heading, text]: SearchPage['sections'][number],
   page: SearchPage,

@@ -43,7 +43,7 @@ static size_t collect(char *bytes, size_t size, size_t count, void *to)
     return length;
 }
 
-/* Posts a JSON object; copies one member of the answer. Answers 0 when that worked. */
+/* Posts a JSON object, and copies one member of the answer. Returns 0 on success. */
 static int post(const char *path, cJSON *body, const char *session, const char *member, char *into, size_t room)
 {
     char url[512], credential[4200];
@@ -79,7 +79,7 @@ static int post(const char *path, cJSON *body, const char *session, const char *
     return failed;
 }
 
-/* Puts a token into `token` that has at least two fifths of its life left. Answers 0 when that worked. */
+/* Makes sure that `token` has at least two fifths of its life left. Returns 0 on success. */
 static int refresh_token(void)
 {
     struct timespec now;
@@ -113,7 +113,7 @@ static int arrived(void *context, char *topic, int length, MQTTAsync_message *me
     return 1;
 }
 
-/* The end of the token comes here: the broker closes the connection. */
+/* When the token ends, the broker closes the connection, and the client calls this. */
 static void lost(void *context, char *cause)
 {
     (void)context;

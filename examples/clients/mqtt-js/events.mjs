@@ -1,5 +1,7 @@
-// MQTT.js: prints events, and gets a new token before the one in use ends. npm install mqtt && node events.mjs
-// Where Fieldgate made its certificate itself, set NODE_EXTRA_CA_CERTS to the path of its ca.pem before the start.
+// MQTT.js: prints events, and gets a new token before the present one ends.
+// Run it: npm install mqtt && node events.mjs
+// Where Fieldgate made its certificate itself, set NODE_EXTRA_CA_CERTS to the path of its ca.pem
+// before the start.
 import { setTimeout as after } from 'node:timers/promises'
 import { connect } from 'mqtt'
 
@@ -55,7 +57,8 @@ client.on('connect', ({ sessionPresent }) => {
 client.on('message', (topicName, payload) => console.log(topicName, payload.toString()))
 client.on('error', (error) => console.error(error.message))
 
-// When the token ends, the broker closes the connection. MQTT.js connects again by itself, with the user name that stands here.
+// When the token ends, the broker closes the connection. MQTT.js connects again by itself, with the
+// user name that is set here.
 for (let waitMs = lifetimeSeconds * 600; ;) {
   await after(waitMs)
   try {

@@ -31,7 +31,7 @@ async def main():
                 async for message in client.messages:
                     print(message.topic, message.payload.decode(), flush=True)
         except (aiomqtt.MqttError, OSError) as error:
-            # The end of the token is one of these: the broker closes the connection.
+            # When the token ends, the broker closes the connection, and this error is raised.
             print(error, file=sys.stderr)
             await asyncio.sleep(1)
 

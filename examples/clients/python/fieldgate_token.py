@@ -1,4 +1,4 @@
-"""Broker-access tokens: logs in by HTTP, and answers a token that is good for a while yet."""
+"""Broker-access tokens: logs in by HTTP, and returns a token that does not end soon."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def _post(path, body, session=""):
 
 
 def current_token():
-    """The token in use; a new one when less than two fifths of its life are left."""
+    """The present token, or a new token when less than two fifths of its life are left."""
     global _token, _good_until
     if time.monotonic() >= _good_until:
         login = {"username": os.environ["FIELDGATE_USER"], "password": os.environ["FIELDGATE_PASSWORD"]}

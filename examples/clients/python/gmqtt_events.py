@@ -14,7 +14,7 @@ async def watch_until_away():
     away = asyncio.Event()
     client = Client(os.environ["FIELDGATE_CLIENT_ID"], clean_session=False, session_expiry_interval=86400)
     client.set_auth_credentials(await asyncio.to_thread(current_token), "default")
-    # gmqtt takes a refusal for final, and would try the same token again: a new client takes its place.
+    # After a refusal gmqtt does not ask for a new token. A new client with a new token replaces it.
     client.set_config({"reconnect_retries": 0})
 
     def on_connect(client, flags, result, properties):
@@ -36,7 +36,7 @@ async def main():
     while True:
         try:
             await watch_until_away()
-        except Exception as error:  # gmqtt raises what it met: of the network, of TLS, of the broker's answer
+        except Exception as error:  # gmqtt raises errors of the network, of TLS, and of the broker's answer
             print(error, file=sys.stderr)
         await asyncio.sleep(1)
 

@@ -13,7 +13,7 @@ TOPIC = os.environ["FIELDGATE_TOPIC"]
 
 
 def on_pre_connect(client, userdata):
-    # The broker closes the connection when the token ends; paho connects again by itself, and asks here first.
+    # The broker closes the connection when the token ends. paho then calls this function, and connects again.
     client.username_pw_set(current_token(), "default")
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A mosquitto bridge: carries events into a mosquitto of one's own, and starts it with a new token when the one in use is about to end.
-# mosquitto reads the user name of a bridge at its start alone. Needs mosquitto, curl and jq. Prints the events that arrive there.
+# A mosquitto bridge: carries events into your own mosquitto, and starts mosquitto again with a new token before the present token ends.
+# mosquitto reads the user name of a bridge only at its start. Needs mosquitto, curl and jq. Prints the events that arrive in your mosquitto.
 set -u
 PATH=$PATH:/usr/sbin
 lifetime=${FIELDGATE_TOKEN_SECONDS:-86400}

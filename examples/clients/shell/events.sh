@@ -1,5 +1,5 @@
 #!/bin/sh
-# mosquitto_sub: prints events, and starts again with a new token when the one in use has ended. Needs curl and jq.
+# mosquitto_sub: prints events, and starts again with a new token when the present token has ended. Needs curl and jq.
 # mosquitto_sub ends with 0 when the broker closes the connection, so the end of the token is not an error.
 set -u
 . "$(dirname "$0")/token.sh"

@@ -1,4 +1,4 @@
-# Read by the other scripts: new_token prints a broker-access token. Needs curl and jq.
+# The other scripts read this file. new_token prints a broker-access token. Needs curl and jq.
 post() { # post PATH SESSION BODY
   curl -sS --fail-with-body ${FIELDGATE_CA:+--cacert "$FIELDGATE_CA"} "$FIELDGATE_URL$1" \
     -H 'Content-Type: application/json' -H "Grpc-Metadata-Authorization: Bearer $2" -d "$3"

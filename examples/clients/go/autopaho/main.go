@@ -26,11 +26,11 @@ func main() {
 		KeepAlive:             60,
 		SessionExpiryInterval: 86400, // The broker keeps events while this client is away, for a day.
 		ConnectPassword:       []byte("default"),
-		// The broker closes the connection when the token ends. autopaho connects again by itself, and asks here first.
+		// The broker closes the connection when the token ends. autopaho then calls this function, and connects again.
 		ConnectPacketBuilder: func(connect *paho.Connect, _ *url.URL) (*paho.Connect, error) {
 			name, err := token.Current()
 			connect.Username, connect.UsernameFlag = name, true
-			// autopaho asks for 0 otherwise, and the broker then says no reason in words.
+			// By default autopaho sends 0, and the broker then leaves out the sentences of refusals.
 			connect.Properties.RequestProblemInfo = true
 			return connect, err
 		},

@@ -16,7 +16,7 @@ func main() {
 	options := mqtt.NewClientOptions().AddBroker(os.Getenv("FIELDGATE_BROKER")) // ssl://fieldgate.example.org:8883
 	options.SetClientID(os.Getenv("FIELDGATE_CLIENT_ID")).SetCleanSession(false)
 	options.SetTLSConfig(token.TLS())
-	// The broker closes the connection when the token ends. The client connects again by itself, and asks here first.
+	// The broker closes the connection when the token ends. The client then calls this function, and connects again.
 	options.SetCredentialsProvider(func() (string, string) {
 		name, err := token.Current()
 		if err != nil {
@@ -24,7 +24,7 @@ func main() {
 		}
 		return name, "default"
 	})
-	// Events that waited come before the subscription is there again: this handler takes them.
+	// Events that waited come before the program has subscribed again. This handler takes them.
 	options.SetDefaultPublishHandler(func(_ mqtt.Client, message mqtt.Message) {
 		fmt.Println(message.Topic(), string(message.Payload()))
 	})
@@ -33,7 +33,7 @@ func main() {
 			log.Println(done.Error())
 		}
 	})
-	// Without it, the client says nothing at all about a refused connection.
+	// Without this logger, the client prints nothing about a refused connection.
 	options.SetConnectionLostHandler(func(_ mqtt.Client, err error) { log.Println(err) })
 	mqtt.ERROR = log.Default()
 	options.SetConnectRetry(true)

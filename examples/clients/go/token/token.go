@@ -21,7 +21,7 @@ var (
 	goodUntil time.Time
 )
 
-// TLS answers the authorities to trust: those of the file FIELDGATE_CA, or the system's.
+// TLS returns the trusted authorities: the file FIELDGATE_CA, or the system's authorities.
 func TLS() *tls.Config {
 	file := os.Getenv("FIELDGATE_CA")
 	if file == "" {
@@ -36,7 +36,7 @@ func TLS() *tls.Config {
 	return &tls.Config{RootCAs: authorities}
 }
 
-// Current answers the token in use; a new one when less than two fifths of its life are left.
+// Current returns the present token, or a new token when less than two fifths of its life are left.
 func Current() (string, error) {
 	lock.Lock()
 	defer lock.Unlock()
@@ -61,7 +61,7 @@ func Current() (string, error) {
 	return current, nil
 }
 
-// Lifetime is how long a token is to live.
+// Lifetime is the lifetime of a new token.
 func Lifetime() time.Duration {
 	seconds, err := strconv.Atoi(os.Getenv("FIELDGATE_TOKEN_SECONDS"))
 	if err != nil {

@@ -55,7 +55,7 @@ impl Tokens {
 
 #[tokio::main]
 async fn main() -> Result<(), Fault> {
-    // rumqttc and ureq bring two implementations of cryptography: one is chosen for both.
+    // rumqttc and ureq bring two implementations of cryptography. This line chooses one for both.
     let _ = rumqttc::tokio_rustls::rustls::crypto::aws_lc_rs::default_provider().install_default();
     let authority = var("FIELDGATE_CA").ok().map(std::fs::read).transpose()?;
     let topic = var("FIELDGATE_TOPIC")?;
@@ -81,7 +81,7 @@ async fn main() -> Result<(), Fault> {
             }
             Ok(_) => {}
             Err(error) => {
-                // The end of the token is one of these: the broker closes the connection. The next poll connects again.
+                // When the token ends, the broker closes the connection, and poll answers an error. The next poll connects again.
                 eprintln!("{error}");
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 match tokio::task::block_in_place(|| tokens.current()) {

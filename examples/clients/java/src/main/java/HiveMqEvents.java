@@ -18,7 +18,7 @@ public final class HiveMqEvents {
         .serverHost(System.getenv("FIELDGATE_HOST"))
         .serverPort(Integer.parseInt(System.getenv().getOrDefault("FIELDGATE_PORT", "8883")))
         .sslConfig().trustManagerFactory(Tokens.authorities()).applySslConfig()
-        // The end of the token comes here: the broker closes the connection. Without a user name here, the client would send none.
+        // When the token ends, the broker closes the connection, and the client calls this. Without a user name here, the client would send none.
         .addDisconnectedListener(context -> {
           System.err.println(context.getCause().getMessage());
           Mqtt5ClientReconnector reconnector = ((Mqtt5ClientDisconnectedContext) context).getReconnector();

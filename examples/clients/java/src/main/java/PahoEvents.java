@@ -20,7 +20,7 @@ public final class PahoEvents implements MqttCallback {
     client.setCallback(new PahoEvents());
     SSLContext tls = SSLContext.getInstance("TLS");
     tls.init(null, Tokens.authorities().getTrustManagers(), null);
-    // The client's own reconnect would use the ended token for ever: this loop takes its place.
+    // The client's own reconnect would use the ended token for ever. This loop replaces it.
     while (true) {
       if (!client.isConnected()) {
         try {
@@ -49,7 +49,7 @@ public final class PahoEvents implements MqttCallback {
 
   @Override
   public void disconnected(MqttDisconnectResponse response) {
-    // The end of the token comes here: the broker closes the connection.
+    // When the token ends, the broker closes the connection, and the client calls this.
     System.err.println("closed: " + response.getReasonString());
   }
 

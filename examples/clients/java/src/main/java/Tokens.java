@@ -13,7 +13,7 @@ import java.util.Map;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
-/** Broker-access tokens: logs in by HTTP, and answers a token that has two fifths of its life left. */
+/** Broker-access tokens: logs in by HTTP, and returns a token that has two fifths of its life left. */
 final class Tokens {
   private final ObjectMapper json = new ObjectMapper();
   private final HttpClient http;
