@@ -149,7 +149,7 @@ function* pairsOfTokens(): Generator<Pair> {
     "'unauthenticated'": 'badUserNameOrPassword',
     "'permission_denied'": 'notAuthorized',
   }
-  for (const source of sourcesOf('src/identity/tokens/token{s,-verifier}.ts')) {
+  for (const source of sourcesOf('src/identity/tokens/*.ts')) {
     for (const [kind = '', code = ''] of argumentsOfCalls(source, 'refuse')) {
       const reasonCode = reasonCodes[kind]
       if (reasonCode !== undefined) yield `${code.slice(1, -1)} ${hexOf(reasonCode)}`
