@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { Administration, PASSWORD } from '../support/administration.ts'
 import { ADMIN_PASSWORD, startInProcess } from '../support/running-service.ts'
-import { launchBrowser, Window } from './browser.ts'
+import { launchBrowser, LOOKS, Window } from './browser.ts'
 import type { Look } from './browser.ts'
 import { startWorld } from './world.ts'
 import type { SignIn, World } from './world.ts'
@@ -24,7 +24,7 @@ after(async () => {
 
 async function open(path: string, who: SignIn = world.anna, look?: Look): Promise<Window> {
   const window = await Window.open(browser, world.service.https, look)
-  await window.signIn(path, who)
+  await window.enter(path, who)
   return window
 }
 
@@ -456,18 +456,16 @@ test('a dialog takes the keyboard in, and gives it back to where it came from', 
   await window.close()
 })
 
-for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]) {
+for (const look of LOOKS) {
   test(`the pages of global admins pass axe and look as their pictures show, ${look}`, async () => {
     const window = await open('/users', world.admin, look)
     const { page } = window
     await page.getByText('global admin', { exact: true }).waitFor()
-    await window.picture(`users-${look}`)
-    await window.assertAccessible(`users, ${look}`)
+    await window.assertLook('users')
     await page.goto('/audit-log')
     await page.getByText('All', { exact: true }).click()
     await page.getByText('User created').first().waitFor()
-    await window.picture(`audit-log-all-${look}`)
-    await window.assertAccessible(`whole audit log, ${look}`)
+    await window.assertLook('audit-log-all')
     assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true)
     window.assertQuiet()
     await window.close()

@@ -9,7 +9,7 @@ import type { IClientOptions, MqttClient } from 'mqtt'
 import type { Browser } from 'playwright-core'
 import { Administration } from '../support/administration.ts'
 import { within } from '../support/bounded-wait.ts'
-import { launchBrowser, Window } from './browser.ts'
+import { launchBrowser, LOOKS, Window } from './browser.ts'
 import type { Look } from './browser.ts'
 import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
@@ -78,11 +78,11 @@ async function refused(given: IClientOptions): Promise<void> {
 
 async function open(path: string, who: 'anna' | 'admin', look: Look = 'light'): Promise<Window> {
   const window = await Window.open(browser, world.service.https, look)
-  await window.signIn(path, world[who])
+  await window.enter(path, world[who])
   return window
 }
 
-for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]) {
+for (const look of LOOKS) {
   test(`connections, refusals and status pass axe and look as their pictures show, ${look}`, async () => {
     const window = await open('/connections', 'admin', look)
     const { page } = window
@@ -101,8 +101,7 @@ for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]
           .getByRole('img', { name: /^Messages a second/ })
           .locator('canvas')
           .waitFor()
-      await window.picture(`${name}-${look}`)
-      await window.assertAccessible(`${name}, ${look}`)
+      await window.assertLook(name)
       assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, name)
     }
     window.assertQuiet()

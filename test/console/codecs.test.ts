@@ -24,7 +24,7 @@ const FAULTY =
 
 async function open(path = '/codecs'): Promise<Window> {
   const window = await Window.open(browser, world.service.https)
-  await window.signIn(path, world.anna)
+  await window.enter(path, world.anna)
   return window
 }
 

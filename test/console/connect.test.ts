@@ -25,7 +25,7 @@ before(async () => {
   world = await startWorld()
   browser = await launchBrowser()
   window = await Window.open(browser, world.service.https)
-  await window.signIn('/connect', world.anna)
+  await window.enter('/connect', world.anna)
 })
 
 after(async () => {

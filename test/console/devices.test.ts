@@ -25,7 +25,7 @@ after(async () => {
 test('one of thousands of devices is found by name or DevEUI, and pages are turned', async () => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window
-  await window.signIn('/devices', world.anna)
+  await window.enter('/devices', world.anna)
   await page.getByText('3,015 devices.').waitFor()
   await page.getByRole('button', { name: 'next page' }).click()
   await page.getByText('meter-00020').waitFor()
@@ -44,7 +44,7 @@ test('one of thousands of devices is found by name or DevEUI, and pages are turn
 test('search and page stand in the address: the way back from a device, and the address itself, lead to the same rows', async () => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window
-  await window.signIn('/devices', world.anna)
+  await window.enter('/devices', world.anna)
   const search = page.getByRole('textbox', { name: 'Search' })
   const next = page.getByRole('button', { name: 'next page' })
   await page.getByText('3,015 devices.').waitFor()
@@ -83,7 +83,7 @@ test('search and page stand in the address: the way back from a device, and the 
 test('columns keep their places from page to page and from search to search', async () => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window
-  await window.signIn('/devices', world.anna)
+  await window.enter('/devices', world.anna)
   const places = async (): Promise<readonly unknown[]> => {
     const boxes = await Promise.all((await page.getByRole('columnheader').all()).map((column) => column.boundingBox()))
     return boxes.map((box) => [box?.x, box?.width])
@@ -102,7 +102,7 @@ test('a device’s page draws its signal and its values as uplinks come', async 
   const { page } = window
   const device = world.devices[0]
   assert.ok(device !== undefined)
-  await window.signIn(`/devices/${device.devEui}`, world.anna)
+  await window.enter(`/devices/${device.devEui}`, world.anna)
   await page.getByText('Connected', { exact: true }).waitFor()
   for (let fCnt = 0; fCnt < 5; fCnt += 1) await world.publish(device, 'up', climateUplink(fCnt))
   await page.getByRole('img', { name: 'RSSI and SNR over time' }).locator('canvas').waitFor()
@@ -119,7 +119,7 @@ test('a command is sent as hex, and its fate told from the broker’s answer to 
   const { page } = window
   const device = world.devices[10]
   assert.ok(device !== undefined)
-  await window.signIn(`/devices/${device.devEui}`, world.anna)
+  await window.enter(`/devices/${device.devEui}`, world.anna)
   await page.getByText('Connected', { exact: true }).waitFor()
   await page.getByLabel('Bytes').fill('01 02 f')
   await page.getByText('Two hexadecimal digits for each byte').waitFor()
@@ -142,7 +142,7 @@ test('a command is sent as hex, and its fate told from the broker’s answer to 
 test('a command that the service refuses is told with the service’s own reason', async () => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window
-  await window.signIn(`/devices/${world.devices[11]?.devEui}`, world.anna)
+  await window.enter(`/devices/${world.devices[11]?.devEui}`, world.anna)
   await page.getByText('Connected', { exact: true }).waitFor()
   await page.getByText('Base64', { exact: true }).click()
   await page.getByLabel('Bytes').fill(Buffer.alloc(300).toString('base64'))
@@ -154,7 +154,7 @@ test('a command that the service refuses is told with the service’s own reason
 
 test('a device of nobody, or of somebody else, is told apart from a fault', async () => {
   const window = await Window.open(browser, world.service.https)
-  await window.signIn('/devices/ffffffffffffffff', world.anna)
+  await window.enter('/devices/ffffffffffffffff', world.anna)
   await window.page.getByText('This does not exist, or you have no role in its organization.').waitFor()
   await window.close()
 })
@@ -173,7 +173,7 @@ test('earlier events are there when the page opens, without a gap and without a 
     for (; isOpening && fCnt < 5_000; fCnt += 1) await world.publish(device, 'up', climateUplink(fCnt))
     return fCnt
   })()
-  await window.signIn(`/devices/${device.devEui}`, world.anna)
+  await window.enter(`/devices/${device.devEui}`, world.anna)
   await page.getByText('Connected', { exact: true }).waitFor()
   await page.getByRole('option').first().waitFor()
   isOpening = false

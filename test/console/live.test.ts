@@ -40,7 +40,7 @@ after(async () => {
 
 async function openLive(): Promise<Window> {
   const window = await Window.open(browser, world.service.https)
-  await window.signIn('/live', world.anna)
+  await window.enter('/live', world.anna)
   await window.page.getByText('Connected', { exact: true }).waitFor()
   return window
 }

@@ -43,7 +43,7 @@ test('kinds of events and names of devices are whole at 1440 pixels, on a tablet
     const window = await Window.open(browser, world.service.https, look)
     const { page } = window
     await page.setViewportSize({ width, height })
-    await window.signIn('/live', world.anna)
+    await window.enter('/live', world.anna)
     await page.getByRole('option').filter({ hasText: 'location' }).waitFor()
     assert.deepEqual(await page.evaluate(CUT), [], `${width} pixels`)
     await window.assertAccessible(`live at ${width} pixels`)
@@ -61,7 +61,7 @@ test('a long name of an application breaks instead of running over its neighbour
   for (const look of ['light', 'phone'] as const) {
     const window = await Window.open(browser, world.service.https, look)
     const { page } = window
-    await window.signIn(`/devices/${devEUI}`, world.anna)
+    await window.enter(`/devices/${devEUI}`, world.anna)
     const told = page.getByText(name)
     await told.waitFor()
     assert.equal(await told.evaluate((one) => one.scrollWidth <= one.clientWidth), true)

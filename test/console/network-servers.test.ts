@@ -2,8 +2,7 @@
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { addressOf, FakeChirpStack } from '../support/fake-chirpstack.ts'
-import { launchBrowser, Window } from './browser.ts'
-import type { Look } from './browser.ts'
+import { launchBrowser, LOOKS, Window } from './browser.ts'
 import { startWorld } from './world.ts'
 import type { World } from './world.ts'
 
@@ -24,10 +23,10 @@ after(async () => {
   chirpStack?.stop()
 })
 
-for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]) {
+for (const look of LOOKS) {
   test(`a ChirpStack is tried, connected and removed, ${look}`, async () => {
     const window = await Window.open(browser, world.service.https, look)
-    await window.signIn('/network-servers', world.admin)
+    await window.enter('/network-servers', world.admin)
     const { page } = window
     const dialog = page.getByRole('dialog')
     const { target, apiKey } = addressOf(chirpStack)
@@ -36,15 +35,13 @@ for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]
     await dialog.getByLabel('API key', { exact: true }).fill('wrong')
     await dialog.getByRole('button', { name: 'Try the connection' }).click()
     await dialog.getByText('ChirpStack does not know the API key.').waitFor()
-    await window.picture(`connect-chirpstack-${look}`)
-    await window.assertAccessible(`connect ChirpStack, ${look}`)
+    await window.assertLook('connect-chirpstack')
     await dialog.getByLabel('API key', { exact: true }).fill(apiKey)
     await dialog.getByRole('button', { name: 'Try the connection' }).click()
     await dialog.getByText('It works: the key sees 1 tenant with 1 application.').waitFor()
     await dialog.getByRole('button', { name: 'Connect', exact: true }).click()
     await page.getByText(`http://${target}`).waitFor()
-    await window.picture(`network-servers-admin-${look}`)
-    await window.assertAccessible(`network servers of a global admin, ${look}`)
+    await window.assertLook('network-servers-admin')
     await page.getByRole('button', { name: 'Remove chirpstack' }).click()
     await dialog.getByRole('button', { name: 'Remove', exact: true }).click()
     await page.getByText('No ChirpStack is connected').waitFor()

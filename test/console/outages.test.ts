@@ -10,13 +10,16 @@ import { startWorld } from './world.ts'
 import type { World } from './world.ts'
 
 let browser: Browser
+let world: World
 
 before(async () => {
+  world = await startWorld()
   browser = await launchBrowser()
 })
 
 after(async () => {
   await browser?.close()
+  await world?.[Symbol.asyncDispose]()
 })
 
 const ADMIN = { userName: 'admin', password: ADMIN_PASSWORD }
@@ -55,8 +58,7 @@ test('a page whose code did not come says why, leaves the others alone, and come
 })
 
 test('a console that is older than the service says so, and offers to be reloaded', async () => {
-  await using service = await startInProcess()
-  await new Administration(service).must('POST', '/api/organizations', { organization: { name: 'valley' } })
+  const { service } = world
   const window = await Window.open(browser, service.https)
   const { page } = window
   await window.signIn('/organizations', ADMIN)
@@ -82,7 +84,6 @@ async function endSessions({ service, anna }: World): Promise<void> {
 }
 
 test('the end of a session takes nothing that is being written: the same person signs in and goes on', async () => {
-  await using world = await startWorld()
   const window = await Window.open(browser, world.service.https)
   const { page } = window
   const signInOver = async ({ userName, password }: World['anna']): Promise<void> => {
@@ -136,7 +137,6 @@ test('the end of a session takes nothing that is being written: the same person 
 })
 
 test('another person who signs in gets nothing of what the one before was writing', async () => {
-  await using world = await startWorld()
   const window = await Window.open(browser, world.service.https)
   const { page } = window
   await window.signIn('/devices', world.anna)

@@ -1,18 +1,19 @@
 /**
- * Every page with a picture, and the rules for all pages: WCAG, the bound on script, no request to
- * other origins, no complaint.
+ * Every page as it looks, and what holds for all: WCAG, the bound on script, nothing from
+ * elsewhere, no complaint.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { launchBrowser, Window } from './browser.ts'
-import type { Look } from './browser.ts'
+import { launchBrowser, LOOKS, Window } from './browser.ts'
 import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
 
-/** The bound on all script before the first page can be used, compressed with gzip. */
+/** Of all script before the first page can be used, as it goes over the wire with gzip. */
 const FIRST_LOAD_BYTES = 300_000
-/** The time from the request to a page that responds, on a busy machine. */
+/**
+ * From asking for the address to a page that answers, on a machine that does other things besides.
+ */
 const INTERACTIVE_MS = 2_000
 
 let browser: Browser
@@ -28,7 +29,10 @@ after(async () => {
   await world?.[Symbol.asyncDispose]()
 })
 
-/** A table with two new rows and two wrong rows. */
+/** `--mantine-color-body` of the dark look. */
+const DARK_BACKGROUND = 'rgb(20, 24, 26)'
+
+/** A table of which two rows are new and two are wrong. */
 const TABLE = {
   name: 'meters.csv',
   mimeType: 'text/csv',
@@ -37,7 +41,7 @@ const TABLE = {
   ),
 }
 
-/** The content of each page when its picture is taken. */
+/** What each page shows when its picture is taken. */
 const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
   connect: async ({ page }) => {
     await page.goto('/connect')
@@ -59,7 +63,7 @@ const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
     const device = deviceAt(0)
     await page.goto(`/devices/${device.devEui}`)
     await page.getByText('Connected', { exact: true }).waitFor()
-    for (let fCnt = 0; fCnt < 24; fCnt += 1) await world.publish(device, 'up', climateUplink(fCnt))
+    await Promise.all(Array.from({ length: 24 }, (_, fCnt) => world.publish(device, 'up', climateUplink(fCnt))))
     await page.getByRole('img', { name: 'RSSI and SNR over time' }).locator('canvas').waitFor()
   },
   codecs: async ({ page }) => {
@@ -122,32 +126,43 @@ async function someEvents(): Promise<void> {
   await world.publish(deviceAt(2), 'up', climateUplink(21))
 }
 
-for (const look of ['light', 'dark', 'phone'] as const satisfies readonly Look[]) {
-  test(`every page passes axe and looks as its picture shows, ${look}`, async () => {
+for (const look of LOOKS) {
+  test(`every page passes axe, looks as its picture shows and never scrolls sideways, ${look}`, async () => {
     const window = await Window.open(browser, world.service.https, look)
     await window.page.goto('/connect')
     await window.page.getByLabel('User name').waitFor()
-    await window.picture(`sign-in-${look}`)
-    await window.assertAccessible('sign-in')
-    await window.signIn('/connect', world.anna)
+    await window.assertLook('sign-in')
+    await window.enter('/connect', world.anna)
     for (const [name, show] of Object.entries(PAGES)) {
       await show(window)
-      await window.picture(`${name}-${look}`)
-      await window.assertAccessible(`${name}, ${look}`)
+      assert.equal(await window.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, name)
+      await window.assertLook(name)
     }
     window.assertQuiet()
     await window.close()
   })
 }
 
-test('a phone’s width holds every page without scrolling sideways, and its navigation opens and closes', async () => {
+test('a system with dark colours gets dark pages from the first one', async () => {
+  const window = await Window.open(browser, world.service.https, 'dark')
+  const { page } = window
+  await page.goto('/devices')
+  await page.getByLabel('User name').waitFor()
+  const background = `getComputedStyle(document.body).backgroundColor`
+  assert.equal(await page.evaluate(background), DARK_BACKGROUND)
+  await window.assertAccessible('sign-in in the dark')
+  await window.enter('/devices', world.anna)
+  await page.getByText('climate-pump-house-1').waitFor()
+  assert.equal(await page.evaluate(background), DARK_BACKGROUND)
+  await window.assertAccessible('devices in the dark')
+  window.assertQuiet()
+  await window.close()
+})
+
+test('on a phone the navigation opens by a button, and closes when a page is chosen', async () => {
   const window = await Window.open(browser, world.service.https, 'phone')
   const { page } = window
-  await window.signIn('/connect', world.anna)
-  for (const [name, show] of Object.entries(PAGES)) {
-    await show(window)
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, name)
-  }
+  await window.enter('/connect', world.anna)
   await page.getByRole('button', { name: 'Navigation' }).click()
   await page.getByRole('link', { name: 'Live' }).click()
   await page.getByRole('heading', { name: 'Live' }).waitFor()
@@ -176,7 +191,7 @@ test('the way from the address to the content goes by the keyboard alone', async
 test('the first page takes less than 300 kB of script and answers within two seconds', async (context) => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window
-  await window.signIn('/connect', world.anna)
+  await window.enter('/connect', world.anna)
   const scripts = new Set<string>()
   page.on('response', (response) => {
     if (response.request().resourceType() === 'script') scripts.add(response.url())
@@ -201,10 +216,10 @@ test('the first page takes less than 300 kB of script and answers within two sec
   await window.close()
 })
 
-test('a user who asked for less motion sees at once that a button can be pressed', async () => {
+test('who asked for less motion sees a button that can be pressed as such at once', async () => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window
-  await window.signIn('/connect', world.anna)
+  await window.enter('/connect', world.anna)
   await page.getByRole('button', { name: 'Create token' }).waitFor()
   const looks = (await page.evaluate(`(() => {
     const button = document.querySelector('button[type=submit]')
@@ -222,7 +237,7 @@ test('a user who asked for less motion sees at once that a button can be pressed
 
 test('an unknown page says so, and leads on', async () => {
   const window = await Window.open(browser, world.service.https)
-  await window.signIn('/no/such/page', world.anna)
+  await window.enter('/no/such/page', world.anna)
   await window.page.getByText('There is no such page').waitFor()
   await window.assertAccessible('unknown page')
   await window.close()
