@@ -176,7 +176,7 @@ test(`${EVENTS_PER_SECOND} events a second for ${SECONDS} s leave the page at ea
   const heaps: number[] = []
   const shown = async (events: number): Promise<void> =>
     page.getByText(`${events.toLocaleString('en')} received`).waitFor()
-  for (let sent = 0; sent < FILLING_EVENTS; sent += EVENTS_OF_A_DRAWING) await publishMany(EVENTS_OF_A_DRAWING)
+  for (let sent = 0; sent < FILLING_EVENTS; sent += EVENTS_PER_SECOND) await publishMany(EVENTS_PER_SECOND)
   await shown(FILLING_EVENTS)
   const total = SECONDS * EVENTS_PER_SECOND
   for (let sent = 0; sent < total; sent += EVENTS_OF_A_DRAWING) {
