@@ -416,6 +416,36 @@ test('the audit log leaves the console’s own tokens out until they are asked f
   await window.close()
 })
 
+test('search, page and filters of a list stand in the address, and a reload leads to the same rows', async () => {
+  const window = await open('/audit-log', world.admin)
+  const { page } = window
+  const address = (): Record<string, string> => Object.fromEntries(new URL(page.url()).searchParams)
+  await page.getByText('All', { exact: true }).click()
+  await page.getByRole('button', { name: 'next page' }).click()
+  await page.waitForURL('**/audit-log?scope=deployment&page=2')
+  // A search and a filter begin at the first page.
+  await page.getByRole('textbox', { name: /^Search/ }).fill('user.')
+  await page.getByText('Organization created').first().waitFor({ state: 'detached' })
+  assert.deepEqual(address(), { scope: 'deployment', search: 'user.' })
+  await page.reload()
+  await page.getByText('User created').first().waitFor()
+  assert.equal(await page.getByRole('textbox', { name: /^Search/ }).inputValue(), 'user.')
+  assert.equal(await page.getByText('Organization created').count(), 0)
+  await page.getByRole('link', { name: 'Members' }).click()
+  await page.getByRole('heading', { name: 'Members' }).waitFor()
+  await page.goBack()
+  await page.getByText('User created').first().waitFor()
+  window.assertQuiet()
+  await window.close()
+})
+
+test('the whole deployment is for global admins, whatever the address says', async () => {
+  const window = await open('/audit-log?scope=deployment')
+  await window.page.getByText('What was done to Alpine Valley Water in the last 90 days').waitFor()
+  assert.equal(await window.page.getByText('All', { exact: true }).count(), 0)
+  await window.close()
+})
+
 test('a user without the right to administer is not offered administration', async () => {
   const administration = new Administration(world.service)
   const organizations = [{ organizationID: world.organizationId }]

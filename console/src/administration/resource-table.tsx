@@ -1,68 +1,64 @@
 /**
- * A list of the administration: search, pages, what to do when it is empty, and one row for each
- * thing.
+ * The one list of the console: search, filters, pages, a text for the empty list, and one row for
+ * each item.
  */
 import { Button, Group, Pagination, ScrollArea, Skeleton, Table, TextInput, VisuallyHidden } from '@mantine/core'
-import { useDebouncedValue } from '@mantine/hooks'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { ReactElement, ReactNode } from 'react'
-import type { Listed } from '../api/list.ts'
-import { request } from '../api/request.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { Panel } from '../shell/panel.tsx'
+import { useResourceList } from './resource-list.ts'
+import type { ResourceList, ResourceListOptions } from './resource-list.ts'
 
 interface Column<Item> {
   readonly title: string
   readonly cell: (item: Item) => ReactNode
-  /** Left out where the screen is narrow. */
-  readonly isExtra?: boolean
+  /** The column is left out on narrower screens. */
+  readonly visibleFrom?: 'xs' | 'sm'
+  /**
+   * The width of the column, in pixels or percent. When one column has a width, the columns keep
+   * their places from page to page, and those without a width share the rest.
+   */
+  readonly width?: number | string | { readonly base: number; readonly sm: number }
+  /** Numbers stand at the right. */
+  readonly isNumber?: boolean
 }
 
-interface ResourceTableProps<Item> {
-  /** `/api/users`; also the key in the cache. */
-  readonly path: string
-  readonly query?: Readonly<Record<string, string>>
+interface ListViewProps<Item> {
+  readonly list: ResourceList<Item>
   readonly columns: readonly Column<Item>[]
   readonly keyOf: (item: Item) => string
-  /** At the end of the row. */
+  /** Stands at the end of the row. */
   readonly actions?: (item: Item) => ReactNode
   readonly empty: ReactNode
-  /** What the search looks into: `Search by name`. */
+  /** Says what the search looks into: `Search by name`. */
   readonly searchLabel: string
   /** Searches that are offered. */
-  readonly shortcuts?: readonly { readonly label: string; readonly value: string }[]
-  /** What the list is of, where a page has more than one. */
+  readonly shortcuts?: readonly Shortcut[]
+  /** The name of the list, where a page has more than one. */
   readonly label?: string
-  /** Beside the search. */
+  /** Stand beside the search. */
   readonly filters?: ReactNode
-  /** Asked anew that often, where things change by themselves. */
-  readonly refreshMs?: number
 }
 
-const PAGE_SIZE = 25
+interface Shortcut {
+  readonly label: string
+  readonly value: string
+}
 
-/** The list; `path` may be invalidated as a key when something in it has changed. */
+type ResourceTableProps<Item> = ResourceListOptions & Omit<ListViewProps<Item>, 'list'>
+
+/** A list of the HTTP interface. */
 export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactElement {
-  const { path, query, columns, keyOf, actions, empty, searchLabel, shortcuts = [], filters, refreshMs } = props
-  const { label = 'List' } = props
-  const [typed, setTyped] = useState('')
-  const [search] = useDebouncedValue(typed.trim(), 250)
-  const [page, setPage] = useState(1)
-  const asked = { ...query, search, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
-  const list = useQuery({
-    queryKey: [path, asked],
-    queryFn: ({ signal }) => request<Listed<Item>>('GET', path, { query: asked, signal }),
-    placeholderData: keepPreviousData,
-    refetchInterval: refreshMs ?? false,
-  })
-  const look = (text: string): void => {
-    setTyped(text)
-    setPage(1)
-  }
-  const total = Number(list.data?.totalCount ?? 0)
-  const items = list.data?.result ?? []
+  const { path, query, name, refreshMs, ...view } = props
+  const list = useResourceList<Item>({ path, query, name, refreshMs })
+  return <ListView<Item> list={list} {...view} />
+}
+
+/** The same, for a page that needs to know the list besides. */
+export function ListView<Item>(props: ListViewProps<Item>): ReactElement {
+  const { list, empty, searchLabel, shortcuts = [], filters, label = 'List' } = props
+  const { answer, items, total, typed, type, page, lastPage, turnTo } = list
   return (
     <>
       <Group gap="sm">
@@ -72,80 +68,119 @@ export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactEleme
           placeholder={searchLabel}
           leftSection={<Icon name="search" />}
           value={typed}
-          onChange={(event) => look(event.currentTarget.value)}
+          onChange={(event) => type(event.currentTarget.value)}
         />
         {filters}
       </Group>
-      {shortcuts.length === 0 ? null : (
-        <Group gap={6}>
-          {shortcuts.map(({ label: shortcut, value }) => (
-            <Button
-              key={value}
-              size="compact-sm"
-              radius="xl"
-              fw={500}
-              variant={typed === value ? 'light' : 'default'}
-              aria-pressed={typed === value}
-              onClick={() => look(typed === value ? '' : value)}
-            >
-              {shortcut}
-            </Button>
-          ))}
-        </Group>
-      )}
-      <Failure error={list.error} onRetry={() => void list.refetch()} />
+      {shortcuts.length === 0 ? null : <Shortcuts shortcuts={shortcuts} typed={typed} onChoose={type} />}
+      <Failure error={answer.error} onRetry={() => void answer.refetch()} />
       <Panel flush>
-        {list.isLoading ? <Skeleton h={240} m="lg" /> : null}
-        {list.data !== undefined && items.length === 0 ? empty : null}
+        {answer.isLoading ? <Skeleton h={240} m="lg" /> : null}
+        {answer.data !== undefined && total === 0 ? empty : null}
         {items.length === 0 ? null : (
           <ScrollArea type="auto" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
-            <Table miw={{ base: 0, sm: 600 }} verticalSpacing="sm" horizontalSpacing="lg">
-              <Table.Thead>
-                <Table.Tr>
-                  {columns.map(({ title, isExtra }) => (
-                    <Table.Th key={title} {...(isExtra === true ? { visibleFrom: 'sm' } : {})}>
-                      {title}
-                    </Table.Th>
-                  ))}
-                  {actions === undefined ? null : (
-                    <Table.Th>
-                      <VisuallyHidden>Actions</VisuallyHidden>
-                    </Table.Th>
-                  )}
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {items.map((item) => (
-                  <Table.Tr key={keyOf(item)}>
-                    {columns.map(({ title, cell, isExtra }) => (
-                      <Table.Td key={title} {...(isExtra === true ? { visibleFrom: 'sm' } : {})}>
-                        {cell(item)}
-                      </Table.Td>
-                    ))}
-                    {actions === undefined ? null : (
-                      <Table.Td>
-                        <Group gap={2} justify="flex-end" wrap="nowrap">
-                          {actions(item)}
-                        </Group>
-                      </Table.Td>
-                    )}
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
+            <Rows items={items} columns={props.columns} keyOf={props.keyOf} actions={props.actions} />
           </ScrollArea>
         )}
       </Panel>
-      {total > PAGE_SIZE ? (
+      {lastPage > 1 ? (
         <Group justify="center">
           <Pagination
-            total={Math.ceil(total / PAGE_SIZE)}
+            total={lastPage}
             value={page}
-            onChange={setPage}
+            onChange={turnTo}
             getControlProps={(control) => ({ 'aria-label': `${control} page` })}
           />
         </Group>
       ) : null}
     </>
   )
+}
+
+interface ShortcutsProps {
+  readonly shortcuts: readonly Shortcut[]
+  readonly typed: string
+  readonly onChoose: (search: string) => void
+}
+
+function Shortcuts({ shortcuts, typed, onChoose }: ShortcutsProps): ReactElement {
+  return (
+    <Group gap={6}>
+      {shortcuts.map(({ label, value }) => (
+        <Button
+          key={value}
+          size="compact-sm"
+          radius="xl"
+          fw={500}
+          variant={typed === value ? 'light' : 'default'}
+          aria-pressed={typed === value}
+          onClick={() => onChoose(typed === value ? '' : value)}
+        >
+          {label}
+        </Button>
+      ))}
+    </Group>
+  )
+}
+
+interface RowsProps<Item> extends Pick<ListViewProps<Item>, 'columns' | 'keyOf'> {
+  readonly items: readonly Item[]
+  readonly actions: ((item: Item) => ReactNode) | undefined
+}
+
+function Rows<Item>({ items, columns, keyOf, actions }: RowsProps<Item>): ReactElement {
+  const isFixed = columns.some(({ width }) => width !== undefined)
+  return (
+    <Table
+      miw={{ base: 0, sm: isFixed ? 680 : 600 }}
+      verticalSpacing="sm"
+      horizontalSpacing="lg"
+      highlightOnHover
+      {...(isFixed ? { layout: 'fixed' } : {})}
+    >
+      <Table.Thead>
+        <Table.Tr>
+          {columns.map((column) => (
+            <Table.Th key={column.title} {...styleOf(column)} {...widthOf(column)}>
+              {column.title}
+            </Table.Th>
+          ))}
+          {actions === undefined ? null : (
+            <Table.Th>
+              <VisuallyHidden>Actions</VisuallyHidden>
+            </Table.Th>
+          )}
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {items.map((item) => (
+          <Table.Tr key={keyOf(item)}>
+            {columns.map((column) => (
+              <Table.Td key={column.title} {...styleOf(column)}>
+                {column.cell(item)}
+              </Table.Td>
+            ))}
+            {actions === undefined ? null : (
+              <Table.Td>
+                <Group gap={2} justify="flex-end" wrap="nowrap">
+                  {actions(item)}
+                </Group>
+              </Table.Td>
+            )}
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  )
+}
+
+function styleOf({ visibleFrom, isNumber = false }: Pick<Column<never>, 'visibleFrom' | 'isNumber'>) {
+  return {
+    ...(visibleFrom === undefined ? {} : { visibleFrom }),
+    ...(isNumber ? { ta: 'right' as const, className: 'numbers' } : {}),
+  }
+}
+
+function widthOf({ width }: Pick<Column<never>, 'width'>) {
+  return width === undefined ? {} : { w: width }
 }

@@ -41,7 +41,10 @@ export interface DeviceDetail {
   readonly lastSeenAt: string | null
 }
 
-/** What a selection offers at once; the rest is found by typing. */
+/** The devices, and the first member of the keys in the cache of every list of them. */
+export const DEVICES_PATH = '/api/devices'
+
+/** A selection offers this many at once. The rest is found by typing. */
 const OFFERED = 50
 
 /** The organizations whose name contains the text. */
@@ -78,9 +81,9 @@ interface DevicesAsked {
 export function useDevices(asked: DevicesAsked) {
   const { organizationId, applicationId, search, limit, offset } = asked
   return useQuery({
-    queryKey: ['devices', asked],
+    queryKey: [DEVICES_PATH, asked],
     queryFn: ({ signal }) =>
-      request<Listed<Device>>('GET', '/api/devices', {
+      request<Listed<Device>>('GET', DEVICES_PATH, {
         query: { organizationID: organizationId, applicationID: applicationId, search, limit, offset },
         signal,
       }),

@@ -1,6 +1,7 @@
 import { Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { ReactElement } from 'react'
+import { DEVICES_PATH } from '../api/directory.ts'
 import type { Application } from '../api/directory.ts'
 import { request } from '../api/request.ts'
 import { Dialog, DialogForm } from '../shell/dialog.tsx'
@@ -13,7 +14,7 @@ export const APPLICATIONS_PATH = '/api/applications'
  * First members of the keys in the cache that depend on applications: this list, and the
  * selections.
  */
-export const APPLICATION_CHANGES = [APPLICATIONS_PATH, 'applications', 'devices']
+export const APPLICATION_CHANGES = [APPLICATIONS_PATH, 'applications', DEVICES_PATH]
 
 interface ApplicationDialogProps {
   /** Its subject is the application to change; without one a new application is made. */

@@ -38,7 +38,7 @@ export function ApplicationsPage(): ReactElement {
           { title: 'Name', cell: (application) => <Name application={application} /> },
           {
             title: 'Id',
-            isExtra: true,
+            visibleFrom: 'sm',
             cell: ({ id }) => (
               <Text span ff="monospace" size="sm" className="breakable">
                 {id}

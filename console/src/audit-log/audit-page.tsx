@@ -1,8 +1,10 @@
 /** Who did what. */
-import { Box, Group, SegmentedControl, Stack, Switch, Text, Tooltip } from '@mantine/core'
-import { useState } from 'react'
+import { Box, Group, Stack, Switch, Text, Tooltip } from '@mantine/core'
 import type { ReactElement } from 'react'
+import { useAddressState } from '../administration/address-state.ts'
+import { PAGE } from '../administration/resource-list.ts'
 import { ResourceTable } from '../administration/resource-table.tsx'
+import { ScopeSwitch, useScope } from '../administration/scope.tsx'
 import { Blank } from '../shell/blank.tsx'
 import { moment } from '../shell/moments.ts'
 import { useOrganization } from '../shell/organization.tsx'
@@ -22,12 +24,16 @@ interface Entry {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
+/** The name in the address. */
+const CONSOLE_TOKENS = 'console-tokens'
+
 /** The page. */
 export function AuditPage(): ReactElement {
-  const { organization, isGlobalAdmin } = useOrganization()
-  const [scope, setScope] = useState<'organization' | 'deployment'>('organization')
+  const { organization } = useOrganization()
+  const scope = useScope()
   // Each opening of Live or of a device takes a token and gives it back.
-  const [withConsoleTokens, setWithConsoleTokens] = useState(false)
+  const { get, set } = useAddressState()
+  const withConsoleTokens = get(CONSOLE_TOKENS) === 'true'
   const names = useActorNames()
   return (
     <Page
@@ -35,7 +41,6 @@ export function AuditPage(): ReactElement {
       lead={`What was done to ${scope === 'organization' ? organization.displayName : 'the whole deployment'} in the last 90 days, newest first.`}
     >
       <ResourceTable<Entry>
-        key={`${scope} ${withConsoleTokens}`}
         path="/api/audit-log"
         query={{
           ...(scope === 'organization' ? { organizationID: organization.id } : {}),
@@ -45,21 +50,11 @@ export function AuditPage(): ReactElement {
         shortcuts={SHORTCUTS}
         filters={
           <>
-            {isGlobalAdmin ? (
-              <SegmentedControl
-                aria-label="Whose entries"
-                value={scope}
-                onChange={setScope}
-                data={[
-                  { value: 'organization', label: 'This organization' },
-                  { value: 'deployment', label: 'All' },
-                ]}
-              />
-            ) : null}
+            <ScopeSwitch label="Whose entries" />
             <Switch
               label="Show the console’s own tokens"
               checked={withConsoleTokens}
-              onChange={(event) => setWithConsoleTokens(event.currentTarget.checked)}
+              onChange={(event) => set({ [CONSOLE_TOKENS]: event.currentTarget.checked ? 'true' : '', [PAGE]: '' })}
             />
           </>
         }
@@ -67,7 +62,7 @@ export function AuditPage(): ReactElement {
         columns={[
           { title: 'When', cell: (entry) => <When entry={entry} /> },
           { title: 'What', cell: (entry) => <What entry={entry} names={names} /> },
-          { title: 'By', isExtra: true, cell: (entry) => <Actor entry={entry} /> },
+          { title: 'By', visibleFrom: 'sm', cell: (entry) => <Actor entry={entry} /> },
         ]}
         empty={
           <Blank

@@ -1,12 +1,12 @@
 /** The clients that are connected now: who, from where, to what, and how busy. */
-import { Anchor, Button, SegmentedControl, Stack, Text } from '@mantine/core'
-import { useState } from 'react'
+import { Anchor, Button, Stack, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { Link } from 'wouter'
 import { RemoveDialog } from '../administration/remove-dialog.tsx'
 import type { Removal } from '../administration/remove-dialog.tsx'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import { RowAction } from '../administration/row-action.tsx'
+import { ScopeSwitch, useScope } from '../administration/scope.tsx'
 import type { Connection } from '../api/broker-views.ts'
 import { Blank } from '../shell/blank.tsx'
 import { useDialog } from '../shell/dialog.tsx'
@@ -25,8 +25,8 @@ const ASKING_MS = 5_000
 
 /** The page. */
 export function ConnectionsPage(): ReactElement {
-  const { organization, isGlobalAdmin } = useOrganization()
-  const [scope, setScope] = useState<'organization' | 'deployment'>('organization')
+  const { organization } = useOrganization()
+  const scope = useScope()
   const looking = useDialog<Connection>()
   const ending = useDialog<Removal>()
   const isOfAll = scope === 'deployment'
@@ -36,34 +36,21 @@ export function ConnectionsPage(): ReactElement {
       lead={`MQTT clients of ${isOfAll ? 'the whole deployment' : organization.displayName} that are connected now.`}
     >
       <ResourceTable<Connection>
-        key={scope}
         path={PATH}
         query={isOfAll ? {} : { organizationID: organization.id }}
         refreshMs={ASKING_MS}
         searchLabel="Search by client, user or topic"
-        filters={
-          isGlobalAdmin ? (
-            <SegmentedControl
-              aria-label="Whose connections"
-              value={scope}
-              onChange={setScope}
-              data={[
-                { value: 'organization', label: 'This organization' },
-                { value: 'deployment', label: 'All' },
-              ]}
-            />
-          ) : undefined
-        }
+        filters={<ScopeSwitch label="Whose connections" />}
         keyOf={({ id }) => id}
         columns={[
           {
             title: 'Client',
             cell: (connection) => <Client connection={connection} isOfAll={isOfAll} looking={looking} />,
           },
-          { title: 'From', isExtra: true, cell: (connection) => <From connection={connection} /> },
-          { title: 'Topics', isExtra: true, cell: (connection) => <Topics connection={connection} /> },
+          { title: 'From', visibleFrom: 'sm', cell: (connection) => <From connection={connection} /> },
+          { title: 'Topics', visibleFrom: 'sm', cell: (connection) => <Topics connection={connection} /> },
           { title: 'Traffic', cell: (connection) => <Carried connection={connection} /> },
-          { title: 'Connected', isExtra: true, cell: ({ openedAt }) => <When at={openedAt} /> },
+          { title: 'Connected', visibleFrom: 'sm', cell: ({ openedAt }) => <When at={openedAt} /> },
         ]}
         actions={(connection) => (
           <RowAction

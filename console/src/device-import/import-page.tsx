@@ -6,7 +6,7 @@ import type { DragEvent, ReactElement } from 'react'
 import { Link } from 'wouter'
 import { importDevices } from '../api/device-import.ts'
 import type { ImportReport } from '../api/device-import.ts'
-import { useApplications } from '../api/directory.ts'
+import { DEVICES_PATH, useApplications } from '../api/directory.ts'
 import { Blank } from '../shell/blank.tsx'
 import { CodeBlock } from '../shell/code-block.tsx'
 import { Failure } from '../shell/failure.tsx'
@@ -92,7 +92,7 @@ function useImport(applicationId: string) {
   const look = useMutation({ mutationFn: async (table: File) => run(table, true) })
   const write = useMutation({
     mutationFn: async (table: File) => run(table, false, look.data),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: ['devices'] }),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: [DEVICES_PATH] }),
   })
   const cancel = (): void => {
     running.current?.abort()

@@ -3,6 +3,7 @@ import type { ReactElement } from 'react'
 import { useLocation } from 'wouter'
 import { RemoveDialog } from '../administration/remove-dialog.tsx'
 import type { Removal } from '../administration/remove-dialog.tsx'
+import { DEVICES_PATH } from '../api/directory.ts'
 import type { DeviceDetail } from '../api/directory.ts'
 import { useDialog } from '../shell/dialog.tsx'
 import { Icon } from '../shell/icons.tsx'
@@ -26,7 +27,7 @@ export function DeviceActions({ device }: { readonly device: DeviceDetail['devic
         Delete
       </Button>
       <DeviceDialog state={editing} />
-      <RemoveDialog state={removing} verb="Delete" changes={['devices']} onRemoved={() => navigate('/devices')}>
+      <RemoveDialog state={removing} verb="Delete" changes={[DEVICES_PATH]} onRemoved={() => navigate('/devices')}>
         Its commands that wait are dropped, and its events end. Stored events stay until their time is over.
       </RemoveDialog>
     </Group>

@@ -1,7 +1,7 @@
 import { Select, Switch, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { ReactElement } from 'react'
-import { useApplications } from '../api/directory.ts'
+import { DEVICES_PATH, useApplications } from '../api/directory.ts'
 import type { DeviceDetail } from '../api/directory.ts'
 import { request } from '../api/request.ts'
 import { Dialog, DialogForm } from '../shell/dialog.tsx'
@@ -10,7 +10,7 @@ import { useOrganization } from '../shell/organization.tsx'
 import { PairsInput, pairsOf, recordOf } from './pairs-input.tsx'
 
 /** First members of the keys in the cache that depend on devices. */
-const DEVICE_CHANGES = ['devices', 'device', 'device-topics']
+const DEVICE_CHANGES = [DEVICES_PATH, 'device', 'device-topics']
 
 interface DeviceDialogProps {
   /** Its subject is the device to change; without one a new device is made. */
@@ -56,7 +56,7 @@ function DeviceForm({ device, applicationId, onClose }: DeviceFormProps): ReactE
       isDisabled,
     }
     return device === undefined
-      ? request('POST', '/api/devices', { body: { device: { devEUI: devEui.trim(), ...fields } } })
+      ? request('POST', DEVICES_PATH, { body: { device: { devEUI: devEui.trim(), ...fields } } })
       : request('PUT', `/api/devices/${device.devEUI}`, { body: { device: fields } })
   }
   return (

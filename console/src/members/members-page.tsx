@@ -42,7 +42,7 @@ export function MembersPage(): ReactElement {
         columns={[
           { title: 'User', cell: (member) => <UserName member={member} isOwn={member.userID === ownId} /> },
           { title: 'Role', cell: (member) => ROLES.find(({ value }) => value === roleOf(member))?.label },
-          { title: 'Since', isExtra: true, cell: ({ createdAt }) => <When at={createdAt} /> },
+          { title: 'Since', visibleFrom: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
         ]}
         actions={(member) =>
           // Who gave up the own role could not take it back.

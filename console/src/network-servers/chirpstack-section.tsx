@@ -51,6 +51,7 @@ export function ChirpStackSection(): ReactElement {
       </Group>
       <ResourceTable<NetworkServer>
         path={NETWORK_SERVERS_PATH}
+        name="chirpstack"
         label="ChirpStack v4 by gRPC"
         searchLabel="Search by name"
         keyOf={({ name }) => name}

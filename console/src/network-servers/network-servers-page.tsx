@@ -1,11 +1,11 @@
 /** The credentials with which network servers connect. */
-import { Badge, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core'
-import { useState } from 'react'
+import { Badge, Button, Group, Stack, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { RemoveDialog } from '../administration/remove-dialog.tsx'
 import type { Removal } from '../administration/remove-dialog.tsx'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import { RowAction } from '../administration/row-action.tsx'
+import { ScopeSwitch, useScope } from '../administration/scope.tsx'
 import type { Refusal } from '../api/broker-views.ts'
 import { Blank } from '../shell/blank.tsx'
 import { useDialog } from '../shell/dialog.tsx'
@@ -29,7 +29,7 @@ interface Credential {
 /** The page. */
 export function NetworkServersPage(): ReactElement {
   const { organization, isGlobalAdmin } = useOrganization()
-  const [scope, setScope] = useState<'organization' | 'deployment'>('organization')
+  const scope = useScope()
   const creating = useDialog<undefined>()
   const removing = useDialog<Removal>()
   const unreadable = useUnreadableEvents(scope === 'organization' ? organization.id : undefined)
@@ -44,29 +44,16 @@ export function NetworkServersPage(): ReactElement {
       }
     >
       <ResourceTable<Credential>
-        key={scope}
         path={CREDENTIALS_PATH}
         query={scope === 'organization' ? { organizationID: organization.id } : {}}
         searchLabel="Search by name"
-        filters={
-          isGlobalAdmin ? (
-            <SegmentedControl
-              aria-label="Whose credentials"
-              value={scope}
-              onChange={setScope}
-              data={[
-                { value: 'organization', label: 'This organization' },
-                { value: 'deployment', label: 'All' },
-              ]}
-            />
-          ) : undefined
-        }
+        filters={<ScopeSwitch label="Whose credentials" />}
         keyOf={({ id }) => id}
         columns={[
           { title: 'Name', cell: (credential) => <Name credential={credential} unreadable={unreadable} /> },
           {
             title: 'User name',
-            isExtra: true,
+            visibleFrom: 'sm',
             cell: ({ userName }) => (
               <Text span ff="monospace" size="sm" className="breakable">
                 {userName}

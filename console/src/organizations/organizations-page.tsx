@@ -46,8 +46,8 @@ export function OrganizationsPage(): ReactElement {
             title: 'Name',
             cell: (item) => <Name item={item} isChosen={item.id === organization.id} onChoose={choose} />,
           },
-          { title: 'Short name', isExtra: true, cell: (item) => item.name },
-          { title: 'Created', isExtra: true, cell: ({ createdAt }) => <When at={createdAt} /> },
+          { title: 'Short name', visibleFrom: 'sm', cell: (item) => item.name },
+          { title: 'Created', visibleFrom: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
         ]}
         actions={(item) => (
           <>

@@ -1,8 +1,8 @@
 /** What the broker refused lately, why, and what to do about it. */
-import { Badge, Group, SegmentedControl, Stack, Text, Tooltip } from '@mantine/core'
-import { useState } from 'react'
+import { Badge, Group, Stack, Text, Tooltip } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { ResourceTable } from '../administration/resource-table.tsx'
+import { ScopeSwitch, useScope } from '../administration/scope.tsx'
 import type { Refusal } from '../api/broker-views.ts'
 import { Holder } from '../connections/holder.tsx'
 import { Blank } from '../shell/blank.tsx'
@@ -25,8 +25,8 @@ const SHORTCUTS = [
 
 /** The page. */
 export function RefusalsPage(): ReactElement {
-  const { organization, isGlobalAdmin, isOrganizationAdmin } = useOrganization()
-  const [scope, setScope] = useState<'organization' | 'deployment'>('organization')
+  const { organization, isOrganizationAdmin } = useOrganization()
+  const scope = useScope()
   const isOfAll = scope === 'deployment'
   const whose = isOrganizationAdmin ? `clients of ${organization.displayName}` : 'your clients'
   return (
@@ -35,29 +35,16 @@ export function RefusalsPage(): ReactElement {
       lead={`What the broker refused to ${isOfAll ? 'any client' : whose} since the service started, newest first.`}
     >
       <ResourceTable<Refusal>
-        key={scope}
         path="/api/refusals"
         query={isOfAll ? {} : { organizationID: organization.id }}
         refreshMs={ASKING_MS}
         searchLabel="Search by client, reason or topic"
         shortcuts={SHORTCUTS}
-        filters={
-          isGlobalAdmin ? (
-            <SegmentedControl
-              aria-label="Whose refusals"
-              value={scope}
-              onChange={setScope}
-              data={[
-                { value: 'organization', label: 'This organization' },
-                { value: 'deployment', label: 'All' },
-              ]}
-            />
-          ) : undefined
-        }
+        filters={<ScopeSwitch label="Whose refusals" />}
         keyOf={(refusal) => JSON.stringify(refusal)}
         columns={[
           { title: 'What', cell: (refusal) => <What refusal={refusal} /> },
-          { title: 'Client', isExtra: true, cell: (refusal) => <Client refusal={refusal} isOfAll={isOfAll} /> },
+          { title: 'Client', visibleFrom: 'sm', cell: (refusal) => <Client refusal={refusal} isOfAll={isOfAll} /> },
           { title: 'When', cell: (refusal) => <Times refusal={refusal} /> },
         ]}
         empty={

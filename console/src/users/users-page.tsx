@@ -38,8 +38,8 @@ export function UsersPage(): ReactElement {
         keyOf={({ id }) => id}
         columns={[
           { title: 'User', cell: (user) => <UserName user={user} isOwn={user.id === ownId} /> },
-          { title: 'Note', isExtra: true, cell: ({ note }) => note },
-          { title: 'Created', isExtra: true, cell: ({ createdAt }) => <When at={createdAt} /> },
+          { title: 'Note', visibleFrom: 'sm', cell: ({ note }) => note },
+          { title: 'Created', visibleFrom: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
         ]}
         actions={(user) => {
           const { id, username } = user

@@ -1,0 +1,37 @@
+/** Whether a list is of the chosen organization or, for global admins, of the whole deployment. */
+import { SegmentedControl } from '@mantine/core'
+import type { ReactElement } from 'react'
+import { useOrganization } from '../shell/organization.tsx'
+import { useAddressState } from './address-state.ts'
+import { PAGE } from './resource-list.ts'
+
+/** What a list is of. */
+export type Scope = 'organization' | 'deployment'
+
+const NAME = 'scope'
+
+/** The scope that the address names. Everybody else than global admins gets the organization's. */
+export function useScope(): Scope {
+  const { isGlobalAdmin } = useOrganization()
+  const { get } = useAddressState()
+  return isGlobalAdmin && get(NAME) === 'deployment' ? 'deployment' : 'organization'
+}
+
+/** The choice between the two, which global admins alone are offered. */
+export function ScopeSwitch({ label }: { readonly label: string }): ReactElement | null {
+  const { isGlobalAdmin } = useOrganization()
+  const scope = useScope()
+  const { set } = useAddressState()
+  if (!isGlobalAdmin) return null
+  return (
+    <SegmentedControl<Scope>
+      aria-label={label}
+      value={scope}
+      onChange={(chosen) => set({ [NAME]: chosen === 'deployment' ? chosen : '', [PAGE]: '' })}
+      data={[
+        { value: 'organization', label: 'This organization' },
+        { value: 'deployment', label: 'All' },
+      ]}
+    />
+  )
+}
