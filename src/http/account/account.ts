@@ -43,7 +43,8 @@ const Profile = Type.Object(
 )
 
 /**
- * Bounds the profile of somebody in very many organizations; the list of organizations is paged.
+ * The most organizations of a profile, for a person in very many of them; the list of organizations
+ * is paged.
  */
 const MEMBERSHIPS_OF_PROFILE = 1000
 
@@ -130,8 +131,8 @@ function signOutEverywhere(registry: AccountRegistry): Route {
 }
 
 /**
- * Sets somebody's own password, given the old one. Goes through the throttle of the login, or a
- * stolen session could guess the password here without end.
+ * Sets a person's own password, given the old one. The check goes through the throttle of the
+ * login: otherwise a stolen session could guess the password here without end.
  */
 export async function changeOwnPassword(
   registry: Pick<Registry, 'passwords' | 'users'>,

@@ -1,5 +1,5 @@
 /**
- * How a browser stays signed in over a reload. The session token of a login is put into a cookie
+ * Keeps a browser signed in over a reload. The session token of a login is put into a cookie
  * that scripts can't read and that opens one door alone: the console asks for its token back when
  * it starts. No other route looks at cookies, so no page elsewhere can act in somebody's name.
  * docs/decisions/0006-console-session.md tells why.
@@ -34,7 +34,7 @@ const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict'
  */
 const OWN_HEADER = 'fieldgate-console'
 
-/** Keeping the session in a cookie, getting it back, and forgetting it. */
+/** The routes that keep the session in a cookie, return it, and forget it. */
 export function consoleSessionRoutes(registry: ConsoleSessionRegistry): readonly Route[] {
   return resource('Login', [keepSession(), resumeSession(registry), forgetSession()])
 }

@@ -7,7 +7,6 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import assert from 'node:assert/strict'
 import type {
   ContextConfigDefault,
-  FastifyBaseLogger,
   FastifyReply,
   FastifyRequest,
   FastifySchema,
@@ -30,8 +29,7 @@ type Handler<Schema extends FastifySchema> = RouteHandlerMethod<
   RouteGenericInterface,
   ContextConfigDefault,
   Schema,
-  TypeBoxTypeProvider,
-  FastifyBaseLogger
+  TypeBoxTypeProvider
 >
 
 /** The request of a route with this schema. */

@@ -1,5 +1,5 @@
 /**
- * A backup of the whole deployment as a stream: what `fieldgate backup` asks a running service for.
+ * A backup of the whole deployment as a stream: `fieldgate backup` asks a running service for it.
  */
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'

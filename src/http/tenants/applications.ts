@@ -62,7 +62,7 @@ const ApplicationDetails = Type.Object(
   { description: 'An application by itself', [NAME]: 'ApplicationDetails' },
 )
 
-/** Bounds a tenant's script; the codec's sandbox has its own. */
+/** The longest script of a tenant; the codec's sandbox has bounds of its own. */
 const SCRIPT_LENGTH = 64 * 1024
 
 const Writable = {

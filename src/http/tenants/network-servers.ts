@@ -15,9 +15,9 @@ import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 export interface NetworkServerView {
   readonly name: string
   readonly kind: string
-  /** "" for one of the settings file. */
+  /** "" for a network server of the settings file. */
   readonly url: string
-  /** True for one that the settings file names. */
+  /** True for a network server that the settings file names. */
   readonly isOfFile: boolean
   readonly createdAtMs: number | null
 }
@@ -46,7 +46,7 @@ export interface NetworkServerSetups {
   list(): Promise<readonly NetworkServerView[]>
   /** Refusals name the member at fault. */
   tryOut(settings: Settings): Promise<Result<NetworkServerTrial>>
-  /** Tries it; where it works keeps it, durably, and opens it. */
+  /** Tries the network server. If it works, stores it durably and opens it. */
   add(
     settings: Settings,
     actor: Actor,

@@ -121,7 +121,7 @@ function revokeCredential(registry: ServiceCredentialRegistry): Route {
     url: '/api/service-credentials/:id',
     may: onHidden('serviceCredential.manage', {
       named: 'params.id',
-      find: (id) => find(registry, id),
+      find: (id) => registry.serviceCredentials.get(id),
       organizationIdOf: (credential) => credential.organizationId,
     }),
     schema: {
@@ -136,17 +136,6 @@ function revokeCredential(registry: ServiceCredentialRegistry): Route {
       return {}
     },
   })
-}
-
-const FIND_PAGE = 1000
-
-/** The registry lists credentials and does not look one up; a deployment has a handful. */
-async function find(registry: ServiceCredentialRegistry, id: string): Promise<ServiceCredential | undefined> {
-  for (let offset = 0; ; offset += FIND_PAGE) {
-    const { items } = await registry.serviceCredentials.list({ limit: FIND_PAGE, offset })
-    const found = items.find((credential) => credential.id === id)
-    if (found !== undefined || items.length < FIND_PAGE) return found
-  }
 }
 
 function itemOf(credential: ServiceCredential) {

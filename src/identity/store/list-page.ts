@@ -33,7 +33,7 @@ export async function listPage<Tables extends keyof Schema, Row, Item>(
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   const rows = await sorted(matching).limit(limit).offset(offset).execute()
-  return { totalCount: Number(count), items: rows.map((row) => itemOf(row as Row)) }
+  return { totalCount: count, items: rows.map((row) => itemOf(row as Row)) }
 }
 
 /** The ids of the organizations of which the viewer is a member, as a part of a query. */
