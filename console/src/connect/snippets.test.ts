@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { CA_FILE, snippetsFor } from './snippets.ts'
-import type { SnippetFacts } from './snippets.ts'
+import { CA_FILE } from './snippet.ts'
+import type { SnippetFacts } from './snippet.ts'
+import { snippetsFor } from './snippets.ts'
 
 const FACTS: SnippetFacts = {
   host: 'mqtt.example.org',

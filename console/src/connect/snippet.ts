@@ -1,0 +1,46 @@
+/** A program or configuration that people paste, and the facts that it is made of. */
+
+/** The facts that every snippet is made of. */
+export interface SnippetFacts {
+  readonly host: string
+  readonly port: number
+  /** `https://<host>:<port>` of this console. */
+  readonly origin: string
+  readonly token: string
+  readonly organizationId: string
+  readonly eventTopic: string
+  /** Undefined where a whole application was chosen. */
+  readonly commandTopic: string | undefined
+  /** PEM of the service's own certificate authority; undefined where the system's are enough. */
+  readonly authority: string | undefined
+  /** Unique per client, for a second connection with the same one ends the first. */
+  readonly clientId: string
+}
+
+/** One way to connect. */
+export interface Snippet {
+  readonly id: string
+  readonly name: string
+  /** Says which programs are needed, and where the text goes. */
+  readonly lead: string
+  readonly blocks: readonly SnippetBlock[]
+}
+
+interface SnippetBlock {
+  readonly title: string
+  readonly text: string
+}
+
+/** The file that the certificate authority is saved as. */
+export const CA_FILE = 'fieldgate-ca.pem'
+
+/** A sentence for programs that can get a token by themselves. */
+export const RENEWING = 'With FIELDGATE_USER and FIELDGATE_PASSWORD in its environment it gets new tokens by itself.'
+
+/** The command that every snippet sends as its example. */
+export const COMMAND = '{"confirmed": false, "fPort": 10, "data": "AQID"}'
+
+/** A text as one word of a POSIX shell. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
