@@ -45,24 +45,7 @@ export function ApplicationsPage(): ReactElement {
               </Text>
             ),
           },
-          {
-            title: 'Open',
-            cell: ({ id, name }) => (
-              <Group gap="md">
-                <Anchor
-                  size="sm"
-                  component={Link}
-                  href={`/devices?application=${id}`}
-                  aria-label={`Devices of ${name}`}
-                >
-                  Devices
-                </Anchor>
-                <Anchor size="sm" component={Link} href={`/codecs?application=${id}`} aria-label={`Codec of ${name}`}>
-                  Codec
-                </Anchor>
-              </Group>
-            ),
-          },
+          { title: 'Open', cell: (application) => <Links application={application} /> },
         ]}
         actions={(application) => {
           const { id, name } = application
@@ -95,7 +78,25 @@ export function ApplicationsPage(): ReactElement {
   )
 }
 
-function Name({ application }: { readonly application: Application }): ReactElement {
+interface CellProps {
+  readonly application: Application
+}
+
+/** The pages that are about the application. */
+function Links({ application: { id, name } }: CellProps): ReactElement {
+  return (
+    <Group gap="md">
+      <Anchor size="sm" component={Link} href={`/devices?application=${id}`} aria-label={`Devices of ${name}`}>
+        Devices
+      </Anchor>
+      <Anchor size="sm" component={Link} href={`/codecs?application=${id}`} aria-label={`Codec of ${name}`}>
+        Codec
+      </Anchor>
+    </Group>
+  )
+}
+
+function Name({ application }: CellProps): ReactElement {
   return (
     <>
       <Text size="sm" fw={500} className="breakable">

@@ -43,13 +43,6 @@ export function CodecEditor({ applicationId, saved }: CodecEditorProps): ReactEl
     setCodec((before) => ({ ...before, ...part }))
     setFault(undefined)
   }
-  const chooseKind = (payloadCodec: CodecKind): void => {
-    const isEmpty = codec.payloadDecoderScript === '' && codec.payloadEncoderScript === ''
-    const [{ decoder, encoder }] = TEMPLATES
-    const scripts =
-      payloadCodec === 'CUSTOM_JS' && isEmpty ? { payloadDecoderScript: decoder, payloadEncoderScript: encoder } : {}
-    change({ payloadCodec, ...scripts })
-  }
   return (
     <SimpleGrid cols={{ base: 1, lg: 2 }}>
       <Panel
@@ -67,7 +60,7 @@ export function CodecEditor({ applicationId, saved }: CodecEditorProps): ReactEl
           <SegmentedControl<CodecKind>
             aria-label="Kind of codec"
             value={codec.payloadCodec}
-            onChange={chooseKind}
+            onChange={(kind) => change(ofKind(kind, codec))}
             data={[
               { value: '', label: 'None' },
               { value: 'CAYENNE_LPP', label: 'Cayenne LPP' },
@@ -97,6 +90,14 @@ const EXPLANATIONS: Readonly<Record<CodecKind, string>> = {
   '': 'Events carry what the network server sent, and commands need bytes.',
   CAYENNE_LPP: 'A common format of many sensors: each value with its channel and kind.',
   CUSTOM_JS: 'Functions of your own, or those that the device’s maker offers.',
+}
+
+/** A codec of another kind. Scripts that are empty begin as the first template. */
+function ofKind(payloadCodec: CodecKind, { payloadDecoderScript, payloadEncoderScript }: Codec): Partial<Codec> {
+  if (payloadCodec !== 'CUSTOM_JS' || payloadDecoderScript !== '' || payloadEncoderScript !== '')
+    return { payloadCodec }
+  const [{ decoder, encoder }] = TEMPLATES
+  return { payloadCodec, payloadDecoderScript: decoder, payloadEncoderScript: encoder }
 }
 
 function isSame(one: Codec, other: Codec): boolean {

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { FormEvent, ReactElement } from 'react'
 import { tryCodec } from '../api/codecs.ts'
-import type { Codec } from '../api/codecs.ts'
+import type { Codec, CodecSample } from '../api/codecs.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { Panel } from '../shell/panel.tsx'
@@ -43,17 +43,10 @@ export function TestBench({ applicationId, codec, onFault }: TestBenchProps): Re
   const [texts, setTexts] = useState(EXAMPLES)
   const [fPort, setFPort] = useState<number | string>(1)
   const sample = sampleOf(form, texts[form])
-  const trial = useMutation({
-    mutationFn: async (what: { data: string } | { object: unknown }) =>
-      tryCodec(applicationId, codec, { fPort: Number(fPort), ...what }),
-    onSuccess: ({ decoded, encoded }) => {
-      const line = (decoded ?? encoded)?.error?.line ?? undefined
-      onFault(line === undefined ? undefined : { script: form === 'object' ? 'encoder' : 'decoder', line })
-    },
-  })
+  const trial = useTrial({ applicationId, codec, onFault })
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    if (sample.ok) trial.mutate(sample.sample)
+    if (sample.ok) trial.mutate({ fPort: Number(fPort), ...sample.sample })
   }
   return (
     <Panel title="Test bench" lead="Tries the codec as it stands here, saved or not. Nothing is sent.">
@@ -72,18 +65,11 @@ export function TestBench({ applicationId, codec, onFault }: TestBenchProps): Re
               { value: 'object', label: 'Object' },
             ]}
           />
-          <Textarea
-            label={LABELS[form]}
-            value={texts[form]}
-            onChange={(event) => setTexts({ ...texts, [form]: event.currentTarget.value })}
+          <SampleText
+            form={form}
+            text={texts[form]}
             error={sample.ok ? undefined : sample.message}
-            description={form === 'object' ? 'Is encoded, as for a command.' : 'Is decoded, as from an uplink.'}
-            styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-            autosize
-            minRows={2}
-            maxRows={8}
-            spellCheck={false}
-            autoCapitalize="none"
+            onChange={(text) => setTexts({ ...texts, [form]: text })}
           />
           <Group align="flex-end" justify="space-between">
             <NumberInput
@@ -117,4 +103,40 @@ export function TestBench({ applicationId, codec, onFault }: TestBenchProps): Re
       </form>
     </Panel>
   )
+}
+
+interface SampleTextProps {
+  readonly form: SampleForm
+  readonly text: string
+  readonly error: string | undefined
+  readonly onChange: (text: string) => void
+}
+
+function SampleText({ form, text, error, onChange }: SampleTextProps): ReactElement {
+  return (
+    <Textarea
+      label={LABELS[form]}
+      value={text}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      error={error}
+      description={form === 'object' ? 'Is encoded, as for a command.' : 'Is decoded, as from an uplink.'}
+      styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+      autosize
+      minRows={2}
+      maxRows={8}
+      spellCheck={false}
+      autoCapitalize="none"
+    />
+  )
+}
+
+/** Tries the codec on a sample, and tells where a script is at fault. */
+function useTrial({ applicationId, codec, onFault }: TestBenchProps) {
+  return useMutation({
+    mutationFn: (sample: CodecSample) => tryCodec(applicationId, codec, sample),
+    onSuccess: ({ decoded, encoded }, sample) => {
+      const line = (decoded ?? encoded)?.error?.line ?? undefined
+      onFault(line === undefined ? undefined : { script: 'object' in sample ? 'encoder' : 'decoder', line })
+    },
+  })
 }

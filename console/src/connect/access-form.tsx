@@ -21,6 +21,9 @@ interface AccessFormProps {
   readonly onAccess: (access: Access) => void
 }
 
+/** What the token is for. */
+type Scope = 'application' | 'device'
+
 const LIFETIMES = [
   [3600, '1 hour'],
   [86_400, '1 day'],
@@ -33,33 +36,20 @@ const LIFETIMES = [
 export function AccessForm({ deployment, onAccess }: AccessFormProps): ReactElement {
   const { organization } = useOrganization()
   const applications = useApplications(organization.id)
-  const [scope, setScope] = useState<'application' | 'device'>('application')
+  const [scope, setScope] = useState<Scope>('application')
   const [chosenApplication, setApplication] = useState<string | null>(null)
   const [devEui, setDevEui] = useState<string | null>(null)
   const [lifetime, setLifetime] = useState('86400')
-  const queryClient = useQueryClient()
   // The first one is chosen already: most organizations have few.
   const applicationId = chosenApplication ?? applications.data?.result[0]?.id ?? null
 
-  const access = useMutation({
-    mutationFn: async (): Promise<Access> => {
-      const topics =
-        scope === 'device'
-          ? await deviceTopics(organization.id, devEui ?? '')
-          : await applicationTopics(organization.id, applicationId ?? '')
-      return { token: await issueBrokerToken(organization.id, Number(lifetime)), topics }
-    },
-    onSuccess: async (issued) => {
-      onAccess(issued)
-      await queryClient.invalidateQueries({ queryKey: brokerTokensKey(organization.id) })
-    },
-  })
-  const isComplete = scope === 'device' ? devEui !== null : applicationId !== null
+  const chosen = scope === 'device' ? devEui : applicationId
+  const access = useAccess(organization.id, onAccess)
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        access.mutate()
+        if (chosen !== null) access.mutate({ scope, id: chosen, ttlSeconds: Number(lifetime) })
       }}
     >
       <Stack>
@@ -99,7 +89,7 @@ export function AccessForm({ deployment, onAccess }: AccessFormProps): ReactElem
             onChange={(value) => setLifetime(value ?? '86400')}
             allowDeselect={false}
           />
-          <Button type="submit" loading={access.isPending} disabled={!isComplete}>
+          <Button type="submit" loading={access.isPending} disabled={chosen === null}>
             Create token
           </Button>
         </Group>
@@ -107,4 +97,26 @@ export function AccessForm({ deployment, onAccess }: AccessFormProps): ReactElem
       </Stack>
     </form>
   )
+}
+
+interface Wish {
+  readonly scope: Scope
+  /** The application's id or the DevEUI. */
+  readonly id: string
+  readonly ttlSeconds: number
+}
+
+/** Asks for the topics and then for a token, so that an unknown device leaves no token behind. */
+function useAccess(organizationId: string, onAccess: (access: Access) => void) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: async ({ scope, id, ttlSeconds }: Wish): Promise<Access> => {
+      const topics = await (scope === 'device' ? deviceTopics : applicationTopics)(organizationId, id)
+      return { token: await issueBrokerToken(organizationId, ttlSeconds), topics }
+    },
+    onSuccess: async (issued) => {
+      onAccess(issued)
+      await queryClient.invalidateQueries({ queryKey: brokerTokensKey(organizationId) })
+    },
+  })
 }

@@ -38,23 +38,12 @@ const EXAMPLES: Readonly<Record<ContentForm, string>> = {
 function CommandForm({ devEui, topicName, connection }: CommandPanelProps): ReactElement {
   const [form, setForm] = useState<ContentForm>('hex')
   const [text, setText] = useState('')
-  const [fPort, setFPort] = useState<number | string>(10)
-  const [isConfirmed, setConfirmed] = useState(false)
+  const [options, setOptions] = useState<CommandOptions>({ fPort: 10, confirmed: false })
   const content = contentOf(form, text)
-  const queryClient = useQueryClient()
-  const publication = useMutation({
-    mutationFn: async (given: CommandContent) => {
-      if (connection === undefined) throw new Error('The broker is not connected yet. Try again in a moment.')
-      const command = { id: crypto.randomUUID(), confirmed: isConfirmed, fPort, ...given }
-      const { reasonCode, reasonString } = await connection.publish(topicName, JSON.stringify(command))
-      if (reasonCode < FIRST_REFUSAL) return
-      throw new Error(`Refused (0x${reasonCode.toString(16)}): ${reasonString ?? 'the broker gave no reason'}`)
-    },
-    onSettled: () => queryClient.invalidateQueries({ queryKey: deviceQueueKey(devEui) }),
-  })
+  const publication = usePublication({ devEui, topicName, connection })
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    if (content.ok) publication.mutate(content.content)
+    if (content.ok) publication.mutate({ ...options, ...content.content })
   }
   return (
     <form onSubmit={submit}>
@@ -82,23 +71,7 @@ function CommandForm({ devEui, topicName, connection }: CommandPanelProps): Reac
           spellCheck={false}
         />
         <Group align="flex-end" justify="space-between">
-          <Group align="flex-end">
-            <NumberInput
-              label="Port"
-              w={100}
-              min={1}
-              max={255}
-              value={fPort}
-              onChange={setFPort}
-              allowDecimal={false}
-            />
-            <Checkbox
-              mb={8}
-              label="Confirmed"
-              checked={isConfirmed}
-              onChange={(event) => setConfirmed(event.currentTarget.checked)}
-            />
-          </Group>
+          <OptionFields options={options} onChange={setOptions} />
           <Button
             type="submit"
             leftSection={<Icon name="send" />}
@@ -117,4 +90,52 @@ function CommandForm({ devEui, topicName, connection }: CommandPanelProps): Reac
       </Stack>
     </form>
   )
+}
+
+interface CommandOptions {
+  /** "" while the field is empty. */
+  readonly fPort: number | string
+  readonly confirmed: boolean
+}
+
+interface OptionFieldsProps {
+  readonly options: CommandOptions
+  readonly onChange: (options: CommandOptions) => void
+}
+
+function OptionFields({ options, onChange }: OptionFieldsProps): ReactElement {
+  return (
+    <Group align="flex-end">
+      <NumberInput
+        label="Port"
+        w={100}
+        min={1}
+        max={255}
+        value={options.fPort}
+        onChange={(fPort) => onChange({ ...options, fPort })}
+        allowDecimal={false}
+      />
+      <Checkbox
+        mb={8}
+        label="Confirmed"
+        checked={options.confirmed}
+        onChange={(event) => onChange({ ...options, confirmed: event.currentTarget.checked })}
+      />
+    </Group>
+  )
+}
+
+/** Publishes a command with an id of its own. A Reason Code that refuses it becomes an error. */
+function usePublication({ devEui, topicName, connection }: CommandPanelProps) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: async (command: CommandOptions & CommandContent) => {
+      if (connection === undefined) throw new Error('The broker is not connected yet. Try again in a moment.')
+      const payload = JSON.stringify({ id: crypto.randomUUID(), ...command })
+      const { reasonCode, reasonString } = await connection.publish(topicName, payload)
+      if (reasonCode < FIRST_REFUSAL) return
+      throw new Error(`Refused (0x${reasonCode.toString(16)}): ${reasonString ?? 'the broker gave no reason'}`)
+    },
+    onSettled: () => queryClient.invalidateQueries({ queryKey: deviceQueueKey(devEui) }),
+  })
 }

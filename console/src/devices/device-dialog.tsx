@@ -8,6 +8,7 @@ import { Dialog, DialogForm } from '../shell/dialog.tsx'
 import type { DialogView } from '../shell/dialog.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 import { PairsInput, pairsOf, recordOf } from './pairs-input.tsx'
+import type { Pair } from './pairs-input.tsx'
 
 /** First members of the keys in the cache that depend on devices. */
 const DEVICE_CHANGES = [DEVICES_PATH, 'device', 'device-topics']
@@ -38,31 +39,20 @@ interface DeviceFormProps {
 function DeviceForm({ device, applicationId, onClose }: DeviceFormProps): ReactElement {
   const { organization } = useOrganization()
   const applications = useApplications(organization.id)
-  const [chosen, setChosen] = useState(device?.applicationID ?? applicationId)
   const [devEui, setDevEui] = useState('')
-  const [name, setName] = useState(device?.name ?? '')
-  const [description, setDescription] = useState(device?.description ?? '')
-  const [tags, setTags] = useState(() => pairsOf(device?.tags ?? {}))
-  const [variables, setVariables] = useState(() => pairsOf(device?.variables ?? {}))
-  const [isDisabled, setDisabled] = useState(device?.isDisabled ?? false)
-  const applicationID = chosen ?? applications.data?.result[0]?.id
+  const [values, setValues] = useState(() => valuesOf(device, applicationId))
+  const applicationID = values.applicationId ?? applications.data?.result[0]?.id
   const save = (): Promise<unknown> => {
-    const fields = {
-      applicationID,
-      name: name.trim(),
-      description: description.trim(),
-      tags: recordOf(tags),
-      variables: recordOf(variables),
-      isDisabled,
-    }
+    const fields = fieldsOf(values, applicationID)
     return device === undefined
       ? request('POST', DEVICES_PATH, { body: { device: { devEUI: devEui.trim(), ...fields } } })
-      : request('PUT', `/api/devices/${device.devEUI}`, { body: { device: fields } })
+      : request('PUT', `${DEVICES_PATH}/${device.devEUI}`, { body: { device: fields } })
   }
+  const hasName = (device === undefined ? devEui : values.name).trim() !== ''
   return (
     <DialogForm
       submitLabel={device === undefined ? 'Create' : 'Save'}
-      isComplete={applicationID !== undefined && (device === undefined ? devEui.trim() !== '' : name.trim() !== '')}
+      isComplete={applicationID !== undefined && hasName}
       changes={DEVICE_CHANGES}
       onSubmit={save}
       onClose={onClose}
@@ -79,45 +69,106 @@ function DeviceForm({ device, applicationId, onClose }: DeviceFormProps): ReactE
           data-autofocus
         />
       ) : null}
+      <Fields
+        isNew={device === undefined}
+        values={{ ...values, applicationId: applicationID }}
+        onChange={(changed) => setValues((before) => ({ ...before, ...changed }))}
+      />
+    </DialogForm>
+  )
+}
+
+/** The values of the fields that can be changed later. */
+interface Values {
+  readonly applicationId: string | undefined
+  readonly name: string
+  readonly description: string
+  readonly tags: readonly Pair[]
+  readonly variables: readonly Pair[]
+  readonly isDisabled: boolean
+}
+
+function valuesOf(device: DeviceDetail['device'] | undefined, applicationId: string | undefined): Values {
+  return {
+    applicationId: device?.applicationID ?? applicationId,
+    name: device?.name ?? '',
+    description: device?.description ?? '',
+    tags: pairsOf(device?.tags ?? {}),
+    variables: pairsOf(device?.variables ?? {}),
+    isDisabled: device?.isDisabled ?? false,
+  }
+}
+
+function fieldsOf(
+  { name, description, tags, variables, isDisabled }: Values,
+  applicationID: string | undefined,
+): object {
+  return {
+    applicationID,
+    name: name.trim(),
+    description: description.trim(),
+    tags: recordOf(tags),
+    variables: recordOf(variables),
+    isDisabled,
+  }
+}
+
+interface FieldsProps {
+  readonly isNew: boolean
+  readonly values: Values
+  readonly onChange: (changed: Partial<Values>) => void
+}
+
+function Fields({ isNew, values, onChange }: FieldsProps): ReactElement {
+  const { organization } = useOrganization()
+  const applications = useApplications(organization.id)
+  return (
+    <>
       <TextInput
         label="Name"
-        description={device === undefined ? 'The DevEUI, when it is left empty.' : undefined}
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
+        description={isNew ? 'The DevEUI, when it is left empty.' : undefined}
+        value={values.name}
+        onChange={(event) => onChange({ name: event.currentTarget.value })}
         maxLength={100}
       />
       <Select
         label="Application"
         data={applications.data?.result.map(({ id, name: label }) => ({ value: id, label })) ?? []}
-        value={applicationID ?? null}
-        onChange={(id) => setChosen(id ?? undefined)}
+        value={values.applicationId ?? null}
+        onChange={(id) => onChange({ applicationId: id ?? undefined })}
         nothingFoundMessage="No application is called so"
         allowDeselect={false}
         searchable
       />
       <Textarea
         label="Description"
-        value={description}
-        onChange={(event) => setDescription(event.currentTarget.value)}
+        value={values.description}
+        onChange={(event) => onChange({ description: event.currentTarget.value })}
         maxLength={1000}
         autosize
         minRows={1}
         maxRows={6}
       />
-      <PairsInput label="Tags" description="They go out with every event." one="tag" pairs={tags} onChange={setTags} />
+      <PairsInput
+        label="Tags"
+        description="They go out with every event."
+        one="tag"
+        pairs={values.tags}
+        onChange={(tags) => onChange({ tags })}
+      />
       <PairsInput
         label="Variables"
         description="For the codec; they stay inside."
         one="variable"
-        pairs={variables}
-        onChange={setVariables}
+        pairs={values.variables}
+        onChange={(variables) => onChange({ variables })}
       />
       <Switch
         label="Disabled"
         description="Events of the device and commands to it are refused."
-        checked={isDisabled}
-        onChange={(event) => setDisabled(event.currentTarget.checked)}
+        checked={values.isDisabled}
+        onChange={(event) => onChange({ isDisabled: event.currentTarget.checked })}
       />
-    </DialogForm>
+    </>
   )
 }
