@@ -1,6 +1,6 @@
 /**
- * The console's build: into dist/console, every file that compresses well with its gzip and brotli
- * beside it.
+ * The build of the console into dist/console. Files that compress well have a gzip and a brotli
+ * file beside them.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,10 +10,13 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import type { Plugin } from 'vite'
 
-/** Below it the saving is smaller than the header that names the encoding is worth. */
+/**
+ * The smallest file that is compressed. The header that names the encoding is worth more than the
+ * saving in a smaller one.
+ */
 const SMALLEST_COMPRESSED_BYTES = 1024
 
-/** Compresses once, as hard as it goes, so that the service never has to. */
+/** Compresses each file once, at the highest level, so that the service never compresses. */
 function compressedAhead(): Plugin {
   let directory = ''
   return {
@@ -48,8 +51,8 @@ export default defineConfig({
     outDir: '../dist/console',
     emptyOutDir: true,
     target: 'es2023',
-    // A style sheet of one page that did not come is not asked for again, and the page would be
-    // shown without it.
+    // The browser does not ask again for the style sheet of a page that could not be fetched, so
+    // the page would appear without it.
     cssCodeSplit: false,
     // A data: URL would need a hole in the Content-Security-Policy.
     assetsInlineLimit: 0,

@@ -1,4 +1,4 @@
-/** The console: who is signed in decides what is shown. */
+/** The console: the sign-in, or the pages of the person who is signed in. */
 import { MantineProvider } from '@mantine/core'
 import { Notifications } from '@mantine/notifications'
 import { onlineManager, QueryClient, QueryClientProvider } from '@tanstack/react-query'
@@ -13,7 +13,7 @@ import { Shell } from './shell/shell.tsx'
 import { styleNonce } from './style-nonce.ts'
 import { colorVariables, theme } from './theme.ts'
 
-// Nothing is asked for while nobody is signed in: what a page behind the sign-in would ask waits.
+// Without a session no request is sent: the requests of a page behind the sign-in wait.
 session.subscribe(() => onlineManager.setOnline(session.token() !== undefined))
 
 function createQueryClient(): QueryClient {
@@ -21,7 +21,8 @@ function createQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 5_000,
-        // A refusal stays one; only what did not arrive is asked again.
+        // A refusal does not change by a second request. A request that did not arrive is sent
+        // again.
         retry: (count, error) =>
           count < 2 && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
       },
@@ -45,8 +46,8 @@ export function App(): ReactElement {
 }
 
 /**
- * A session that ends takes nothing from the page: it waits behind the sign-in, for the same
- * person.
+ * Shows the sign-in, or the console of the person. A session that ends takes nothing from the page:
+ * the page waits behind the sign-in until the same person signs in.
  */
 function Gate(): ReactElement | null {
   const current = useSession()
@@ -63,7 +64,7 @@ function Gate(): ReactElement | null {
 
 interface SignInProps {
   readonly notice: string | undefined
-  /** A page waits behind. */
+  /** A page waits behind the sign-in. */
   readonly isOver: boolean
 }
 
@@ -72,14 +73,14 @@ function SignIn({ notice, isOver }: SignInProps): ReactElement {
 }
 
 /**
- * The console of one person. What it has fetched and what is written in it goes with it: another
- * person gets another one.
+ * The console of one person. Its cache and its drafts live as long as it does, so another person
+ * gets nothing of them.
  */
 function PersonalConsole({ isHeld }: { readonly isHeld: boolean }): ReactElement {
   const [queryClient] = useState(createQueryClient)
   const focused = useRef<Element>(null)
   useEffect(() => {
-    // Before the sign-in takes the focus.
+    // The session ends before the sign-in takes the focus, so the focus is still known here.
     const unsubscribe = session.subscribe(() => {
       if (session.token() === undefined) focused.current = document.activeElement
     })
@@ -94,7 +95,7 @@ function PersonalConsole({ isHeld }: { readonly isHeld: boolean }): ReactElement
   }, [isHeld, queryClient])
   return (
     <QueryClientProvider client={queryClient}>
-      {/* Hidden and not taken away: drafts, open dialogs and the place in a list stay. */}
+      {/* Hidden, but not removed: drafts, open dialogs and the place in a list stay. */}
       <div style={isHeld ? { visibility: 'hidden' } : undefined} inert={isHeld}>
         <OrganizationGate>
           <Shell />

@@ -1,40 +1,40 @@
 /**
- * Every page of the console: its path, its place in the navigation, and its code, which is fetched
- * when it is opened.
+ * All pages of the console: path, place in the navigation, and code. The code of a page is fetched
+ * when the page is opened.
  */
 import type { ComponentType } from 'react'
 import type { IconName } from './shell/icons.tsx'
 import { fetchedPage } from './shell/page-code.tsx'
 
-/** What a person may, as far as pages depend on it. */
+/** The rights of a person, as far as pages depend on them. */
 export interface Standing {
   readonly isGlobalAdmin: boolean
-  /** Of the chosen organization. */
+  /** The person is an admin of the chosen organization. */
   readonly isOrganizationAdmin: boolean
   readonly isDeviceAdmin: boolean
 }
 
-/** The least that somebody must be. */
+/** The least rights that a page asks for. */
 export type Role = 'deviceAdmin' | 'organizationAdmin' | 'globalAdmin'
 
-/** Whether somebody is at least that. */
+/** True where a person has at least the rights of the role. */
 export function isRole({ isGlobalAdmin, isOrganizationAdmin, isDeviceAdmin }: Standing, role: Role): boolean {
   return { globalAdmin: isGlobalAdmin, organizationAdmin: isOrganizationAdmin, deviceAdmin: isDeviceAdmin }[role]
 }
 
 interface Page {
-  /** A pattern of wouter. */
+  /** The path, as a pattern of wouter. */
   readonly path: string
   readonly title: string
   readonly Page: ComponentType
-  /** Where the page stands in the navigation; a page without it is reached from others. */
+  /** The place in the navigation. A page without a place is reached from other pages. */
   readonly navigation?: {
     readonly icon: IconName
     readonly group: 'work' | 'administration'
-    /** Who is offered it, where fewer are than may open it. */
+    /** The role that is offered the page, where fewer people are offered it than may open it. */
     readonly needs?: Role
   }
-  /** Who may open it; everybody where nothing is said. */
+  /** The role that may open the page; everybody where it is undefined. */
   readonly needs?: Role
 }
 
@@ -108,7 +108,7 @@ export const PAGES: readonly Page[] = [
     path: '/refusals',
     title: 'Refusals',
     Page: fetchedPage(async () => (await import('./refusals/refusals-page.tsx')).RefusalsPage),
-    // Members come by a link of Connect, to their own.
+    // Members reach their own refusals by a link of Connect.
     navigation: { icon: 'shield', group: 'administration', needs: 'organizationAdmin' },
   },
   {
@@ -146,5 +146,5 @@ export const PAGES: readonly Page[] = [
   },
 ]
 
-/** Where the console opens. */
+/** The page that the console opens with. */
 export const FIRST_PAGE = '/connect'

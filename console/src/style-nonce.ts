@@ -1,6 +1,6 @@
 /**
- * The nonce that the service put into this page, without which style elements of its own would be
- * refused.
+ * The nonce that the service put into this page. The Content-Security-Policy refuses style elements
+ * without it.
  */
 export function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''

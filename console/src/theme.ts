@@ -15,7 +15,7 @@ const field: MantineColorsTuple = [
   '#084945',
 ]
 
-/** Text to background of the dark look, with a little of the green in it. */
+/** The dark look from text to background, with a little of the green. */
 const dark: MantineColorsTuple = [
   '#dfe5e7',
   '#b9c3c8',
@@ -30,13 +30,13 @@ const dark: MantineColorsTuple = [
 ]
 
 /**
- * The look of the console. No font is loaded: each system's own is the fastest and the best hinted.
+ * The look of the console. It loads no font: the font of the system is the fastest, and drawn best.
  */
 export const theme = createTheme({
   primaryColor: 'field',
   primaryShade: { light: 7, dark: 7 },
   colors: { field, dark },
-  // Its cross has no words of its own.
+  // The cross that closes a notification has no words of its own.
   components: { Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } } },
   respectReducedMotion: true,
   defaultRadius: 'md',
@@ -50,8 +50,8 @@ export const theme = createTheme({
 })
 
 /**
- * Secondary text and borders with the contrast that WCAG 2.2 AA asks for; the library's own are a
- * shade too faint.
+ * Secondary text and borders with the contrast of WCAG 2.2 AA. The library's own colours are a
+ * little too faint.
  */
 export const colorVariables: CSSVariablesResolver = () => ({
   variables: {},

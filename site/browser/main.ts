@@ -1,12 +1,12 @@
 /**
- * The program of the documentation's pages: the search, the list of pages on a phone, the choice of
- * colours, and the buttons that copy.
+ * The program of the documentation's pages: the search, the list of pages on a phone, the look, and
+ * the buttons that copy.
  */
 import './style.css'
 import { search } from './search.ts'
 import type { Hit, SearchIndex } from './search.ts'
 
-/** The key of the browser's storage under which the console keeps the choice of colours. */
+/** The name of the look in the browser's storage, the same as the console's. */
 const LOOK_KEY = 'mantine-color-scheme-value'
 
 const field = element('#search', HTMLInputElement)
@@ -15,7 +15,7 @@ const found = element('#found')
 const list = element('#results ul')
 
 let index: Promise<SearchIndex> | undefined
-/** The number of the newest question: an older answer that comes later is dropped. */
+/** The number of the last question: answers may come in another order than the questions. */
 let asked = 0
 
 startSearch()
@@ -49,9 +49,7 @@ function startSearch(): void {
   void answer()
 }
 
-/**
- * Fetches the index of all pages, and the index of the API's operations, which the service makes.
- */
+/** The index of all pages, and of the operations of the API, which the service adds. */
 async function loadIndex(): Promise<SearchIndex> {
   index ??= Promise.all([document.body.dataset['search'] ?? '', '/api/docs/search.json'].map(readIndex)).then((parts) =>
     parts.flat(),
@@ -185,7 +183,10 @@ function addCopyButtons(): void {
   }
 }
 
-/** Blocks that scroll sideways get a stop of the Tab key; other blocks get none. */
+/**
+ * An element that scrolls sideways must be reachable by the keyboard. Other elements must not stop
+ * the Tab key.
+ */
 function makeScrollersReachable(): void {
   const scrollers = document.querySelectorAll<HTMLElement>('main pre, main .table')
   const settle = (): void => {

@@ -3,15 +3,15 @@
  * best first. It needs no browser.
  */
 
-/** A page in the index of the search. */
+/** A page of the index. */
 export interface SearchPage {
   readonly name: string
   readonly title: string
-  /** `/docs/errors`. */
+  /** The address, such as `/docs/errors`. */
   readonly address: string
-  /** The weight of a hit, from 0 to 1. */
+  /** The weight of the page's hits, from 0 to 1. */
   readonly weight: number
-  /** Anchor (empty: the page's beginning), heading and text. */
+  /** The sections: anchor ("" for the beginning of the page), heading and text. */
   readonly sections: readonly (readonly [anchor: string, heading: string, text: string])[]
 }
 
@@ -23,21 +23,21 @@ export interface Hit {
   readonly page: string
   readonly heading: string
   /**
-   * The text around the first word, in pieces. Every second piece, from the second on, is a word
-   * of the question.
+   * The text around the first word, in pieces. The second piece and every second one after it is a
+   * word of the question.
    */
   readonly excerpt: readonly string[]
 }
 
 const MAXIMUM_HITS = 30
-/** The words of a question that count; the search ignores further words. */
+/** The most words of a question. The rest is ignored, so a long question costs no more. */
 const MAXIMUM_WORDS = 8
 const EXCERPT_BEFORE = 60
 const EXCERPT_LENGTH = 220
 
 /**
- * Finds the sections that have all words of the question, at most 30. Words in quotes must stand
- * together. Case does not matter.
+ * The sections that have all words of the question, at most 30. Words in quotes stand beside each
+ * other. Case does not matter.
  */
 export function search(index: SearchIndex, question: string): readonly Hit[] {
   const words = wordsOf(question)
@@ -119,7 +119,7 @@ function excerptOf(text: string, words: readonly string[]): string[] {
   const below = text.toLowerCase()
   const first = Math.min(...words.map((word) => below.indexOf(word)).filter((at) => at !== -1), Infinity)
   const early = Number.isFinite(first) ? first - EXCERPT_BEFORE : 0
-  // At the beginning of a word.
+  // The excerpt begins at the beginning of a word.
   const from = early <= 0 ? 0 : Math.min(text.indexOf(' ', early) + 1, first)
   const shown = text.slice(from, from + EXCERPT_LENGTH)
   const pattern = words.map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join('|')

@@ -1,6 +1,6 @@
 /**
- * Runs before the page is drawn. It sets the colours that the reader chose in the console or on
- * these pages, and tells the style that programs run.
+ * Runs before the page is drawn: applies the look that was chosen here or in the console, and tells
+ * the style sheet that programs run.
  */
 const KEY = 'mantine-color-scheme-value'
 const chosen = localStorage.getItem(KEY)

@@ -145,7 +145,7 @@ test('an import names the owner of a taken DevEUI and unknown columns, and retur
   await window.picture('import-wrong-light')
   await page.getByRole('button', { name: 'Create 1 device' }).click()
   await page.getByText('1 device was created').waitFor()
-  // The same report comes for a table that is written piece by piece.
+  // The import in pieces reports the same as the check.
   await region.getByText('Line 2 of this table has the same DevEUI.').waitFor()
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -172,7 +172,7 @@ test('an import of many rows shows how far it is, and can be cancelled; a file t
     (_, row) => `${(0x00005eef20000000 + row).toString(16).padStart(16, '0')},m${row}`,
   )
   const file = { name: 'many.csv', mimeType: 'text/csv', buffer: Buffer.from(`devEUI,name\n${rows.join('\n')}\n`) }
-  // Over a slow line the import takes the better part of a minute.
+  // With this line the upload takes most of a minute.
   const network = await window.context.newCDPSession(page)
   const line = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 50_000 }
   await network.send('Network.emulateNetworkConditions', line)
@@ -228,7 +228,7 @@ test('an import that is cancelled creates no more than was told; importing again
   await page.getByRole('button', { name: `Create ${left} devices` }).click()
   await page.getByRole('heading', { name: `${left} devices were created` }).waitFor()
   await page.getByText(`${(created + 1).toLocaleString('en')} rows are wrong`).waitFor()
-  // Line numbers count in the whole table, in whichever piece the line is.
+  // Line numbers are those of the table, whichever piece the line is in.
   const wrong = page.getByRole('row').filter({ hasText: 'has this DevEUI already' })
   await wrong.first().getByText('2', { exact: true }).waitFor()
   await page.getByRole('link', { name: 'To the devices' }).click()

@@ -34,7 +34,7 @@ before(async () => {
   const [first] = world.devices
   assert.ok(first !== undefined)
   for (let fCnt = 0; fCnt < 30; fCnt += 1) await world.publish(first, 'up', climateUplink(fCnt))
-  // The refusals of these clients appear on the page.
+  // The page shows the refusal of each of these.
   await dashboard.subscribeAsync('application/+/device/+/event/up').catch(() => undefined)
   await refused({ clientId: 'meter-import', password: 'secret' })
   const revoked = await administration.brokerToken(session, world.organizationId)
@@ -141,7 +141,7 @@ test('refusals say why and what to do, how often, and are searched', async () =>
   const explained = page.getByRole('link', { name: 'What subscribe_wildcard_not_granted means' }).first()
   assert.equal(await explained.getAttribute('href'), '/docs/errors#mqtt-subscribe_wildcard_not_granted')
   await row.waitFor({ state: 'detached' })
-  // Refusals of clients without a valid credential are not shown to the organization.
+  // A client that did not prove its organization is not shown to the organization.
   assert.equal(await page.getByText('guessing').count(), 0)
   window.assertQuiet()
   await window.close()

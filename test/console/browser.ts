@@ -164,9 +164,9 @@ export class Window {
   }
 
   /**
-   * Takes a picture of the page and fails unless it passes axe: in the window's look, and of a light
-   * window in dark colours too. The dark look differs from the light one in its colours alone, so
-   * the rules about colours are enough for it.
+   * Takes a picture of the page and fails unless it passes axe in the window's look. A light window
+   * is also judged in dark colours: the dark look differs from the light one in its colours alone,
+   * so the rules about colours are enough.
    */
   async assertLook(name: string): Promise<void> {
     await this.picture(`${name}-${this.#look}`)

@@ -1,4 +1,4 @@
-/** The texts of the page Connect are pasted into programs unchanged, and work. */
+/** The programs of the page Connect are pasted as they stand, and work. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Creates a token for the first device. Returns the texts of a tab. */
+/** Answers the texts of a tab. */
 async function snippetsOf(tab: string): Promise<readonly string[]> {
   await window.page.getByRole('tab', { name: tab }).click()
   return window.page.getByRole('tabpanel').locator('pre').allTextContents()

@@ -6,7 +6,7 @@ import { launchBrowser, Window } from './browser.ts'
 import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
 
-/** The number of stored events for which the page asks. */
+/** The number of stored events that the page asks for. */
 const STORED_EVENTS = 500
 
 /**
@@ -64,7 +64,7 @@ test('search and page stand in the address: the way back from a device, and the 
   await page.getByText('3,015 devices.').waitFor()
   await next.click()
   await page.getByRole('link', { name: 'meter-00020' }).waitFor()
-  // A search begins at its first page, without requests in between.
+  // A search begins at the first page, and sends no other request before.
   const asked: string[] = []
   page.on('request', (request) => {
     const { pathname, searchParams } = new URL(request.url())
@@ -192,7 +192,7 @@ test('earlier events are there when the page opens, without a gap and without a 
   await page.getByRole('option').first().waitFor()
   isOpening = false
   const published = await publishing
-  // When this event is drawn, all earlier events are drawn; the keyboard begins at it.
+  // When this event is drawn, all events before it are. The keyboard begins at it.
   await world.publish(device, 'join', { devAddr: '00c0ffee' })
   await page.getByText('joined as 00c0ffee').waitFor()
   await page.getByRole('listbox').focus()

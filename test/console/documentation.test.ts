@@ -1,6 +1,6 @@
 /**
- * The documentation and the API reference as a reader meets them: axe, the search, a phone, no
- * complaint, nothing from elsewhere.
+ * The documentation and the API reference in the browser: axe, the search, a phone, no complaint,
+ * no request to another origin.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -108,7 +108,7 @@ test('a phone opens the list of pages by a button, and pictures are shown', asyn
   await page.goto('/docs/readme')
   const image = page.getByRole('img', { name: /^Live/ })
   await image.scrollIntoViewIfNeeded()
-  // It rejects where the picture can't be shown.
+  // The promise rejects where the picture can't be shown.
   await page.evaluate(`document.querySelector('img[alt^=Live]').decode()`)
   await page.getByRole('button', { name: 'Pages' }).click()
   await page

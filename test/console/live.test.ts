@@ -6,22 +6,22 @@ import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
 
 /**
- * The rate of events that the console must bear, and the time of the test;
- * FIELDGATE_LIVE_SECONDS=60 is the whole run.
+ * The load that the console must bear. The test takes 10 s of it; FIELDGATE_LIVE_SECONDS=60 makes
+ * it the whole run.
  */
 const EVENTS_PER_SECOND = 200
 const SECONDS = Number(process.env['FIELDGATE_LIVE_SECONDS'] ?? 10)
 /**
- * The page draws its list this often. The events of a drawing are published after those of the
- * drawing before are shown.
+ * The page draws its list this often. The events of the next drawing are published when those of
+ * the previous one are shown.
  */
 const DRAWINGS_PER_SECOND = 10
 const EVENTS_OF_A_DRAWING = EVENTS_PER_SECOND / DRAWINGS_PER_SECOND
-/** Events before the heap is measured; the page keeps 2,000, so its ring is full by then. */
+/** Events before the heap is measured. The page keeps 2,000, so its ring is full then. */
 const FILLING_EVENTS = 2_200
 /**
- * The allowed growth of the heap between the first and the last third of the run: the ring is full,
- * so nothing may grow.
+ * The allowed growth of the heap between the first and the last third of the run. The ring is full
+ * then, so nothing should grow.
  */
 const ALLOWED_GROWTH_BYTES = 8_000_000
 
@@ -45,7 +45,7 @@ async function openLive(): Promise<Window> {
   return window
 }
 
-/** A device of the world; it has more devices than any test needs. */
+/** A device of the world, which has more devices than any test asks for. */
 function device(index: number): World['devices'][number] {
   const found = world.devices[index]
   assert.ok(found !== undefined)
@@ -138,7 +138,7 @@ test('a browser is a client like any other over WSS: the same token, permit and 
       json: { organizationId: world.organizationId, ttlInSeconds: '60' },
     })
   const { jwtMqttAuth } = await tokenOf(world.service.adminSession)
-  // The page's own library is not in its global scope, so the test writes the bytes of MQTT 3.1.1
+  // The page's MQTT library is not in its global scope, so the test writes the bytes of MQTT 3.1.1
   // itself.
   const speak = `async (token) => {
     const text = (value) => { const bytes = new TextEncoder().encode(value); return [bytes.length >> 8, bytes.length & 255, ...bytes] }

@@ -1,6 +1,6 @@
 /**
- * Long texts and narrow windows: kinds and names of events are whole at every width, and long names
- * break into lines.
+ * Narrow screens and long names: kinds and names of events are whole at every width, and long names
+ * break.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -25,7 +25,7 @@ after(async () => {
 })
 
 const KINDS = ['up', 'join', 'ack', 'txack', 'status', 'location', 'error'] as const
-/** Names of cut-off elements, by their text. */
+/** A script of the page: the texts of kinds and names that are cut. */
 const CUT = `[...document.querySelectorAll('[role=option] [class*=device], [role=option] [class*=Badge-label]')]
   .filter((one) => one.scrollWidth > one.clientWidth || one.getBoundingClientRect().width === 0)
   .map((one) => one.textContent)`

@@ -1,4 +1,4 @@
-/** The console while the service is away, and after the sign-in has ended: open pages go on. */
+/** The console while the service is away, and after the end of a session: open pages go on. */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
@@ -62,8 +62,8 @@ test('a console that is older than the service says so, and offers to be reloade
   const window = await Window.open(browser, service.https)
   const { page } = window
   await window.signIn('/organizations', ADMIN)
-  // An update of the service: the files of the old console are gone, and the first page names those
-  // of the new one.
+  // An update: the code of the old console is gone, and the first page names the code of the new
+  // one.
   await page.route('**/assets/*.js', (route) => route.fulfill({ status: 404, body: '' }))
   await page.route(`${service.https}/`, (route) =>
     route.fulfill({ contentType: 'text/html', body: '<script type="module" src="/assets/newer.js"></script>' }),
@@ -76,7 +76,7 @@ test('a console that is older than the service says so, and offers to be reloade
   await window.close()
 })
 
-/** Ends every session of anna, as a password change elsewhere does. */
+/** Ends every session of anna, as a changed password does. */
 async function endSessions({ service, anna }: World): Promise<void> {
   const json = { username: anna.userName, password: anna.password }
   const { jwt } = await service.http.must('POST', '/api/internal/login', { json })

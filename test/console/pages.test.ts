@@ -1,6 +1,6 @@
 /**
- * Every page as it looks, and what holds for all: WCAG, the bound on script, nothing from
- * elsewhere, no complaint.
+ * Every page in pictures, and the rules for all pages: WCAG, the bound on script, no request to
+ * another origin, no complaint.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -9,10 +9,11 @@ import { launchBrowser, LOOKS, Window } from './browser.ts'
 import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
 
-/** Of all script before the first page can be used, as it goes over the wire with gzip. */
+/** The most script before the first page can be used, in bytes with gzip. */
 const FIRST_LOAD_BYTES = 300_000
 /**
- * From asking for the address to a page that answers, on a machine that does other things besides.
+ * The longest time from the request for the address to a page that answers. The machine does other
+ * things besides.
  */
 const INTERACTIVE_MS = 2_000
 
@@ -41,7 +42,7 @@ const TABLE = {
   ),
 }
 
-/** What each page shows when its picture is taken. */
+/** Opens each page and brings it into the state that is judged. */
 const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
   connect: async ({ page }) => {
     await page.goto('/connect')

@@ -113,8 +113,8 @@ test('the second factor is set up with its QR code, asked for when signing in, a
   await page.getByLabel('Code that the authenticator shows now').fill('000000')
   await page.getByRole('button', { name: 'Turn on' }).last().click()
   await page.getByText('This code is wrong').waitFor()
-  // Each code is valid once, and the next step's code is accepted, too: the present code turns the
-  // second factor on, the next one signs in.
+  // Each code is good once, and the code of the next step is accepted too: the current code turns
+  // the second factor on, the next one signs in.
   await page.getByLabel('Code that the authenticator shows now').fill(totp.generate())
   await page.getByRole('button', { name: 'Turn on' }).last().click()
   await page.getByRole('button', { name: 'New recovery codes' }).waitFor()

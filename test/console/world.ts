@@ -1,6 +1,6 @@
 /**
- * The world of the console's tests: a started service with two organizations, their devices, and a
- * network server.
+ * The deployment that the console's tests show: a service with two organizations, their devices,
+ * and a network server that publishes for them.
  */
 import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
@@ -26,7 +26,7 @@ export interface World {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The inputs of a sign-in. */
+/** The user name and the password of a user. */
 export interface SignIn {
   readonly userName: string
   readonly password: string
@@ -60,7 +60,7 @@ const SITES = [
   'water-meter-school',
 ]
 
-/** Starts the world. `furtherDevices` is the number of more devices, which make the list long. */
+/** Starts the deployment. `furtherDevices` makes the list of devices long. */
 export async function startWorld(options: { readonly furtherDevices?: number } = {}): Promise<World> {
   const service = await startInProcess()
   const administration = new Administration(service)
@@ -142,7 +142,7 @@ export function climateUplink(fCnt: number): object {
   }
 }
 
-/** An EUI from the block of RFC 9542 for documentation, which nobody owns. */
+/** A DevEUI of the block in RFC 9542 that no maker owns. */
 function euiOf(index: number): string {
   return `00005eef10${index.toString(16).padStart(6, '0')}`
 }

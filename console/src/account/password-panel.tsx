@@ -9,7 +9,7 @@ import { Panel } from '../shell/panel.tsx'
 
 const SHORTEST = 10
 
-/** Another password; it ends every session. */
+/** Changes the person's password. The change ends every session. */
 export function PasswordPanel({ userName }: { readonly userName: string }): ReactElement {
   const [current, setCurrent] = useState('')
   const [next, setNext] = useState('')
@@ -30,7 +30,7 @@ export function PasswordPanel({ userName }: { readonly userName: string }): Reac
       >
         <Stack>
           <Failure error={change.error} />
-          {/* For password managers, which want to know whose password this is. */}
+          {/* Password managers read the user name from this hidden field. */}
           <input type="text" name="username" autoComplete="username" value={userName} readOnly hidden />
           <PasswordInput
             label="Current password"

@@ -5,28 +5,28 @@ import { request } from '../api/request.ts'
 import { Dialog, DialogForm } from '../shell/dialog.tsx'
 import type { DialogView } from '../shell/dialog.tsx'
 
-/** What is to go. */
+/** The thing that is to be deleted. */
 export interface Removal {
-  /** The path that is deleted. */
+  /** The path that the DELETE request goes to. */
   readonly path: string
   readonly name: string
 }
 
 interface RemoveDialogProps {
   readonly state: DialogView<Removal>
-  /** `Delete`, `Revoke`, `Remove`: what stands before the name. */
+  /** The word before the name: `Delete`, `Revoke`, `Remove`. */
   readonly verb: string
-  /** On the button, where the verb is too long for it. */
+  /** The text of the button, where the verb is too long for it. */
   readonly submitLabel?: string
-  /** What goes with it. */
+  /** Says what is deleted together with the thing. */
   readonly children: ReactNode
-  /** Asks for the name to be typed, where much goes with it that nobody can bring back. */
+  /** Asks the person to type the name, where the deletion takes much that nobody can bring back. */
   readonly isTyped?: boolean
   readonly changes: readonly string[]
   readonly onRemoved?: () => void
 }
 
-/** Asks before something is deleted, and says what goes with it. */
+/** Asks before something is deleted, and says what is deleted together with it. */
 export function RemoveDialog(props: RemoveDialogProps): ReactElement {
   const { state, verb, submitLabel = verb, children, isTyped = false, ...rest } = props
   const { subject } = state

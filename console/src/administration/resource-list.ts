@@ -1,4 +1,4 @@
-/** A list of the HTTP interface: its search and its page in the address, and the items of the page. */
+/** A list of the HTTP interface: its search and its page in the address, and the page's items. */
 import { useDebouncedCallback } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { UseQueryResult } from '@tanstack/react-query'
@@ -36,7 +36,7 @@ export interface ResourceList<Item> {
   readonly turnTo: (page: number) => void
 }
 
-/** The name of the page's number in the address. A filter of the page takes it out when it changes. */
+/** The name of the page's number in the address. A filter takes it out when it changes. */
 export const PAGE = 'page'
 
 const PAGE_SIZE = 25

@@ -28,7 +28,7 @@ interface ListViewProps<Item> {
   readonly list: ResourceList<Item>
   readonly columns: readonly Column<Item>[]
   readonly keyOf: (item: Item) => string
-  /** Stands at the end of the row. */
+  /** The actions at the end of the row. */
   readonly actions?: (item: Item) => ReactNode
   readonly empty: ReactNode
   /** Says what the search looks into: `Search by name`. */
@@ -37,7 +37,7 @@ interface ListViewProps<Item> {
   readonly shortcuts?: readonly Shortcut[]
   /** The name of the list, where a page has more than one. */
   readonly label?: string
-  /** Stand beside the search. */
+  /** Controls beside the search. */
   readonly filters?: ReactNode
 }
 
@@ -55,7 +55,7 @@ export function ResourceTable<Item>(props: ResourceTableProps<Item>): ReactEleme
   return <ListView<Item> list={list} {...view} />
 }
 
-/** The same, for a page that needs to know the list besides. */
+/** The list that `useResourceList` answers, for a page that shows more of it than the table. */
 export function ListView<Item>(props: ListViewProps<Item>): ReactElement {
   const { list, empty, searchLabel, shortcuts = [], filters, label = 'List' } = props
   const { answer, items, total, typed, type, page, lastPage, turnTo } = list

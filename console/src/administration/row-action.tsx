@@ -5,13 +5,13 @@ import type { IconName } from '../shell/icons.tsx'
 
 interface RowActionProps {
   readonly icon: IconName
-  /** With the name of the row's thing, for who can't see the row: `Edit pump-houses`. */
+  /** Contains the name of the row's thing, for people who can't see the row: `Edit pump-houses`. */
   readonly label: string
   readonly isDangerous?: boolean
   readonly onClick: () => void
 }
 
-/** One of the things that can be done with a row. */
+/** The button of an action on the thing of a row. */
 export function RowAction({ icon, label, isDangerous = false, onClick }: RowActionProps): ReactElement {
   return (
     <Tooltip label={label}>

@@ -5,19 +5,19 @@ import { useOrganization } from '../shell/organization.tsx'
 import { useAddressState } from './address-state.ts'
 import { PAGE } from './resource-list.ts'
 
-/** What a list is of. */
+/** A list is of the chosen organization or of the whole deployment. */
 export type Scope = 'organization' | 'deployment'
 
 const NAME = 'scope'
 
-/** The scope that the address names. Everybody else than global admins gets the organization's. */
+/** The scope that the address names. Only a global admin can get `deployment`. */
 export function useScope(): Scope {
   const { isGlobalAdmin } = useOrganization()
   const { get } = useAddressState()
   return isGlobalAdmin && get(NAME) === 'deployment' ? 'deployment' : 'organization'
 }
 
-/** The choice between the two, which global admins alone are offered. */
+/** The choice of the scope. Only global admins are offered it. */
 export function ScopeSwitch({ label }: { readonly label: string }): ReactElement | null {
   const { isGlobalAdmin } = useOrganization()
   const scope = useScope()

@@ -12,7 +12,10 @@ export interface Profile {
   readonly is2faEnabled: boolean
 }
 
-/** What an authenticator is set up with; told once. */
+/**
+ * The secret that an authenticator is set up with, and the recovery codes. The service tells both
+ * once.
+ */
 export interface TotpConfiguration {
   readonly url: string
   readonly secret: string
@@ -21,7 +24,7 @@ export interface TotpConfiguration {
   readonly qrCode: string
 }
 
-/** Key of the profile in the cache. */
+/** The key of the profile in the cache. */
 export const PROFILE_KEY = ['profile'] as const
 
 /** The signed-in person. */
@@ -33,12 +36,12 @@ export function useProfile() {
   })
 }
 
-/** Sets another password; every session ends, this one included. */
+/** Sets another password. The service then ends every session of the person, also this one. */
 export function changePassword(oldPassword: string, password: string): Promise<unknown> {
   return request('PUT', '/api/internal/password', { body: { oldPassword, password } })
 }
 
-/** Makes a new secret and recovery codes, which take effect by `enableTotp`. */
+/** Makes a new secret and recovery codes. They are in force when `enableTotp` was called. */
 export function configureTotp(): Promise<TotpConfiguration> {
   return request('POST', '/api/internal/totp-configuration', { body: { qrCodeSize: 240 } })
 }
@@ -51,7 +54,7 @@ export function disableTotp(otp: string): Promise<unknown> {
   return request('POST', '/api/internal/totp-disable', { otp })
 }
 
-/** Makes ten new recovery codes; the old ones are void. */
+/** Makes ten new recovery codes. The old codes become void. */
 export async function renewRecoveryCodes(otp: string): Promise<readonly string[]> {
   const body = { regenerate: true }
   const answer = await request<{ readonly recoveryCode: readonly string[] }>(

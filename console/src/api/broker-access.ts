@@ -1,4 +1,4 @@
-/** What is needed to connect to the broker: tokens, topics, and where it listens. */
+/** The requests that a connection to the broker needs: tokens, topics, and the broker's address. */
 import { useQuery } from '@tanstack/react-query'
 import type { ClientRefusal } from './broker-views.ts'
 import type { Listed } from './list.ts'
@@ -19,19 +19,19 @@ export interface BrokerToken {
   readonly issuedAt: string
   readonly expiresAt: string
   readonly lastUsedAt: string | null
-  /** Clients that are connected with it. */
+  /** The number of clients that are connected with the token. */
   readonly connections: number
   readonly lastRefusal: ClientRefusal | null
 }
 
-/** A token as it was just issued. */
+/** A token that was just issued. */
 export interface IssuedToken {
   readonly jwt: string
   readonly id: string
   readonly expiresAtMs: number
 }
 
-/** Where the broker listens. */
+/** The address of the broker, and the bounds of tokens. */
 export function useDeployment() {
   return useQuery({
     queryKey: ['deployment'],
@@ -40,7 +40,7 @@ export function useDeployment() {
   })
 }
 
-/** Issues a broker-access token; `isOfConsole` where it is for this page itself. */
+/** Issues a broker-access token. `isOfConsole` marks a token for the console's own connection. */
 export async function issueBrokerToken(
   organizationId: string,
   ttlSeconds: number,
@@ -52,17 +52,17 @@ export async function issueBrokerToken(
   return { jwt: jwtMqttAuth, id: jti, expiresAtMs: exp * 1000 }
 }
 
-/** Revokes a token; its connections end at once. */
+/** Revokes a token. Its connections end at once. */
 export function revokeBrokerToken(id: string, options: { readonly keepalive?: boolean } = {}): Promise<unknown> {
   return request('DELETE', `/api/broker-tokens/${encodeURIComponent(id)}`, options)
 }
 
-/** Key of an organization's tokens in the cache. */
+/** The key of an organization's tokens in the cache. */
 export function brokerTokensKey(organizationId: string): readonly string[] {
   return ['broker-tokens', organizationId]
 }
 
-/** The newest living tokens of the organization that the person may see. */
+/** The newest tokens of the organization that are in force and that the person may see. */
 export function useBrokerTokens(organizationId: string, refetchIntervalMs: number) {
   return useQuery({
     queryKey: brokerTokensKey(organizationId),
@@ -75,10 +75,10 @@ export function useBrokerTokens(organizationId: string, refetchIntervalMs: numbe
   })
 }
 
-/** What a client subscribes and publishes to. */
+/** The topics that a client subscribes to and publishes to. */
 export interface Topics {
   readonly events: string
-  /** Undefined where a whole application was asked for: commands go to one device. */
+  /** Undefined for a whole application: a command goes to one device. */
   readonly commands: string | undefined
 }
 

@@ -1,11 +1,8 @@
-/**
- * The running broker as its administrators see it: who is connected, what was refused, and how the
- * service is.
- */
+/** The requests about the running broker: connections, refusals and the status of the service. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { request } from './request.ts'
 
-/** Who a client is; "" is what does not apply. */
+/** The holder of a client's credentials. A member that does not apply is "". */
 export interface HolderFields {
   readonly organizationName: string
   readonly userID: string
@@ -15,7 +12,7 @@ export interface HolderFields {
   readonly tokenID: string
 }
 
-/** A Topic Filter to which nothing can come at present. */
+/** A Topic Filter that no message can match at present. */
 export interface UnmatchedTopicFilter {
   readonly topicFilter: string
   readonly reason: string
@@ -42,7 +39,7 @@ export interface Connection extends HolderFields {
   readonly bytesOutPerSecond: number
 }
 
-/** What was refused to a client, once or several times. */
+/** A refusal that a client got, once or several times. */
 export interface ClientRefusal {
   readonly kind: string
   readonly code: string
@@ -55,17 +52,17 @@ export interface ClientRefusal {
   readonly count: number
 }
 
-/** The same with whose client it was. */
+/** A refusal with the holder of the client. */
 export interface Refusal extends ClientRefusal, HolderFields {}
 
-/** What clients with a token do. */
+/** The clients that use a token, and the last refusal of one. */
 export interface TokenStatus {
   readonly connections: readonly Pick<Connection, 'id' | 'clientID' | 'address' | 'listener' | 'openedAt'>[]
   readonly connectionCount: number
   readonly lastRefusal: ClientRefusal | null
 }
 
-/** Asked again and again while somebody waits for a first client. */
+/** The state of a token's clients, asked for repeatedly while a person waits for a first client. */
 export function useTokenStatus(tokenId: string, refetchIntervalMs: number) {
   return useQuery({
     queryKey: ['broker-token-status', tokenId],
@@ -104,16 +101,18 @@ export interface ServiceNumbers {
   readonly load: readonly LoadSample[]
 }
 
-/** How the service is. */
+/** The health of the service. */
 export interface ServiceStatus {
   readonly isWell: boolean
   readonly version: string
   readonly startedAt: string
-  /** Null for others than global admins. */
+  /** Null for everybody except global admins. */
   readonly numbers: ServiceNumbers | null
 }
 
-/** Asked every few seconds, as often as there is something new. */
+/**
+ * The status of the service. It is asked for every few seconds, as often as the service measures.
+ */
 export function useServiceStatus() {
   return useQuery({
     queryKey: ['status'],

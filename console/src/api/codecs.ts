@@ -1,17 +1,17 @@
-/** An application’s codec, and trying one before it is saved. */
+/** Reads, saves and tries the codec of an application. */
 import { useQuery } from '@tanstack/react-query'
 import { request } from './request.ts'
 
 export type CodecKind = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
 
-/** How an application’s bytes become objects and back. */
+/** The way in which an application's bytes become objects, and objects become bytes. */
 export interface Codec {
   readonly payloadCodec: CodecKind
   readonly payloadDecoderScript: string
   readonly payloadEncoderScript: string
 }
 
-/** What both directions of a trial tell. */
+/** The part of a trial's result that decoding and encoding share. */
 interface Outcome {
   readonly warnings: readonly string[]
   readonly console: readonly string[]
@@ -19,26 +19,26 @@ interface Outcome {
   readonly durationMs: number
 }
 
-/** What came of a trial. */
+/** The result of a trial. */
 export interface CodecTrial {
   readonly decoded?: Outcome & { readonly object: unknown }
   readonly encoded?: Outcome & { readonly data: string; readonly hex: string; readonly fPort: number | null }
 }
 
-/** What is tried: bytes to decode or an object to encode. */
+/** The sample of a trial: bytes to decode or an object to encode. */
 export type CodecSample = { readonly fPort: number } & ({ readonly data: string } | { readonly object: unknown })
 
-/** Key of an application’s codec in the cache. */
+/** The key of an application's codec in the cache. */
 export function codecKey(applicationId: string): readonly string[] {
   return ['codec', applicationId]
 }
 
-/** The codec that is saved. */
+/** The saved codec of an application. */
 export function useCodec(applicationId: string | null) {
   return useQuery({
     queryKey: codecKey(applicationId ?? ''),
     enabled: applicationId !== null,
-    // What is being edited must not be replaced from behind.
+    // A codec that somebody is editing must not be replaced by a newer answer.
     refetchOnWindowFocus: false,
     queryFn: async ({ signal }) => {
       const path = `/api/applications/${encodeURIComponent(applicationId ?? '')}`

@@ -1,17 +1,17 @@
-/** Many devices out of a file. */
+/** Imports many devices from a file. */
 import { ApiFailure } from './request.ts'
 import { piecesOf } from './table-pieces.ts'
 import { upload } from './upload.ts'
 
-/** A row that was refused. */
+/** A row that the service refused. */
 export interface RefusedRow {
   readonly line: number
-  /** As it is written, where it is no DevEUI. */
+  /** The text of the row, where it is not a DevEUI. */
   readonly devEUI: string
   readonly message: string
-  /** Stable code of docs/errors.md. */
+  /** A stable code of docs/errors.md. */
   readonly reason: string
-  /** Of dev_eui_repeated: the line with the same DevEUI; otherwise 0. */
+  /** For `dev_eui_repeated`, the line with the same DevEUI; otherwise 0. */
   readonly sameAsLine: number
 }
 
@@ -20,48 +20,52 @@ export interface ImportReport {
   readonly totalCount: string
   readonly createdCount: string
   readonly refusedCount: string
-  /** Why it stopped before the end; "" when it did not. */
+  /** The reason why the import stopped before the end of the table; "" where it did not stop. */
   readonly stopped: string
-  /** Columns that no device has. */
+  /** Columns of the table that devices do not have. */
   readonly unknownColumns: readonly string[]
-  /** The first thousand. */
+  /** The first thousand refused rows. */
   readonly errors: readonly RefusedRow[]
 }
 
 interface ImportRequest {
-  /** Of rows that name none. */
+  /** The application of rows that do not name one. */
   readonly applicationId: string
   readonly file: File
-  /** Only looks, and writes nothing. */
+  /** Checks the table without writing anything. */
   readonly isTrial: boolean
   /**
-   * What a look has found in the same file: rows that repeat others, which nobody sees in pieces.
+   * The report of an earlier check of the same file. The check finds rows that repeat other rows,
+   * which the import in pieces can't find.
    */
   readonly looked?: ImportReport | undefined
   readonly signal: AbortSignal
   /**
-   * Hears which part of the file, from 0 to 1, is written; of one that is looked at, which part is
-   * on its way.
+   * Is called with a part of the file, from 0 to 1: of an import the part that is written, of a
+   * check the part that is sent.
    */
   readonly onProgress: (part: number) => void
 }
 
 /**
- * Of a table that is written, in bytes: some thousand rows, which take the service less than a
- * second.
+ * The size of the pieces in which a table is written. A piece has some thousand rows, and the
+ * service needs less than a second for it.
  */
 const PIECE_BYTES = 64 * 1024
 
-/** The service names no more rows in a report. */
+/** A report of the service names no more rows than this. */
 const LISTED_ROWS = 1000
 
-/** Hands the file over: in one to look at it, piece by piece to write it. */
+/** Sends the file: in one request to check it, in pieces to write it. */
 export async function importDevices(asked: ImportRequest): Promise<ImportReport> {
   if (asked.isTrial) return send(asked, asked.file)
   return write({ ...asked, file: await inUtf8(asked.file) })
 }
 
-/** A table in UTF-16, as spreadsheet programs save "Unicode text", can't be cut between bytes. */
+/**
+ * The file in UTF-8. Spreadsheet programs save "Unicode text" in UTF-16, which can't be cut at any
+ * byte.
+ */
 export async function inUtf8(file: File): Promise<File> {
   const [first, second] = new Uint8Array(await file.slice(0, 2).arrayBuffer())
   if (first !== 0xff || second !== 0xfe) return file
@@ -69,8 +73,9 @@ export async function inUtf8(file: File): Promise<File> {
 }
 
 /**
- * What is on its way can't be called back, and it may be megabytes; so no more than a piece is.
- * Cancelling ends it there, and the progress is that of rows that are written.
+ * Writes the table piece by piece. A request on its way can't be called back, so a cancelled import
+ * still writes the piece on its way, and no more. The progress is the part of the rows that are
+ * written.
  */
 async function write(asked: ImportRequest): Promise<ImportReport> {
   const { file, onProgress, looked } = asked
@@ -80,7 +85,7 @@ async function write(asked: ImportRequest): Promise<ImportReport> {
   let whole: ImportReport | undefined
   for await (const { content, linesBefore, endsAt } of piecesOf(file, !isJsonLines(file), PIECE_BYTES)) {
     const report = await send({ ...asked, onProgress: ignore }, content).catch((error: unknown) => {
-      // What is written is told all the same.
+      // The report of the pieces before is shown, although this piece failed.
       if (whole === undefined || !(error instanceof ApiFailure)) throw error
       return { ...NOTHING, stopped: error.message }
     })
@@ -103,7 +108,7 @@ const NOTHING: ImportReport = {
 
 function ignore(): void {}
 
-/** The report with the lines of the whole table. */
+/** The report of a piece with the line numbers of the whole table. */
 function moved(report: ImportReport, linesBefore: number, repeated: ReadonlyMap<number, RefusedRow>): ImportReport {
   return {
     ...report,
@@ -138,7 +143,7 @@ function send(
   return upload<ImportReport>('/api/devices/import', { query, contentType, content, signal, onProgress })
 }
 
-/** Whether a file holds JSON lines, by its name; otherwise it is CSV. */
+/** True for JSON lines, by the name of the file. Every other file is CSV. */
 export function isJsonLines({ name }: File): boolean {
   return /\.(?:ndjson|jsonl)$/i.test(name)
 }

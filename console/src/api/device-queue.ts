@@ -1,6 +1,4 @@
-/**
- * The commands of a device: those that wait, and what became of those that do not wait any more.
- */
+/** The commands of a device: the waiting ones, and the fate of the others. */
 import { useQuery } from '@tanstack/react-query'
 import { request } from './request.ts'
 
@@ -8,7 +6,7 @@ export interface QueuedCommand {
   readonly id: string
   readonly confirmed: boolean
   readonly fPort: number
-  /** Base64 of what is sent. */
+  /** The bytes of the command in base64. */
   readonly data: string
   /** queued, sent, acknowledged, not_acknowledged, unconfirmed, failed, expired or cancelled. */
   readonly state: string
@@ -16,24 +14,24 @@ export interface QueuedCommand {
   readonly leftQueueAt: string | null
   readonly transmittedAt: string | null
   readonly fCnt: number | null
-  /** The stable word of why it failed; "" where it has not. */
+  /** The stable code of the failure; "" where the command did not fail. */
   readonly code: string
-  /** Why it failed; "" where it has not. */
+  /** The sentence of the failure; "" where the command did not fail. */
   readonly error: string
-  /** For what it waits; "" where it waits for nothing. */
+  /** The reason why the command waits; "" where it does not wait. */
   readonly waitReason: string
 }
 
-/** How often the list is asked for besides the events that change it. */
+/** The interval of the requests for the list. Events that change the list cause requests too. */
 const ASKING_MS = 10_000
 
-/** Key of a device's commands in the cache. */
+/** The key of a device's commands in the cache. */
 export function deviceQueueKey(devEui: string): readonly string[] {
   return ['device-queue', devEui]
 }
 
 /**
- * The commands of a device of the last day: those that wait in their order, then the others, the
+ * The commands of a device of the last day: the waiting ones in their order, then the others, the
  * latest first.
  */
 export function useDeviceQueue(devEui: string) {
@@ -48,7 +46,7 @@ export function useDeviceQueue(devEui: string) {
   })
 }
 
-/** Takes a command out of the queue that has not been sent. */
+/** Takes a command that has not been sent out of the queue. */
 export function cancelCommand(devEui: string, id: string): Promise<unknown> {
   return request('DELETE', `/api/devices/${devEui}/queue/${encodeURIComponent(id)}`)
 }

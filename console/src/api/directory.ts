@@ -1,4 +1,4 @@
-/** Organizations, applications and devices, as lists and selections need them. */
+/** Organizations, applications and devices, for lists and selections. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { Listed } from './list.ts'
 import { request } from './request.ts'
@@ -29,7 +29,7 @@ export interface Device {
   readonly lastSeenAt: string | null
 }
 
-/** A device by itself: what the list has, and more. */
+/** A device with the members that the list leaves out. */
 export interface DeviceDetail {
   readonly device: Pick<
     Device,
@@ -41,7 +41,10 @@ export interface DeviceDetail {
   readonly lastSeenAt: string | null
 }
 
-/** The devices, and the first member of the keys in the cache of every list of them. */
+/**
+ * The path of the devices. It is also the first member of the key of every list of devices in the
+ * cache.
+ */
 export const DEVICES_PATH = '/api/devices'
 
 /** A selection offers this many at once. The rest is found by typing. */
@@ -77,7 +80,7 @@ interface DevicesAsked {
   readonly offset: number
 }
 
-/** A page of devices, by name. The page before stays in view until the next one is here. */
+/** A page of devices, by name. The previous page stays in view until the next one has arrived. */
 export function useDevices(asked: DevicesAsked) {
   const { organizationId, applicationId, search, limit, offset } = asked
   return useQuery({

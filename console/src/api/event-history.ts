@@ -1,4 +1,4 @@
-/** Stored events: what came before the page was opened, or while it was not connected. */
+/** Stored events: events from before the page was opened, or from a time without a connection. */
 import type { EventMessage } from '../broker/live-event.ts'
 import { request } from './request.ts'
 
@@ -8,15 +8,15 @@ interface StoredEvent {
   readonly applicationID: string
   readonly devEUI: string
   readonly kind: string
-  /** What was published, where that is JSON; else its base64 stands in `payload`. */
+  /** The published JSON. A payload that is not JSON is in `payload`, as base64. */
   readonly event?: unknown
   readonly payload?: string
 }
 
-/** Whose stored events are asked for: a device's, or those of applications. */
+/** Selects stored events: the events of a device, or of applications. */
 export type HistoryOf = { readonly devEui: string } | { readonly applicationIds: readonly string[] }
 
-/** The newest stored events, at most so many, the oldest of them first. */
+/** The newest stored events, at most `limit`, the oldest of them first. */
 export async function newestEvents(of: HistoryOf, limit: number): Promise<EventMessage[]> {
   const paths =
     'devEui' in of
@@ -24,7 +24,8 @@ export async function newestEvents(of: HistoryOf, limit: number): Promise<EventM
       : of.applicationIds.map((id) => `/api/applications/${encodeURIComponent(id)}/events`)
   const query = { limit: Math.max(1, Math.floor(limit / Math.max(1, paths.length))) }
   const stored: StoredEvent[] = []
-  // One after the other: the service lets an organization read a few histories at the same time.
+  // One request after the other: the service lets an organization read few histories at the same
+  // time.
   for (const path of paths) {
     stored.push(
       ...(await request<{ readonly result: readonly StoredEvent[] }>('GET', path, { query })).result.toReversed(),

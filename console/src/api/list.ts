@@ -1,6 +1,6 @@
 /** A page of a list, as every list of the HTTP interface is written. */
 export interface Listed<Item> {
-  /** Of all items, as digits. */
+  /** The number of items on all pages, in digits. */
   readonly totalCount: string
   readonly result: readonly Item[]
 }

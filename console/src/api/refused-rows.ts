@@ -1,16 +1,16 @@
-/** The refused rows of a table as a table of their own, to be mended and imported again. */
+/** Makes a table of the refused rows, for people to correct and import again. */
 import type { RefusedRow } from './device-import.ts'
 import { readTable } from './table-pieces.ts'
 
-/** The column that says what was wrong; an import passes it over. */
+/** The name of the column with the reason. An import ignores the column. */
 const PROBLEM = 'problem'
 
-/** Bytes of a line feed, in front of nothing. */
+/** The line feed at the end of a row, with the carriage return before it. */
 const LINE_END = /\r?\n$/
 
 /**
- * The rows of the file that `refused` names, as they are written, below its header; CSV gets a last
- * column that says what is wrong with each. `wordsFor` says that.
+ * The rows of the file that `refused` names, as they are written, below the file's header. In CSV a
+ * last column has the reason of each row, in the words of `wordsFor`.
  */
 export async function refusedRowsOf(
   file: Blob,
@@ -37,7 +37,10 @@ export async function refusedRowsOf(
   return `${lines.join('\r\n')}\r\n`
 }
 
-/** The separator that makes a column devEUI of the header, as the service finds it. */
+/**
+ * The separator of the columns. The service finds it in the same way: it makes `devEUI` a column of
+ * the header.
+ */
 function separatorOf(header: string): string {
   const named = /^"?sep=([,;\t])/i.exec(header)?.[1]
   const hasDevEui = (separator: string): boolean =>

@@ -1,16 +1,19 @@
 /**
- * The one way to the HTTP interface: JSON both ways, the session's token, and refusals as values
- * with a sentence.
+ * The one way to the HTTP interface: JSON in both directions, the session's token, and refusals as
+ * errors with a sentence.
  */
 import { session } from '../session/session.ts'
 
-/** A request that did not come to its success. */
+/** A request that failed. */
 export class ApiFailure extends Error {
-  /** HTTP status; 0 when no answer came. */
+  /** The HTTP status; 0 where the service did not answer. */
   readonly status: number
-  /** Stable code of docs/errors.md; `unreachable` when no answer came. */
+  /** A stable code of docs/errors.md; `unreachable` where the service did not answer. */
   readonly reason: string
-  /** The line at fault in a text that was sent, from 1; undefined where the refusal names none. */
+  /**
+   * The number of the line with the fault in a text of the request, from 1; undefined where the
+   * refusal names none.
+   */
   readonly line: number | undefined
 
   constructor(status: number, reason: string, message: string, line?: number) {
@@ -23,8 +26,8 @@ export class ApiFailure extends Error {
 }
 
 /**
- * Whether a request failed because the session is over: then signing in is offered, and there is
- * nothing to mend.
+ * True where a request failed because the session is over. The sign-in is shown then, so the error
+ * needs no other words.
  */
 export function isSessionEnd(error: unknown): boolean {
   return error instanceof ApiFailure && error.status === 401 && SESSION_ENDS.has(error.reason)
@@ -35,7 +38,7 @@ interface RequestOptions {
   readonly body?: unknown
   /** A one-time code of the second factor. */
   readonly otp?: string
-  /** In the place of the session's token. */
+  /** A token that is sent in the place of the session's token. */
   readonly token?: string
   readonly signal?: AbortSignal
   /** Lets the request outlive the page. */
@@ -43,7 +46,7 @@ interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Codes that say that the session is over, whatever was asked. */
+/** Codes that mean, for every request, that the session is over. */
 const SESSION_ENDS: ReadonlySet<string> = new Set([
   'token_missing',
   'token_malformed',
@@ -55,8 +58,8 @@ const SESSION_ENDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Sends a request and answers its body. Throws `ApiFailure`; a session that is over also ends on
- * this side.
+ * Sends a request and answers its body. Throws `ApiFailure`. A session that the service does not
+ * accept any more is ended here too.
  */
 export async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
   const token = options.token ?? session.token()
@@ -89,8 +92,8 @@ async function answerTo(url: string, init: RequestInit): Promise<Response> {
 }
 
 /**
- * What an answer that is no success says. A session that is over, `isOfSession` being true, also
- * ends on this side.
+ * The error for an answer that is not a success. With `isOfSession`, an answer that the session is
+ * over ends the session here too.
  */
 export function refusalOf(status: number, answer: unknown, isOfSession = true): ApiFailure {
   const { message, details } = (answer ?? {}) as { message?: unknown; details?: { reason?: unknown; line?: unknown }[] }
@@ -106,7 +109,10 @@ export function refusalOf(status: number, answer: unknown, isOfSession = true): 
   return failure
 }
 
-/** `?limit=25`; "" where nothing is asked. Members without a value are left out. */
+/**
+ * The query of an address, such as `?limit=25`; "" where it is empty. Members without a value are
+ * left out.
+ */
 export function queryText(query: RequestOptions['query']): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== '')
   if (given.length === 0) return ''

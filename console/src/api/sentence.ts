@@ -1,6 +1,6 @@
 import { ApiFailure } from './request.ts'
 
-/** Codes whose sentence for programs is said better to a person. */
+/** Sentences for people, in the place of the service's sentences for programs, by code. */
 const IN_WORDS: Readonly<Record<string, string>> = {
   login_failed: 'The user name or the password is wrong.',
   login_throttled: 'Too many wrong passwords. Wait half a minute, then try again.',
@@ -23,15 +23,15 @@ const IN_WORDS: Readonly<Record<string, string>> = {
   shutting_down: 'The service is restarting. Try again in a moment.',
 }
 
-/** What a stable code says to a person, or else the sentence that came with it. */
+/** The sentence for a code, or else the given message. */
 export function sentenceFor(reason: string, message: string): string {
   return IN_WORDS[reason] ?? asSentence(PATHED.has(reason) ? withoutPath(message) : message)
 }
 
-/** Codes whose sentence begins with the path of a member. */
+/** Codes whose messages begin with the path of a member. */
 const PATHED: ReadonlySet<string> = new Set(['invalid_argument', 'script_not_parsed', 'script_not_checked'])
 
-/** Members of requests as the fields of forms are called. */
+/** The names of form fields, by the members of requests. */
 const FIELDS: Readonly<Record<string, string>> = {
   applicationID: 'the application',
   description: 'the description',
@@ -48,22 +48,25 @@ const FIELDS: Readonly<Record<string, string>> = {
   variables: 'variables',
 }
 
-/** `device.devEUI: must be 16 hexadecimal digits` as `the DevEUI must be 16 hexadecimal digits`. */
+/**
+ * Makes `the DevEUI must be 16 hexadecimal digits` of `device.devEUI: must be 16 hexadecimal
+ * digits`.
+ */
 function withoutPath(message: string): string {
   const [, member = '', rule = ''] = /^(?:\w+\.)*(\w+): (.+)$/.exec(message) ?? []
   const field = FIELDS[member]
   return field === undefined ? message : `${field} ${rule}`
 }
 
-/** What went wrong, as a sentence for a person. */
+/** A sentence for a person about any error. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ApiFailure) return sentenceFor(error.reason, error.message)
   return error instanceof Error ? asSentence(error.message) : 'Something went wrong.'
 }
 
 /**
- * With a capital in front and a full stop behind. A name of code in front, as `decodeUplink`, stays
- * as it is.
+ * Makes a sentence: a capital at the beginning and a full stop at the end. A name of code at the
+ * beginning, such as `decodeUplink`, stays as it is.
  */
 export function asSentence(text: string): string {
   const isWord = /^[a-z]+(?:[\s,:;’'-]|$)/.test(text)

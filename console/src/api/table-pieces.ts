@@ -1,17 +1,17 @@
-/** A table in pieces of whole rows, each of which can be sent by itself. */
+/** Cuts a table into pieces of whole rows. Each piece can be sent by itself. */
 
-/** Some rows, and where in the table they are. */
+/** Some rows of a table, and their place in it. */
 export interface TablePiece {
   readonly content: Blob
-  /** What is to be added to a line's number within the piece to get its number in the table. */
+  /** The number that is added to a line's number in the piece to get its number in the table. */
   readonly linesBefore: number
-  /** Where the piece ends in the table, in bytes. */
+  /** The place in the table where the piece ends, in bytes. */
   readonly endsAt: number
 }
 
 /**
- * A row of which no end comes within this many is left as it is, with all that follows; the service
- * refuses it. In bytes.
+ * The longest row, in bytes. Where no row ends within this length, the rest of the file is one
+ * piece, and the service refuses the row.
  */
 const LONGEST_ROW = 1024 * 1024
 
@@ -19,8 +19,8 @@ const NEWLINE = 0x0a
 const QUOTE = 0x22
 
 /**
- * Cuts the file between rows, into pieces of about `size` bytes; none is read before it is asked
- * for. Of CSV each begins with the header, and a line break within quotes is no row's end.
+ * Cuts the file between rows into pieces of about `size` bytes. A piece is read when it is asked
+ * for. A piece of CSV begins with the header. A line break within quotes does not end a row of CSV.
  */
 export async function* piecesOf(file: Blob, isCsv: boolean, size: number): AsyncGenerator<TablePiece> {
   const header = isCsv ? await firstRow(file) : NO_ROWS
@@ -35,13 +35,13 @@ export async function* piecesOf(file: Blob, isCsv: boolean, size: number): Async
   } while (at < file.size)
 }
 
-/** A row of a table, and the line on which it ends. */
+/** A row of a table, and the number of the line on which it ends. */
 interface TableRow {
   readonly line: number
   readonly text: string
 }
 
-/** The header of a table, "" of JSON lines, and its rows; the file is held in memory. */
+/** The header of a table ("" of JSON lines) and its rows. The whole file is held in memory. */
 export async function readTable(
   file: Blob,
   isCsv: boolean,
@@ -74,7 +74,7 @@ interface Rows {
 
 const NO_ROWS: Rows = { bytes: 0, lines: 0 }
 
-/** The header, with the empty lines before it, and Excel's line `sep=;`. */
+/** The header, with empty lines before it and with Excel's line `sep=;`. */
 async function firstRow(file: Blob): Promise<Rows> {
   const bytes = new Uint8Array(await file.slice(0, LONGEST_ROW).arrayBuffer())
   for (const row of rowEnds(bytes, true)) {
@@ -85,8 +85,8 @@ async function firstRow(file: Blob): Promise<Rows> {
 }
 
 /**
- * Whole rows from there on: about `size` bytes, one row at least, and all that is left where no row
- * ends.
+ * Whole rows from `at` on: about `size` bytes, and at least one row. Where no row ends, the rest of
+ * the file.
  */
 async function rowsFrom(file: Blob, at: number, isCsv: boolean, size: number): Promise<Rows> {
   if (file.size - at <= size) return { bytes: file.size - at, lines: 0 }
@@ -96,7 +96,7 @@ async function rowsFrom(file: Blob, at: number, isCsv: boolean, size: number): P
   return (await read(size)).at(-1) ?? (await read(LONGEST_ROW))[0] ?? { bytes: file.size - at, lines: 0 }
 }
 
-/** What ends with each row, counted from the beginning. */
+/** The positions, in bytes, at which rows end. */
 function* rowEnds(bytes: Uint8Array, isCsv: boolean): Generator<Rows> {
   let lines = 0
   let isQuoted = false

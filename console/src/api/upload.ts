@@ -1,6 +1,6 @@
 /**
- * A file, or a piece of one, as the body of a request, with its progress, which `fetch` does not
- * tell.
+ * Sends a file, or a piece of one, as the body of a request, and tells the progress, which `fetch`
+ * does not.
  */
 import { session } from '../session/session.ts'
 import { ApiFailure, refusalOf, queryText } from './request.ts'
@@ -10,13 +10,13 @@ interface UploadOptions {
   readonly contentType: string
   readonly content: Blob
   readonly signal: AbortSignal
-  /** Hears which part of it, from 0 to 1, is on its way or has arrived. */
+  /** Is called with the part of the body, from 0 to 1, that has been sent. */
   readonly onProgress: (part: number) => void
 }
 
 /**
- * Sends it by POST and answers the body of the answer. Throws `ApiFailure` as `request` does, and
- * an AbortError.
+ * Sends the body by POST and answers the body of the answer. Throws `ApiFailure` as `request` does,
+ * and an AbortError.
  */
 export function upload<T>(path: string, options: UploadOptions): Promise<T> {
   const { query, contentType, content, signal, onProgress } = options

@@ -10,18 +10,15 @@ import { useOrganization } from '../shell/organization.tsx'
 
 export const APPLICATIONS_PATH = '/api/applications'
 
-/**
- * First members of the keys in the cache that depend on applications: this list, and the
- * selections.
- */
+/** The first members of the cache keys that depend on applications. */
 export const APPLICATION_CHANGES = [APPLICATIONS_PATH, 'applications', DEVICES_PATH]
 
 interface ApplicationDialogProps {
-  /** Its subject is the application to change; without one a new application is made. */
+  /** The subject is the application to change. Without a subject the dialog creates one. */
   readonly state: DialogView<Application | undefined>
 }
 
-/** Makes an application or changes one. */
+/** Creates or changes an application. */
 export function ApplicationDialog({ state }: ApplicationDialogProps): ReactElement {
   const { subject, close } = state
   return (

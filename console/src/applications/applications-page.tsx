@@ -82,7 +82,7 @@ interface CellProps {
   readonly application: Application
 }
 
-/** The pages that are about the application. */
+/** Links to the pages about the application. */
 function Links({ application: { id, name } }: CellProps): ReactElement {
   return (
     <Group gap="md">

@@ -3,12 +3,15 @@ import type { Listed } from '../api/list.ts'
 import { request } from '../api/request.ts'
 import { useOrganization } from '../shell/organization.tsx'
 
-/** Users whose names are fetched; a deployment with more shows the ids of the others. */
+/**
+ * The number of users whose names are fetched. A deployment with more users shows the ids of the
+ * others.
+ */
 const NAMED = 1000
 
 /**
- * The names of those who act: of all users for a global admin, of the organization's members for
- * its admins.
+ * The names of users by their ids: of all users for a global admin, of the organization's members
+ * for its admins.
  */
 export function useActorNames(): ReadonlyMap<string, string> {
   const { organization, isGlobalAdmin } = useOrganization()

@@ -1,4 +1,4 @@
-/** Who did what. */
+/** The audit log: each change, and the user who made it. */
 import { Box, Group, Stack, Switch, Text, Tooltip } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { useAddressState } from '../administration/address-state.ts'
@@ -16,7 +16,7 @@ interface Entry {
   readonly id: string
   readonly at: string
   readonly actor: 'user' | 'operator' | 'service'
-  /** "" unless the actor is a user. */
+  /** The user's id; "" unless the actor is a user. */
   readonly actorUserID: string
   readonly actorName: string
   readonly action: string
@@ -24,14 +24,15 @@ interface Entry {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
-/** The name in the address. */
+/** The name of the filter in the address. */
 const CONSOLE_TOKENS = 'console-tokens'
 
 /** The page. */
 export function AuditPage(): ReactElement {
   const { organization } = useOrganization()
   const scope = useScope()
-  // Each opening of Live or of a device takes a token and gives it back.
+  // The console's own tokens are left out at first: each opening of Live or of a device issues and
+  // revokes one.
   const { get, set } = useAddressState()
   const withConsoleTokens = get(CONSOLE_TOKENS) === 'true'
   const names = useActorNames()

@@ -1,4 +1,4 @@
-/** What was done, in words. */
+/** The entries of the audit log in words. */
 import { moment } from '../shell/moments.ts'
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -13,28 +13,29 @@ const NOUNS: Readonly<Record<string, string>> = {
 }
 
 /**
- * `device.created` as `Device created`; an action that the console does not know is still readable.
+ * Makes `Device created` of `device.created`. An action that the console does not know stays
+ * readable.
  */
 export function wordsOf(action: string): string {
   const [noun = '', verb = ''] = action.split('.')
   return `${NOUNS[noun] ?? sentenceCase(noun)} ${VERBS[verb] ?? verb.replaceAll('_', ' ')}`.trim()
 }
 
-/** True where the subject is a user's id. */
+/** True where the subject of the action is a user's id. */
 export function isAboutUser(action: string): boolean {
   return /^(?:user|member|second_factor)\./.test(action)
 }
 
-/** Who did something. */
+/** The actor of an entry. */
 interface Actor {
   readonly actor: 'user' | 'operator' | 'service'
-  /** "" unless the actor is a user. */
+  /** The user's id; "" unless the actor is a user. */
   readonly actorUserID: string
-  /** "" where the user is gone. */
+  /** The user's name; "" where the user has been deleted. */
   readonly actorName: string
 }
 
-/** Who did it: a user by its name where that is known. */
+/** The actor in words: a user by the name, where the name is known. */
 export function actorText({
   actor,
   actorUserID,
@@ -44,7 +45,7 @@ export function actorText({
   return actor === 'service' ? 'the service' : actorName || `user ${actorUserID}`
 }
 
-/** What a reader may ask for, and the search that finds it: it looks into actions and subjects. */
+/** Searches that are offered to the reader. A search looks into actions and subjects. */
 export const SHORTCUTS: readonly { readonly value: string; readonly label: string }[] = [
   { value: 'organization.', label: 'Organizations' },
   { value: 'member.', label: 'Members' },
@@ -56,7 +57,8 @@ export const SHORTCUTS: readonly { readonly value: string; readonly label: strin
 ]
 
 /**
- * `name: pump-houses`, with moments as people write them, and users by the names that are known.
+ * The facts of an entry, such as `name: pump-houses`. Moments are written as people read them, and
+ * users by the names that are known.
  */
 export function factsOf(
   detail: Readonly<Record<string, unknown>>,

@@ -1,7 +1,7 @@
 /**
  * The page's own connection to the broker: MQTT 5 over WebSocket, with a broker-access token and
- * the permit that everybody gets by one. Tokens live an hour and are revoked when the connection is
- * given up, so none gathers in the list.
+ * the same permit that every client gets. A token lives an hour. It is revoked when the connection
+ * is closed, so the list of tokens does not grow.
  */
 import mqtt from 'mqtt'
 import type { IPublishPacket, MqttClient, Packet } from 'mqtt'
@@ -10,20 +10,23 @@ import type { IssuedToken } from '../api/broker-access.ts'
 import { ApiFailure } from '../api/request.ts'
 import { sentenceOf } from '../api/sentence.ts'
 
-/** How the connection is doing. */
+/** The state of the connection. */
 export type BrokerState =
   | { readonly phase: 'connecting' }
   | { readonly phase: 'connected' }
-  /** Tried again by itself. */
+  /** The class connects again by itself. */
   | { readonly phase: 'away'; readonly reason: string }
   /** Final: the person has no right to connect. */
   | { readonly phase: 'refused'; readonly reason: string }
 
-/** A message as it arrived. */
+/** A message that the broker delivered. */
 export interface BrokerMessage {
   readonly topicName: string
   readonly payload: Uint8Array
-  /** By which the service's stored events are told apart; undefined where it sent none. */
+  /**
+   * The id by which the service's stored event and this message are known to be the same; undefined
+   * where the message has none.
+   */
   readonly eventId: string | undefined
   readonly receivedAtMs: number
 }
@@ -34,19 +37,22 @@ export interface PublishAnswer {
   readonly reasonString: string | undefined
 }
 
-/** Before the first answer; one value, so that nothing is drawn anew for it. */
+/**
+ * The state before the first answer. It is one object, so that React does not draw again for an
+ * equal one.
+ */
 export const CONNECTING: BrokerState = { phase: 'connecting' }
 
 export type MessageListener = (message: BrokerMessage) => void
 
-/** The User Property that carries it. */
+/** The name of the User Property with the event's id. */
 const EVENT_ID = 'event-id'
 const TOKEN_TTL_SECONDS = 3600
-/** A token with less left than this is not connected with. */
+/** A token that ends sooner than this is not used for a new connection. */
 const LEAST_LEFT_MS = 60_000
 /**
- * Browsers wake the timers of a hidden page once a minute; with twice that the broker still hears
- * of it in time (one and a half times the Keep Alive).
+ * Browsers wake the timers of a hidden page once a minute. With twice that, the PINGREQ still comes
+ * in time [MQTT-3.1.2-22].
  */
 const KEEP_ALIVE_SECONDS = 120
 const FIRST_RETRY_MS = 1_000
@@ -54,9 +60,7 @@ const LONGEST_RETRY_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
 const PUBLISH_TIMEOUT_MS = 15_000
 
-/**
- * One organization's connection. Opened by the first `listen` or `publish`, and kept until `close`.
- */
+/** The connection of one organization. It connects when it is made, and ends by `close`. */
 export class BrokerConnection {
   readonly #organizationId: string
   readonly #listeners = new Map<string, Set<MessageListener>>()
@@ -75,25 +79,22 @@ export class BrokerConnection {
     void this.#connect()
   }
 
-  /**
-   * How it is doing for whoever needs these filters: connected when the broker has granted them
-   * all.
-   */
+  /** The state for a user of these filters: connected when the broker has granted all of them. */
   stateFor(topicFilters: readonly string[]): BrokerState {
     if (this.#state.phase !== 'connected') return this.#state
     const isReady = topicFilters.length > 0 && topicFilters.every((filter) => this.#granted.has(filter))
     return isReady ? this.#state : CONNECTING
   }
 
-  /** Called with each change of the state; answers how to stop it. */
+  /** Calls the watcher at each change of the state. The answered function stops that. */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
   }
 
   /**
-   * Hands over what matches the filter, over reconnections too, until the answered function is
-   * called.
+   * Hands matching messages to the listener, also after reconnections, until the answered function
+   * is called.
    */
   listen(topicFilter: string, listener: MessageListener): () => void {
     const listeners = this.#listeners.get(topicFilter) ?? new Set()
@@ -111,7 +112,7 @@ export class BrokerConnection {
     }
   }
 
-  /** Publishes at QoS 1 and answers the broker's verdict. Rejects when none came. */
+  /** Publishes at QoS 1 and answers the broker's PUBACK. Rejects when no PUBACK comes. */
   publish(topicName: string, payload: string): Promise<PublishAnswer> {
     const client = this.#client
     if (client?.connected !== true)
@@ -132,8 +133,8 @@ export class BrokerConnection {
     this.#client?.end(true)
     const token = this.#token
     this.#token = undefined
-    // Keepalive: the page may be going away. A token that could not be revoked ends within the
-    // hour.
+    // `keepalive` lets the request outlive a page that is being closed. A token that could not be
+    // revoked ends within the hour.
     if (token !== undefined) revokeBrokerToken(token.id, { keepalive: true }).catch(() => {})
   }
 
@@ -169,9 +170,9 @@ export class BrokerConnection {
       clean: true,
       keepalive: KEEP_ALIVE_SECONDS,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // A new connection may need a new token, so this class connects again itself.
+      // A new connection may need a new token, so this class makes the connections itself.
       reconnectPeriod: 0,
-      // The other kind runs in a worker out of a blob: URL, which the Content-Security-Policy refuses.
+      // The other variant runs in a worker from a blob: URL. The Content-Security-Policy refuses it.
       timerVariant: 'native',
     })
     this.#client = client
@@ -196,7 +197,8 @@ export class BrokerConnection {
     })
     client.on('error', (error) => {
       if ('code' in error) {
-        // CONNACK with a refusal: the token may have been revoked, so the next attempt takes another.
+        // The CONNACK refused the connection. The token may have been revoked, so the next attempt
+        // asks for another one.
         this.#token = undefined
         reason = `The broker refused the connection: ${error.message}.`
       }
@@ -239,7 +241,7 @@ export class BrokerConnection {
   }
 }
 
-/** Whether a filter of this service's topics, whose only wildcard is `+`, matches a name. */
+/** True where a filter matches a Topic Name. The filters of this service have no wildcard but `+`. */
 function matches(topicFilter: string, topicName: string): boolean {
   const asked = topicFilter.split('/')
   const levels = topicName.split('/')

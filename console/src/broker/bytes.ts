@@ -1,8 +1,6 @@
-/**
- * Bytes as text, both ways: base64 as events and commands carry it, hexadecimal as people read it.
- */
+/** Bytes as text: base64 for events and commands, hexadecimal digits for people. */
 
-/** Base64 as `01 67 00 fa`; undefined where it is none. */
+/** Makes `01 67 00 fa` of base64; undefined where the text is not base64. */
 export function hexOf(base64: string): string | undefined {
   try {
     return Array.from(atob(base64), (character) => character.charCodeAt(0).toString(16).padStart(2, '0')).join(' ')
@@ -12,8 +10,8 @@ export function hexOf(base64: string): string | undefined {
 }
 
 /**
- * Hexadecimal digits, with or without spaces, colons and 0x, as base64; undefined where they are no
- * whole bytes.
+ * Makes base64 of hexadecimal digits, with or without spaces, colons and 0x; undefined where the
+ * digits are not whole bytes.
  */
 export function base64Of(hex: string): string | undefined {
   const digits = hex.replaceAll(/0x|[\s:,-]/gi, '')

@@ -2,7 +2,7 @@ import { Badge, Tooltip } from '@mantine/core'
 import type { ReactElement } from 'react'
 import type { BrokerState } from './broker-connection.ts'
 
-/** Whether events can come at this moment, in a word. */
+/** Says in a word whether events can arrive now. */
 export function ConnectionBadge({ state }: { readonly state: BrokerState }): ReactElement {
   switch (state.phase) {
     case 'connected':

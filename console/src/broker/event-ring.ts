@@ -1,10 +1,12 @@
 /**
- * The newest events, bounded in number and in characters, so that a page can stay open for days.
+ * Keeps the newest events, bounded in number and in characters, so that a page can stay open for
+ * days.
  */
 import type { LiveEvent } from './live-event.ts'
 
 /**
- * What a ring holds at most. Text counts as characters of the payloads, which is what events weigh.
+ * The most that a ring holds. `characters` are those of the payloads, because the payloads use the
+ * memory.
  */
 export interface RingBounds {
   readonly events: number
@@ -14,7 +16,10 @@ export interface RingBounds {
 export class EventRing {
   readonly #bounds: RingBounds
   #events: LiveEvent[] = []
-  /** Events before this index are gone; they are cut off in one go when half of the array is. */
+  /**
+   * Events before this index are dropped. When they are half of the array, they are cut off in one
+   * step.
+   */
   #start = 0
   #characters = 0
 
@@ -26,7 +31,7 @@ export class EventRing {
     return this.#events.length - this.#start
   }
 
-  /** Adds the newest event; the oldest go where a bound is passed. */
+  /** Adds the newest event. Where a bound is passed, the oldest events are dropped. */
   push(event: LiveEvent): void {
     this.#events.push(event)
     this.#characters += event.text.length
@@ -40,7 +45,7 @@ export class EventRing {
     }
   }
 
-  /** Oldest first. */
+  /** All events, the oldest first. */
   all(): readonly LiveEvent[] {
     return this.#events.slice(this.#start)
   }

@@ -1,16 +1,19 @@
 /**
- * An event as people read it: out of a message's topic and JSON, of either family of network
- * servers.
+ * Makes an event that people can read from a message's topic and JSON. Both families of network
+ * servers are understood.
  */
 
-/** The kinds that are told apart. */
+/** The kinds of event that the console knows. */
 export const EVENT_KINDS = ['up', 'join', 'ack', 'txack', 'status', 'location', 'error', 'log'] as const
 
 /** One event. */
 export interface LiveEvent {
-  /** Rises by one from event to event; the key of its row. */
+  /** Rises by one from event to event. It is the key of the event's row. */
   readonly serial: number
-  /** The service's own, the same live and stored; undefined where the message carried none. */
+  /**
+   * The service's id of the event, the same in the live and in the stored event; undefined where
+   * the message has none.
+   */
   readonly id: string | undefined
   readonly receivedAtMs: number
   readonly applicationId: string
@@ -18,22 +21,22 @@ export interface LiveEvent {
   readonly deviceName: string
   readonly kind: string
   readonly topicName: string
-  /** The payload as it came. */
+  /** The payload as text. */
   readonly text: string
   /** The frame's bytes in base64; undefined where the event has none. */
   readonly data: string | undefined
-  /** What the codec made of them. */
+  /** The object that the codec made of the bytes. */
   readonly object: unknown
   readonly fPort: number | undefined
   readonly fCnt: number | undefined
-  /** Of the gateway that heard it best: dBm and dB. */
+  /** RSSI in dBm and SNR in dB, of the gateway that received the frame best. */
   readonly rssi: number | undefined
   readonly snr: number | undefined
-  /** Of status events, in percent. */
+  /** The level in percent, of a status event. */
   readonly battery: number | undefined
-  /** One line on what happened. */
+  /** One line about the event. */
   readonly summary: string
-  /** An event that tells of a fault. */
+  /** The event reports a fault. */
   readonly isFault: boolean
 }
 
@@ -50,7 +53,8 @@ export interface EventMessage {
 let lastSerial = 0
 
 /**
- * Reads a message. Never throws: what is not JSON, or lacks members, is shown as far as it goes.
+ * Reads a message. Never throws: a message that is not JSON, or that lacks members, is shown as far
+ * as it can be read.
  */
 export function readEvent(message: EventMessage): LiveEvent {
   const { topicName, text } = message
@@ -68,8 +72,8 @@ export function readEvent(message: EventMessage): LiveEvent {
     battery: event['batteryLevelUnavailable'] === true ? undefined : numberOf(event['batteryLevel']),
   }
   const deviceName = textOf(event['deviceName']) ?? textOf(info['deviceName']) ?? ''
-  // An error event without a level is one of a network server. Our own say by INFO that somebody
-  // wanted it: a command that was cancelled.
+  // An error event without a level comes from a network server. The service's own error events have
+  // the level INFO where a person wanted the end of a command: the command was cancelled.
   const level = textOf(event['level']) ?? (kind === 'error' ? 'ERROR' : '')
   const isFault = level === 'ERROR' || (kind === 'ack' && event['acknowledged'] === false)
   const summary = summaryOf(kind, event, facts)
@@ -104,7 +108,7 @@ function summaryOf(kind: string, event: Members, { data, object, fPort, fCnt }: 
     case 'error':
     case 'log': {
       const type = textOf(event['type']) ?? textOf(event['code']) ?? ''
-      // It says no more than that nobody gave one.
+      // The type UNKNOWN says only that nobody gave a type.
       return joined([type === 'UNKNOWN' ? '' : type, textOf(event['error']) ?? textOf(event['description']) ?? ''])
     }
     default:
@@ -112,7 +116,7 @@ function summaryOf(kind: string, event: Members, { data, object, fPort, fCnt }: 
   }
 }
 
-/** Enough of an object for one line: its numbers and words, with the names that lead to them. */
+/** A part of an object that fits one line: its numbers and words, with their names. */
 function briefly(object: unknown): string {
   const parts: string[] = []
   for (const [name, value] of leavesOf(object)) {
@@ -124,13 +128,13 @@ function briefly(object: unknown): string {
 
 const MAXIMUM_PARTS = 6
 
-/** Bounds what a hostile or a very rich object can cost. */
+/** Bounds the work for an object that is very large, or made to be. */
 const MAXIMUM_LEAVES = 64
 const MAXIMUM_DEPTH = 6
 
 /**
- * The leaves of an object with their paths, `temperatureSensor.1`; a channel that is alone in its
- * sensor is left out.
+ * The leaves of an object with their paths, such as `temperatureSensor.1`. Where a sensor has one
+ * channel, the channel is left out.
  */
 export function leavesOf(object: unknown): [name: string, value: string | number | boolean][] {
   const leaves: [string, string | number | boolean][] = []

@@ -1,28 +1,28 @@
 /**
- * Joins stored events and live ones without a gap and without a double, at the start and after each
+ * Joins stored and live events without a gap and without a double, at the start and after each
  * reconnection.
  */
 import type { LiveEvent } from './live-event.ts'
 
 /**
- * Live events that wait for the stored ones at most; the oldest go, for the stored ones hold them
- * as well.
+ * The most live events that wait for the stored ones. The oldest are dropped, because the stored
+ * events contain them.
  */
 const MAXIMUM_WAITING = 5_000
 
 /**
- * Until the stored events are here, live ones wait. The subscription stands before the stored ones
- * are asked for, so whatever is in neither came before both.
+ * Holds live events back until the stored events have arrived. The subscription stands before the
+ * stored events are asked for, so an event that is in neither was published before both.
  */
 export class Seam {
   #waiting: LiveEvent[] | undefined = []
 
-  /** From now on live events wait again. */
+  /** From this call on, live events wait. */
   open(): void {
     this.#waiting ??= []
   }
 
-  /** A live event: answered when it can be shown now, kept when it has to wait. */
+  /** Answers a live event that can be shown now, and keeps an event that has to wait. */
   live(event: LiveEvent): LiveEvent | undefined {
     if (this.#waiting === undefined) return event
     this.#waiting.push(event)
@@ -31,8 +31,8 @@ export class Seam {
   }
 
   /**
-   * The events to be shown behind those that are, in order: the stored ones, oldest first, then
-   * those that waited.
+   * The events to show behind the ones that are shown: the stored ones, the oldest first, then the
+   * ones that waited.
    */
   close(stored: readonly LiveEvent[], shown: readonly LiveEvent[]): LiveEvent[] {
     const known = new Set(shown.map(({ id }) => id))

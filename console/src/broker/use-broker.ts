@@ -1,6 +1,6 @@
 /**
- * The connection of the chosen organization, shared by the parts of a page and by pages that follow
- * each other.
+ * The connection of the chosen organization, which the parts of a page and the following pages
+ * share.
  */
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { session, useSession } from '../session/session.ts'
@@ -9,8 +9,8 @@ import { BrokerConnection, CONNECTING } from './broker-connection.ts'
 import type { BrokerState, MessageListener } from './broker-connection.ts'
 
 /**
- * How long a connection that nobody uses is kept: from one page to the next it need not be made
- * anew.
+ * The time for which a connection without users is kept, so that the next page need not connect
+ * again.
  */
 const LINGER_MS = 10_000
 
@@ -53,7 +53,7 @@ function release(organizationId: string, held: Shared): void {
   }, LINGER_MS)
 }
 
-/** The connection; undefined until the page has been drawn once. */
+/** The connection; undefined before the page is drawn for the first time. */
 export function useBroker(): BrokerConnection | undefined {
   const { organization } = useOrganization()
   const isSignedIn = useSession().phase === 'signedIn'
@@ -67,7 +67,7 @@ export function useBroker(): BrokerConnection | undefined {
   return connection
 }
 
-/** How the connection is doing for these filters, and a new drawing with each change. */
+/** The state of the connection for these filters. The component is drawn again when it changes. */
 export function useBrokerState(connection: BrokerConnection | undefined, topicFilters: readonly string[]): BrokerState {
   return useSyncExternalStore(
     (watcher) => connection?.watch(watcher) ?? (() => {}),
@@ -75,7 +75,7 @@ export function useBrokerState(connection: BrokerConnection | undefined, topicFi
   )
 }
 
-/** Hands every message of the filters to the listener while the component is shown. */
+/** Hands each message that matches the filters to the listener while the component is shown. */
 export function useMessages(
   connection: BrokerConnection | undefined,
   topicFilters: readonly string[],

@@ -1,7 +1,4 @@
-/**
- * The newest events of some topics as a list that is drawn at most ten times a second, however many
- * come.
- */
+/** The newest events of some topics, as a list that is drawn at most ten times a second. */
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { BrokerConnection } from './broker-connection.ts'
 import { EventRing } from './event-ring.ts'
@@ -12,41 +9,44 @@ import type { LiveEvent } from './live-event.ts'
 import { Seam } from './seam.ts'
 import { useMessages } from './use-broker.ts'
 
-/** What a page keeps: an hour of a quiet application, ten seconds of a very busy one. */
+/**
+ * The most events that a page keeps: an hour of a quiet application, ten seconds of a very busy
+ * one.
+ */
 const BOUNDS = { events: 2_000, characters: 8_000_000 }
 /**
- * Between two drawings; below it nobody can read faster, and the page would have no time for
- * anything else.
+ * The shortest time between two drawings. Nobody reads faster, and more drawings would leave the
+ * page no time for anything else.
  */
 const DRAWING_MS = 100
 
 interface LiveEvents {
-  /** Oldest first. The same array until something came. */
+  /** The events, the oldest first. The array stays the same until an event arrives. */
   readonly events: readonly LiveEvent[]
-  /** All that came since the page was opened. */
+  /** The number of events since the page was opened. */
   readonly receivedCount: number
-  /** Over the last seconds. */
+  /** The rate over the last seconds. */
   readonly perSecond: number
   readonly clear: () => void
 }
 
-/** Stored events that a page begins with. */
+/** The number of stored events that a page begins with. */
 const STORED_EVENTS = 500
 
 const decoder = new TextDecoder()
 
-/** What a page wants to see. */
+/** The events that a page asks for. */
 interface LiveEventsAsked {
   readonly connection: BrokerConnection | undefined
   readonly topicFilters: readonly string[]
-  /** Whether the broker has granted the filters: then the stored events are asked for. */
+  /** The broker has granted the filters. The stored events are asked for then. */
   readonly isConnected: boolean
   readonly history: HistoryOf
-  /** What comes meanwhile is gathered, not drawn. */
+  /** Events that arrive meanwhile are kept, but not drawn. */
   readonly isPaused: boolean
 }
 
-/** Stored events and live ones in one list, while the component is shown. */
+/** Stored and live events in one list, while the component is shown. */
 export function useLiveEvents(asked: LiveEventsAsked): LiveEvents {
   const { connection, topicFilters, isConnected, history, isPaused } = asked
   const ring = useRef(new EventRing(BOUNDS))
@@ -75,7 +75,7 @@ export function useLiveEvents(asked: LiveEventsAsked): LiveEvents {
     }
     newestEvents(JSON.parse(historyKey) as HistoryOf, STORED_EVENTS)
       .then((messages) => join(messages.map(readEvent)))
-      // Without the stored events, the live ones are still worth showing.
+      // Without the stored events, the live events are still worth showing.
       .catch(() => join([]))
     return () => {
       isCurrent = false
@@ -111,7 +111,7 @@ export function useLiveEvents(asked: LiveEventsAsked): LiveEvents {
   return { ...drawn, clear }
 }
 
-/** Counts by whole seconds over the last five. */
+/** Counts events by whole seconds, over the last five seconds. */
 function createRate() {
   const SPAN = 5
   const counts = Array.from({ length: SPAN }, () => 0)

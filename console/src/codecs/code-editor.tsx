@@ -10,20 +10,17 @@ interface CodeEditorProps {
   readonly description: string
   readonly value: string
   readonly onChange: (value: string) => void
-  /** A line that failed when it ran, counted from 1; null where none did. */
+  /** The number of a line that failed when the script ran, from 1; null where no line failed. */
   readonly faultLine: number | null
 }
 
-/**
- * Characters of the longest script that is coloured: reading a longer one at each key would be
- * felt.
- */
+/** The longest script that is coloured, in characters. In a longer one each key would be slow. */
 const COLOURED_LENGTH = 16 * 1024
 
 /**
- * Where a script is written. It is a text area of the browser, so that undoing, the keyboard, a
- * phone's and screen readers work as everywhere; the colours lie behind it. Tab leaves it, as it
- * leaves every field.
+ * The editor of a script. It is a text area of the browser, so undoing, the keyboard, phones and
+ * screen readers work as in every text area. The coloured script lies behind the text. Tab leaves
+ * the editor, as it leaves every field.
  */
 export function CodeEditor({ label, description, value, onChange, faultLine }: CodeEditorProps): ReactElement {
   const id = useId()
@@ -77,7 +74,9 @@ export function CodeEditor({ label, description, value, onChange, faultLine }: C
   )
 }
 
-/** Undefined until the parser is there, and for scripts that are too long for it. */
+/**
+ * The coloured script; undefined before the parser is fetched, and for a script that is too long.
+ */
 function useColouredScript(value: string) {
   const colours = useQuery({
     queryKey: ['script-colours'],
@@ -99,6 +98,6 @@ function indent(event: KeyboardEvent<HTMLTextAreaElement>): void {
   if (insertion === undefined) return
   event.preventDefault()
   area.setSelectionRange(insertion.from, insertion.to)
-  // The one way to write into a text area that undoing knows of.
+  // Only this command writes into a text area in a way that can be undone.
   document.execCommand('insertText', false, insertion.text)
 }

@@ -19,7 +19,7 @@ interface CodecEditorProps {
   readonly saved: Codec
 }
 
-/** The codec of one application, beside the bench that tries it. */
+/** The codec of one application beside the test bench. */
 export function CodecEditor({ applicationId, saved }: CodecEditorProps): ReactElement {
   const [codec, setCodec] = useState(saved)
   const [fault, setFault] = useState<Fault>()
@@ -92,7 +92,7 @@ const EXPLANATIONS: Readonly<Record<CodecKind, string>> = {
   CUSTOM_JS: 'Functions of your own, or those that the device’s maker offers.',
 }
 
-/** A codec of another kind. Scripts that are empty begin as the first template. */
+/** The change to another kind of codec. Empty scripts begin as the first template. */
 function ofKind(payloadCodec: CodecKind, { payloadDecoderScript, payloadEncoderScript }: Codec): Partial<Codec> {
   if (payloadCodec !== 'CUSTOM_JS' || payloadDecoderScript !== '' || payloadEncoderScript !== '')
     return { payloadCodec }
@@ -108,7 +108,7 @@ function isSame(one: Codec, other: Codec): boolean {
   )
 }
 
-/** Where a script that was refused is no JavaScript. */
+/** The place where a refused script is not JavaScript. */
 function faultOf(error: unknown): Fault | undefined {
   if (!(error instanceof ApiFailure) || error.line === undefined) return undefined
   return { script: error.message.includes('payloadEncoderScript') ? 'encoder' : 'decoder', line: error.line }

@@ -1,4 +1,4 @@
-/** How an application's bytes become values: chosen, written and tried before it is saved. */
+/** The codec of an application: chosen, written and tried before it is saved. */
 import { Button, Group, Select, Skeleton } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { Link, useSearchParams } from 'wouter'
@@ -11,7 +11,7 @@ import { Page } from '../shell/page.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { CodecEditor } from './codec-editor.tsx'
 
-/** The page; the application is in its address, so that it can be linked to. */
+/** The page. The application's id is in the address, so that other pages can link to its codec. */
 export function CodecsPage(): ReactElement {
   const { organization } = useOrganization()
   const applications = useApplications(organization.id)

@@ -1,10 +1,10 @@
-/** What is tried, out of the text of the bench. */
+/** Reads the sample of the test bench from its text. */
 import { base64Of } from '../broker/bytes.ts'
 
-/** How the sample is written. */
+/** The notation of the sample. */
 export type SampleForm = 'hex' | 'base64' | 'object'
 
-/** The members of the request, or what is wrong with the text. */
+/** The members of the request, or the fault of the text. */
 export type SampleResult =
   | { readonly ok: true; readonly sample: { readonly data: string } | { readonly object: unknown } }
   | { readonly ok: false; readonly message: string }

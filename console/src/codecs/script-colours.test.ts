@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { colouredScript } from './script-colours.ts'
 
-/** `<kind:text>` for each piece that has a colour. */
+/** Writes `<kind:text>` for each piece that has a colour. */
 function shown(script: string): string {
   return colouredScript(script)
     .pieces.map(({ kind, text }) => (kind === 'plain' ? text : `<${kind}:${text}>`))

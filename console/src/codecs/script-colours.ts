@@ -1,9 +1,10 @@
 /**
- * JavaScript as pieces to be coloured, by the Lezer parser. Fetched when a script is first shown.
+ * Cuts JavaScript into coloured pieces by the Lezer parser. The browser fetches this file when a
+ * script is first shown.
  */
 import { parser } from '@lezer/javascript'
 
-/** What a piece of a script is; `plain` has no colour of its own. */
+/** The kind of a piece of a script. `plain` has no colour of its own. */
 export type PieceKind = 'plain' | 'keyword' | 'string' | 'number' | 'comment' | 'property' | 'fault'
 
 export interface Piece {
@@ -11,18 +12,18 @@ export interface Piece {
   readonly kind: PieceKind
 }
 
-/** A script in pieces, and where it is no JavaScript. */
+/** A script in pieces, and the first line that is not JavaScript. */
 export interface ColouredScript {
-  /** Together they are the script, character for character. */
+  /** The pieces. Joined they are the script, character for character. */
   readonly pieces: readonly Piece[]
-  /** The first line that can't be read, counted from 1; null where all can. */
+  /** The number of the first line that can't be read, from 1; null where all lines can be read. */
   readonly faultLine: number | null
 }
 
-/** The parser names the words of the language after themselves, and everything else in capitals. */
+/** The parser gives words of the language their own names. All other names begin with a capital. */
 const KEYWORD = /^[a-z]+$/
 
-/** Nodes whose own text lies between their children. */
+/** The kind of the text between a node's children. */
 const INSIDE_OF: Readonly<Record<string, PieceKind>> = { TemplateString: 'string', Interpolation: 'plain' }
 
 const KIND_OF: Readonly<Record<string, PieceKind>> = {
@@ -37,10 +38,13 @@ const KIND_OF: Readonly<Record<string, PieceKind>> = {
   PropertyName: 'property',
 }
 
-/** Reads a script. Pure; some 2 ms for each KiB of a script. */
+/** Reads a script. Pure. A KiB takes about 2 ms. */
 export function colouredScript(text: string): ColouredScript {
   const pieces: Piece[] = []
-  /** What stands between the nodes: a template string's own text is of its kind. */
+  /**
+   * The kind of the text between the nodes. The text of a template string, for example, is between
+   * its nodes.
+   */
   const around: PieceKind[] = ['plain']
   let from = 0
   let faultAt: number | undefined
@@ -79,8 +83,8 @@ function kindOf({
 }
 
 /**
- * Of the last character before the position that is no white space: what is missing is missing
- * there.
+ * The line of the last character before the position that is not white space, because a missing
+ * character is missing there.
  */
 function lineOf(text: string, position: number): number {
   return text.slice(0, position).trimEnd().split('\n').length

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { insertionFor } from './script-keys.ts'
 
-/** The script after the key at `|`. */
+/** The script after the key was pressed at `|`. */
 function typed(key: string, script: string): string {
   const at = script.indexOf('|')
   const text = script.replace('|', '')

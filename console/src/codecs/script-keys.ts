@@ -1,6 +1,6 @@
-/** What Enter and closing brackets write into a script beyond themselves: indentation. */
+/** The indentation that Enter and closing brackets write into a script. */
 
-/** Text to put in the place of the characters from `from` to `to`. */
+/** A text that replaces the characters from `from` to `to`. */
 export interface Insertion {
   readonly from: number
   readonly to: number
@@ -9,7 +9,10 @@ export interface Insertion {
 
 const STEP = '  '
 
-/** What the key writes in the place of a selection; undefined where it is the key alone. */
+/**
+ * The text that a key writes in the place of the selection; undefined where the key writes only
+ * itself.
+ */
 export function insertionFor(key: string, script: string, from: number, to: number): Insertion | undefined {
   const line = script.slice(script.lastIndexOf('\n', from - 1) + 1, from)
   const indent = /^[ \t]*/.exec(line)?.[0] ?? ''

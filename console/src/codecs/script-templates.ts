@@ -1,6 +1,8 @@
-/** What an empty script may begin with: the two ways in which makers of devices write codecs. */
+/**
+ * The scripts that an empty codec can begin with: the two signatures that makers of devices use.
+ */
 
-/** Both scripts in one of the ways. */
+/** A decoder and an encoder of the same signature. */
 export interface Template {
   readonly id: string
   readonly label: string

@@ -1,4 +1,4 @@
-/** Trying a codec, saved or not, on bytes or on an object, before anything depends on it. */
+/** Tries a codec, saved or not, on bytes or on an object. */
 import { Button, Group, NumberInput, SegmentedControl, Stack, Text, Textarea } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -12,7 +12,7 @@ import { sampleOf } from './sample.ts'
 import type { SampleForm } from './sample.ts'
 import { TrialOutcome } from './trial-outcome.tsx'
 
-/** Where a script is at fault. */
+/** The place of a script's fault. */
 export interface Fault {
   readonly script: 'decoder' | 'encoder'
   readonly line: number
@@ -21,7 +21,9 @@ export interface Fault {
 interface TestBenchProps {
   readonly applicationId: string
   readonly codec: Codec
-  /** Undefined when the last trial had no fault, or none with a line. */
+  /**
+   * Is called after a trial. The fault is undefined where the trial had none, or none with a line.
+   */
   readonly onFault: (fault: Fault | undefined) => void
 }
 

@@ -6,7 +6,9 @@ import { hexOf } from '../broker/bytes.ts'
 import { CodeBlock } from '../shell/code-block.tsx'
 import { Icon } from '../shell/icons.tsx'
 
-/** What came of a trial: values or bytes, or why not; and what the script had to say. */
+/**
+ * The result of a trial: values or bytes, or the fault; warnings, and the console of the script.
+ */
 export function TrialOutcome({ trial }: { readonly trial: CodecTrial }): ReactElement | null {
   const { decoded, encoded } = trial
   const outcome = decoded ?? encoded

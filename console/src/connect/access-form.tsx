@@ -1,4 +1,4 @@
-/** The first step: what to connect to, and for how long. */
+/** The first step of Connect: the application or device, and the life of the token. */
 import { Button, Group, SegmentedControl, Select, Stack } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -21,7 +21,7 @@ interface AccessFormProps {
   readonly onAccess: (access: Access) => void
 }
 
-/** What the token is for. */
+/** A token is for a whole application or for one device. */
 type Scope = 'application' | 'device'
 
 const LIFETIMES = [
@@ -32,7 +32,7 @@ const LIFETIMES = [
   [31_536_000, '1 year'],
 ] as const
 
-/** Asks for a token when it is submitted, and hands it over with the topics. */
+/** Asks for a token and its topics when it is submitted. */
 export function AccessForm({ deployment, onAccess }: AccessFormProps): ReactElement {
   const { organization } = useOrganization()
   const applications = useApplications(organization.id)
@@ -40,7 +40,7 @@ export function AccessForm({ deployment, onAccess }: AccessFormProps): ReactElem
   const [chosenApplication, setApplication] = useState<string | null>(null)
   const [devEui, setDevEui] = useState<string | null>(null)
   const [lifetime, setLifetime] = useState('86400')
-  // The first one is chosen already: most organizations have few.
+  // Most organizations have few applications, so the first one is chosen already.
   const applicationId = chosenApplication ?? applications.data?.result[0]?.id ?? null
 
   const chosen = scope === 'device' ? devEui : applicationId

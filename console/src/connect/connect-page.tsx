@@ -1,6 +1,5 @@
 /**
- * The first page for whoever wants events in a system of their own: token, topics, and programs to
- * paste.
+ * The page for people who want events in their own system: a token, topics, and programs to paste.
  */
 import { Alert, Anchor, Button, Group, Loader, SimpleGrid, Stack, Tabs, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
@@ -106,7 +105,7 @@ function AccessPanels({ access, deployment }: AccessPanelsProps): ReactElement {
   )
 }
 
-/** The service made a certificate authority for itself, which no client knows yet. */
+/** The certificate authority that the service made for itself. No client knows it yet. */
 function Authority(): ReactElement {
   return (
     <Alert
@@ -189,7 +188,7 @@ function Snippets({ access, deployment }: AccessPanelsProps): ReactElement {
   )
 }
 
-/** The authority's certificate, for programs that take it inside. */
+/** The certificate of the authority, for programs that contain it. */
 function useAuthority(isOwn: boolean) {
   return useQuery({
     queryKey: ['authority'],

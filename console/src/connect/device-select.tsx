@@ -12,10 +12,10 @@ interface DeviceSelectProps {
   readonly onChange: (devEui: string | null) => void
 }
 
-/** How many devices are offered at once; the rest is found by typing. */
+/** The number of devices that are offered at once. The rest is found by typing. */
 const OFFERED = 50
 
-/** Chooses one of the application's devices, however many there are, by name or DevEUI. */
+/** Chooses one of the application's devices by name or DevEUI. */
 export function DeviceSelect({ applicationId, value, onChange }: DeviceSelectProps): ReactElement {
   const { organization } = useOrganization()
   const [typed, setTyped] = useState('')

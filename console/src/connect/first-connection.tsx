@@ -1,6 +1,6 @@
 /**
- * Whether a client is connected with the new token, why one was refused, and what to look at while
- * none has come.
+ * Tells whether a client is connected with the new token, why a client was refused, and what to
+ * check while none has come.
  */
 import { Alert, Anchor, List, Loader, Stack, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
@@ -16,12 +16,11 @@ import { Icon } from '../shell/icons.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 import { When } from '../shell/when.tsx'
 
-/** How often it is asked what clients with the token do. */
+/** The interval of the requests about the token's clients. */
 const ASKING_MS = 2_000
 
 /**
- * Says who is connected with the token, and what was refused to a client with it, while the page is
- * open.
+ * Says which clients are connected with the token, and why one was refused, while the page is open.
  */
 export function FirstConnection({ token }: { readonly token: IssuedToken }): ReactElement {
   const { organization } = useOrganization()

@@ -9,11 +9,17 @@ export interface SnippetFacts {
   readonly token: string
   readonly organizationId: string
   readonly eventTopic: string
-  /** Undefined where a whole application was chosen. */
+  /** Undefined for a whole application. */
   readonly commandTopic: string | undefined
-  /** PEM of the service's own certificate authority; undefined where the system's are enough. */
+  /**
+   * PEM of the service's own certificate authority; undefined where the system's authorities are
+   * enough.
+   */
   readonly authority: string | undefined
-  /** Unique per client, for a second connection with the same one ends the first. */
+  /**
+   * Unique per client: a second connection with the same Client Identifier ends the first
+   * [MQTT-3.1.4-3].
+   */
   readonly clientId: string
 }
 

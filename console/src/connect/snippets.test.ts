@@ -29,7 +29,7 @@ function textsOf(id: string, facts: SnippetFacts): readonly string[] {
     .flatMap(({ blocks }) => blocks.map(({ text }) => text))
 }
 
-/** A node of Node-RED, as its Import takes it. */
+/** A node of Node-RED in the form that its Import takes. */
 type FlowNode = Readonly<Record<string, unknown>> & {
   readonly id: string
   readonly type: string
@@ -92,7 +92,7 @@ test('two tokens’ flows for Node-RED can stand beside each other', () => {
   for (const { id } of second.values()) assert.ok(!taken.has(id), id)
 })
 
-/** The words of a line, as a shell hands them to the program. */
+/** The words of a line that a shell hands to the program. */
 function wordsOf(line: string): readonly string[] {
   return execFileSync('sh', ['-c', `mqttx() { printf '%s\\0' "$@"; }\n${line}`], { encoding: 'utf8' })
     .split('\0')

@@ -1,5 +1,5 @@
 /**
- * Programs to paste: each connects with the token, prints the events and, for one device, tells how
+ * Programs to paste. Each connects with the token, prints the events and, for one device, shows how
  * to send a command.
  */
 import type { Snippet, SnippetFacts } from './snippet.ts'

@@ -1,4 +1,4 @@
-/** The tokens that are alive: who has them, when they were last used, and the end of each. */
+/** The tokens in force: their holders, their last use, and their end. */
 import { Badge, Button, Group, ScrollArea, Skeleton, Table, Text, Tooltip, VisuallyHidden } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
@@ -20,7 +20,7 @@ import { When } from '../shell/when.tsx'
 
 const ASKING_MS = 10_000
 
-/** Those of the person; for admins of the organization everybody's. */
+/** The person's own tokens; for admins of the organization, all tokens of the organization. */
 export function TokenList({ newTokenId }: { readonly newTokenId: string | undefined }): ReactElement {
   const { organization, isOrganizationAdmin } = useOrganization()
   const tokens = useBrokerTokens(organization.id, ASKING_MS)
@@ -129,8 +129,8 @@ function TokenRow({ token, isNew }: { readonly token: BrokerToken; readonly isNe
 }
 
 /**
- * Whether clients are connected with the token, or when one was; and whether one was refused after
- * that.
+ * Says whether clients are connected with the token, when the last one was, and whether one was
+ * refused after that.
  */
 function Use({ token }: { readonly token: BrokerToken }): ReactElement {
   const { connections, lastRefusal, lastUsedAt } = token
@@ -159,7 +159,10 @@ interface Member {
   readonly username: string
 }
 
-/** The user name, where it is known: a global admin's token may be of somebody who is no member. */
+/**
+ * The user name of a token's holder, where it is known: a global admin who holds one may not be a
+ * member.
+ */
 function Holder({ userId }: { readonly userId: string }): ReactElement {
   const { organization } = useOrganization()
   const profile = useProfile()

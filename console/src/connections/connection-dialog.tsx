@@ -9,7 +9,7 @@ import { counted, rate, size } from './amounts.ts'
 import { Holder } from './holder.tsx'
 import { UnmatchedFilters } from './unmatched-filters.tsx'
 
-/** All that is known of one connection, as it was when it was opened here. */
+/** The details of a connection, as they were when the dialog was opened. */
 export function ConnectionDialog({ state }: { readonly state: DialogView<Connection> }): ReactElement {
   const { subject } = state
   return (

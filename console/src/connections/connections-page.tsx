@@ -1,4 +1,4 @@
-/** The clients that are connected now: who, from where, to what, and how busy. */
+/** The connected clients: holder, address, topics and traffic. */
 import { Anchor, Button, Stack, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { Link } from 'wouter'
@@ -127,7 +127,7 @@ function From({ connection }: { readonly connection: Connection }): ReactElement
   )
 }
 
-/** One of them, and how many more. */
+/** The first Topic Filter, and the number of the others. */
 function Topics({ connection }: { readonly connection: Connection }): ReactElement {
   const [first] = connection.topicFilters
   const more = connection.topicFilterCount - 1

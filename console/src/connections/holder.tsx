@@ -2,7 +2,10 @@ import { Badge, Group, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import type { HolderFields } from '../api/broker-views.ts'
 
-/** Who a client is: a user, a network server by its credential's name, or nobody known. */
+/**
+ * The holder of a client's credentials: a user, a network server by the name of its credential, or
+ * nobody known.
+ */
 export function Holder({ holder }: { readonly holder: HolderFields }): ReactElement {
   const { userID, userName, serviceCredentialID, serviceCredentialName } = holder
   if (userID !== '')

@@ -3,7 +3,7 @@ import type { ReactElement } from 'react'
 import type { UnmatchedTopicFilter } from '../api/broker-views.ts'
 import classes from './connections-page.module.css'
 
-/** One line for each Topic Filter to which nothing can come at present, with the reason. */
+/** One line for each Topic Filter that no message can match at present, with the reason. */
 export function UnmatchedFilters({
   filters,
 }: {

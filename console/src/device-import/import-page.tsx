@@ -1,4 +1,7 @@
-/** Many devices at once: looked at first, and written only when what is wrong is known. */
+/**
+ * Imports many devices: the table is checked first, and written when the person has seen its
+ * faults.
+ */
 import { Anchor, Button, FileButton, Group, Progress, Select, Stack, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
@@ -21,7 +24,7 @@ const EXAMPLE = `devEUI,name,description,tag:floor,variable:offset
 00005eef10a00001,meter-1,Boiler room,0,0.5
 00005eef10a00002,meter-2,Attic,3,0`
 
-/** What the service takes. */
+/** The service takes no larger file. */
 const MAXIMUM_BYTES = 64 * 1024 * 1024
 
 /** The page. */
@@ -162,7 +165,7 @@ interface TransferProps {
 function Transfer({ fileName, part, isWriting, onCancel }: TransferProps): ReactElement {
   const percent = Math.round(part * 100)
   const doing = isWriting ? 'Creating the devices of' : 'Checking'
-  // Of a look, the network takes all long before the service has read it.
+  // While a table is checked, the network takes all of it long before the service has read it.
   const atTheEnd = isWriting ? 'the last rows' : 'all of it is sent, its rows are being read'
   return (
     <Stack gap="xs">

@@ -1,4 +1,4 @@
-/** What a table would do, or has done: how much, and each row that is wrong. */
+/** The report of a check or of an import: the numbers, and each wrong row. */
 import { Alert, Anchor, Badge, Button, Code, Group, ScrollArea, Stack, Table, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
@@ -18,7 +18,7 @@ interface ImportReportPanelProps {
   readonly onWrite: () => void
 }
 
-/** The panel; `onWrite` is offered while nothing is written and something can be. */
+/** The panel. `onWrite` is offered while nothing is written and at least one row is right. */
 export function ImportReportPanel({ report, file, onWrite }: ImportReportPanelProps): ReactElement {
   const { dryRun, stopped, unknownColumns } = report
   const created = Number(report.createdCount)
@@ -80,7 +80,7 @@ export function ImportReportPanel({ report, file, onWrite }: ImportReportPanelPr
   )
 }
 
-/** Padding at the left and right, as the panel's head has it. */
+/** The padding at the left and right, the same as that of the panel's head. */
 const EDGE = { base: 'md', sm: 'lg' }
 
 function nextStep({ dryRun, createdCount, refusedCount, errors }: ImportReport): string {
@@ -92,7 +92,7 @@ function nextStep({ dryRun, createdCount, refusedCount, errors }: ImportReport):
   return `Fix the rows below and choose the file again, or continue without them.${listed}`
 }
 
-/** What is wrong with a row, in words for the person who has the table. */
+/** The fault of a row, in words for the person who has the table. */
 function sentenceForRow({ reason, message, sameAsLine }: RefusedRow): string {
   switch (reason) {
     case 'dev_eui_repeated':
@@ -100,7 +100,7 @@ function sentenceForRow({ reason, message, sameAsLine }: RefusedRow): string {
     case 'device_exists_elsewhere':
       return 'A device of another organization has this DevEUI. It can only be imported once it is deleted there.'
     case 'device_exists':
-      // It names the device and its place.
+      // The message names the device and its place.
       return sentenceFor('', message)
     default:
       return sentenceFor(reason, message)

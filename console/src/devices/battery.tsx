@@ -1,7 +1,7 @@
 import { Group, Progress, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 
-/** A battery's level; a dash where it is not known. */
+/** The level of a battery, or a dash where it is not known. */
 export function Battery({ percent }: { readonly percent: number | null }): ReactElement {
   if (percent === null) {
     return (

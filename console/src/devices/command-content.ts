@@ -1,16 +1,16 @@
 /**
- * What a command says, out of the text of its form. The service checks again; this tells before
- * anything is sent.
+ * Reads the content of a command from the text of its form. The service checks the content again;
+ * this check tells the person earlier.
  */
 import { base64Of } from '../broker/bytes.ts'
 
-/** How the content is written. */
+/** The notation of the content. */
 export type ContentForm = 'hex' | 'base64' | 'object'
 
-/** The member of the command that carries it. */
+/** The member of the command with the content. */
 export type CommandContent = { readonly data: string } | { readonly object: object }
 
-/** The content, or what is wrong with the text. */
+/** The content, or the fault of the text. */
 export type ContentResult =
   | { readonly ok: true; readonly content: CommandContent }
   | { readonly ok: false; readonly message: string }

@@ -1,4 +1,4 @@
-/** Saying something to a device: the form and the broker's verdict. */
+/** The form that sends a command to a device, and the broker's answer. */
 import { Button, Checkbox, Group, NumberInput, SegmentedControl, Stack, Text, Textarea } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -17,10 +17,10 @@ interface CommandPanelProps {
   readonly connection: BrokerConnection | undefined
 }
 
-/** MQTT 5.0 §2.4: a Reason Code from here on is a refusal. */
+/** A Reason Code from this one on is a refusal (MQTT 5.0 §2.4). */
 const FIRST_REFUSAL = 0x80
 
-/** The form and the broker's verdict. */
+/** The panel. */
 export function CommandPanel(props: CommandPanelProps): ReactElement {
   return (
     <Panel title="Send a command" lead="Published to the broker like any client’s, with its answer shown.">

@@ -9,7 +9,7 @@ import { useDialog } from '../shell/dialog.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { DeviceDialog } from './device-dialog.tsx'
 
-/** What a device admin may do with a device. */
+/** The buttons of device admins: change and delete. */
 export function DeviceActions({ device }: { readonly device: DeviceDetail['device'] }): ReactElement {
   const editing = useDialog<DeviceDetail['device'] | undefined>()
   const removing = useDialog<Removal>()

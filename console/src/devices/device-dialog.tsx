@@ -10,17 +10,17 @@ import { useOrganization } from '../shell/organization.tsx'
 import { PairsInput, pairsOf, recordOf } from './pairs-input.tsx'
 import type { Pair } from './pairs-input.tsx'
 
-/** First members of the keys in the cache that depend on devices. */
+/** The first members of the cache keys that depend on devices. */
 const DEVICE_CHANGES = [DEVICES_PATH, 'device', 'device-topics']
 
 interface DeviceDialogProps {
-  /** Its subject is the device to change; without one a new device is made. */
+  /** The subject is the device to change. Without a subject the dialog creates one. */
   readonly state: DialogView<DeviceDetail['device'] | undefined>
-  /** The application that a new device is offered. */
+  /** The application that is chosen at first for a new device. */
   readonly applicationId?: string | undefined
 }
 
-/** Makes a device or changes one. */
+/** Creates or changes a device. */
 export function DeviceDialog({ state, applicationId }: DeviceDialogProps): ReactElement {
   const { subject, close } = state
   return (
@@ -78,7 +78,7 @@ function DeviceForm({ device, applicationId, onClose }: DeviceFormProps): ReactE
   )
 }
 
-/** The values of the fields that can be changed later. */
+/** The values of all fields except the DevEUI, which never changes. */
 interface Values {
   readonly applicationId: string | undefined
   readonly name: string

@@ -1,4 +1,4 @@
-/** One device: what it says now, how it is heard, and what is said to it. */
+/** One device: its events, its signal, and its commands. */
 import { Alert, Anchor, Badge, Breadcrumbs, Group, SimpleGrid, Skeleton, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'

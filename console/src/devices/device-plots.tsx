@@ -1,4 +1,4 @@
-/** How a device is heard, and its numbers, over time. */
+/** The signal and the decoded numbers of a device over time. */
 import { Select, SimpleGrid } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import type { ReactElement } from 'react'
@@ -9,7 +9,7 @@ import { Panel } from '../shell/panel.tsx'
 import { Plot } from './plot.tsx'
 import type { Series } from './plot.tsx'
 
-/** Out of the uplinks among the events, oldest first. */
+/** The plots of the uplinks among the events, the oldest first. */
 export function DevicePlots({ events }: { readonly events: readonly LiveEvent[] }): ReactElement {
   const uplinks = useMemo(() => events.filter(({ kind }) => kind === 'up'), [events])
   const times = useMemo(() => uplinks.map(({ receivedAtMs }) => receivedAtMs / 1000), [uplinks])
@@ -59,7 +59,7 @@ function Nothing(): ReactElement {
   return <Blank icon="activity" title="Waiting for an uplink" text="The plot begins with the first one that comes." />
 }
 
-/** Decoded numbers by name, one for each uplink, null where an uplink has none. */
+/** The decoded numbers by name, one for each uplink; null where an uplink has none. */
 function numbersOf(uplinks: readonly LiveEvent[]): ReadonlyMap<string, readonly (number | null)[]> {
   const columns = new Map<string, (number | null)[]>()
   for (const [index, { object }] of uplinks.entries()) {

@@ -19,7 +19,7 @@ import { DeviceDialog } from './device-dialog.tsx'
 /** The name of the filter in the address. */
 const APPLICATION = 'application'
 
-/** Devices are heard of at any time. */
+/** The interval of the requests for the list: devices send at any time. */
 const REFRESH_MS = 30_000
 
 /** The page. */

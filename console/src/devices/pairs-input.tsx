@@ -2,20 +2,20 @@ import { ActionIcon, Button, Group, Input, Stack, TextInput } from '@mantine/cor
 import type { ReactElement } from 'react'
 import { Icon } from '../shell/icons.tsx'
 
-/** A name with its value, as it is being typed. */
+/** A name with its value while they are typed. */
 export interface Pair {
-  /** Stays while both are typed. */
+  /** The key of the row. It stays the same while name and value are typed. */
   readonly key: string
   readonly name: string
   readonly value: string
 }
 
-/** What is typed, out of what is saved. */
+/** The pairs of a record, for the fields. */
 export function pairsOf(record: Readonly<Record<string, string>>): readonly Pair[] {
   return Object.entries(record).map(([name, value]) => ({ key: crypto.randomUUID(), name, value }))
 }
 
-/** What is saved, out of what is typed; pairs without a name are left out. */
+/** The record of the pairs. Pairs without a name are left out. */
 export function recordOf(pairs: readonly Pair[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     pairs.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value]),
@@ -25,13 +25,13 @@ export function recordOf(pairs: readonly Pair[]): Readonly<Record<string, string
 interface PairsInputProps {
   readonly label: string
   readonly description: string
-  /** One of them, for buttons and fields: `tag`. */
+  /** The singular, for buttons and fields: `tag`. */
   readonly one: string
   readonly pairs: readonly Pair[]
   readonly onChange: (pairs: readonly Pair[]) => void
 }
 
-/** Names with values, as many as one likes. */
+/** Fields for any number of names with values. */
 export function PairsInput({ label, description, one, pairs, onChange }: PairsInputProps): ReactElement {
   const change = (key: string, part: Partial<Pair>): void =>
     onChange(pairs.map((pair) => (pair.key === key ? { ...pair, ...part } : pair)))

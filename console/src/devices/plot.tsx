@@ -8,35 +8,35 @@ import type { AlignedData, Options } from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import './plot.css'
 
-/** One line. */
+/** One line of a plot. */
 export interface Series {
   readonly label: string
   readonly unit: string
-  /** As many as there are times; null for none. */
+  /** The values, one for each time; null where there is none. */
   readonly values: readonly (number | null)[]
 }
 
 interface PlotProps {
-  /** Seconds since 1970, rising. */
+  /** The times in seconds since 1970, rising. */
   readonly times: readonly number[]
   /**
-   * Two that have the same unit share an axis; otherwise the first has its own at the left, the
-   * second at the right.
+   * Two series of the same unit share an axis. Otherwise the first has the axis at the left, the
+   * second the axis at the right.
    */
   readonly series: readonly Series[]
-  /** Shows numbers above zero against zero: a rate, a count. */
+  /** The axis begins at zero, for rates and counts. */
   readonly startsAtZero?: boolean
-  /** What the picture shows, for who can't see it. */
+  /** A description of the plot, for people who can't see it. */
   readonly label: string
 }
 
 const HEIGHT = 220
-/** Two events a second apart are not drawn across the whole width. */
+/** The shortest span of the time axis. Two events a second apart do not use the whole width. */
 const SHORTEST_SPAN_SECONDS = 20
-/** Room for a time of day below the axis. */
+/** The room for a time of day below the axis, in pixels. */
 const TIME_SPACE = 90
 
-/** Lines over time that follow the page's width and colours. */
+/** A plot over time that follows the page's width and colours. */
 export function Plot({ times, series, startsAtZero = false, label }: PlotProps): ReactElement {
   const { ref, width } = useElementSize()
   const frame = useRef<HTMLDivElement>(null)
@@ -87,7 +87,7 @@ function optionsOf(shape: string, startsAtZero: boolean, width: number): Options
   return {
     width,
     height: HEIGHT,
-    // Half of a time of day reaches beyond the last line.
+    // Half of the last time of day reaches beyond the last line.
     padding: [12, scales.length === 1 ? 32 : 8, 0, 0],
     cursor: { y: false },
     scales: {

@@ -1,4 +1,4 @@
-/** The device's commands and the fate of each, as it happens. */
+/** The commands of a device, and the fate of each. */
 import { Badge, Button, Group, ScrollArea, Stack, Text } from '@mantine/core'
 import type { MantineColor } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -18,7 +18,10 @@ import classes from './queue-panel.module.css'
 
 interface QueuePanelProps {
   readonly devEui: string
-  /** Of the device, oldest first: an answer among them changes the list. */
+  /**
+   * The device's events, the oldest first. An answer to a command among them causes a new request
+   * for the list.
+   */
   readonly events: readonly LiveEvent[]
 }
 
@@ -116,7 +119,7 @@ function Command({ devEui, command }: { readonly devEui: string; readonly comman
   )
 }
 
-/** What happened to a command, in order; a moment that is not known is null. */
+/** The steps of a command, in order. The moment of a step is null where it is not known. */
 function stepsOf(command: QueuedCommand): [at: string | null, text: string][] {
   const { state, createdAt, leftQueueAt, transmittedAt, fCnt, code, error, waitReason } = command
   const frame = fCnt === null ? '' : `, frame ${fCnt}`
@@ -140,5 +143,5 @@ const LAST_STEPS: Readonly<Record<string, string>> = {
   cancelled: 'It was cancelled before it was sent.',
 }
 
-/** The sentences of these codes say what the last step says. */
+/** Codes whose sentences say the same as the last step. */
 const REPEATED: ReadonlySet<string> = new Set(['command_expired', 'command_cancelled'])

@@ -10,7 +10,7 @@ import { CodeBlock } from '../shell/code-block.tsx'
 import { moment } from '../shell/moments.ts'
 import { KindBadge } from './kind-badge.tsx'
 
-/** Decoded and raw, one above the other or side by side as there is room. */
+/** The decoded values and the bytes, beside each other where there is room. */
 export function EventDetail({ event }: { readonly event: LiveEvent }): ReactElement {
   return (
     <Stack gap="md">

@@ -1,5 +1,6 @@
 /**
- * A list of events that draws only the rows in view, so that thousands cost as much as a screenful.
+ * A list of events that draws only the rows in view, so that thousands of events cost as much as a
+ * screenful.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import type { KeyboardEvent, ReactElement, RefObject } from 'react'
@@ -9,7 +10,7 @@ import { KindBadge } from './kind-badge.tsx'
 import classes from './event-list.module.css'
 
 interface EventListProps {
-  /** Newest first. */
+  /** The events, the newest first. */
   readonly events: readonly LiveEvent[]
   readonly rows: number
   readonly withDevice: boolean
@@ -18,19 +19,19 @@ interface EventListProps {
 }
 
 const ROW_HEIGHT = 44
-/** Of rows in two lines. */
+/** The height of a row of two lines, in pixels. */
 const TALL_ROW_HEIGHT = 60
 /**
- * A list that is narrower has rows in two lines: nothing of a kind or a device's name is cut. In
- * pixels.
+ * A list narrower than this, in pixels, has rows of two lines, so that no kind and no device's name
+ * is cut.
  */
 const NARROW = 640
-/** Rows drawn beyond each edge, so that fast scrolling shows no gap. */
+/** The number of rows that are drawn beyond each edge, so that fast scrolling shows no gap. */
 const MARGIN_ROWS = 6
 
 /**
- * Arrow keys move the choice; while it is scrolled down, newer events do not move what is being
- * read.
+ * The list. Arrow keys choose another event. In a list that is scrolled down, newer events do not
+ * move the rows in view.
  */
 export function EventList({ events, rows, withDevice, chosen, onChoose }: EventListProps): ReactElement {
   const frame = useRef<HTMLDivElement>(null)
@@ -123,7 +124,7 @@ function Row({ event, top, height, isChosen, withDevice, onChoose }: RowProps): 
   )
 }
 
-/** Keeps what is read in its place when rows come in above it. */
+/** Keeps the rows in view in their place when newer rows come in above them. */
 function useAnchor(frame: RefObject<HTMLDivElement | null>, events: readonly LiveEvent[], height: number): void {
   const before = useRef(events)
   useLayoutEffect(() => {
@@ -138,7 +139,7 @@ function useAnchor(frame: RefObject<HTMLDivElement | null>, events: readonly Liv
   }, [frame, events.length])
 }
 
-/** Whether there is no room for a row in one line. */
+/** True where a row does not fit one line. */
 function useIsNarrow(frame: RefObject<HTMLDivElement | null>): boolean {
   const [isNarrow, setNarrow] = useState(false)
   useLayoutEffect(() => {

@@ -1,4 +1,4 @@
-/** Events beside what is in the chosen one: decoded, and as it came. */
+/** A list of events beside the chosen event. */
 import { CloseButton, Drawer, Group } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useState } from 'react'
@@ -11,16 +11,19 @@ import { EventList } from './event-list.tsx'
 import classes from './event-view.module.css'
 
 interface EventViewProps {
-  /** Newest first. */
+  /** The events, the newest first. */
   readonly events: readonly LiveEvent[]
   readonly isFiltered: boolean
-  /** Rows that are in view without scrolling. */
+  /** The number of rows that are in view without scrolling. */
   readonly rows?: number
-  /** Left out on the page of one device. */
+  /** Shows the device of each event. The page of one device leaves it out. */
   readonly withDevice?: boolean
 }
 
-/** The list, and the chosen event at its side; on a narrow screen, over it. */
+/**
+ * The list, and the chosen event at its side; on a narrow screen the chosen event lies over the
+ * list.
+ */
 export function EventView({ events, isFiltered, rows = 15, withDevice = true }: EventViewProps): ReactElement {
   const isWide = useMediaQuery('(min-width: 75em)') ?? true
   const [chosen, setChosen] = useState<LiveEvent>()

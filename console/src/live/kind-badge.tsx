@@ -14,9 +14,9 @@ const COLORS: Readonly<Record<string, MantineColor>> = {
   log: 'orange',
 }
 
-/** The kind of an event; its colour repeats what its word says. */
+/** The kind of an event. The colour repeats the word. */
 export function KindBadge({ kind, isFault }: Pick<LiveEvent, 'kind' | 'isFault'>): ReactElement {
-  // An error event may tell of what somebody wanted: a command that was cancelled.
+  // An error event may tell of something that a person wanted: a cancelled command.
   const color = kind === 'error' && !isFault ? 'gray' : (COLORS[kind] ?? 'gray')
   return (
     <Badge variant="light" color={color} tt="none" fw={600} w={80} px={4} flex="none" radius="sm" autoContrast>

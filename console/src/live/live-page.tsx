@@ -1,4 +1,4 @@
-/** Events as they come. */
+/** The events of the organization, live. */
 import { Anchor, Button, Chip, Group, Select, Text, TextInput } from '@mantine/core'
 import { useDeferredValue, useMemo, useState } from 'react'
 import type { ReactElement } from 'react'
@@ -20,7 +20,7 @@ import { Page } from '../shell/page.tsx'
 import { EventView } from './event-view.tsx'
 
 const ALL = 'all'
-/** The page watches this many applications at once. Of an organization with more, one is chosen. */
+/** The page watches this many applications at once. With more applications, one is chosen. */
 const MOST_APPLICATIONS = 50
 
 const NONE: readonly string[] = []
@@ -153,7 +153,7 @@ function KindFilter({ kinds, onChange }: KindFilterProps): ReactElement {
   )
 }
 
-/** The events of applications, and how the connection that brings them is doing. */
+/** The events of applications, and the state of the connection that brings them. */
 function useWatched(organizationId: string, applicationIds: readonly string[], isPaused: boolean) {
   const filters = useTopicFilters(organizationId, applicationIds)
   const topicFilters = filters.data ?? NONE

@@ -8,7 +8,7 @@ import { RoleSelect } from './role-select.tsx'
 import { roleOf, rolesOf } from './roles.ts'
 import type { Role, Roles } from './roles.ts'
 
-/** A member as the list has it. */
+/** A member in the list of members. */
 export interface Member extends Roles {
   readonly userID: string
   readonly username: string
@@ -19,7 +19,7 @@ interface MemberDialogProps {
   /** The path of the organization's members. */
   readonly path: string
   readonly changes: readonly string[]
-  /** Its subject is the member whose role changes; without one a member is added. */
+  /** The subject is the member whose role changes. Without a subject the dialog adds a member. */
   readonly state: DialogView<Member | undefined>
 }
 

@@ -1,4 +1,4 @@
-/** Who belongs to the organization, and what they may. */
+/** The members of the organization, and their roles. */
 import { Badge, Button, Group, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { PROFILE_KEY, useProfile } from '../api/account.ts'
@@ -45,7 +45,7 @@ export function MembersPage(): ReactElement {
           { title: 'Since', visibleFrom: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
         ]}
         actions={(member) =>
-          // Who gave up the own role could not take it back.
+          // An admin who gives up the own role could not take it back.
           member.userID === ownId && !isGlobalAdmin ? null : (
             <>
               <RowAction

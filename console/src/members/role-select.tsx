@@ -8,7 +8,7 @@ interface RoleSelectProps {
   readonly onChange: (role: Role) => void
 }
 
-/** Chooses a role, with what it may. */
+/** Chooses a role, and says what it allows. */
 export function RoleSelect({ value, onChange }: RoleSelectProps): ReactElement {
   return (
     <Select

@@ -1,22 +1,22 @@
-/** The roles that a member can have, as one choice. */
+/** The roles of members. The service has two booleans; the console offers one choice. */
 
-/** What a membership says. */
+/** The rights of a membership. */
 export interface Roles {
   readonly isAdmin: boolean
   readonly isDeviceAdmin: boolean
 }
 
-/** From the one that may least. */
+/** The roles, from the least rights to the most. */
 export type Role = 'member' | 'deviceAdmin' | 'admin'
 
-/** For selections. */
+/** The roles, for selections. */
 export const ROLES: readonly { readonly value: Role; readonly label: string }[] = [
   { value: 'member', label: 'Member' },
   { value: 'deviceAdmin', label: 'Device admin' },
   { value: 'admin', label: 'Admin' },
 ]
 
-/** What each may, in a sentence. */
+/** The rights of each role, in a sentence. */
 export const MEANING_OF: Readonly<Record<Role, string>> = {
   member: 'Sees devices and events, and sends commands.',
   deviceAdmin: 'Also creates, changes, imports and deletes devices.',

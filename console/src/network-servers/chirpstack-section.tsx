@@ -1,4 +1,7 @@
-/** ChirpStacks of version 4 that the service reaches itself, by gRPC: for global admins. */
+/**
+ * The ChirpStacks of version 4 that the service connects to itself, by gRPC. The section is for
+ * global admins.
+ */
 import { Badge, Button, Group, Stack, Text, Title } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { RemoveDialog } from '../administration/remove-dialog.tsx'

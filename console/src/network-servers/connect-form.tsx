@@ -1,4 +1,4 @@
-/** The form that connects a ChirpStack, and tries the connection before. */
+/** The form that connects a ChirpStack, and that can try the connection first. */
 import { Alert, Button, PasswordInput, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -9,7 +9,10 @@ import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 
-/** The network servers that the service reaches itself; also the key of the list in the cache. */
+/**
+ * The path of the network servers that the service connects to itself. It is also the list's key in
+ * the cache.
+ */
 export const NETWORK_SERVERS_PATH = '/api/network-servers'
 
 interface Trial {

@@ -20,7 +20,7 @@ interface CredentialDialogProps {
   readonly state: DialogView<undefined>
 }
 
-/** Makes a credential, then shows it with its password, this once. */
+/** Creates a credential, then shows its password for the only time. */
 export function CredentialDialog({ state }: CredentialDialogProps): ReactElement {
   const [isHeld, setHeld] = useState(false)
   const close = (): void => {
@@ -72,7 +72,7 @@ function CredentialForm({ onIssued, onClose }: CredentialFormProps): ReactElemen
       isComplete={name.trim() !== ''}
       changes={[CREDENTIALS_PATH]}
       onSubmit={issue}
-      // The password is still to be shown.
+      // The dialog stays open to show the password.
       staysOpen
       onClose={onClose}
     >

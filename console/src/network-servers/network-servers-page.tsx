@@ -21,7 +21,7 @@ interface Credential {
   readonly id: string
   readonly name: string
   readonly userName: string
-  /** "" for the whole deployment. */
+  /** "" for a credential of the whole deployment. */
   readonly organizationID: string
   readonly createdAt: string
 }

@@ -9,12 +9,12 @@ import { When } from '../shell/when.tsx'
 import classes from './unreadable-events.module.css'
 
 const ASKING_MS = 10_000
-/** More than an organization has credentials with such events. */
+/** An organization has fewer credentials with such events than this. */
 const LIMIT = 100
 
 /**
- * What network servers have published that nobody can read, the newest first: of an organization,
- * or of all.
+ * The events of network servers that nobody can read, the newest first: of one organization, or of
+ * all.
  */
 export function useUnreadableEvents(organizationId: string | undefined): readonly Refusal[] {
   const query = {
@@ -30,9 +30,7 @@ export function useUnreadableEvents(organizationId: string | undefined): readonl
   return list.data?.result ?? []
 }
 
-/**
- * The fault of a network server's newest event that nobody can read, with the setting to change.
- */
+/** The fault of a network server's newest unreadable event, and the setting to change. */
 export function UnreadableEvent({ refusal }: { readonly refusal: Refusal }): ReactElement {
   return (
     <Text size="xs" maw={520} className={`breakable ${classes['warning'] ?? ''}`}>

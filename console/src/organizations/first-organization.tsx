@@ -1,4 +1,4 @@
-/** A deployment without any organization, as its global admin meets it first. */
+/** The page of a deployment without organizations, for its global admin. */
 import { Button, Center, VisuallyHidden } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { signOut } from '../session/sign-in.ts'
@@ -8,7 +8,7 @@ import { Icon } from '../shell/icons.tsx'
 import { OrganizationDialog } from './organization-dialog.tsx'
 import type { ListedOrganization } from './organization-dialog.tsx'
 
-/** Where everything begins; the console opens as soon as the organization is there. */
+/** Offers the first organization. The console opens as soon as the organization exists. */
 export function FirstOrganization(): ReactElement {
   const creating = useDialog<ListedOrganization | undefined>()
   return (

@@ -5,7 +5,7 @@ import { request } from '../api/request.ts'
 import { Dialog, DialogForm } from '../shell/dialog.tsx'
 import type { DialogView } from '../shell/dialog.tsx'
 
-/** An organization as the list has it. */
+/** An organization in the list of organizations. */
 export interface ListedOrganization {
   readonly id: string
   readonly name: string
@@ -15,19 +15,19 @@ export interface ListedOrganization {
 }
 
 /**
- * First members of the keys in the cache that depend on organizations: this list, the selection at
- * the top, the chosen one.
+ * The first members of the cache keys that depend on organizations: the list, the selection at the
+ * top, the chosen organization.
  */
 export const ORGANIZATION_CHANGES = ['/api/organizations', 'organizations', 'organization']
 
 interface OrganizationDialogProps {
-  /** Its subject is the organization to change; without one a new organization is made. */
+  /** The subject is the organization to change. Without a subject the dialog creates one. */
   readonly state: DialogView<ListedOrganization | undefined>
-  /** They alone set the short name and whether there may be gateways. */
+  /** Only global admins set the short name and allow gateways. */
   readonly isGlobalAdmin: boolean
 }
 
-/** Makes an organization or changes one. */
+/** Creates or changes an organization. */
 export function OrganizationDialog({ state, isGlobalAdmin }: OrganizationDialogProps): ReactElement {
   const { subject, close } = state
   return (

@@ -1,4 +1,4 @@
-/** The organizations of the person; for global admins all, to be made and deleted. */
+/** The organizations of the person. Global admins see all, and create and delete them. */
 import { Badge, Button, Group, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { useProfile } from '../api/account.ts'

@@ -9,7 +9,7 @@ const KINDS: Readonly<Record<string, string>> = {
   notice: 'Delivered, but not readable',
 }
 
-/** `Connection refused` */
+/** The kind of a refusal in words: `Connection refused`. */
 export function kindWords(kind: string): string {
   return KINDS[kind] ?? 'Refused'
 }

@@ -1,4 +1,4 @@
-/** What the broker refused lately, why, and what to do about it. */
+/** The broker's latest refusals: reason and remedy. */
 import { Badge, Group, Stack, Text, Tooltip } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { ResourceTable } from '../administration/resource-table.tsx'
@@ -15,7 +15,7 @@ import { remedyOf } from './remedies.ts'
 
 const ASKING_MS = 5_000
 
-/** Searches in the codes. */
+/** Searches that are offered. They look into the codes. */
 const SHORTCUTS = [
   { value: 'token_expired', label: 'Expired tokens' },
   { value: 'token_revoked', label: 'Revoked tokens' },

@@ -1,4 +1,4 @@
-/** What to do about a refusal, for the reasons that people can do something about. */
+/** The remedy of a refusal, for the reasons that people can do something about. */
 const REMEDIES: Readonly<Record<string, string>> = {
   token_expired: 'Create a new token on the page Connect, and enter it in the client.',
   token_revoked: 'Somebody revoked the token, or an older backup was restored. Create a new one on the page Connect.',
@@ -28,10 +28,10 @@ const REMEDIES: Readonly<Record<string, string>> = {
   too_many_subscriptions: 'Subscribe to whole applications instead of single devices.',
 }
 
-/** A sentence, or undefined where there is nothing to add. */
+/** A sentence for people; undefined where there is nothing to add. */
 export function remedyOf(code: string): string | undefined {
   return REMEDIES[code]
 }
 
-/** The reasons that have a sentence. */
+/** The codes that have a remedy. */
 export const REMEDIED_CODES: readonly string[] = Object.keys(REMEDIES)

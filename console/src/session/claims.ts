@@ -1,12 +1,12 @@
 /**
- * Claims of the service's tokens, as far as the console needs them. Nothing rests on them: the
- * service verifies.
+ * The claims of the service's tokens that the console needs. No right depends on them here: the
+ * service verifies the token.
  */
 export interface TokenClaims {
-  /** Id of the user. */
+  /** The id of the user. */
   readonly sub: string
   readonly jti: string
-  /** In seconds since 1970. */
+  /** The end of the token, in seconds since 1970. */
   readonly exp: number
 }
 

@@ -1,17 +1,17 @@
 /**
- * Who is signed in. The token lives in this module's memory alone; see
+ * The session of the person who is signed in. The token lives only in this module's memory; see
  * docs/decisions/0006-console-session.md.
  */
 import { useSyncExternalStore } from 'react'
 import { claimsOf } from './claims.ts'
 
-/** Where signing in has got to. */
+/** The state of the sign-in. */
 export type SessionState =
-  /** The service is being asked for a session that this browser keeps. */
+  /** The console asks the service for the session that this browser keeps. */
   | { readonly phase: 'resuming' }
   /**
-   * `notice` tells why, where the person did not ask for it. `person` is the id of the user whose
-   * page waits as it was, for the same user to sign in again; undefined where none does.
+   * `notice` is the reason, where the person did not sign out. `person` is the id of the user whose
+   * page waits for the same user to sign in again; undefined where no page waits.
    */
   | { readonly phase: 'signedOut'; readonly notice: string | undefined; readonly person: string | undefined }
   | { readonly phase: 'signedIn'; readonly token: string; readonly person: string }
@@ -39,7 +39,7 @@ export const session = {
   end(notice?: string): void {
     become({ phase: 'signedOut', notice, person: undefined })
   },
-  /** The service does not take the token any more. */
+  /** The service does not accept the token any more. */
   expire(): void {
     if (state.phase !== 'signedIn') return
     const { person } = state
@@ -51,7 +51,7 @@ export const session = {
   },
 }
 
-/** The session's state, and a new rendering with each change. */
+/** The state of the session. The component is drawn again when it changes. */
 export function useSession(): SessionState {
   return useSyncExternalStore(session.subscribe, () => state)
 }

@@ -1,6 +1,6 @@
 /**
- * Signing in again over a page that waits as it was: nothing behind can be seen, reached by the
- * keyboard, or heard.
+ * The sign-in over a page that waits: nobody can see the page, reach it by the keyboard, or hear it
+ * from a screen reader.
  */
 import { useEffect, useRef } from 'react'
 import type { ReactElement } from 'react'
@@ -9,8 +9,8 @@ import { SignInPage } from './sign-in-page.tsx'
 
 let isShown = false
 
-// Dialogs of the page behind close by Escape, wherever it is pressed. This listener is there before
-// theirs, and so hears of it first.
+// Dialogs of the waiting page close by Escape, wherever it is pressed. This listener was added
+// before theirs, so it gets the key first and stops it.
 window.addEventListener(
   'keydown',
   (event) => {
@@ -21,7 +21,9 @@ window.addEventListener(
   { capture: true },
 )
 
-/** The sign-in in the browser's top layer. The page behind gets the focus back where it was. */
+/**
+ * The sign-in in the browser's top layer. The waiting page gets the focus back at the same place.
+ */
 export function SignInOver({ notice }: { readonly notice: string | undefined }): ReactElement {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {

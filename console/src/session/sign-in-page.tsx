@@ -1,4 +1,4 @@
-/** The way in: user name and password, and the code of the second factor where it is on. */
+/** The sign-in: user name and password, and the code of the second factor where it is turned on. */
 import { Alert, Anchor, Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import type { FormEvent, ReactElement } from 'react'
@@ -7,13 +7,13 @@ import { Failure } from '../shell/failure.tsx'
 import { Logo } from '../shell/icons.tsx'
 import { signIn, signInWithCode } from './sign-in.ts'
 
-/** Shown while nobody is signed in; the page that was asked for opens afterwards. */
+/** The page of a person who is not signed in. The page of the address opens afterwards. */
 export function SignInPage({ notice }: { readonly notice: string | undefined }): ReactElement {
   useEffect(() => {
     const before = document.title
     document.title = 'Sign in · Fieldgate'
     return () => {
-      // The page behind has its own again; one that opens anew has set it by now.
+      // A waiting page has its title again, and a page that opens has set its own by now.
       if (document.title === 'Sign in · Fieldgate') document.title = before
     }
   }, [])
@@ -100,7 +100,7 @@ function CodeStep({ stepToken, onBack }: CodeStepProps): ReactElement {
       try {
         await signInWithCode(stepToken, code.trim())
       } catch (failure) {
-        // The first step is good for ten minutes.
+        // The token of the first step lives ten minutes.
         if (failure instanceof ApiFailure && failure.reason === 'token_expired') onBack()
         throw failure
       }
@@ -131,7 +131,7 @@ function CodeStep({ stepToken, onBack }: CodeStepProps): ReactElement {
   )
 }
 
-/** One request at a time, and what went wrong with the last one. */
+/** Sends one request at a time, and keeps the failure of the last one. */
 function useStep() {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()

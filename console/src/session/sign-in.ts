@@ -1,4 +1,4 @@
-/** Signing in and out: the two steps of a login, and the cookie that survives a reload. */
+/** Signs in and out: the two steps of a login, and the cookie that survives a reload. */
 import { request } from '../api/request.ts'
 import { session } from './session.ts'
 
@@ -11,7 +11,8 @@ interface LoginResult {
 }
 
 /**
- * Asks for the session that this browser keeps. Never throws: without one, signing in is offered.
+ * Asks for the session that this browser keeps. Never throws: without a session the sign-in is
+ * shown.
  */
 export async function resume(): Promise<void> {
   try {
@@ -23,7 +24,7 @@ export async function resume(): Promise<void> {
   }
 }
 
-/** The first step. Answers the token of the second step where one is needed. */
+/** The first step of a login. Answers the token of the second step where the user needs one. */
 export async function signIn(username: string, password: string): Promise<string | undefined> {
   const body = { username, password }
   const { jwt, is2faRequired } = await request<LoginResult>('POST', '/api/internal/login', { body })
@@ -32,7 +33,7 @@ export async function signIn(username: string, password: string): Promise<string
   return undefined
 }
 
-/** The second step: a code of the authenticator, or a recovery code. */
+/** The second step of a login: a code of the authenticator, or a recovery code. */
 export async function signInWithCode(stepToken: string, otp: string): Promise<void> {
   const { jwt } = await request<LoginResult>('POST', '/api/internal/login-2fa', { token: stepToken, otp, body: {} })
   await begin(jwt)
@@ -44,7 +45,7 @@ export async function signOut(): Promise<void> {
   session.end()
 }
 
-/** Voids every session of the person, on all devices. */
+/** Ends every session of the person, on all devices. */
 export async function signOutEverywhere(): Promise<void> {
   await request('POST', '/api/internal/sign-out-everywhere')
   await signOut()

@@ -6,12 +6,12 @@ import type { IconName } from './icons.tsx'
 interface BlankProps {
   readonly icon: IconName
   readonly title: string
-  /** What to do next. */
+  /** Says what the person can do next. */
   readonly text: string
   readonly action?: ReactNode
 }
 
-/** What stands where there is nothing to show yet. */
+/** Fills the place of a list that is empty. */
 export function Blank({ icon, title, text, action }: BlankProps): ReactElement {
   return (
     <EmptyState

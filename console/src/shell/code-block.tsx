@@ -6,11 +6,11 @@ import classes from './code-block.module.css'
 interface CodeBlockProps {
   readonly title: string
   readonly text: string
-  /** The height in pixels above which it scrolls. */
+  /** The height in pixels above which the text scrolls. */
   readonly maxHeight?: number
 }
 
-/** Text to be read or pasted as it stands, with a button that copies it. */
+/** A text to read or to paste, with a button that copies it. */
 export function CodeBlock({ title, text, maxHeight = 420 }: CodeBlockProps): ReactElement {
   return (
     <figure className={classes['block']}>
@@ -20,7 +20,7 @@ export function CodeBlock({ title, text, maxHeight = 420 }: CodeBlockProps): Rea
         </Text>
         <CopyAction label={title} value={text} />
       </Group>
-      {/* Scrolls, so the keyboard must be able to reach it. */}
+      {/* The text scrolls, so the keyboard must be able to reach it. */}
       <pre className={classes['text']} style={{ maxHeight }} tabIndex={0} aria-label={title}>
         {text}
       </pre>

@@ -8,7 +8,7 @@ interface CopyFieldProps {
   readonly value: string
 }
 
-/** A value that is needed elsewhere, with a button that copies it. */
+/** A value that people copy to another place, with a button that copies it. */
 export function CopyField({ label, value }: CopyFieldProps): ReactElement {
   return (
     <div>

@@ -1,6 +1,6 @@
 /**
- * Forms and questions over the page: they close when the service has taken what they say, and tell
- * in words why it has not.
+ * Forms and questions over the page. A dialog closes when the service has accepted the request, and
+ * otherwise says why it was refused.
  */
 import { Button, Group, Modal, Stack } from '@mantine/core'
 import type { ButtonProps } from '@mantine/core'
@@ -10,7 +10,8 @@ import type { FormEvent, ReactElement, ReactNode } from 'react'
 import { Failure } from './failure.tsx'
 
 /**
- * A dialog about one thing of a list; `subject` stays while it closes, so that nothing flickers.
+ * The state of a dialog about one thing of a list. `subject` stays while the dialog closes, so that
+ * its text does not flicker.
  */
 export interface DialogState<Subject> {
   readonly isOpen: boolean
@@ -19,10 +20,10 @@ export interface DialogState<Subject> {
   readonly close: () => void
 }
 
-/** What a dialog itself needs of it. */
+/** The part of the state that the dialog itself needs. */
 export type DialogView<Subject> = Omit<DialogState<Subject>, 'open'>
 
-/** A dialog that is closed at first. */
+/** The state of a dialog that is closed at first. */
 export function useDialog<Subject = void>(): DialogState<Subject> {
   const [{ isOpen, subject }, setState] = useState<{ isOpen: boolean; subject?: Subject }>({ isOpen: false })
   const open = useCallback((opened: Subject) => setState({ isOpen: true, subject: opened }), [])
@@ -33,9 +34,11 @@ export function useDialog<Subject = void>(): DialogState<Subject> {
 interface DialogProps {
   readonly title: string
   readonly state: DialogView<unknown>
-  /** Holds it open against Escape and clicks beside it: what it shows is shown once. */
+  /**
+   * Escape and a click beside the dialog do not close it, because its content is shown only once.
+   */
   readonly isHeld?: boolean
-  /** Mounted anew at each opening: what was typed and not sent is forgotten. */
+  /** Mounted anew at each opening, so that texts that were typed and not sent are forgotten. */
   readonly children: ReactNode
 }
 
@@ -66,16 +69,16 @@ interface DialogFormProps {
   readonly submitLabel: string
   readonly submitColor?: ButtonProps['color']
   readonly isComplete: boolean
-  /** First members of the keys in the cache that this changes. */
+  /** The first members of the cache keys that the request changes. */
   readonly changes: readonly string[]
   readonly onSubmit: () => Promise<unknown>
-  /** Leaves closing to the caller, who has something to show. */
+  /** The caller closes the dialog, because it has something to show before. */
   readonly staysOpen?: boolean
   readonly onClose: () => void
   readonly children: ReactNode
 }
 
-/** The form inside of a dialog. */
+/** The form of a dialog. */
 export function DialogForm(props: DialogFormProps): ReactElement {
   const { submitLabel, submitColor, isComplete, changes, onSubmit, staysOpen = false, onClose, children } = props
   const queryClient = useQueryClient()

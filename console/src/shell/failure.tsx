@@ -6,13 +6,13 @@ import { Explained } from './explained.tsx'
 import { Icon } from './icons.tsx'
 
 interface FailureProps {
-  /** Nothing is shown for null and undefined. */
+  /** The error. Null and undefined show nothing. */
   readonly error: unknown
   readonly title?: string
   readonly onRetry?: () => void
 }
 
-/** What went wrong, in words, announced to screen readers. */
+/** An error in words, which screen readers announce. */
 export function Failure({ error, title, onRetry }: FailureProps): ReactElement | null {
   if (error === null || error === undefined || isSessionEnd(error)) return null
   return (
@@ -27,7 +27,10 @@ export function Failure({ error, title, onRetry }: FailureProps): ReactElement |
   )
 }
 
-/** What the service answered has a paragraph; that no answer came has none. */
+/**
+ * True for an answer of the service: its code has a paragraph in the documentation. A missing
+ * answer has none.
+ */
 function isExplained(error: unknown): error is ApiFailure {
   return error instanceof ApiFailure && error.status !== 0 && error.reason !== 'unknown'
 }

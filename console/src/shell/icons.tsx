@@ -1,6 +1,6 @@
 /**
- * The console's icons: 24 by 24, drawn with the colour of the text around them, silent to screen
- * readers.
+ * The icons of the console: 24 by 24, in the colour of the text around them, without words for
+ * screen readers.
  */
 import type { ReactElement } from 'react'
 
@@ -41,7 +41,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** An icon, 1.15 times as high as the text beside it unless `size` says otherwise. */
+/** An icon, 1.15 times as high as the text beside it unless `size` is given. */
 export function Icon({
   name,
   size = '1.15em',
@@ -66,7 +66,7 @@ export function Icon({
   )
 }
 
-/** Two hills with a gate between them. */
+/** The logo: two hills with a gate between them. */
 export function Logo({ size = 28 }: { readonly size?: number }): ReactElement {
   return (
     <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true">

@@ -1,4 +1,4 @@
-/** Times as people say them. */
+/** Writes times as people say them. */
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 const STEPS = [
   ['day', 86_400_000],
@@ -6,7 +6,7 @@ const STEPS = [
   ['minute', 60_000],
 ] as const
 
-/** `3 minutes ago`, `in 2 days`; `just now` within half a minute. */
+/** Writes `3 minutes ago`, `in 2 days`, and `just now` within half a minute. */
 export function relativeTime(atMs: number, nowMs: number): string {
   const distanceMs = atMs - nowMs
   for (const [unit, stepMs] of STEPS) {
@@ -18,12 +18,12 @@ export function relativeTime(atMs: number, nowMs: number): string {
 const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 const MOMENT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 
-/** `14:03:59` */
+/** Writes `14:03:59`. */
 export function clockTime(atMs: number): string {
   return CLOCK.format(atMs)
 }
 
-/** `21 Nov 2026, 14:03:59` */
+/** Writes `21 Nov 2026, 14:03:59`. */
 export function moment(atMs: number): string {
   return MOMENT.format(atMs)
 }

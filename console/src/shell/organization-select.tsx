@@ -7,10 +7,7 @@ import { Icon } from './icons.tsx'
 import { useOrganization } from './organization.tsx'
 import { attemptToLeave } from './unsaved-changes.tsx'
 
-/**
- * Switches the organization. Nothing to choose, nothing to open: one organization is shown as it
- * is.
- */
+/** Switches the organization. A person with one organization sees its name, and no selection. */
 export function OrganizationSelect(): ReactElement {
   const { organization, choose } = useOrganization()
   const [typed, setTyped] = useState('')

@@ -1,4 +1,6 @@
-/** The organization that every page is about: chosen once, remembered by its id in this browser. */
+/**
+ * The organization that every page is about. It is chosen once, and the browser remembers its id.
+ */
 import { Alert, Button, Center, Loader, VisuallyHidden } from '@mantine/core'
 import { createContext, use, useCallback, useMemo, useState, Suspense } from 'react'
 import type { ReactElement, ReactNode } from 'react'
@@ -14,7 +16,7 @@ import { Blank } from './blank.tsx'
 import { PageBoundary } from './page-boundary.tsx'
 import { fetchedPage } from './page-code.tsx'
 
-/** The chosen organization, and what the person may in it. */
+/** The chosen organization, and the person's rights in it. */
 export interface ChosenOrganization {
   readonly organization: Organization
   readonly isGlobalAdmin: boolean
@@ -23,24 +25,26 @@ export interface ChosenOrganization {
   readonly choose: (organizationId: string) => void
 }
 
-/** Needed once in the life of a deployment. */
+/** Needed once in the life of a deployment, so it is fetched then. */
 const FirstOrganization = fetchedPage(
   async () => (await import('../organizations/first-organization.tsx')).FirstOrganization,
 )
 
 const Chosen = createContext<ChosenOrganization | undefined>(undefined)
 
-/** An id says nothing by itself, so it may stay in the browser's storage. */
+/** The name in the browser's storage. An organization's id is no secret. */
 const REMEMBERED = 'fieldgate.organization'
 
-/** The chosen organization; only inside `OrganizationGate`. */
+/** The chosen organization. Works only inside `OrganizationGate`. */
 export function useOrganization(): ChosenOrganization {
   const chosen = use(Chosen)
   if (chosen === undefined) throw new Error('useOrganization is called outside of OrganizationGate')
   return chosen
 }
 
-/** Shows its children once an organization is chosen: the remembered one, or the first. */
+/**
+ * Shows its children once an organization is chosen: the remembered organization, or the first one.
+ */
 export function OrganizationGate({ children }: { readonly children: ReactNode }): ReactElement {
   const [chosenId, setChosenId] = useState(() => localStorage.getItem(REMEMBERED) ?? undefined)
   const profile = useProfile()
@@ -49,12 +53,12 @@ export function OrganizationGate({ children }: { readonly children: ReactNode })
   const choose = useCallback((id: string) => {
     localStorage.setItem(REMEMBERED, id)
     setChosenId(id)
-    // What stands behind the path is about the organization before: an application of its, a page
-    // of its devices.
+    // The query of the address is about the previous organization: its application, a page of its
+    // devices.
     navigate(window.location.pathname, { replace: true })
   }, [])
-  // It may have been deleted since, or the person is no member any more; the cache still has it
-  // then.
+  // The organization may have been deleted, or the person is no member any more. The cache may
+  // still have it.
   const isGone = remembered.error instanceof ApiFailure && remembered.error.status === 404
   const kept = isGone ? undefined : remembered.data
   const organization = kept ?? (remembered.isLoading ? undefined : offered.data?.result[0])
@@ -96,7 +100,7 @@ export function OrganizationGate({ children }: { readonly children: ReactNode })
   )
 }
 
-/** Somebody without any organization can do nothing here but leave. */
+/** The page of a person without any organization. The person can only sign out. */
 function NoOrganization(): ReactElement {
   return (
     <Center mih="100dvh" p="md" component="main">
@@ -115,7 +119,9 @@ function NoOrganization(): ReactElement {
   )
 }
 
-/** Undefined data also where the person is no member of it any more. */
+/**
+ * The remembered organization. Its data is undefined also where the person is no member any more.
+ */
 function useRemembered(organizationId: string | undefined) {
   return useQuery({
     queryKey: ['organization', organizationId],

@@ -7,7 +7,7 @@ import { askWhyMissing, PageCodeMissing } from './page-code.tsx'
 import type { MissingBecause } from './page-code.tsx'
 
 interface PageBoundaryProps {
-  /** Of the page; at another one the failure of this one is over. */
+  /** The path of the page. Another path ends the failure. */
   readonly path: string
   readonly children: ReactNode
 }
@@ -18,8 +18,8 @@ interface PageBoundaryState {
 }
 
 /**
- * A page that breaks, or whose code does not come, says so in its own place, and leaves all other
- * pages alone.
+ * Shows the failure of a page in the page's place: an exception, or code that could not be fetched.
+ * All other pages go on.
  */
 export class PageBoundary extends Component<PageBoundaryProps, PageBoundaryState> {
   override state: PageBoundaryState = { path: this.props.path, error: undefined }

@@ -1,10 +1,12 @@
-/** The code of a page, fetched when the page is opened, and again after a fetch that failed. */
+/**
+ * The code of a page. It is fetched when the page is opened, and again after a fetch that failed.
+ */
 import { use } from 'react'
 import type { ComponentType, ReactElement } from 'react'
 
-/** A page's code did not come. */
+/** The code of a page could not be fetched. */
 export class PageCodeMissing extends Error {
-  /** Has the next opening of the page fetch its code again. */
+  /** Makes the next opening of the page fetch the code again. */
   readonly forget: () => void
 
   constructor(cause: unknown, forget: () => void) {
@@ -15,12 +17,11 @@ export class PageCodeMissing extends Error {
 }
 
 /**
- * A page whose code is fetched when it is first shown; it suspends until then, and throws
- * `PageCodeMissing` where that fails.
+ * A page whose code is fetched when it is first shown. It suspends until then, and throws
+ * `PageCodeMissing` where the fetch fails.
  */
 export function fetchedPage(load: () => Promise<ComponentType>): ComponentType {
-  // Kept as long as nobody has seen the failure: a promise made anew with each rendering would be
-  // fetched for ever.
+  // Kept until the failure is shown: a new promise at each rendering would fetch for ever.
   let code: Promise<ComponentType> | undefined
   const fetched = (): Promise<ComponentType> =>
     (code ??= load().catch((error: unknown) => {
@@ -34,15 +35,15 @@ export function fetchedPage(load: () => Promise<ComponentType>): ComponentType {
   }
 }
 
-/** Why the code of a page did not come, as far as the service itself can be asked. */
+/** The reason why the code of a page is missing, as far as the service can be asked. */
 export type MissingBecause = 'unreachable' | 'updated' | 'unknown'
 
-/** Of the question to the service; a connection that hangs is no answer. */
+/** The longest wait for the service's answer. A connection that hangs counts as no answer. */
 const PATIENCE_MS = 5_000
 
 /**
- * Asks the service for the page that it would give a new visitor, which names the code of the
- * console that it has now.
+ * Asks the service for its first page, which names the code of the console that the service has
+ * now.
  */
 export async function askWhyMissing(): Promise<MissingBecause> {
   try {

@@ -4,14 +4,14 @@ import type { ReactElement, ReactNode } from 'react'
 
 interface PageProps {
   readonly title: string
-  /** A sentence on what the page is for. */
+  /** A sentence about the purpose of the page. */
   readonly lead?: ReactNode
-  /** At the right of the title. */
+  /** Controls at the right of the title. */
   readonly aside?: ReactNode
   readonly children: ReactNode
 }
 
-/** The frame of a page: its one heading, a sentence, and its content below each other. */
+/** The frame of a page: its one heading, a sentence, and its content. */
 export function Page({ title, lead, aside, children }: PageProps): ReactElement {
   useDocumentTitle(`${title} · Fieldgate`)
   return (

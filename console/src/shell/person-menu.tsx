@@ -8,7 +8,7 @@ import { signOut, signOutEverywhere } from '../session/sign-in.ts'
 import { Icon } from './icons.tsx'
 import { attemptToLeave } from './unsaved-changes.tsx'
 
-/** The person: account, colours, signing out. */
+/** The menu of the person: account, colours, signing out. */
 export function PersonMenu(): ReactElement {
   const { data } = useProfile()
   const { setColorScheme } = useMantineColorScheme()

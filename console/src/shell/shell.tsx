@@ -19,7 +19,7 @@ import classes from './shell.module.css'
 
 const askBeforeLeaving: AroundNavHandler = (navigate, to, options) => attemptToLeave(() => navigate(to, options))
 
-/** The console of somebody who is signed in and has an organization. */
+/** The console of a person who is signed in and has an organization. */
 export function Shell(): ReactElement {
   const [isOpen, { toggle, close }] = useDisclosure()
   const { organization } = useOrganization()
@@ -57,7 +57,7 @@ export function Shell(): ReactElement {
         </AppShell.Navbar>
         <AppShell.Main id="content" tabIndex={-1} className={classes['main']}>
           <Box maw={1360} mx="auto">
-            {/* Another organization is another page: nothing of the one before may stay in it. */}
+            {/* Another organization is another page: nothing of the previous one may stay in it. */}
             <Pages key={organization.id} />
           </Box>
         </AppShell.Main>
@@ -143,7 +143,7 @@ const ASK: Readonly<Record<Role, string>> = {
   deviceAdmin: 'This page is for device admins of the organization. Ask an admin of the organization if you need it.',
 }
 
-/** Who comes by an address without the right hears it at once, in one sentence. */
+/** Says at once, in one sentence, that the person may not open the page of the address. */
 function NotForYou({ title, needs }: { readonly title: string; readonly needs: Role }): ReactElement {
   return (
     <PageFrame title={title}>

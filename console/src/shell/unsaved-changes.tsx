@@ -1,12 +1,10 @@
-/**
- * What is being written and not saved is not lost by a click: whatever leaves the page asks first.
- */
+/** Protects texts that are not saved: everything that leaves the page asks first. */
 import { Button, Group, Stack, Text } from '@mantine/core'
 import { useEffect, useId, useSyncExternalStore } from 'react'
 import type { ReactElement } from 'react'
 import { Dialog } from './dialog.tsx'
 
-/** Forms with something unsaved. Bounded by what is on one page. */
+/** The forms with unsaved texts. There are no more than forms on one page. */
 const unsaved = new Set<string>()
 
 let pending: (() => void) | undefined
@@ -17,15 +15,15 @@ function ask(leave: (() => void) | undefined): void {
   for (const listener of listeners) listener()
 }
 
-/** Leaves at once, or when the person says that what is unsaved may go. */
+/** Leaves at once where nothing is unsaved. Otherwise the person decides. */
 export function attemptToLeave(leave: () => void): void {
   if (unsaved.size === 0) leave()
   else ask(leave)
 }
 
 /**
- * Guards what the caller has not saved: against links, switches, the browser's own back and closing
- * the page.
+ * Guards unsaved texts of the caller against links, switches, the browser's own back, and the
+ * closing of the page.
  */
 export function useUnsavedChanges(isDirty: boolean): void {
   const id = useId()
@@ -43,7 +41,7 @@ export function useUnsavedChanges(isDirty: boolean): void {
   }, [id, isDirty])
 }
 
-/** Back and forward go past the router. */
+/** Back and forward of the browser do not go through the router. */
 function holdBack(event: NavigateEvent): void {
   if (event.navigationType !== 'traverse' || !event.cancelable || unsaved.size === 0) return
   event.preventDefault()
@@ -51,7 +49,7 @@ function holdBack(event: NavigateEvent): void {
   ask(() => window.navigation.traverseTo(key))
 }
 
-/** The question, once for the whole console. */
+/** The question. The console shows it in one place for all forms. */
 export function LeaveQuestion(): ReactElement {
   const leave = useSyncExternalStore(subscribe, () => pending)
   return (

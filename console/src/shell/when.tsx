@@ -5,12 +5,12 @@ import type { ReactElement } from 'react'
 import { moment, relativeTime } from './moments.ts'
 
 interface WhenProps {
-  /** RFC 3339, or null for never. */
+  /** A moment as RFC 3339 writes it, or null for never. */
   readonly at: string | null
   readonly never?: string
 }
 
-/** A moment relative to now; the exact one by pointing at it. */
+/** A moment relative to now. Pointing at it shows the exact moment. */
 export function When({ at, never = 'never' }: WhenProps): ReactElement {
   const [nowMs, setNowMs] = useState(() => Date.now())
   useInterval(() => setNowMs(Date.now()), 15_000, { autoInvoke: true })

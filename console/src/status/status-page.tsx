@@ -1,4 +1,4 @@
-/** How the service is, at a glance: what is not well, how busy it is, and what it keeps. */
+/** The health of the service: faults, load, and stored messages. */
 import { Alert, Badge, Group, List, Progress, SimpleGrid, Skeleton, Text } from '@mantine/core'
 import { useMemo } from 'react'
 import type { ReactElement, ReactNode } from 'react'
@@ -197,7 +197,7 @@ function Stored({ numbers }: { readonly numbers: ServiceNumbers }): ReactElement
   )
 }
 
-/** Above this share of the disk in use, somebody should look. */
+/** Above this share of the disk, the status warns. */
 const NEARLY_FULL_PERCENT = 90
 
 function Disk({ freeBytes, totalBytes }: { readonly freeBytes: number; readonly totalBytes: number }): ReactElement {

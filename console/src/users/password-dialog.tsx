@@ -8,7 +8,7 @@ import type { DialogView } from '../shell/dialog.tsx'
 import { SHORTEST_PASSWORD, USERS_PATH } from './user-dialog.tsx'
 import type { User } from './user-dialog.tsx'
 
-/** Sets somebody else's password; the own one is changed under Account. */
+/** Sets the password of another person. The own password is changed under Account. */
 export function PasswordDialog({ state }: { readonly state: DialogView<User> }): ReactElement {
   const { subject, close } = state
   return (

@@ -8,7 +8,7 @@ import { Dialog, DialogForm } from '../shell/dialog.tsx'
 import type { DialogView } from '../shell/dialog.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 
-/** A user as the list has it. */
+/** A user in the list of users. */
 export interface User {
   readonly id: string
   readonly username: string
@@ -20,17 +20,17 @@ export interface User {
 
 export const USERS_PATH = '/api/users'
 
-/** Of passwords that the console offers to set; the service itself takes some shorter ones. */
+/** The shortest password that the console sets. The service itself takes some shorter ones. */
 export const SHORTEST_PASSWORD = 10
 
 interface UserDialogProps {
-  /** Its subject is the user to change; without one a user is made. */
+  /** The subject is the user to change. Without a subject the dialog creates one. */
   readonly state: DialogView<User | undefined>
-  /** Nobody takes the own rights away. */
+  /** The id of the person. Nobody can take the own rights away. */
   readonly ownId: string | undefined
 }
 
-/** Makes a user or changes one. */
+/** Creates or changes a user. */
 export function UserDialog({ state, ownId }: UserDialogProps): ReactElement {
   const { subject, close } = state
   return (

@@ -2,7 +2,7 @@
 import { CA_FILE, COMMAND, RENEWING } from '../snippet.ts'
 import type { Snippet, SnippetFacts } from '../snippet.ts'
 
-/** A program for paho.mqtt.golang, which gets new tokens by itself. */
+/** A program for paho.mqtt.golang. It gets new tokens by itself. */
 export function go(facts: SnippetFacts): Snippet {
   const text = [
     ...imports(facts),

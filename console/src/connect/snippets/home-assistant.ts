@@ -3,7 +3,7 @@ import { CA_FILE } from '../snippet.ts'
 import type { Snippet, SnippetFacts } from '../snippet.ts'
 
 /**
- * A bridge of configuration files: Home Assistant knows one broker, and that broker is bridged to
+ * Configuration files for a bridge: Home Assistant knows one broker, so that broker is bridged to
  * this one.
  */
 export function homeAssistant(facts: SnippetFacts): Snippet {
@@ -15,7 +15,8 @@ export function homeAssistant(facts: SnippetFacts): Snippet {
     'remote_password default',
     `remote_clientid ${clientId}`,
     authority === undefined ? 'bridge_capath /etc/ssl/certs' : `bridge_cafile /share/mosquitto/${CA_FILE}`,
-    // By MQTT 5 it asks for no Session Expiry Interval, and loses what comes while it is away.
+    // With MQTT 5, mosquitto asks for no Session Expiry Interval, and loses the events that come
+    // while it is away.
     'bridge_protocol_version mqttv311',
     'notifications false',
     'cleansession false',

@@ -2,7 +2,7 @@
 import { CA_FILE, RENEWING } from '../snippet.ts'
 import type { Snippet, SnippetFacts } from '../snippet.ts'
 
-/** A program for MQTT.js, which gets new tokens by itself. */
+/** A program for MQTT.js. It gets new tokens by itself. */
 export function mqttJs(facts: SnippetFacts): Snippet {
   const { host, port, token, eventTopic, commandTopic, clientId, authority, origin, organizationId } = facts
   const text = [

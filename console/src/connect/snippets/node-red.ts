@@ -3,8 +3,8 @@ import { CA_FILE, COMMAND } from '../snippet.ts'
 import type { Snippet, SnippetFacts } from '../snippet.ts'
 
 /**
- * A flow of its own, with ids of its own: the flow of a second token does not take its place when
- * both are imported.
+ * A flow with ids of its own, so that the flow of a second token does not replace it when both are
+ * imported.
  */
 export function nodeRed(facts: SnippetFacts): Snippet {
   const { host, port, token, eventTopic, commandTopic, clientId, authority } = facts
@@ -13,7 +13,7 @@ export function nodeRed(facts: SnippetFacts): Snippet {
     id: `${clientId}-tls`,
     type: 'tls-config',
     name: 'Fieldgate',
-    // Paths of files, which Node-RED 4 reads as texts even where there are none.
+    // Paths of files. Node-RED 4 reads these members as texts even where there are no files.
     cert: '',
     key: '',
     ca: '',
@@ -95,7 +95,8 @@ function nodeRedSending(clientId: string, topic: string): readonly object[] {
     payload: COMMAND,
     payloadType: 'json',
     topic: '',
-    // By hand alone. Node-RED calls the node wrongly configured where these are missing.
+    // The button works by hand only. Without these members Node-RED calls the node wrongly
+    // configured.
     repeat: '',
     crontab: '',
     once: false,

@@ -2,7 +2,7 @@
 import { CA_FILE, COMMAND, RENEWING } from '../snippet.ts'
 import type { Snippet, SnippetFacts } from '../snippet.ts'
 
-/** A program for paho-mqtt, which gets new tokens by itself. */
+/** A program for paho-mqtt. It gets new tokens by itself. */
 export function python(facts: SnippetFacts): Snippet {
   const { host, port, token, eventTopic, commandTopic, clientId, authority, origin, organizationId } = facts
   const trust = authority === undefined ? '' : `"${CA_FILE}"`
