@@ -21,7 +21,7 @@ export function PasswordPanel({ userName }: { readonly userName: string }): Reac
   const isShort = next !== '' && next.length < SHORTEST
   const differs = again !== '' && again !== next
   return (
-    <Panel title="Password" lead="Changing it signs you out everywhere, here too.">
+    <Panel title="Password" lead="A changed password signs you out everywhere, here too.">
       <form
         onSubmit={(event) => {
           event.preventDefault()

@@ -17,7 +17,7 @@ export function SecondFactorPanel({ isEnabled }: { readonly isEnabled: boolean }
   return (
     <Panel
       title="Second factor"
-      lead="A code of your phone besides the password, so that a stolen password opens nothing."
+      lead="The sign-in asks for a code of your phone besides the password, so a stolen password is not enough."
       aside={
         <Badge variant="light" color={isEnabled ? 'field' : 'gray'} tt="none" size="lg">
           {isEnabled ? 'on' : 'off'}
@@ -116,8 +116,8 @@ function RecoveryCodes({ codes }: { readonly codes: readonly string[] }): ReactE
   return (
     <>
       <Alert variant="light" color="orange" icon={<Icon name="key" />}>
-        Each of these codes opens the door once when the phone is not at hand. Keep them where the password is not. They
-        are shown this once.
+        Without your phone, each of these codes signs you in once. Keep them apart from your password. They are not
+        shown again.
       </Alert>
       <CodeBlock title="Recovery codes" text={codes.join('\n')} />
     </>

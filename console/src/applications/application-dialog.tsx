@@ -55,7 +55,7 @@ function ApplicationForm({ application, onClose }: ApplicationFormProps): ReactE
     >
       <TextInput
         label="Name"
-        description="The only one of its name in the organization."
+        description="No other application of the organization has this name."
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
         maxLength={100}

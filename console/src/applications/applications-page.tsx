@@ -72,7 +72,7 @@ export function ApplicationsPage(): ReactElement {
       />
       <ApplicationDialog state={editing} />
       <RemoveDialog state={removing} verb="Delete" isTyped changes={APPLICATION_CHANGES}>
-        All of its devices are deleted with it, and clients that watch them hear nothing more. This can’t be undone.
+        All of its devices are deleted with it, and clients get no more events of them. This can’t be undone.
       </RemoveDialog>
     </Page>
   )

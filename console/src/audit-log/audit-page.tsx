@@ -69,7 +69,7 @@ export function AuditPage(): ReactElement {
           <Blank
             icon="list"
             title="Nothing is recorded"
-            text="Changes to members, applications, devices and tokens appear here. Search for something else, if you have searched."
+            text="Changes to members, applications, devices and tokens appear here. If you searched, try other words."
           />
         }
       />

@@ -172,7 +172,8 @@ export class BrokerConnection {
       connectTimeout: CONNECT_TIMEOUT_MS,
       // A new connection may need a new token, so this class makes the connections itself.
       reconnectPeriod: 0,
-      // The other variant runs in a worker from a blob: URL. The Content-Security-Policy refuses it.
+      // The other variant runs in a worker from a blob: URL, which the Content-Security-Policy
+      // refuses.
       timerVariant: 'native',
     })
     this.#client = client
@@ -241,7 +242,7 @@ export class BrokerConnection {
   }
 }
 
-/** True where a filter matches a Topic Name. The filters of this service have no wildcard but `+`. */
+/** True where a filter matches a Topic Name. This service has no wildcard except `+`. */
 function matches(topicFilter: string, topicName: string): boolean {
   const asked = topicFilter.split('/')
   const levels = topicName.split('/')

@@ -11,7 +11,7 @@ export function ConnectionBadge({ state }: { readonly state: BrokerState }): Rea
       return badge('Connecting …', 'gray')
     case 'away':
       return (
-        <Tooltip label={`${state.reason} It is tried again.`} multiline maw={320}>
+        <Tooltip label={`${state.reason} The console connects again by itself.`} multiline maw={320}>
           {badge('Reconnecting …', 'orange')}
         </Tooltip>
       )

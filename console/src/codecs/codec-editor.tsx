@@ -89,7 +89,7 @@ export function CodecEditor({ applicationId, saved }: CodecEditorProps): ReactEl
 const EXPLANATIONS: Readonly<Record<CodecKind, string>> = {
   '': 'Events carry what the network server sent, and commands need bytes.',
   CAYENNE_LPP: 'A common format of many sensors: each value with its channel and kind.',
-  CUSTOM_JS: 'Functions of your own, or those that the device’s maker offers.',
+  CUSTOM_JS: 'Your own functions, or the ones that the device’s maker offers.',
 }
 
 /** The change to another kind of codec. Empty scripts begin as the first template. */

@@ -96,7 +96,7 @@ export function TestBench({ applicationId, codec, onFault }: TestBenchProps): Re
           <Failure error={trial.error} />
           {trial.data === undefined ? (
             <Text size="sm" c="dimmed">
-              What comes of it is shown here: values or bytes, warnings, and what a script writes to its console.
+              The result appears here: values or bytes, warnings, and the console of the script.
             </Text>
           ) : (
             <TrialOutcome trial={trial.data} />
@@ -121,7 +121,7 @@ function SampleText({ form, text, error, onChange }: SampleTextProps): ReactElem
       value={text}
       onChange={(event) => onChange(event.currentTarget.value)}
       error={error}
-      description={form === 'object' ? 'Is encoded, as for a command.' : 'Is decoded, as from an uplink.'}
+      description={form === 'object' ? 'Encoded to bytes, like a command.' : 'Decoded to values, like an uplink.'}
       styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
       autosize
       minRows={2}

@@ -32,8 +32,8 @@ export function TokenList({ newTokenId }: { readonly newTokenId: string | undefi
       title="Tokens"
       lead={
         isOrganizationAdmin
-          ? 'Everybody’s in this organization. Revoking one ends its connections at once.'
-          : 'Revoking one ends its connections at once.'
+          ? 'The tokens of all users of this organization. Revoking a token ends its connections at once.'
+          : 'Revoking a token ends its connections at once.'
       }
     >
       <Failure error={tokens.error} onRetry={() => void tokens.refetch()} />

@@ -64,7 +64,7 @@ export function ConnectionsPage(): ReactElement {
           <Blank
             icon="plug"
             title="No client is connected"
-            text="A client that connects appears here at once. One that can’t is among the refusals, with the reason."
+            text="A client that connects appears here at once. A refused client is on the page Refusals, with the reason."
             action={
               <Button component={Link} href="/refusals" variant="default">
                 Look at the refusals

@@ -14,7 +14,7 @@ export function UnmatchedFilters({
     <Stack gap={2}>
       {filters.map(({ topicFilter, reason }) => (
         <Text key={topicFilter} size="xs" className={`breakable ${classes['warning'] ?? ''}`}>
-          Nothing comes to {topicFilter}: {reason}.
+          No message matches {topicFilter}: {reason}.
         </Text>
       ))}
     </Stack>

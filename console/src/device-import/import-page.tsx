@@ -38,7 +38,10 @@ export function ImportPage(): ReactElement {
   const report = write.data ?? look.data
   if (applications.data?.result.length === 0) return <NoApplication />
   return (
-    <Page title="Import devices" lead="From a table. Nothing is written before you have seen what is wrong in it.">
+    <Page
+      title="Import devices"
+      lead="Import a table of devices. Nothing is written before you have seen the faults of the table."
+    >
       <Panel title="Table">
         <Stack>
           <Failure error={applications.error} onRetry={() => void applications.refetch()} />
@@ -180,7 +183,7 @@ function Transfer({ fileName, part, isWriting, onCancel }: TransferProps): React
       <Progress value={percent} animated aria-label={`${doing} ${fileName}`} />
       {isWriting ? (
         <Text size="sm" c="dimmed">
-          Devices that are created already stay when you cancel; importing the table again adds the rest.
+          If you cancel, the devices created so far stay. Importing the table again adds the rest.
         </Text>
       ) : null}
     </Stack>

@@ -28,7 +28,8 @@ export function DeviceActions({ device }: { readonly device: DeviceDetail['devic
       </Button>
       <DeviceDialog state={editing} />
       <RemoveDialog state={removing} verb="Delete" changes={[DEVICES_PATH]} onRemoved={() => navigate('/devices')}>
-        Its commands that wait are dropped, and its events end. Stored events stay until their time is over.
+        Its waiting commands are dropped, and its events are refused from then on. Stored events stay until their
+        retention ends.
       </RemoveDialog>
     </Group>
   )

@@ -136,7 +136,7 @@ function Fields({ isNew, values, onChange }: FieldsProps): ReactElement {
         data={applications.data?.result.map(({ id, name: label }) => ({ value: id, label })) ?? []}
         value={values.applicationId ?? null}
         onChange={(id) => onChange({ applicationId: id ?? undefined })}
-        nothingFoundMessage="No application is called so"
+        nothingFoundMessage="No application has this name"
         allowDeselect={false}
         searchable
       />
@@ -151,14 +151,14 @@ function Fields({ isNew, values, onChange }: FieldsProps): ReactElement {
       />
       <PairsInput
         label="Tags"
-        description="They go out with every event."
+        description="Each event of the device carries them."
         one="tag"
         pairs={values.tags}
         onChange={(tags) => onChange({ tags })}
       />
       <PairsInput
         label="Variables"
-        description="For the codec; they stay inside."
+        description="Only the codec reads them. Events do not carry them."
         one="variable"
         pairs={values.variables}
         onChange={(variables) => onChange({ variables })}

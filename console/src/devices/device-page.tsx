@@ -104,7 +104,7 @@ function DeviceContent({ detail }: { readonly detail: DeviceDetail }): ReactElem
             Events
           </Text>
           <Text c="dimmed" size="sm">
-            The newest that are stored, and what comes.
+            The newest stored events, and each new event as it arrives.
           </Text>
         </div>
         <ConnectionBadge state={state} />

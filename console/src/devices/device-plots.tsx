@@ -29,12 +29,12 @@ export function DevicePlots({ events }: { readonly events: readonly LiveEvent[] 
   )
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
-      <Panel title="Signal" lead="Of the gateway that hears it best.">
+      <Panel title="Signal" lead="The signal at the gateway that receives the device best.">
         {uplinks.length === 0 ? <Nothing /> : <Plot times={times} series={signal} label="RSSI and SNR over time" />}
       </Panel>
       <Panel
         title="Values"
-        lead="The numbers that the codec finds."
+        lead="The numbers that the codec makes of the bytes."
         aside={
           values.size < 2 ? null : (
             <Select
@@ -56,7 +56,9 @@ export function DevicePlots({ events }: { readonly events: readonly LiveEvent[] 
 }
 
 function Nothing(): ReactElement {
-  return <Blank icon="activity" title="Waiting for an uplink" text="The plot begins with the first one that comes." />
+  return (
+    <Blank icon="activity" title="Waiting for an uplink" text="The plot begins with the first uplink that arrives." />
+  )
 }
 
 /** The decoded numbers by name, one for each uplink; null where an uplink has none. */

@@ -36,8 +36,8 @@ export function EventView({ events, isFiltered, rows = 15, withDevice = true }: 
             title={isFiltered ? 'No event passes the filters' : 'Waiting for the first event'}
             text={
               isFiltered
-                ? 'Events go on arriving; take a filter away to see them.'
-                : 'It appears here the moment a device sends something. If none comes, look whether the network server is connected.'
+                ? 'Events still arrive. Remove a filter to see them.'
+                : 'An event appears here when a device sends something. If no event arrives, check whether the network server is connected.'
             }
           />
         ) : (
@@ -50,7 +50,7 @@ export function EventView({ events, isFiltered, rows = 15, withDevice = true }: 
             <Blank
               icon="code"
               title="No event is chosen"
-              text="Choose one in the list to see its values and its bytes."
+              text="Choose an event in the list to see its values and its bytes."
             />
           ) : (
             <EventDetail event={chosen} />

@@ -56,7 +56,7 @@ function MemberForm({ path, changes, member, onClose }: MemberFormProps): ReactE
       {member === undefined ? (
         <TextInput
           label="User name"
-          description="Of somebody who can sign in already. A global admin creates users."
+          description="The name of an existing user. A global admin creates users."
           value={userName}
           onChange={(event) => setUserName(event.currentTarget.value)}
           autoComplete="off"

@@ -32,8 +32,9 @@ export function ChirpStackSection(): ReactElement {
             ChirpStack v4 by gRPC
           </Title>
           <Text size="sm" c="dimmed" maw={640}>
-            The way for commands: ChirpStack answers each one, its refusals reach the sender, the order holds, and
-            tenants, applications and devices are kept in step. Events come over MQTT, by a credential above.
+            The best way for commands: ChirpStack answers each command, senders get its refusals, commands keep their
+            order, and tenants, applications and devices stay synchronised. Events come over MQTT, with a credential
+            from above.
           </Text>
         </div>
         <Button leftSection={<Icon name="plus" />} onClick={() => connecting.open(undefined)}>
@@ -71,7 +72,7 @@ export function ChirpStackSection(): ReactElement {
           <Blank
             icon="server"
             title="No ChirpStack is connected"
-            text="Enter its address and an API key: the connection is tried first, and its answer shown."
+            text="Enter the address and an API key. The connection can be tried before it is saved."
             action={<Button onClick={() => connecting.open(undefined)}>Connect ChirpStack</Button>}
           />
         }
@@ -80,7 +81,8 @@ export function ChirpStackSection(): ReactElement {
         <ConnectForm onClose={connecting.close} />
       </Dialog>
       <RemoveDialog state={removing} verb="Remove" changes={[NETWORK_SERVERS_PATH]}>
-        What was synchronised from it stays. Commands that wait go to network servers that are clients of this broker.
+        Synchronised organizations, applications and devices stay. Waiting commands go to network servers that are
+        clients of this broker.
       </RemoveDialog>
     </Stack>
   )

@@ -83,7 +83,7 @@ function Fields({ texts, organizationName, onChange }: FieldsProps): ReactElemen
     <>
       <TextInput
         label="Address"
-        description="https://host:port; http:// for clear text, as ChirpStack’s own port 8080 speaks it."
+        description="https://host:port, or http://host:port for clear text, which ChirpStack’s own port 8080 speaks."
         placeholder="http://chirpstack:8080"
         value={texts.url}
         onChange={(event) => onChange({ url: event.currentTarget.value })}
@@ -99,14 +99,14 @@ function Fields({ texts, organizationName, onChange }: FieldsProps): ReactElemen
       />
       <TextInput
         label="Name"
-        description="Lower-case letters, digits and hyphens. It stays as it is."
+        description="Lower-case letters, digits and hyphens. The name can’t be changed later."
         value={texts.name}
         onChange={(event) => onChange({ name: event.currentTarget.value })}
         maxLength={40}
       />
       <TextInput
         label="Tenant (optional)"
-        description={`For a tenant’s own API key: the tenant’s id. It becomes ${organizationName} here.`}
+        description={`For a tenant’s own API key: the tenant’s id. The tenant becomes the organization ${organizationName}.`}
         value={texts.tenant}
         onChange={(event) => onChange({ tenant: event.currentTarget.value })}
         maxLength={36}
@@ -114,7 +114,7 @@ function Fields({ texts, organizationName, onChange }: FieldsProps): ReactElemen
       {texts.url.trim().startsWith('https:') ? (
         <Textarea
           label="Certificate authority (optional)"
-          description="PEM, where a public authority has not signed its certificate."
+          description="In PEM. Needed where no public authority has signed the certificate."
           value={texts.caCertificate}
           onChange={(event) => onChange({ caCertificate: event.currentTarget.value })}
           autosize

@@ -78,7 +78,7 @@ function CredentialForm({ onIssued, onClose }: CredentialFormProps): ReactElemen
     >
       <TextInput
         label="Name"
-        description="Which network server it is for."
+        description="The network server that uses the credential."
         placeholder="chirpstack"
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
@@ -96,7 +96,7 @@ function CredentialForm({ onIssued, onClose }: CredentialFormProps): ReactElemen
             <Radio
               value="deployment"
               label="Every organization"
-              description="For the one network server of the whole deployment."
+              description="For a network server that serves all organizations."
             />
           </Stack>
         </Radio.Group>

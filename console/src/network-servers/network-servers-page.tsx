@@ -74,7 +74,7 @@ export function NetworkServersPage(): ReactElement {
           <Blank
             icon="server"
             title="No credential yet"
-            text="Create one, and enter it in the MQTT integration of your network server. ChirpStack and others fit as they are."
+            text="Create a credential, and enter it in the MQTT integration of your network server. ChirpStack needs no other change."
             action={<Button onClick={() => creating.open(undefined)}>New credential</Button>}
           />
         }

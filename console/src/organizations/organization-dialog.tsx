@@ -74,7 +74,7 @@ function OrganizationForm({ organization, isGlobalAdmin, onClose }: Organization
         <>
           <TextInput
             label="Short name"
-            description="Letters, digits, _ and -; no other organization has it. The command line uses it."
+            description="Letters, digits, _ and -. Each organization has another one. The command line uses it."
             placeholder={organization === undefined ? 'alpine-valley-water' : undefined}
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}

@@ -51,7 +51,7 @@ export function RefusalsPage(): ReactElement {
           <Blank
             icon="shield"
             title="Nothing was refused"
-            text="When a client may not connect, subscribe or publish, the reason stands here. Search for something else, if you have searched."
+            text="When the broker refuses a client, the reason appears here. If you searched, try other words."
           />
         }
       />

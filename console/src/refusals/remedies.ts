@@ -3,7 +3,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   token_expired: 'Create a new token on the page Connect, and enter it in the client.',
   token_revoked: 'Somebody revoked the token, or an older backup was restored. Create a new one on the page Connect.',
   token_malformed: 'The user name is not a whole token. Copy it again: it is one line without spaces.',
-  token_signature_invalid: 'The token is of another service, or was changed on its way. Copy it again.',
+  token_signature_invalid: 'The token belongs to another service, or was changed on its way. Copy it again.',
   token_wrong_audience: 'A session was used in the place of a broker token. Create a token on the page Connect.',
   not_a_member: 'Its user is no member of the organization any more.',
   user_inactive: 'Its user was deactivated or removed.',

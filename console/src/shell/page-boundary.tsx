@@ -64,7 +64,7 @@ const REASONS: Readonly<Record<MissingBecause, { readonly title: string; readonl
     text: 'The console in this window is older than the service. Reload the console to go on.',
   },
   unknown: {
-    title: 'Its code could not be fetched',
+    title: 'The code of this page could not be fetched',
     text: 'The service answers again. Try again; if that does not help, reload the console.',
   },
 }

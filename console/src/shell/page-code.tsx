@@ -10,7 +10,7 @@ export class PageCodeMissing extends Error {
   readonly forget: () => void
 
   constructor(cause: unknown, forget: () => void) {
-    super('The code of the page did not come.', { cause })
+    super('The code of the page could not be fetched.', { cause })
     this.name = 'PageCodeMissing'
     this.forget = forget
   }

@@ -128,7 +128,7 @@ function Pages(): ReactElement {
           </Route>
           <Route>
             <PageFrame title="There is no such page">
-              <Blank icon="search" title="The address leads nowhere" text="Choose a page from the navigation." />
+              <Blank icon="search" title="There is no page at this address" text="Choose a page from the navigation." />
             </PageFrame>
           </Route>
         </Switch>

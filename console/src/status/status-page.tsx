@@ -19,7 +19,7 @@ import classes from './status-page.module.css'
 export function StatusPage(): ReactElement {
   const status = useServiceStatus()
   return (
-    <Page title="Status" lead="How the whole deployment is doing." aside={<Wellness status={status.data} />}>
+    <Page title="Status" lead="The health of the whole deployment." aside={<Wellness status={status.data} />}>
       <Failure error={status.error} onRetry={() => void status.refetch()} />
       {status.isLoading ? <Skeleton h={360} /> : null}
       {status.data === undefined ? null : <Content status={status.data} />}
@@ -161,10 +161,10 @@ function Throughput({ load }: { readonly load: readonly LoadSample[] }): ReactEl
   )
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
-      <Panel title="Messages" lead="A second, over the last quarter of an hour.">
+      <Panel title="Messages" lead="Messages in each second of the last quarter of an hour.">
         {load.length < 2 ? <Nothing /> : <Plot times={times} series={messages} startsAtZero label={MESSAGES_LABEL} />}
       </Panel>
-      <Panel title="Pressure" lead="Connections, and how late the service was to answer.">
+      <Panel title="Pressure" lead="The number of connections, and the delay of the service’s answers.">
         {load.length < 2 ? <Nothing /> : <Plot times={times} series={pressure} startsAtZero label={PRESSURE_LABEL} />}
       </Panel>
     </SimpleGrid>

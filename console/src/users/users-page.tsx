@@ -25,7 +25,7 @@ export function UsersPage(): ReactElement {
   return (
     <Page
       title="Users"
-      lead="Everybody who can sign in. What they see depends on the organizations that they are members of."
+      lead="All users who can sign in. Users see the organizations that they are members of."
       aside={
         <Button leftSection={<Icon name="plus" />} onClick={() => editing.open(undefined)}>
           New user
@@ -74,11 +74,12 @@ export function UsersPage(): ReactElement {
       <UserDialog state={editing} ownId={ownId} />
       <PasswordDialog state={settingPassword} />
       <RemoveDialog state={resetting} verb="Turn off the second factor of" submitLabel="Turn off" changes={[]}>
-        For somebody who has lost the phone and the recovery codes: make sure that it is this person who asks. The
-        password alone opens the door then, until a second factor is set up again.
+        For a user who has lost the phone and the recovery codes. Make sure that the user asks for it, and nobody else:
+        afterwards the password alone is enough, until a second factor is set up again.
       </RemoveDialog>
       <RemoveDialog state={removing} verb="Delete" changes={[USERS_PATH]}>
-        The person can’t sign in any more. Memberships and tokens are deleted, and connections with them end at once.
+        The user can’t sign in any more. Memberships and tokens are deleted, and connections with these tokens end at
+        once.
       </RemoveDialog>
     </Page>
   )
