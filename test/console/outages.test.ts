@@ -115,7 +115,7 @@ test('the end of a session takes nothing that is being written: the same person 
 
   await page.getByRole('link', { name: 'Devices', exact: true }).click()
   await page.getByRole('button', { name: 'New device' }).click()
-  await page.getByLabel('DevEUI').fill('00005eef10ffff01')
+  await page.getByRole('dialog').getByLabel('DevEUI').fill('00005eef10ffff01')
   await page.getByLabel('Name', { exact: true }).fill('half written')
   await endSessions(world)
   await page.getByRole('button', { name: 'Create', exact: true }).click()
@@ -141,7 +141,7 @@ test('another person who signs in gets nothing of what the one before was writin
   const { page } = window
   await window.signIn('/devices', world.anna)
   await page.getByRole('button', { name: 'New device' }).click()
-  await page.getByLabel('DevEUI').fill('00005eef10ffff01')
+  await page.getByRole('dialog').getByLabel('DevEUI').fill('00005eef10ffff01')
   await page.getByLabel('Name', { exact: true }).fill('secret plan')
   await endSessions(world)
   await page.getByRole('button', { name: 'Create', exact: true }).click()

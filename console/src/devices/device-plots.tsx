@@ -34,7 +34,7 @@ export function DevicePlots({ events }: { readonly events: readonly LiveEvent[] 
       </Panel>
       <Panel
         title="Values"
-        lead="The numbers that the codec makes of the bytes."
+        lead="The numbers that the codec decodes."
         aside={
           values.size < 2 ? null : (
             <Select
