@@ -1,6 +1,7 @@
 /**
  * `node bench/codecs.ts`: the cost of payload codecs. First Cayenne LPP in a loop, then 2,000
- * uplinks a second through a JavaScript decoder by the path of events. Measures the processor time
+ * uplinks a second through a JavaScript decoder by the path of events, then 1, 40 and 1,000 scripts
+ * in turn. Measures the processor time
  * of this thread and of the whole process, and the delay of this thread's timers meanwhile, which a
  * broker in this thread would feel.
  */
@@ -17,6 +18,8 @@ const UPLINKS_PER_SECOND = 2_000
 const SECONDS = 10
 const TICK_MS = 5
 const APPLICATIONS = 8
+/** Uplinks of each measurement of scripts in turn. */
+const IN_TURN = 10_000
 
 const EVENT = Buffer.from(
   JSON.stringify({
@@ -42,6 +45,7 @@ const EVENT = Buffer.from(
 cayenne()
 await idle()
 await uplinks()
+for (const scripts of [1, 40, 1_000]) await inTurn(scripts)
 
 function cayenne(): void {
   const object = { temperatureSensor: { '1': 25 }, humiditySensor: { '1': 32 } }
@@ -110,6 +114,49 @@ async function uplinks(): Promise<void> {
       `${(microseconds(process.cpuUsage(whole)) / 10_000 / seconds).toFixed(0)} % of one core`,
   )
   console.log(`Timers of this thread: p50 ${ms(delay.percentile(50))}, p99 ${ms(delay.percentile(99))}`)
+  await codecs.close()
+}
+
+/**
+ * Calls so many scripts one after the other, in two threads: the worst order for a cache of
+ * scripts.
+ */
+async function inTurn(scripts: number): Promise<void> {
+  const codecs = new Codecs({
+    organizationOf: async (applicationId) => `organization ${Number(applicationId) % 10}`,
+    clock: systemClock,
+    log: silentLogger,
+    workers: 2,
+  })
+  const run = async (count: number): Promise<void> => {
+    let next = 0
+    const one = async (): Promise<void> => {
+      while (next < count) {
+        const application = next % scripts
+        next += 1
+        const script = `${DECODER_SCRIPT}\n// Of application ${application}.`
+        const codec = {
+          applicationId: String(application),
+          codec: 'CUSTOM_JS',
+          script,
+          variables: {},
+          receivedAtMs: 0,
+        } as const
+        const { error } = await addObject(EVENT, codec, codecs)
+        if (error !== undefined) throw new Error(error.payload.toString())
+      }
+    }
+    await Promise.all(Array.from({ length: 50 }, one))
+  }
+  await run(Math.max(2 * scripts, 2_000))
+  const whole = process.cpuUsage()
+  const startMs = performance.now()
+  await run(IN_TURN)
+  const seconds = (performance.now() - startMs) / 1000
+  const each = microseconds(process.cpuUsage(whole)) / IN_TURN
+  console.log(
+    `${scripts} scripts in turn: ${each.toFixed(0)} µs of processor an uplink, ${(IN_TURN / seconds).toFixed(0)} uplinks/s`,
+  )
   await codecs.close()
 }
 

@@ -1,5 +1,5 @@
-// npm run neighbours: installs and builds what is missing, then lets one organization be bad to another
-// in ten ways and more. `npm run neighbours -- --help` tells the profiles.
+// npm run neighbours: installs and builds what is missing, then lets one organization be bad to
+// another in ten ways and more. `npm run neighbours -- --help` tells the profiles.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'

@@ -27,8 +27,8 @@ interface CodecRequest {
   /** Variables of the device, for scripts. */
   readonly variables: Readonly<Record<string, string>>
   /**
-   * True for a trial run, which has an engine of its own, so that a draft neither pushes out nor
-   * holds back the script in use.
+   * True for a trial run. Trials wait in an order of their own, and a draft that is too slow does not
+   * hold back the script in use.
    */
   readonly isTrial?: boolean
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { MemoryImage, unusedStack } from './memory-image.ts'
+import { BaseImage, unusedStack } from './memory-image.ts'
 import { callOf, load } from './sandbox.testing.ts'
 
 const MiB = 1024 * 1024
@@ -21,17 +21,17 @@ describe('the image of an engine’s memory', () => {
   it('puts back all that was there, and zeros behind the tables as well', () => {
     const { memory, bytes } = engineLike()
     const unused = unusedStack(memory)
-    const image = new MemoryImage(memory, unused)
+    const image = new BaseImage(memory, unused)
     const before = bytes.slice()
     bytes.fill(9, 0, 150_000)
     bytes.fill(9, 5 * MiB - 4_000, 5 * MiB + 50_000)
-    image.restore()
+    image.restore(false)
     assert.ok(Buffer.from(bytes).equals(before))
   })
 
   it('holds what is in use, not the stack that never was', () => {
     const { memory } = engineLike()
-    const image = new MemoryImage(memory, unusedStack(memory))
+    const image = new BaseImage(memory, unusedStack(memory))
     assert.ok(image.size > 150_000 && image.size < 300_000, `${image.size} bytes`)
   })
 
@@ -40,9 +40,9 @@ describe('the image of an engine’s memory', () => {
     const unused = unusedStack(memory)
     // Six MiB of zeros in the heap, and a byte behind them.
     bytes[12 * MiB] = 7
-    const image = new MemoryImage(memory, unused)
+    const image = new BaseImage(memory, unused)
     bytes[8 * MiB] = 9
-    image.restore()
+    image.restore(false)
     assert.equal(bytes[8 * MiB], 0)
   })
 
@@ -51,9 +51,9 @@ describe('the image of an engine’s memory', () => {
     const bytes = new Uint8Array(memory.buffer)
     bytes[0] = 1
     bytes[900_000] = 2
-    const image = new MemoryImage(memory, unusedStack(memory))
+    const image = new BaseImage(memory, unusedStack(memory))
     bytes[450_000] = 3
-    image.restore()
+    image.restore(false)
     assert.equal(bytes[450_000], 0)
   })
 })

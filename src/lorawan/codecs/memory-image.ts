@@ -1,6 +1,6 @@
 /**
- * An image of an engine's memory that can be put back. It undoes all changes of a call, byte by
- * byte.
+ * Pictures of an engine's memory that can be put back, byte by byte. The memory before any script
+ * was loaded is kept whole, once for an engine. For each script only the difference to it is kept.
  */
 
 declare global {
@@ -12,6 +12,11 @@ declare global {
     // oxlint-disable-next-line typescript/no-extraneous-class -- opaque: made and handed on
     class Module {
       private readonly opaque: never
+    }
+    // oxlint-disable-next-line typescript/no-extraneous-class -- it has the engine's functions alone
+    class Instance {
+      constructor(module: Module, imports: object)
+      readonly exports: Readonly<Record<string, unknown>>
     }
     class Memory {
       constructor(size: { readonly initial: number; readonly maximum: number })
@@ -53,25 +58,30 @@ export function unusedStack(memory: WebAssembly.Memory): Span {
   return gap.end - gap.start < LEAST_GAP_BYTES ? { start: 0, end: 0 } : { start, end: gap.end }
 }
 
-/** The memory as it was when the image was taken. */
-export class MemoryImage {
+/**
+ * Scripts leave bytes behind the end of an image and below the used part of the stack. They are
+ * cleared up to so many pages of zeros in a row.
+ */
+const CLEAN_PAGES = 32
+
+/** The memory of an engine that has no script yet. */
+export class BaseImage {
   readonly #memory: WebAssembly.Memory
+  readonly #unused: Span
   readonly #low: Uint8Array
   readonly #high: Uint8Array
-  readonly #highStart: number
 
   /**
-   * Takes the image. No function of the engine may run meanwhile. Two parts are left out, because
-   * the engine can't reach anything there: the unused part of the stack, and the memory behind the
-   * last byte in use, which the last header of the allocator marks.
+   * Takes the picture while no function of the engine runs. Left out are the unused part of the
+   * stack and the memory behind the last byte in use, which the allocator's last header marks:
+   * nothing that the engine can still reach lies there.
    */
   constructor(memory: WebAssembly.Memory, unused: Span) {
     this.#memory = memory
-    this.#highStart = unused.end
+    this.#unused = unused
     const all = new Uint8Array(memory.buffer)
-    const end = ((usedPages(all).at(-1) ?? 0) + 1) * PAGE_BYTES
     this.#low = all.slice(0, unused.start)
-    this.#high = all.slice(unused.end, end)
+    this.#high = all.slice(unused.end, endOfUse(all))
   }
 
   /** Bytes that the image holds. */
@@ -79,12 +89,144 @@ export class MemoryImage {
     return this.#low.length + this.#high.length
   }
 
-  /** Puts all memory back. */
-  restore(): void {
+  /**
+   * Puts everything back. With `isOtherScript` the bytes that another script left outside of the
+   * image are cleared as well: nothing should be able to read them, and nothing can.
+   */
+  restore(isOtherScript: boolean): void {
     const all = new Uint8Array(this.#memory.buffer)
-    all.set(this.#low, 0)
-    all.set(this.#high, this.#highStart)
+    if (isOtherScript) this.#clear(all)
+    this.#putBack(all)
   }
+
+  /**
+   * Puts everything back and clears all other memory, which takes some ms. Only then does
+   * `takeScriptImage` find the bytes of one script alone.
+   */
+  restoreAll(): void {
+    const all = new Uint8Array(this.#memory.buffer)
+    const { start, end } = this.#unused
+    all.fill(0, start, end)
+    all.fill(0, end + this.#high.length)
+    this.#putBack(all)
+  }
+
+  /** The difference of the memory to this image, while no function of the engine runs. */
+  takeScriptImage(): ScriptImage {
+    const { start, end } = this.#unused
+    const all = new Uint8Array(this.#memory.buffer)
+    const baseEnd = end + this.#high.length
+    const pages = [...changedPages(all, this.#low, 0), ...changedPages(all, this.#high, end)]
+    return new ScriptImage({
+      memory: this.#memory,
+      pages,
+      bytes: joined(all, pages),
+      tail: all.slice(baseEnd, Math.max(endOfUse(all), baseEnd)),
+      tailStart: baseEnd,
+      bytesBefore: start + this.#high.length,
+    })
+  }
+
+  #putBack(all: Uint8Array): void {
+    all.set(this.#low, 0)
+    all.set(this.#high, this.#unused.end)
+  }
+
+  #clear(all: Uint8Array): void {
+    const { start, end } = this.#unused
+    const bytes = Buffer.from(all.buffer)
+    clearPages(bytes, end + this.#high.length, 1, { start: end, end: bytes.length })
+    clearPages(bytes, end - PAGE_BYTES, -1, { start, end })
+  }
+}
+
+interface ScriptImageParts {
+  readonly memory: WebAssembly.Memory
+  /** Where the pages begin that differ from the base image. */
+  readonly pages: readonly number[]
+  /** The bytes of these pages, one page after the other. */
+  readonly bytes: Uint8Array
+  /** The memory behind the end of the base image. */
+  readonly tail: Uint8Array
+  readonly tailStart: number
+  /** Bytes in use before `tailStart`. */
+  readonly bytesBefore: number
+}
+
+/** A loaded script: where the memory differs from the base image. */
+export class ScriptImage {
+  readonly #parts: ScriptImageParts
+
+  constructor(parts: ScriptImageParts) {
+    this.#parts = parts
+  }
+
+  /** Bytes that the image holds. */
+  get size(): number {
+    return this.#parts.bytes.length + this.#parts.tail.length
+  }
+
+  /** Bytes of the memory that were in use, those of the base image included. */
+  get bytesInUse(): number {
+    return this.#parts.bytesBefore + this.#parts.tail.length
+  }
+
+  /** Puts the difference back, after the base image. */
+  restore(): void {
+    const { memory, pages, bytes, tail, tailStart } = this.#parts
+    const all = new Uint8Array(memory.buffer)
+    for (const [index, start] of pages.entries()) {
+      all.set(bytes.subarray(index * PAGE_BYTES, (index + 1) * PAGE_BYTES), start)
+    }
+    all.set(tail, tailStart)
+  }
+}
+
+/** Where the pages begin that differ from `image`, which lies at `offset`. */
+function changedPages(all: Uint8Array, image: Uint8Array, offset: number): number[] {
+  const now = Buffer.from(all.buffer)
+  const before = Buffer.from(image.buffer, image.byteOffset, image.length)
+  const changed: number[] = []
+  for (let start = 0; start < image.length; start += PAGE_BYTES) {
+    const end = Math.min(start + PAGE_BYTES, image.length)
+    if (now.compare(before, start, end, offset + start, offset + end) !== 0) changed.push(offset + start)
+  }
+  return changed
+}
+
+function joined(all: Uint8Array, pages: readonly number[]): Uint8Array {
+  const bytes = new Uint8Array(pages.length * PAGE_BYTES)
+  for (const [index, start] of pages.entries()) {
+    bytes.set(all.subarray(start, start + PAGE_BYTES), index * PAGE_BYTES)
+  }
+  return bytes
+}
+
+/**
+ * Fills pages with zeros, from `first` on in one direction, until enough in a row have been zero.
+ */
+function clearPages(bytes: Buffer, first: number, direction: 1 | -1, { start, end }: Span): void {
+  let clean = 0
+  for (
+    let page = first;
+    page >= start && page + PAGE_BYTES <= end && clean < CLEAN_PAGES;
+    page += direction * PAGE_BYTES
+  ) {
+    if (bytes.compare(EMPTY_PAGE, 0, PAGE_BYTES, page, page + PAGE_BYTES) === 0) clean += 1
+    else {
+      clean = 0
+      bytes.fill(0, page, page + PAGE_BYTES)
+    }
+  }
+}
+
+/** Behind the last page that has a byte other than 0. */
+function endOfUse(all: Uint8Array): number {
+  const bytes = Buffer.from(all.buffer)
+  for (let start = bytes.length - PAGE_BYTES; start >= 0; start -= PAGE_BYTES) {
+    if (bytes.compare(EMPTY_PAGE, 0, PAGE_BYTES, start, start + PAGE_BYTES) !== 0) return start + PAGE_BYTES
+  }
+  return PAGE_BYTES
 }
 
 /** The indexes of the pages with a byte other than 0, ascending. */

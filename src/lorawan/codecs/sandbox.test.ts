@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { callOf, load, run } from './sandbox.testing.ts'
-import type { SandboxClock, ScriptOperation } from './sandbox.ts'
+import { Sandbox } from './sandbox.ts'
+import { callOf, load, openEngine, run } from './sandbox.testing.ts'
+import type { ScriptOperation } from './sandbox.ts'
+import type { EngineClock } from './script-engine.ts'
 import type { ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
 
 async function valueOf(...given: Parameters<typeof run>): Promise<unknown> {
@@ -11,7 +13,7 @@ async function valueOf(...given: Parameters<typeof run>): Promise<unknown> {
 }
 
 /** A clock that reaches the end of a script's time after a few thousand looks, on any machine. */
-function createSlowClock(): SandboxClock {
+function createSlowClock(): EngineClock {
   let nowMs = 0
   const look = (): number => (nowMs += 0.01)
   return { elapsedMs: look, processorMs: look }
@@ -316,7 +318,7 @@ describe('a hostile script', () => {
     assert.ok(loaded.ok)
     for (const fPort of [1, 2, 3, 4, 5]) {
       assert.ok(!loaded.sandbox.call(callOf('decodeUplink', { fPort })).ok)
-      assert.equal(loaded.sandbox.isBroken, false)
+      assert.equal(loaded.engine.isBroken, false)
       const after = loaded.sandbox.call(callOf('decodeUplink', { fPort: 9 }))
       assert.ok(after.ok)
       assert.equal(after.json, '1')
@@ -337,5 +339,74 @@ describe('a hostile script', () => {
     elapsedMs = 0
     assert.ok(!loaded.sandbox.call(callOf('decodeUplink', { fPort: 255 })).ok)
     assert.ok(elapsedMs >= 400 && elapsedMs <= 600, `it is stopped after ${elapsedMs} ms all the same`)
+  })
+})
+
+async function loadBoth(one: string, other: string) {
+  const engine = await openEngine()
+  const first = Sandbox.load(engine, one)
+  const second = Sandbox.load(engine, other)
+  assert.ok(first.ok && second.ok)
+  return { engine, first: first.sandbox, second: second.sandbox }
+}
+
+function resultOf(outcome: ScriptOutcome): unknown {
+  return outcome.ok ? JSON.parse(outcome.json) : outcome.code
+}
+
+describe('scripts of different tenants in one engine', () => {
+  it('see nothing of each other: no globals, no changed built-in objects, no functions', async () => {
+    const writes = `var secret = 'of one'
+      Object.prototype.polluted = secret; Array.prototype.map = () => secret; JSON.parse = () => secret
+      function Decode() { globalThis.left = secret; Array.prototype.left = secret; return secret }`
+    const reads = `function Decode() {
+      return [typeof secret, typeof left, {}.polluted ?? null, [].left ?? null, [1].map((n) => n + 1), JSON.parse('1')]
+    }`
+    const { first, second } = await loadBoth(writes, reads)
+    for (let round = 0; round < 3; round += 1) {
+      assert.equal(resultOf(first.call(callOf('decodeUplink'))), 'of one')
+      assert.deepEqual(resultOf(second.call(callOf('decodeUplink'))), ['undefined', 'undefined', null, null, [2], 1])
+    }
+  })
+
+  it('find no byte of each other in memory that they have not written', async () => {
+    const writes = `function Decode() { var all = []; for (var i = 0; i < 60; i++) all.push(new Uint8Array(100_000).fill(77)); return all.length }`
+    const reads = `function Decode() {
+      var found = 0
+      for (var i = 0; i < 60; i++) { var bytes = new Uint8Array(100_000); for (var j = 0; j < bytes.length; j += 997) found += bytes[j] }
+      return found
+    }`
+    const { first, second } = await loadBoth(writes, reads)
+    assert.equal(resultOf(first.call(callOf('decodeUplink'))), 60)
+    assert.equal(resultOf(second.call(callOf('decodeUplink'))), 0)
+  })
+
+  it('are not charged for what another has left in the memory', async () => {
+    const engine = await openEngine()
+    const small = 'function Decode() { return 1 }'
+    const before = Sandbox.load(engine, small)
+    // A last byte far behind everything else, with zeros before it.
+    const leaves = Sandbox.load(engine, 'function Decode() { new Uint8Array(7_000_000)[6_999_999] = 1; return 1 }')
+    assert.ok(before.ok && leaves.ok)
+    assert.equal(resultOf(leaves.sandbox.call(callOf('decodeUplink'))), 1)
+    const after = Sandbox.load(engine, small)
+    assert.ok(after.ok)
+    assert.equal(after.sandbox.size, before.sandbox.size)
+  })
+
+  it('stay loaded when one of them uses up the stack of the thread', async () => {
+    const deep = `function Decode(how) { if (how === 1) return JSON.parse('['.repeat(1e6)); if (how === 2) return Decode(2); return eval('('.repeat(1e5)) }`
+    const { engine, first, second } = await loadBoth(deep, 'var n = 0; function Decode() { return ++n }')
+    for (let round = 0; round < 200; round += 1) {
+      assert.equal(first.call(callOf('decodeUplink', { fPort: (round % 3) + 1 })).ok, false)
+      assert.equal(engine.isBroken, false)
+      assert.equal(resultOf(second.call(callOf('decodeUplink'))), 1)
+    }
+  })
+
+  it('take some ten or hundred KB each, not an engine', async () => {
+    const loaded = await load('function Decode(fPort, bytes) { return bytes.length }')
+    assert.ok(loaded.ok)
+    assert.ok(loaded.sandbox.size < 200_000, `${loaded.sandbox.size} bytes`)
   })
 })

@@ -2,7 +2,9 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Sandbox } from './sandbox.ts'
-import type { SandboxClock, ScriptCall, ScriptOperation } from './sandbox.ts'
+import type { ScriptCall, ScriptOperation } from './sandbox.ts'
+import { ScriptEngine } from './script-engine.ts'
+import type { EngineClock } from './script-engine.ts'
 import type { GuestInput } from './guest.ts'
 import type { ScriptOutcome } from './script-outcome.ts'
 
@@ -11,7 +13,7 @@ const wasm = readFile(fileURLToPath(import.meta.resolve('@jitl/quickjs-ng-wasmfi
 )
 
 /** The machine's clock. */
-const machineClock: SandboxClock = {
+const machineClock: EngineClock = {
   elapsedMs: () => performance.now(),
   processorMs: () => {
     const { user, system } = process.threadCpuUsage()
@@ -25,9 +27,16 @@ export function callOf(operation: ScriptOperation, given: Partial<GuestInput> = 
   return { operation, input: JSON.stringify({ ...usual, ...given }) }
 }
 
-/** Loads a script in this thread. */
-export async function load(script: string, clock: SandboxClock = machineClock) {
-  return Sandbox.load(await wasm, script, clock)
+/** An engine in this thread. */
+export async function openEngine(clock: EngineClock = machineClock): Promise<ScriptEngine> {
+  return ScriptEngine.open(await wasm, clock)
+}
+
+/** Loads a script into an engine of its own, in this thread. */
+export async function load(script: string, clock: EngineClock = machineClock) {
+  const engine = await openEngine(clock)
+  const loaded = Sandbox.load(engine, script)
+  return loaded.ok ? { ...loaded, engine } : loaded
 }
 
 /** Loads a script in this thread and calls it once. */

@@ -42,8 +42,12 @@ export const MAXIMUM_WAITING_KIB = 16_384
 export const MAXIMUM_WAITING_KIB_PER_ORGANIZATION = 4_096
 export const MAXIMUM_WAITING_KIB_PER_APPLICATION = 2_048
 
-/** Texts of scripts that waiting jobs share. At the bound they are collected anew. */
-export const MAXIMUM_SHARED_SCRIPTS = 256
+/**
+ * Scripts whose text and digest the pool remembers, in number and in UTF-16 code units. Waiting
+ * jobs share one text.
+ */
+export const MAXIMUM_KNOWN_SCRIPTS = 8_192
+export const MAXIMUM_KNOWN_SCRIPT_LENGTH = 67_108_864
 
 /**
  * Memory that a script may allocate. With the engine, its stack and its tables it fits into
@@ -92,10 +96,12 @@ export const MAXIMUM_CONSOLE_LINES = 100
 export const MAXIMUM_CONSOLE_LINE_LENGTH = 500
 
 /**
- * Loaded scripts of a worker. A script takes some 300 KB, a hostile one up to 16 MiB. At the bound
- * the script that was used least lately is dropped; loading it again takes 4 ms.
+ * Loaded scripts of a thread, in number and in bytes. A usual script takes some 100 KB, a hostile
+ * script up to `MAXIMUM_KEPT_BYTES`. At a bound the scripts are dropped that were used least
+ * lately. A script that is needed again is loaded again, which takes some ms.
  */
-export const MAXIMUM_LOADED_SCRIPTS = 16
+export const MAXIMUM_LOADED_SCRIPTS = 2_048
+export const MAXIMUM_LOADED_BYTES = 134_217_728
 
 /** Memory that a script may keep once it is loaded. Each call begins with a copy of it. */
 export const MAXIMUM_KEPT_BYTES = 2 * 1024 * 1024

@@ -83,14 +83,31 @@ describe('the pool of scripts', () => {
     assert.equal(summary(await ours.run(job('o', QUICK))), '2')
   })
 
-  it('serves more applications than it keeps loaded', async () => {
-    const ours = pool()
-    for (let round = 0; round < 2; round += 1) {
-      for (let n = 0; n < 20; n += 1) {
-        const script = `function Decode() { return ${n} }`
+  it('keeps hundreds of scripts loaded in one thread, and mixes none of them up', async () => {
+    const ours = pool(1)
+    for (let round = 0; round < 3; round += 1) {
+      for (let n = 0; n < 300; n += 1) {
+        const script = `var me = ${n}; function Decode() { return me++ }`
         assert.equal(summary(await ours.run(job('o', script, 2, `application ${n}`))), String(n))
       }
     }
+    assert.equal(ours.counters.loads, 300)
+  })
+
+  it('loads the same text once for all applications that have it', async () => {
+    const ours = pool(1)
+    for (let n = 0; n < 40; n += 1)
+      assert.equal(summary(await ours.run(job('o', QUICK, n, `application ${n}`))), String(n))
+    assert.equal(ours.counters.loads, 1)
+  })
+
+  it('keeps the scripts of others loaded when one uses up the stack', async () => {
+    const ours = pool(1)
+    const deep = `function Decode() { return JSON.parse('['.repeat(1e6)) }`
+    assert.equal(summary(await ours.run(job('victim', QUICK))), '2')
+    assert.notEqual(summary(await ours.run(job('o', deep))), '2')
+    assert.equal(summary(await ours.run(job('victim', QUICK))), '2')
+    assert.equal(ours.counters.loads, 2)
   })
 
   it('fails a job whose script is not in time, and goes on', async () => {

@@ -3,19 +3,22 @@
  * time. A thread whose job does not come to an end is killed and replaced. `FairQueue` decides
  * which job is next.
  */
+import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { FairQueue } from './fair-queue.ts'
 import type { TakenJob } from './fair-queue.ts'
+import { LoadedScripts } from './loaded-scripts.ts'
 import { Quarantine } from './quarantine.ts'
 import type { ScriptCall } from './sandbox.ts'
 import {
   HARD_TIME_MS,
-  MAXIMUM_LOADED_SCRIPTS,
-  MAXIMUM_SHARED_SCRIPTS,
+  MAXIMUM_KNOWN_SCRIPTS,
+  MAXIMUM_KNOWN_SCRIPT_LENGTH,
   MAXIMUM_WAITING_KIB,
   MAXIMUM_WAITING_KIB_PER_APPLICATION,
   MAXIMUM_WAITING_KIB_PER_ORGANIZATION,
@@ -29,7 +32,7 @@ import type { WorkerJob, WorkerMessage, WorkerStart } from './script-worker.ts'
 export interface ScriptJob {
   /** Time is shared fairly between organizations first. */
   readonly organizationId: string
-  /** The application and the purpose of the script. Each key has an engine of its own. */
+  /** The application and the purpose of the script. The jobs of a key run in their order. */
   readonly key: string
   readonly script: string
   readonly call: ScriptCall
@@ -57,15 +60,24 @@ export interface ScriptPoolOptions {
   readonly log: Logger
 }
 
+/** A script as the pool remembers it. */
+interface KnownScript {
+  readonly text: string
+  /** Tells the script from all others. */
+  readonly digest: string
+}
+
+type FinishedMessage = Extract<WorkerMessage, { readonly kind: 'finished' }>
+
 interface WaitingJob extends ScriptJob {
+  readonly digest: string
   readonly resolve: (run: ScriptRun) => void
 }
 
 /** A thread, with the scripts that it has loaded. */
 interface Thread {
   readonly worker: Worker
-  /** The slot of each key, in the order of their last use. */
-  readonly slots: Map<string, { readonly slot: number; readonly script: string }>
+  readonly scripts: LoadedScripts
   state: 'starting' | 'idle' | 'busy'
   taken: TakenJob<WaitingJob> | undefined
   startedMs: SteadyMs
@@ -86,7 +98,7 @@ const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 
 /** A bounded pool of threads that keeps the process alive only while a job runs. */
 export class ScriptPool {
   /** For telemetry; `waiting` and `workers` are current. */
-  readonly counters = { runs: 0, failures: 0, timeouts: 0, kills: 0, refusals: 0, waiting: 0, workers: 0 }
+  readonly counters = { runs: 0, loads: 0, failures: 0, timeouts: 0, kills: 0, refusals: 0, waiting: 0, workers: 0 }
   readonly #maximum: number
   readonly #clock: PoolClock
   readonly #log: Logger
@@ -94,7 +106,10 @@ export class ScriptPool {
   readonly #quarantine: Quarantine
   readonly #threads = new Set<Thread>()
   readonly #ending = new Set<Promise<unknown>>()
-  readonly #scripts = new Map<string, string>()
+  readonly #known = new BoundedCache<KnownScript>(MAXIMUM_KNOWN_SCRIPTS, {
+    maximum: MAXIMUM_KNOWN_SCRIPT_LENGTH,
+    sizeOf: ({ text }) => text.length,
+  })
   #wasm: Promise<WebAssembly.Module> | undefined
   #isStarting = false
   #isClosed = false
@@ -118,9 +133,9 @@ export class ScriptPool {
     const heldBack = this.#heldBack(job)
     if (heldBack !== undefined) return refused(heldBack)
     const { promise, resolve } = Promise.withResolvers<ScriptRun>()
-    const script = this.#shared(job.key, job.script)
+    const { text: script, digest } = this.#knownScript(job.key, job.script)
     const sizeKib = Math.ceil(job.call.input.length / 1024)
-    if (!this.#queue.push(job.organizationId, job.key, { ...job, script, resolve }, sizeKib)) {
+    if (!this.#queue.push(job.organizationId, job.key, { ...job, script, digest, resolve }, sizeKib)) {
       this.counters.refusals += 1
       return refused(
         scriptFault('codec_busy', 'too many payloads wait for scripts: of this application, its organization, or all'),
@@ -151,11 +166,11 @@ export class ScriptPool {
   }
 
   /** Each caller may come with a copy of the text. Thousands of waiting jobs share one. */
-  #shared(key: string, script: string): string {
-    const known = this.#scripts.get(key)
-    if (known === script) return known
-    if (this.#scripts.size >= MAXIMUM_SHARED_SCRIPTS) this.#scripts.clear()
-    this.#scripts.set(key, script)
+  #knownScript(key: string, text: string): KnownScript {
+    const known = this.#known.get(key)
+    if (known?.text === text) return known
+    const script = { text, digest: createHash('sha256').update(text).digest('base64') }
+    this.#known.set(key, script)
     return script
   }
 
@@ -173,7 +188,7 @@ export class ScriptPool {
         taken.job.resolve({ outcome: heldBack, durationMs: 0 })
         continue
       }
-      this.#hand(idle.find(({ slots }) => slots.has(taken.applicationKey)) ?? first, taken)
+      this.#hand(idle.find(({ scripts }) => scripts.has(taken.job.digest)) ?? first, taken)
     }
     this.counters.waiting = this.#queue.size
     if (this.#isStarting || this.#threads.size >= this.#maximum || !this.#queue.hasNext()) return
@@ -207,7 +222,7 @@ export class ScriptPool {
   #watch(worker: Worker): void {
     const thread: Thread = {
       worker,
-      slots: new Map(),
+      scripts: new LoadedScripts(),
       state: 'starting',
       taken: undefined,
       startedMs: this.#clock.steady(),
@@ -219,7 +234,7 @@ export class ScriptPool {
     worker.on('message', (message: WorkerMessage) => {
       if (!this.#threads.has(thread)) return
       if (message.kind === 'started') this.#started(thread)
-      else this.#finished(thread, message.outcome, message.durationMs)
+      else this.#finished(thread, message)
     })
     worker.on('error', (error) => {
       if (!this.#threads.has(thread)) return
@@ -249,19 +264,24 @@ export class ScriptPool {
     thread.startedMs = this.#clock.steady()
     thread.callOff = this.#clock.after(HARD_TIME_MS, () => this.#kill(thread))
     thread.worker.ref()
-    const { key, script, call } = taken.job
-    const job: WorkerJob = { ...slotFor(thread, key, script), call }
+    const { script, digest, call } = taken.job
+    const { slot, isNew, dropped } = thread.scripts.use(digest)
+    const job: WorkerJob = { slot, script: isNew ? script : undefined, call, dropped }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
     thread.worker.postMessage(job)
   }
 
-  #finished(thread: Thread, outcome: ScriptOutcome, durationMs: number): void {
+  #finished(thread: Thread, { outcome, durationMs, sizeBytes, wasLoaded }: FinishedMessage): void {
     thread.callOff()
     thread.state = 'idle'
     thread.worker.unref()
     const { taken } = thread
     thread.taken = undefined
-    if (taken !== undefined) this.#settle(taken, outcome, durationMs)
+    if (wasLoaded) this.counters.loads += 1
+    if (taken !== undefined) {
+      thread.scripts.ran(taken.job.digest, sizeBytes)
+      this.#settle(taken, outcome, durationMs)
+    }
     this.#dispatch()
   }
 
@@ -313,25 +333,4 @@ export class ScriptPool {
 
 function refused(outcome: ScriptOutcome): Promise<ScriptRun> {
   return Promise.resolve({ outcome, durationMs: 0 })
-}
-
-/** The slot of the script in the thread, with its text if the script has to be loaded. */
-function slotFor({ slots }: Thread, key: string, script: string): Pick<WorkerJob, 'slot' | 'script'> {
-  const known = slots.get(key)
-  // The key is written again, behind all others: it is the key that was used last.
-  slots.delete(key)
-  if (known !== undefined) {
-    slots.set(key, { slot: known.slot, script })
-    return { slot: known.slot, script: known.script === script ? undefined : script }
-  }
-  let slot = slots.size
-  if (slots.size >= MAXIMUM_LOADED_SCRIPTS) {
-    for (const [oldest, { slot: freed }] of slots) {
-      slots.delete(oldest)
-      slot = freed
-      break
-    }
-  }
-  slots.set(key, { slot, script })
-  return { slot, script }
 }

@@ -1,30 +1,42 @@
 /**
- * The thread in which tenants' scripts run. The thread has a table of loaded scripts, which the
- * pool manages, and takes one job at a time. The pool kills it when a script does not come to an
- * end.
+ * The thread in which tenants' scripts run: one engine, the scripts that it has loaded, and one job
+ * at a time. The pool decides which scripts stay loaded. It kills the thread where a script does
+ * not come to an end.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { Sandbox } from './sandbox.ts'
-import type { SandboxClock, ScriptCall } from './sandbox.ts'
+import type { ScriptCall } from './sandbox.ts'
+import { ScriptEngine } from './script-engine.ts'
+import type { EngineClock } from './script-engine.ts'
 import { scriptFault } from './script-outcome.ts'
 import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
 
-/** The data that the worker starts with: the engine's code, compiled once for all workers. */
+/** The data that the worker is started with: the engine's code, compiled once for all workers. */
 export interface WorkerStart {
   readonly wasm: WebAssembly.Module
 }
 
-/** One job. With `script`, the slot is loaded anew first. */
+/** One job. With `script` the slot gets a new script first. */
 export interface WorkerJob {
   readonly slot: number
   readonly script: string | undefined
   readonly call: ScriptCall
+  /** Slots that are not used any more. */
+  readonly dropped: readonly number[]
 }
 
-/** The messages of the worker: it has started, or the outcome of its job. */
+/** A message of the worker: that it has started, or the result of its job. */
 export type WorkerMessage =
   | { readonly kind: 'started' }
-  | { readonly kind: 'finished'; readonly outcome: ScriptOutcome; readonly durationMs: number }
+  | {
+      readonly kind: 'finished'
+      readonly outcome: ScriptOutcome
+      readonly durationMs: number
+      /** Bytes that the script of the slot holds in this thread. */
+      readonly sizeBytes: number
+      /** Whether the script was loaded for this job. */
+      readonly wasLoaded: boolean
+    }
 
 interface Slot {
   readonly script: string
@@ -32,7 +44,7 @@ interface Slot {
   loaded: Sandbox | ScriptFault | undefined
 }
 
-const clock: SandboxClock = {
+const clock: EngineClock = {
   elapsedMs: () => performance.now(),
   processorMs: () => {
     const { user, system } = process.threadCpuUsage()
@@ -45,14 +57,21 @@ const PASSING: ReadonlySet<ScriptFaultCode> = new Set(['time_exceeded', 'stack_e
 
 const { wasm } = workerData as WorkerStart
 const slots = new Map<number, Slot>()
+let engine: ScriptEngine | undefined
+/** Whether this job has loaded its script. */
+let wasLoaded = false
 
 parentPort?.on('message', (job: WorkerJob) => {
   const startMs = clock.elapsedMs()
-  const finish = (outcome: ScriptOutcome): void =>
-    say({ kind: 'finished', outcome, durationMs: clock.elapsedMs() - startMs })
+  wasLoaded = false
+  const finish = (outcome: ScriptOutcome): void => {
+    const loaded = slots.get(job.slot)?.loaded
+    const sizeBytes = loaded instanceof Sandbox ? loaded.size : 0
+    say({ kind: 'finished', outcome, durationMs: clock.elapsedMs() - startMs, sizeBytes, wasLoaded })
+  }
   run(job).then(finish, (error: unknown) => {
-    // No script can cause this error. The next job begins with a new engine.
-    slots.delete(job.slot)
+    // A script can't get here. The next job begins with a new engine, whatever the reason was.
+    loseEngine()
     finish(
       scriptFault('engine_failed', error instanceof Error ? `the engine failed: ${error.name}` : 'the engine failed'),
     )
@@ -60,24 +79,32 @@ parentPort?.on('message', (job: WorkerJob) => {
 })
 say({ kind: 'started' })
 
-async function run({ slot: index, script, call }: WorkerJob): Promise<ScriptOutcome> {
+async function run({ slot: index, script, call, dropped }: WorkerJob): Promise<ScriptOutcome> {
+  for (const one of dropped) slots.delete(one)
   if (script !== undefined) slots.set(index, { script, loaded: undefined })
   const slot = slots.get(index)
   if (slot === undefined) return scriptFault('engine_failed', 'the script is not loaded')
-  slot.loaded ??= await load(slot.script)
+  engine ??= await ScriptEngine.open(wasm, clock)
+  slot.loaded ??= load(engine, slot.script)
   const { loaded } = slot
-  if (loaded instanceof Sandbox) {
-    const outcome = loaded.call(call)
-    if (loaded.isBroken) slot.loaded = undefined
-    return outcome
-  }
-  if (PASSING.has(loaded.code)) slot.loaded = undefined
-  return loaded
+  const outcome = loaded instanceof Sandbox ? loaded.call(call) : loaded
+  if (!(loaded instanceof Sandbox) && PASSING.has(loaded.code)) slot.loaded = undefined
+  if (engine.isBroken) loseEngine()
+  return outcome
 }
 
-async function load(script: string): Promise<Sandbox | ScriptFault> {
-  const result = await Sandbox.load(wasm, script, clock)
+function load(into: ScriptEngine, script: string): Sandbox | ScriptFault {
+  wasLoaded = true
+  const result = Sandbox.load(into, script)
   return result.ok ? result.sandbox : result
+}
+
+/** The scripts were loaded into that engine. Each is loaded again when it is called. */
+function loseEngine(): void {
+  engine = undefined
+  for (const slot of slots.values()) {
+    if (slot.loaded instanceof Sandbox) slot.loaded = undefined
+  }
 }
 
 function say(message: WorkerMessage): void {

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { LoadedScripts } from './loaded-scripts.ts'
+import { MAXIMUM_LOADED_BYTES, MAXIMUM_LOADED_SCRIPTS } from './script-limits.ts'
+
+describe('the loaded scripts of a thread', () => {
+  it('have a slot each, and keep it', () => {
+    const scripts = new LoadedScripts()
+    assert.deepEqual(scripts.use('a'), { slot: 0, isNew: true, dropped: [] })
+    assert.deepEqual(scripts.use('b'), { slot: 1, isNew: true, dropped: [] })
+    assert.deepEqual(scripts.use('a'), { slot: 0, isNew: false, dropped: [] })
+    assert.equal(scripts.has('b'), true)
+  })
+
+  it('go beyond their number: first the script that was not used for the longest time', () => {
+    const scripts = new LoadedScripts()
+    for (let n = 0; n < MAXIMUM_LOADED_SCRIPTS; n += 1) assert.deepEqual(scripts.use(`${n}`).dropped, [])
+    scripts.use('0')
+    assert.deepEqual(scripts.use('one more').dropped, [1])
+    assert.equal(scripts.has('0'), true)
+    assert.equal(scripts.has('1'), false)
+  })
+
+  it('go beyond their bytes, so many as it takes, and never the one that is about to run', () => {
+    const scripts = new LoadedScripts()
+    for (const digest of ['a', 'b', 'c']) {
+      scripts.use(digest)
+      scripts.ran(digest, MAXIMUM_LOADED_BYTES / 2)
+    }
+    assert.deepEqual(scripts.use('d').dropped, [0])
+    scripts.ran('d', 2 * MAXIMUM_LOADED_BYTES)
+    assert.deepEqual(scripts.use('d').dropped, [])
+    assert.deepEqual(scripts.use('e').dropped, [1, 2, 3])
+    scripts.ran('e', 1)
+    assert.deepEqual(scripts.use('f').dropped, [])
+  })
+
+  it('do not count a script that is gone', () => {
+    const scripts = new LoadedScripts()
+    scripts.ran('never used', MAXIMUM_LOADED_BYTES * 2)
+    scripts.use('a')
+    assert.deepEqual(scripts.use('b').dropped, [])
+  })
+})

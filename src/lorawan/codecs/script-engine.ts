@@ -1,0 +1,278 @@
+/**
+ * One QuickJS engine in WebAssembly for all scripts of a thread. It has 16 MiB of memory that never
+ * grow, and no function of the host but the question whether to go on. An image puts the memory
+ * back before each call, so that a script finds nothing that an earlier call left, its own or
+ * another's.
+ */
+import quickJs from '@jitl/quickjs-ng-wasmfile-release-sync'
+import { newQuickJSWASMModuleFromVariant, newVariant } from 'quickjs-emscripten-core'
+import type { QuickJSContext, QuickJSHandle, QuickJSSyncVariant } from 'quickjs-emscripten-core'
+import { guestDriver } from './guest.ts'
+import type { GuestLimits, ScriptFunction } from './guest.ts'
+import { BaseImage, unusedStack } from './memory-image.ts'
+import type { ScriptImage } from './memory-image.ts'
+import {
+  ENGINE_MEMORY_PAGES,
+  MAXIMUM_CONSOLE_LINE_LENGTH,
+  MAXIMUM_CONSOLE_LINES,
+  MAXIMUM_NOTES,
+  MAXIMUM_OUTPUT_DEPTH,
+  MAXIMUM_OUTPUT_LENGTH,
+  MAXIMUM_TEXT_LENGTH,
+  SCRIPT_ELAPSED_MS,
+  SCRIPT_MEMORY_BYTES,
+  SCRIPT_STACK_BYTES,
+  SCRIPT_TIME_MS,
+} from './script-limits.ts'
+import { scriptFault } from './script-outcome.ts'
+import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
+import { StackPointer } from './stack-pointer.ts'
+
+/**
+ * The time of this thread, in milliseconds with fractions, from any beginning. `Clock` has whole
+ * milliseconds, and most scripts need less than one. Their durations, by which time is shared
+ * fairly, would all be 0.
+ */
+export interface EngineClock {
+  /** Time that passed. */
+  readonly elapsedMs: () => number
+  /** Time that this thread spent on a processor. */
+  readonly processorMs: () => number
+}
+
+const GUEST_LIMITS: GuestLimits = {
+  outputLength: MAXIMUM_OUTPUT_LENGTH,
+  textLength: MAXIMUM_TEXT_LENGTH,
+  notes: MAXIMUM_NOTES,
+  consoleLines: MAXIMUM_CONSOLE_LINES,
+  consoleLineLength: MAXIMUM_CONSOLE_LINE_LENGTH,
+}
+
+/** The package declares a CommonJS module, whose default export would be one level deeper. */
+const VARIANT = quickJs as unknown as QuickJSSyncVariant
+
+/** The name of the script in its stack traces. */
+const SCRIPT_FILE = 'script.js'
+
+const GUEST_SOURCE = `(${guestDriver.toString()})(${JSON.stringify(GUEST_LIMITS)})`
+
+/**
+ * An instance of QuickJS with the driver of `guest.ts` in it. Not to be used again once `isBroken`.
+ */
+export class ScriptEngine {
+  readonly context: QuickJSContext
+  readonly #base: BaseImage
+  readonly #stackPointer: StackPointer
+  readonly #clock: EngineClock
+  readonly #call: QuickJSHandle
+  readonly #describe: QuickJSHandle
+  /** The script whose bytes are in the memory. */
+  #resident: ScriptImage | undefined = undefined
+  #checkAtMs = Infinity
+  #processorEndMs = 0
+  #elapsedEndMs = 0
+  #isInterrupted = false
+  #isBroken = false
+
+  private constructor(
+    context: QuickJSContext,
+    memory: WebAssembly.Memory,
+    stackPointer: StackPointer,
+    clock: EngineClock,
+  ) {
+    this.context = context
+    this.#stackPointer = stackPointer
+    this.#clock = clock
+    context.runtime.setInterruptHandler(() => this.#isOverdue())
+    const guest = context.unwrapResult(context.evalCode(GUEST_SOURCE, 'guest.js', { type: 'global' }))
+    this.#call = context.getProp(guest, 'call')
+    this.#describe = context.getProp(guest, 'describe')
+    this.#base = new BaseImage(memory, unusedStack(memory))
+  }
+
+  /** Makes an engine that has no script yet. `wasm` is the engine's code. */
+  static async open(wasm: WebAssembly.Module, clock: EngineClock): Promise<ScriptEngine> {
+    const memory = new WebAssembly.Memory({ initial: ENGINE_MEMORY_PAGES, maximum: ENGINE_MEMORY_PAGES })
+    const { promise: instantiated, resolve } = Promise.withResolvers<WebAssembly.Instance>()
+    const emscriptenModule: object = {
+      print: () => {},
+      printErr: () => {},
+      instantiateWasm: (imports: object, ready: (instance: WebAssembly.Instance) => void) => {
+        const instance = new WebAssembly.Instance(wasm, imports)
+        ready(instance)
+        resolve(instance)
+        return instance.exports
+      },
+    }
+    const module = await newQuickJSWASMModuleFromVariant(newVariant(VARIANT, { wasmMemory: memory, emscriptenModule }))
+    const stackPointer = new StackPointer(await instantiated, memory)
+    const runtime = module.newRuntime({ memoryLimitBytes: SCRIPT_MEMORY_BYTES, maxStackSizeBytes: SCRIPT_STACK_BYTES })
+    return new ScriptEngine(runtime.newContext(), memory, stackPointer, clock)
+  }
+
+  /**
+   * True after the engine itself failed, and putting its memory back does not repair it. The
+   * scripts that were loaded into it are lost.
+   */
+  get isBroken(): boolean {
+    return this.#isBroken
+  }
+
+  /** Puts the memory back to what it was before any script was loaded. */
+  restoreBase(): void {
+    this.#base.restoreAll()
+    this.#resident = undefined
+  }
+
+  /** Puts the memory back to what it was when the image was taken. */
+  restore(image: ScriptImage): void {
+    this.#base.restore(this.#resident !== image)
+    image.restore()
+    this.#resident = image
+  }
+
+  /** The memory as it is, for `restore`. */
+  takeImage(): ScriptImage {
+    const image = this.#base.takeScriptImage()
+    this.#resident = image
+    return image
+  }
+
+  /**
+   * Runs a function in the engine within the bounds of one call. An error that breaks the engine
+   * becomes a fault.
+   */
+  guarded<T>(run: () => T | ScriptFault): T | ScriptFault {
+    this.#isInterrupted = false
+    const nowMs = this.#clock.elapsedMs()
+    this.#checkAtMs = nowMs + SCRIPT_TIME_MS
+    this.#elapsedEndMs = nowMs + SCRIPT_ELAPSED_MS
+    this.#processorEndMs = this.#clock.processorMs() + SCRIPT_TIME_MS
+    const stackPointer = this.#stackPointer.save()
+    try {
+      const outcome = run()
+      return this.#isInterrupted ? timeExceeded() : outcome
+    } catch (error) {
+      // Deep recursion in the engine's own functions, parsers above all, uses up the thread's stack
+      // first. The engine is whole again once its memory and its stack pointer are put back.
+      const isStackExceeded = error instanceof RangeError
+      this.#isBroken = !isStackExceeded || !this.#stackPointer.restore(stackPointer)
+      // Nothing of the unfinished call may be taken for the memory of a script.
+      this.#resident = undefined
+      if (this.#isInterrupted) return timeExceeded()
+      if (isStackExceeded) return scriptFault('stack_exceeded', 'the script made too many calls within calls')
+      return scriptFault('engine_failed', 'the script made its engine fail')
+    }
+  }
+
+  call(run: QuickJSHandle, name: ScriptFunction, input: string): ScriptOutcome {
+    const { context } = this
+    const given = [run, context.newString(name), context.newString(input)]
+    const called = context.callFunction(this.#call, context.undefined, given)
+    if (called.error) return this.faultOf(called.error)
+    return readOutcome(context.getString(called.value))
+  }
+
+  /** Compiles and runs a script, whose functions are then among the globals. */
+  evaluate(script: string): ScriptFault | undefined {
+    const evaluated = this.context.evalCode(script, SCRIPT_FILE, { type: 'global' })
+    return evaluated.error ? this.faultOf(evaluated.error) : undefined
+  }
+
+  /** Compiles a script and does not run it. */
+  parse(script: string): ScriptOutcome {
+    const parsed = this.context.evalCode(script, SCRIPT_FILE, { type: 'global', compileOnly: true })
+    if (parsed.error) return this.faultOf(parsed.error)
+    return { ok: true, json: 'null', warnings: [], console: [] }
+  }
+
+  /** The driver's description of an exception that reached the host. */
+  faultOf(thrown: QuickJSHandle): ScriptFault {
+    const { context } = this
+    if (this.#isInterrupted) return timeExceeded()
+    const described = context.callFunction(this.#describe, context.undefined, thrown)
+    if (described.error) return scriptFault('memory_exceeded', 'the script has used up its memory or its stack')
+    const outcome = readOutcome(context.getString(described.value))
+    return outcome.ok ? scriptFault('script_exception', 'the script threw an exception') : outcome
+  }
+
+  /**
+   * Asked after every few thousand instructions. A thread that had to wait for a processor gets its
+   * time, within bounds.
+   */
+  #isOverdue(): boolean {
+    const nowMs = this.#clock.elapsedMs()
+    if (nowMs < this.#checkAtMs) return false
+    const leftMs = this.#processorEndMs - this.#clock.processorMs()
+    this.#checkAtMs = nowMs + Math.max(leftMs, 1)
+    this.#isInterrupted ||= leftMs <= 0 || nowMs >= this.#elapsedEndMs
+    return this.#isInterrupted
+  }
+}
+
+function timeExceeded(): ScriptFault {
+  return scriptFault('time_exceeded', `the script ran for more than ${SCRIPT_TIME_MS} ms`)
+}
+
+/** Reads the driver's answer without trusting it: the script could have changed it. */
+function readOutcome(text: string): ScriptOutcome {
+  if (text.length > 4 * MAXIMUM_OUTPUT_LENGTH + 2 * MAXIMUM_CONSOLE_LINES * MAXIMUM_CONSOLE_LINE_LENGTH) {
+    return scriptFault('output_too_large', 'the result is too large')
+  }
+  if (isDeeper(text, MAXIMUM_OUTPUT_DEPTH + 1)) {
+    return scriptFault('output_too_deep', `the result has more than ${MAXIMUM_OUTPUT_DEPTH} levels`)
+  }
+  let outcome: unknown
+  try {
+    outcome = JSON.parse(text)
+  } catch {
+    return scriptFault('result_invalid', 'the script gave nothing that JSON can express')
+  }
+  if (typeof outcome !== 'object' || outcome === null) return scriptFault('result_invalid', 'the script gave no result')
+  const { ok, value, warnings, code, message, stack, console: lines } = outcome as Record<string, unknown>
+  if (ok === true && value !== undefined) {
+    return { ok: true, json: JSON.stringify(value), warnings: textsOf(warnings), console: textsOf(lines) }
+  }
+  const [, line, column] =
+    (typeof stack === 'string' ? /\bscript\.js:(\d{1,6})(?::(\d{1,6}))?/.exec(stack) : null) ?? []
+  return {
+    ok: false,
+    code: GUEST_CODES.find((one) => one === code) ?? 'script_exception',
+    message: typeof message === 'string' ? message.slice(0, MAXIMUM_NOTES * MAXIMUM_TEXT_LENGTH) : 'the script failed',
+    line: line === undefined ? undefined : Number(line),
+    column: column === undefined ? undefined : Number(column),
+    console: textsOf(lines),
+  }
+}
+
+/** The codes that the driver may answer with. */
+const GUEST_CODES: readonly ScriptFaultCode[] = [
+  'script_exception',
+  'script_errors',
+  'promise_returned',
+  'result_invalid',
+  'output_too_large',
+  'memory_exceeded',
+  'stack_exceeded',
+]
+
+function textsOf(value: unknown): string[] {
+  if (!Array.isArray(value)) return []
+  return value.filter((one) => typeof one === 'string').slice(0, MAXIMUM_CONSOLE_LINES)
+}
+
+/** Counts levels in the text. Reading a deep value recursively would overflow the stack. */
+function isDeeper(json: string, levels: number): boolean {
+  let depth = 0
+  let inText = false
+  for (let index = 0; index < json.length; index += 1) {
+    const character = json.charCodeAt(index)
+    if (character === 0x22) inText = !inText
+    else if (inText) index += character === 0x5c ? 1 : 0
+    else if (character === 0x7b || character === 0x5b) {
+      depth += 1
+      if (depth > levels) return true
+    } else if (character === 0x7d || character === 0x5d) depth -= 1
+  }
+  return false
+}
