@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Which room may import which (docs/architecture.md). `leaves` are the files directly in `src/`;
- * any room may import them.
+ * The rooms that each room may import (docs/architecture.md). `leaves` are the files directly in
+ * `src/`; any room may import them.
  */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   leaves: [],
@@ -42,7 +42,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Which sub-room of a room may import which of the same room; '.' are the files directly in the
+ * The sub-rooms that each sub-room may import of its own room; '.' are the files directly in the
  * room.
  */
 const SUB_ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {

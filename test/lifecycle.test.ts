@@ -13,7 +13,10 @@ import { argumentsOfCalls } from './support/source-calls.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const page = readFileSync(join(root, 'docs/lifecycle.md'), 'utf8')
 
-/** Codes of packets that the page does not draw: SUBSCRIBE, AUTH, DISCONNECT, the end of a live connection. */
+/**
+ * Codes of packets that the page does not draw: SUBSCRIBE, AUTH, DISCONNECT, the end of a live
+ * connection.
+ */
 const ELSEWHERE = [
   'answer_too_large',
   'auth_other_identity',

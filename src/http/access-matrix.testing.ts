@@ -20,7 +20,7 @@ export interface Targets {
   readonly connectionId: string
 }
 
-/** What the five people hear: stranger, member, device admin, organization admin, global admin. */
+/** The answers to five people: stranger, member, device admin, organization admin, global admin. */
 type PeopleStatus = readonly [number, number, number, number, number]
 
 /** One route of the server. */

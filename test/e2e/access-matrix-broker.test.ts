@@ -77,7 +77,7 @@ test('SUBSCRIBE is granted for what the topic endpoints hand out and what that c
     for (const version of VERSIONS) {
       const byDecision = Map.groupBy(topics, (topic) => oracle.subscribe(credential.standing, topic, version))
       for (const [decision, filters] of byDecision) {
-        // What ends the connection needs one for each; of the others one sees everything.
+        // A filter that ends the connection needs a connection of its own; the others share one.
         const groups = decision === 'malformed' ? filters.map((filter) => [filter]) : [filters]
         for (const group of groups) await subscribeAll(credential, version, decision, group)
       }
@@ -182,7 +182,7 @@ async function subscribeAll(
   else witnesses.watch(client, decision === 'granted', `${credential.name}, MQTT ${version}`)
 }
 
-/** What the publisher hears; answers whether its connection lives. */
+/** Asserts the publisher's answer; returns whether its connection lives. */
 async function assertAnswer(
   client: WireClient,
   decision: Decision,

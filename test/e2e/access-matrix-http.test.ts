@@ -23,7 +23,7 @@ interface Case {
    */
   readonly organization?: Owner
   readonly thing?: Owner
-  /** What a success answers. */
+  /** The answer to a permitted request. */
   readonly expected: unknown
 }
 
@@ -159,7 +159,7 @@ function ask(credential: Credential, header: (typeof HEADERS)[number], one: Case
   )
 }
 
-/** What is compared of a success. */
+/** The part of a successful answer that is compared. */
 function gist(endpoint: Case['endpoint'], { body }: HttpAnswer): unknown {
   const { result, totalCount, jwtMqttAuth, topic } = body
   if (endpoint === 4) return typeof jwtMqttAuth === 'string' && jwtMqttAuth.split('.').length === 3 ? 'a token' : body

@@ -1,5 +1,5 @@
 /**
- * What a bad neighbour is made of: an organization with devices and credentials, and its clients.
+ * The parts of a bad neighbour: an organization with devices and credentials, and its clients.
  */
 import { connect as connectTcp } from 'node:net'
 import { connect } from 'node:tls'

@@ -20,7 +20,7 @@ const MIB = 1_048_576
 
 export interface NeighboursOptions {
   readonly profiles: readonly Profile[]
-  /** Of the quiet time, and of the time after; the attack takes twice as long. */
+  /** The length of the quiet time, and of the time after; the attack takes twice as long. */
   readonly ms: number
   /** False: only that nothing is lost, refused or disconnected; for machines that do other work. */
   readonly judgesLatency: boolean

@@ -8,9 +8,11 @@ import { contains, parseId, parseSearch } from './text-rules.ts'
 
 type Query<Tables extends keyof Schema, Row> = SelectQueryBuilder<Schema, Tables, Row>
 
-/** What a list shows of the rows that are in its scope. */
+/** The part of the rows in its scope that a list shows, and their form. */
 interface Shape<Tables extends keyof Schema, Row, Item> {
-  /** The column that a search looks into, already in one case; undefined for a list without search. */
+  /**
+   * The column that a search looks into, already in one case; undefined for a list without search.
+   */
   readonly searched: string | undefined
   /** Selects the columns, and sorts. */
   readonly sorted: (rows: Query<Tables, object>) => Query<Tables, Row>

@@ -27,8 +27,8 @@ interface CodecRequest {
   /** Variables of the device, for scripts. */
   readonly variables: Readonly<Record<string, string>>
   /**
-   * True for a trial run. Trials wait in an order of their own, and a draft that is too slow does not
-   * hold back the script in use.
+   * True for a trial run. Trials wait in an order of their own, and a draft that is too slow does
+   * not hold back the script in use.
    */
   readonly isTrial?: boolean
 }

@@ -9,11 +9,11 @@ declare global {
    * browsers.
    */
   namespace WebAssembly {
-    // oxlint-disable-next-line typescript/no-extraneous-class -- opaque: made and handed on
+    // oxlint-disable-next-line typescript/no-extraneous-class -- opaque
     class Module {
       private readonly opaque: never
     }
-    // oxlint-disable-next-line typescript/no-extraneous-class -- it has the engine's functions alone
+    // oxlint-disable-next-line typescript/no-extraneous-class -- functions only
     class Instance {
       constructor(module: Module, imports: object)
       readonly exports: Readonly<Record<string, unknown>>
