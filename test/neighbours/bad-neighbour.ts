@@ -95,7 +95,7 @@ export class RawClient {
         ...(login.username === undefined ? {} : { username: login.username }),
         ...(login.password === undefined ? {} : { password: Buffer.from(login.password) }),
         ...fields,
-      } as Packet,
+      },
     ])
   }
 

@@ -24,7 +24,7 @@ async function publisher(context: Context): Promise<RawClient> {
 }
 
 function publish(topic: string, payload: Buffer | string, fields: Record<string, unknown> = {}): Packet {
-  return { cmd: 'publish', topic, payload, qos: 0, retain: false, dup: false, ...fields } as Packet
+  return { cmd: 'publish', topic, payload, qos: 0, retain: false, dup: false, ...fields }
 }
 
 async function request(context: Context, method: string, path: string, json?: unknown): Promise<void> {
@@ -68,7 +68,7 @@ export const PROFILES: readonly Profile[] = [
             topic: `application/${context.applicationIds[0] ?? ''}/device/+/event/${`${serial}-${block}-${index}-`.padEnd(950, 'x')}`,
             qos: 1 as const,
           }))
-          await client.write([{ cmd: 'subscribe', messageId: block + 1, subscriptions } as Packet])
+          await client.write([{ cmd: 'subscribe', messageId: block + 1, subscriptions }])
           await client.received(50)
         }
         client.socket.destroy()
@@ -215,8 +215,8 @@ export const PROFILES: readonly Profile[] = [
           const subscriptions = topics.map((topic) => ({ topic, qos: 1 as const }))
           const answered = client.received(200)
           await client.write([
-            { cmd: 'subscribe', messageId: 1, subscriptions } as Packet,
-            { cmd: 'unsubscribe', messageId: 2, unsubscriptions: topics } as Packet,
+            { cmd: 'subscribe', messageId: 1, subscriptions },
+            { cmd: 'unsubscribe', messageId: 2, unsubscriptions: topics },
           ])
           await answered
         }
@@ -231,7 +231,7 @@ export const PROFILES: readonly Profile[] = [
         const client = new RawClient(context, { reads: false })
         await client.connect({ username: context.token, password: 'default' })
         const subscriptions = [{ topic: `application/${context.applicationIds[0] ?? ''}/#`, qos: 1 as const }]
-        await client.write([{ cmd: 'subscribe', messageId: 1, subscriptions } as Packet])
+        await client.write([{ cmd: 'subscribe', messageId: 1, subscriptions }])
         while (!client.isClosed) await sleep(100)
       })
       const events = each(1, async () => {
@@ -291,7 +291,7 @@ export const PROFILES: readonly Profile[] = [
         await client.connect({ username: context.token, password: 'default' })
         const properties = { userProperties: { 'replay-from': '2020-01-01T00:00:00Z' } }
         const subscriptions = [{ topic: `application/${context.applicationIds[0] ?? ''}/#`, qos: 1 as const }]
-        await client.write([{ cmd: 'subscribe', messageId: 1, subscriptions, properties } as Packet])
+        await client.write([{ cmd: 'subscribe', messageId: 1, subscriptions, properties }])
         await client.received(20 * MIB, 3_000)
         client.socket.destroy()
       })
