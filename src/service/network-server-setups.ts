@@ -8,7 +8,7 @@ import { refuse } from '../identity/store/result.ts'
 import type { Result } from '../identity/store/result.ts'
 import { readChirpStack } from '../lorawan/network-servers/settings.ts'
 import type { ChirpStackGrpcEntry, NetworkServerEntry } from '../lorawan/network-servers/settings.ts'
-import type { OpenedNetworkServers } from './network-servers.ts'
+import type { OpenedNetworkServers } from './opened-network-servers.ts'
 
 export interface NetworkServerSetupOptions {
   readonly registry: Pick<Registry, 'networkServers' | 'organizations'>

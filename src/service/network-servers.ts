@@ -28,6 +28,7 @@ import type {
 } from '../lorawan/network-servers/settings.ts'
 import { TheThingsStackDeviceIds } from '../lorawan/network-servers/http/the-things-stack-device-ids.ts'
 import { WebhookReceiver } from '../lorawan/network-servers/http/webhook-receiver.ts'
+import type { OpenedNetworkServers } from './opened-network-servers.ts'
 import type { Parts, StartContext } from './parts.ts'
 import { syncedRegistry } from './synced-registry.ts'
 
@@ -36,17 +37,6 @@ import { syncedRegistry } from './synced-registry.ts'
  * `eui-` and the DevEUI.
  */
 const DEVICE_ID_VARIABLE = 'theThingsStackDeviceId'
-
-/** The running network servers, as the HTTP interface and the metrics use them. */
-export interface OpenedNetworkServers {
-  /** Takes the events that network servers post. */
-  readonly webhooks: WebhookReceiver
-  readonly counters: NetworkServerCounters
-  /** Opens one more network server, behind the others in the list. */
-  open(entry: NetworkServerEntry): Promise<void>
-  /** Closes the network server of this name. Commands that wait for it are offered elsewhere. */
-  shut(name: string): Promise<void>
-}
 
 type Needed = Pick<Parts, 'registry' | 'uplinkPath' | 'downlinks' | 'networkServers'>
 
