@@ -15,9 +15,14 @@ export function parseObject(bytes: Buffer): JsonObject | undefined {
   }
 }
 
+/** Whether the value is an object and no array. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** The value, if it is an object and no array. */
 export function objectOf(value: unknown): JsonObject | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
+  return isObject(value) ? value : undefined
 }
 
 /** The object at the end of a path of members. */

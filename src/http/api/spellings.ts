@@ -4,6 +4,7 @@
  * spellings, and the JSON mapping of Protocol Buffers takes the names of the fields as well. A
  * member that would else be unknown, and dropped, is taken for the one that is meant.
  */
+import { isObject } from '../../json.ts'
 
 /** The members of an object in a schema. */
 interface MemberSchemas {
@@ -34,7 +35,7 @@ export function withDocumentedSpellings(
 ): { readonly value: unknown } | { readonly conflict: SpellingConflict } {
   const { properties, items } = schema
   if (Array.isArray(value) && items !== undefined) return ofList(items, value, path)
-  if (properties === undefined || !isMembers(value)) return { value }
+  if (properties === undefined || !isObject(value)) return { value }
   const renamed = renamedMembers(properties, value, path)
   if ('conflict' in renamed) return renamed
   const { members } = renamed
@@ -109,8 +110,4 @@ function documentedNames(properties: NonNullable<MemberSchemas['properties']>): 
 
 function folded(name: string): string {
   return name.replaceAll('_', '').toLowerCase()
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -26,6 +26,7 @@ import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { compileValidator } from '../api/validate.ts'
+import { isObject } from '../../json.ts'
 
 /** The commands of the deployment, as far as this interface needs them. */
 export type DeviceCommands = Pick<Commands, 'submit' | 'list' | 'waitOf' | 'cancel' | 'flush'>
@@ -289,10 +290,6 @@ function commandOf(item: Readonly<Record<string, unknown>>): Record<string, unkn
   if (jsonObject === undefined || jsonObject === '' || command['object'] !== undefined) return command
   if (command['data'] === '') delete command['data']
   return { ...command, object: typeof jsonObject === 'string' ? parsed(jsonObject) : jsonObject }
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function parsed(text: string): unknown {

@@ -9,6 +9,8 @@ import { granted, refuse } from '../store/result.ts'
 import type { Refusal, Result } from '../store/result.ts'
 import { signatureAlgorithm } from './signing-keys.ts'
 import type { SigningKeyRing } from './signing-keys.ts'
+import { parseObject } from '../../json.ts'
+import type { JsonObject } from '../../json.ts'
 
 /** The kinds of token. `typ` (RFC 8725 §3.11) and `aud` differ, so that none passes for another. */
 export const tokenKinds = {
@@ -70,7 +72,7 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
     const key = keys.publicKey(header.kid)
     if (key === undefined || header.alg !== signatureAlgorithm) return badSignature()
     if (!isSigned(parts, KeyObject.from(key))) return badSignature()
-    const claims = objectOf(parts.payload)
+    const claims = decodedObject(parts.payload)
     if (claims === undefined) return malformed()
     const { iss, aud, sub, jti, iat, exp } = claims
     if (iss !== issuer || aud !== tokenKinds[kind].audience) return wrongAudience()
@@ -137,22 +139,15 @@ function partsOf(jwt: string): TokenTexts | undefined {
  * hostile header, are never looked at.
  */
 function readHeader(text: string): { readonly alg: unknown; readonly kid: string; readonly typ: string } | undefined {
-  const header = objectOf(text)
+  const header = decodedObject(text)
   if (header === undefined || Object.keys(header).length !== 3) return undefined
   const { alg, kid, typ } = header
   return typeof kid === 'string' && typeof typ === 'string' ? { alg, kid, typ } : undefined
 }
 
 /** Parses a JSON object in base64url; undefined when the text holds none. */
-function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
-  }
+function decodedObject(text: string): JsonObject | undefined {
+  return parseObject(Buffer.from(text, 'base64url'))
 }
 
 /** ES256 (RFC 7518 §3.4): ECDSA on P-256 with SHA-256, its two numbers side by side in 64 bytes. */

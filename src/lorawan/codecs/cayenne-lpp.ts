@@ -3,6 +3,7 @@
  * `[channel][type][value]...`, big-endian. Values are rounded to the sensor's resolution, never
  * truncated. A value that does not fit is refused, never wrapped.
  */
+import { isObject } from '../../json.ts'
 
 /**
  * Decoded sensors: sensor name to channel (`"0"` to `"255"`) to a number, or to numbers by axis.
@@ -212,8 +213,4 @@ function shown(name: string, path: string, prefix = ''): string {
 
 function fault(code: CayenneFaultCode, message: string): CayenneFault {
   return { ok: false, code, message }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

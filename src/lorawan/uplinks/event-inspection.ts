@@ -5,6 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { PublishedEventKind } from '../topics.ts'
+import { membersOf } from '../events.ts'
 
 /** A fault in an event. The event goes on all the same. */
 export interface EventFault {
@@ -94,17 +95,6 @@ function faultOf(devEui: string, payload: Buffer): Omit<EventFault, 'isNews'> | 
   if (Buffer.from(named, 'base64').toString('hex') === devEui) return BASE64_IDS
   const reason = `the event names the device "${named.slice(0, MAXIMUM_SHOWN)}", and its topic another one: compare the event topic in the network server’s settings`
   return { code: 'event_unreadable_device', reason }
-}
-
-/** Undefined for a payload that is no JSON object. */
-function membersOf(payload: Buffer): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(payload.toString())
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? (value as Readonly<Record<string, unknown>>) : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** True for UTF-8 without control characters other than white space. */
