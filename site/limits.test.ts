@@ -18,10 +18,20 @@ const ROWS: { readonly [limit in keyof Limits]: readonly [row: string, setting?:
   maximumTopicBytes: ['Topic Name, Topic Filter'],
   maximumTopicLevels: ['Levels of a topic'],
   maximumSubscriptionsPerSession: ['Subscriptions of a Session'],
+  maximumSubscriptionsPerTenant: ['Subscriptions of an organization', 'maximumSubscriptionsPerOrganization'],
+  maximumTopicFilterBytesPerTenant: [
+    'Bytes of the Topic Filters of an organization',
+    'maximumTopicFilterBytesPerOrganization',
+  ],
   maximumQoS: ['Highest QoS'],
   retainAvailable: ['Retained messages'],
   maximumRetainedMessages: ['Retained messages'],
   maximumRetainedBytes: ['Bytes of retained messages'],
+  maximumRetainedMessagesPerTenant: ['Retained messages of an organization', 'maximumRetainedMessagesPerOrganization'],
+  maximumRetainedBytesPerTenant: [
+    'Bytes of retained messages of an organization',
+    'maximumRetainedBytesPerOrganization',
+  ],
   receiveMaximum: ['Receive Maximum of the broker'],
   maximumInflight: ['Messages on their way to a client'],
   maximumQueuedMessages: ['Messages that a Session waits for'],
@@ -36,6 +46,10 @@ const ROWS: { readonly [limit in keyof Limits]: readonly [row: string, setting?:
   maximumConnectionsPerTenant: ['Connections of an organization', 'maximumConnectionsPerOrganization'],
   maximumConnectionsPerIdentity: ['Connections of a user', 'maximumConnectionsPerUser'],
   maximumSessionsPerIdentity: ['Sessions of a user, without a connection included'],
+  maximumSessionsPerTenant: [
+    'Sessions of an organization, without a connection included',
+    'maximumSessionsPerOrganization',
+  ],
   maximumBytesPerSecond: ['Bytes read from a connection'],
 }
 

@@ -131,6 +131,58 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
       assert.equal(broker.counters.subscriptions, 2)
     },
   },
+  maximumSubscriptionsPerTenant: {
+    title:
+      'the next subscription of any Session of the tenant is refused with 0x97; replacing one is not the next, each end makes room',
+    limits: { maximumSubscriptionsPerTenant: 3 },
+    run: async ({ connect, broker, clock }) => {
+      const properties = { sessionExpiryIntervalSeconds: 10 }
+      const one = await connect({ userName: 't/one', clientId: 'a', properties })
+      const two = await connect({ userName: 't/two' })
+      const granted: number[] = []
+      for (const topicFilter of ['a', 'b', 'a']) granted.push(await one.subscribe(topicFilter))
+      for (const topicFilter of ['$share/g/a', 'a', '$share/g/a']) granted.push(await two.subscribe(topicFilter))
+      assert.deepEqual(granted, [0, 0, 0, 0, 0x97, 0])
+      const [refused] = broker.recentRefusals.list({ tenant: 't' })
+      assert.match(refused?.reason ?? '', /this organization, which may have 3$/)
+      assert.equal(await (await connect({ userName: 'other/one' })).subscribe('a'), 0)
+      one.send({ type: 'unsubscribe', packetId: 1, topicFilters: ['b', 'c'] })
+      await one.next('unsuback')
+      assert.equal(await two.subscribe('b'), 0)
+      assert.equal(await two.subscribe('c'), 0x97)
+      // Asleep, the Session keeps its subscription; taken over with Clean Start, it does not.
+      one.drop()
+      assert.equal(await two.subscribe('c'), 0x97)
+      await connect({ userName: 't/one', clientId: 'a', properties, cleanStart: true })
+      assert.equal(await two.subscribe('c'), 0)
+      assert.equal(await two.subscribe('d'), 0x97)
+      // The Session that expires takes its subscriptions along.
+      const three = await connect({ userName: 't/one', clientId: 'a', properties, cleanStart: false })
+      two.drop()
+      for (const topicFilter of ['d', 'e', 'f']) assert.equal(await three.subscribe(topicFilter), 0)
+      three.drop()
+      clock.advance(broker, 11)
+      const four = await connect({ userName: 't/two' })
+      for (const topicFilter of ['a', 'b', 'c']) assert.equal(await four.subscribe(topicFilter), 0)
+      assert.equal(await four.subscribe('d'), 0x97)
+    },
+  },
+  maximumTopicFilterBytesPerTenant: {
+    title: 'a Topic Filter beyond the bytes is refused with 0x97, bytes of UTF-8 count, and one that goes makes room',
+    limits: { maximumTopicFilterBytesPerTenant: 10 },
+    run: async ({ connect }) => {
+      const one = await connect({ userName: 't/one' })
+      const two = await connect({ userName: 't/two' })
+      assert.equal(await one.subscribe('abcdef'), 0)
+      assert.equal(await two.subscribe('üüa'), 0x97)
+      assert.equal(await two.subscribe('üü'), 0)
+      assert.equal(await two.subscribe('üü'), 0)
+      assert.equal(await one.subscribe('a'), 0x97)
+      assert.equal(await (await connect({ userName: 'other/one' })).subscribe('abcdef'), 0)
+      one.drop()
+      assert.equal(await two.subscribe('abcdef'), 0)
+    },
+  },
   maximumQoS: {
     title: 'a higher QoS ends the connection of a publisher with 0x9B and is cut for a subscriber',
     limits: { maximumQoS: 0 },
@@ -197,6 +249,60 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
       client.publish('b', 'x'.repeat(500), { retain: true })
       await expectEnd(client, 0x97)
       assert.equal(broker.retained.count, 1)
+    },
+  },
+  maximumRetainedMessagesPerTenant: {
+    title: 'one more of the tenant is refused with 0x97; one that goes makes room, and other tenants have their own',
+    limits: { maximumRetainedMessagesPerTenant: 2 },
+    run: async ({ connect, broker }) => {
+      const one = await connect({ userName: 't/one' })
+      const two = await connect({ userName: 't/two' })
+      const other = await connect({ userName: 'other/one' })
+      const answers: number[] = []
+      for (const [client, topicName, payload] of [
+        [one, 'a', 'x'],
+        [two, 'b', 'x'],
+        [one, 'c', 'x'],
+        [two, 'a', 'y'],
+        [other, 'd', 'x'],
+        [two, 'a', ''],
+        [one, 'c', 'x'],
+        [one, 'e', 'x'],
+      ] as const) {
+        client.publish(topicName, payload, { qos: 1, retain: true })
+        answers.push((await client.next('puback')).reasonCode)
+      }
+      assert.deepEqual(answers, [0x10, 0x10, 0x97, 0x10, 0x10, 0x10, 0x10, 0x97])
+      assert.equal(broker.retained.count, 3)
+      const [refused] = broker.recentRefusals.list({ tenant: 't' })
+      assert.match(refused?.reason ?? '', /of this organization$/)
+      // All in one turn, before the first is owned: messages on their way count.
+      for (const topicName of ['b', 'c']) one.publish(topicName, '', { retain: true })
+      for (const topicName of ['f', 'g', 'h']) one.publish(topicName, 'x', { qos: 1, retain: true })
+      const codes = (await everything(one)).map((packet) => ('reasonCode' in packet ? packet.reasonCode : packet.type))
+      assert.deepEqual(codes, [0x97, 0x10, 0x10])
+    },
+  },
+  maximumRetainedBytesPerTenant: {
+    title: 'more bytes of the tenant are refused with 0x97, and other tenants have their own',
+    limits: { maximumRetainedBytesPerTenant: 1000 },
+    run: async ({ connect }) => {
+      const client = await connect({ userName: 't/one' })
+      const other = await connect({ userName: 'other/one' })
+      const answers: number[] = []
+      for (const [sender, topicName, bytes] of [
+        [client, 'a', 500],
+        [client, 'b', 500],
+        [other, 'b', 500],
+        [client, 'a', 700],
+        [client, 'a', 900],
+        [client, 'a', 200],
+        [client, 'c', 500],
+      ] as const) {
+        sender.publish(topicName, 'x'.repeat(bytes), { qos: 1, retain: true })
+        answers.push((await sender.next('puback')).reasonCode)
+      }
+      assert.deepEqual(answers, [0x10, 0x97, 0x10, 0x10, 0x97, 0x10, 0x10])
     },
   },
   receiveMaximum: {
@@ -369,6 +475,30 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
       assert.equal(harness.broker.counters.sessions, 3)
       harness.clock.advance(harness.broker, 11)
       assert.equal(await refusalOf(harness, { clientId: 'c' }), 0x97)
+    },
+  },
+  maximumSessionsPerTenant: {
+    title: 'the next of any user is refused with 0x97, sleeping ones count, and one that ends makes room',
+    limits: { maximumSessionsPerTenant: 2 },
+    run: async (harness) => {
+      const { broker, clock, connect } = harness
+      const properties = { sessionExpiryIntervalSeconds: 10 }
+      const first = await connect({ userName: 't/one', clientId: 'a', properties })
+      ;(await connect({ userName: 't/two', clientId: 'b', properties })).drop()
+      assert.equal(await refusalOf(harness, { userName: 't/three', clientId: 'c' }), 0x97)
+      const [refused] = broker.recentRefusals.list({ tenant: 't' })
+      assert.equal(refused?.code, 'too_many_sessions')
+      assert.match(refused?.reason ?? '', /of this organization, which may have 2$/)
+      assert.equal(await refusalOf(harness, { userName: 'other/one' }), 0)
+      // Take-overs, with and without Clean Start, take the place of a Session.
+      await connect({ userName: 't/one', clientId: 'a', properties, cleanStart: true })
+      await first.closed()
+      ;(await connect({ userName: 't/one', clientId: 'a', properties, cleanStart: false })).drop()
+      assert.equal(await refusalOf(harness, { userName: 't/three', clientId: 'c' }), 0x97)
+      clock.advance(broker, 11)
+      assert.equal(await refusalOf(harness, { userName: 't/three', clientId: 'c' }), 0)
+      assert.equal(await refusalOf(harness, { userName: 't/three', clientId: 'd' }), 0)
+      assert.equal(await refusalOf(harness, { userName: 't/three', clientId: 'e' }), 0x97)
     },
   },
   maximumBytesPerSecond: {

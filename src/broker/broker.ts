@@ -62,6 +62,12 @@ export interface BrokerOptions {
    */
   readonly keepsQoS0?: (topicName: string) => boolean
   /**
+   * The tenant that the messages of a Topic Name belong to, where it is at hand: its bounds count
+   * them while they are retained, whoever publishes them. Undefined, or absent: the tenant of the
+   * publisher.
+   */
+  readonly tenantOf?: (topicName: string) => string | undefined
+  /**
    * The User Property that tells MQTT 5 readers the id of each message of the log. Absent: they are
    * not told.
    */
@@ -101,7 +107,7 @@ export class Broker implements Publisher, Dispatcher {
     const deadlines = new Deadlines(clock.steady())
     const store = engine.isDurable ? new SessionStore({ engine, log, clock, tails: () => delivery.tails }) : undefined
     const delivery = new Delivery({ ...shared, engine, index, store, idProperty, readerListener })
-    const retained = new RetainedMessages(limits)
+    const retained = new RetainedMessages(limits, options.tenantOf)
     const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock })
     const publishing = new Publishing({ ...shared, consumers, transformer, retained, router, store, refusals, policy })
     const wills = new WillMessages(deadlines, (session, due) => void publishing.publishWill(session, due))

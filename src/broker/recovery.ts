@@ -99,7 +99,6 @@ function restoreSession(parts: Recovered, record: SessionRecord, now: SteadyMs):
   const isExpired = later(restingSince, record.expirySeconds * 1000) <= now
   if (isExpired && record.will === undefined) return undefined
   const session = sessions.create(record, record.clientId)
-  if (session === undefined) return undefined
   session.expirySeconds = record.expirySeconds
   session.isSaved = true
   for (const saved of record.subscriptions) sessions.subscribe(session, restoreSubscription(sessions, record, saved))
@@ -278,9 +277,9 @@ async function resumeGroups(
 
 async function restoreRetained(parts: Recovered, orphans: StateChange[], now: SteadyMs): Promise<void> {
   for await (const entry of parts.engine.load(STATE_KEYS.retainedMessages)) {
-    const message = retainedMessage(entry)
+    const { message, tenant } = retainedMessage(entry)
     if (hasExpired(message, now)) orphans.push({ key: entry.key, value: undefined })
-    else parts.retained.set(message)
+    else parts.retained.restore(message, tenant)
   }
 }
 

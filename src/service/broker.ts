@@ -1,4 +1,5 @@
 /** The engine, the policy and the broker over both. */
+import { tenantOf } from '../access/holders.ts'
 import { AccessPolicy } from '../access/policy.ts'
 import { Broker } from '../broker/broker.ts'
 import type { Engine } from '../broker/ports/engine.ts'
@@ -6,6 +7,7 @@ import { systemClock } from '../clock.ts'
 import { messagesIn } from '../data/data-directory.ts'
 import { EmbeddedEngine } from '../engine/embedded.ts'
 import { MemoryEngine } from '../engine/memory/memory.ts'
+import type { Directory } from '../identity/devices/directory.ts'
 import { NetworkServerPresence } from '../lorawan/network-servers/network-server-presence.ts'
 import { parseTopic } from '../lorawan/topics.ts'
 import type { Parts, StartContext } from './parts.ts'
@@ -54,7 +56,10 @@ export function openPolicy(
 /** Makes the broker, attaches it to its link and starts it: it takes up what the engine kept. */
 export async function openBroker(
   { settings, log, shutdown }: StartContext,
-  parts: Pick<Parts, 'policy' | 'engine' | 'downlinks' | 'readerListener' | 'uplinkPath' | 'sightings' | 'brokerLink'>,
+  parts: Pick<
+    Parts,
+    'registry' | 'policy' | 'engine' | 'downlinks' | 'readerListener' | 'uplinkPath' | 'sightings' | 'brokerLink'
+  >,
 ): Promise<Broker> {
   const { engine } = parts
   const keepsQoS0 = settings.keepQoS0Events === 'true'
@@ -67,12 +72,18 @@ export async function openBroker(
     observer: parts.sightings,
     idProperty: EVENT_ID_PROPERTY,
     keepsQoS0: (topicName) => keepsQoS0 && parseTopic(topicName)?.kind === 'event',
+    tenantOf: tenantOfTopic(parts.registry.directory),
     clock: systemClock,
     log: log.child({ room: 'broker' }),
     limits: {
       maximumPacketSizeBytes: settings.maximumPacketSizeBytes,
       maximumConnectionsPerTenant: settings.maximumConnectionsPerOrganization,
       maximumConnectionsPerIdentity: settings.maximumConnectionsPerUser,
+      maximumSessionsPerTenant: settings.maximumSessionsPerOrganization,
+      maximumSubscriptionsPerTenant: settings.maximumSubscriptionsPerOrganization,
+      maximumTopicFilterBytesPerTenant: settings.maximumTopicFilterBytesPerOrganization,
+      maximumRetainedMessagesPerTenant: settings.maximumRetainedMessagesPerOrganization,
+      maximumRetainedBytesPerTenant: settings.maximumRetainedBytesPerOrganization,
       maximumSessionExpirySeconds: settings.sessionExpiryMaximumSeconds,
       // A reader that is behind costs nothing where retention bounds the log itself.
       ...(engine.isDurable ? { maximumQueuedMessages: Infinity, maximumQueuedBytes: Infinity } : {}),
@@ -82,4 +93,20 @@ export async function openBroker(
   await broker.start()
   shutdown.add('broker', () => broker.close())
   return broker
+}
+
+/**
+ * The organization of a topic's device, where the directory has it at hand: the permit of a message
+ * has looked the device up just before.
+ */
+function tenantOfTopic(directory: Directory): (topicName: string) => string | undefined {
+  return (topicName) => {
+    const topic = parseTopic(topicName)
+    const place = topic === undefined ? undefined : directory.device(topic.devEui)
+    if (place instanceof Promise) {
+      place.catch(() => undefined)
+      return undefined
+    }
+    return place === undefined ? undefined : tenantOf(place.organizationId)
+  }
 }

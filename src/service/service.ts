@@ -106,7 +106,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   const uplinkPath = openUplinkPath(context, { registry, codecs, downlinks, brokerLink })
 
   const beforeBroker = { policy, engine, sightings, downlinks, readerListener, uplinkPath, brokerLink }
-  const broker = await openBroker(context, beforeBroker)
+  const broker = await openBroker(context, { ...beforeBroker, registry })
 
   const entries = [...entriesOfFile, ...(await readEntriesOfRegistry(context, { registry, entriesOfFile }))]
   const forNetworkServers = { registry, uplinkPath, downlinks, networkServers }

@@ -122,6 +122,44 @@ export const definitions = {
     maximum: 10_000_000,
     description: 'MQTT connections that one user, or one service credential, may hold at the same time.',
   }),
+  maximumSessionsPerOrganization: integer({
+    name: 'FIELDGATE_MAXIMUM_SESSIONS_PER_ORGANIZATION',
+    default: 10_000,
+    minimum: 1,
+    maximum: 10_000_000,
+    description:
+      'MQTT Sessions that one organization may have at the same time. Each connection has a Session; Sessions without a connection count too.',
+  }),
+  maximumSubscriptionsPerOrganization: integer({
+    name: 'FIELDGATE_MAXIMUM_SUBSCRIPTIONS_PER_ORGANIZATION',
+    default: 50_000,
+    minimum: 1,
+    maximum: 100_000_000,
+    description: 'Subscriptions that all Sessions of one organization may have together.',
+  }),
+  maximumTopicFilterBytesPerOrganization: integer({
+    name: 'FIELDGATE_MAXIMUM_TOPIC_FILTER_BYTES_PER_ORGANIZATION',
+    default: 16_777_216,
+    minimum: 1024,
+    maximum: 68_719_476_736,
+    description: 'Bytes that the Topic Filters of these subscriptions may have together.',
+  }),
+  maximumRetainedMessagesPerOrganization: integer({
+    name: 'FIELDGATE_MAXIMUM_RETAINED_MESSAGES_PER_ORGANIZATION',
+    default: 10_000,
+    minimum: 0,
+    maximum: 1_000_000,
+    description:
+      'Retained messages that are kept for one organization: those on the topics of its devices, whoever publishes them.',
+  }),
+  maximumRetainedBytesPerOrganization: integer({
+    name: 'FIELDGATE_MAXIMUM_RETAINED_BYTES_PER_ORGANIZATION',
+    default: 33_554_432,
+    minimum: 0,
+    maximum: 268_435_456,
+    description:
+      'Bytes that the retained messages of one organization may have together. 268435456 is the bound for all organizations.',
+  }),
   sessionExpiryMaximumSeconds: integer({
     name: 'FIELDGATE_SESSION_EXPIRY_MAXIMUM_SECONDS',
     default: 604_800,

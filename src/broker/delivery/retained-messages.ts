@@ -3,37 +3,66 @@ import type { Limits } from '../ports/limits.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { hasExpired, sizeOfMessage } from '../ports/message.ts'
 import type { Message, MessageFields } from '../ports/message.ts'
+import { Holdings } from '../sessions/holdings.ts'
+import type { Holding } from '../sessions/holdings.ts'
+import { tenantOfKey } from '../sessions/sessions.ts'
 
 class Node {
   readonly children = new Map<string, Node>()
   message: Message | undefined = undefined
+  /** The tenant that the message is counted for. */
+  tenant = ''
 }
 
 export class RetainedMessages {
   readonly #root = new Node()
   readonly #limits: Limits
+  readonly #tenantOfTopic: (topicName: string) => string | undefined
+  /** The retained messages of each tenant, and those of its messages that are on their way. */
+  readonly #byTenant = new Holdings()
+  /** The tenants of the messages on their way. A device may change its tenant meanwhile. */
+  readonly #reservedFor = new Map<Message, string>()
   #count = 0
   #bytes = 0
   /** Messages on their way into the log: there must be room for them when they are owned. */
-  #reserved = 0
   #reservedBytes = 0
 
-  constructor(limits: Limits) {
+  /** `tenantOfTopic` answers undefined where the tenant of a topic's publisher is to be taken. */
+  constructor(limits: Limits, tenantOfTopic: (topicName: string) => string | undefined = () => undefined) {
     this.#limits = limits
+    this.#tenantOfTopic = tenantOfTopic
   }
 
   get count(): number {
     return this.#count
   }
 
-  /** True when the bounds have room for this message in the place of its predecessor. */
-  hasRoom(message: Pick<MessageFields, 'topicName' | 'payload' | 'properties'>): boolean {
+  /** The tenant whose bounds count the message while it is retained. */
+  tenantOf({ topicName, publisherKey }: Pick<MessageFields, 'topicName' | 'publisherKey'>): string {
+    return this.#tenantOfTopic(topicName) ?? tenantOfKey(publisherKey)
+  }
+
+  /**
+   * Why the bounds have no room for this message in the place of its predecessor; undefined where
+   * they have. A message that is no larger than its predecessor always has room: a store above a
+   * bound that became lower can still be brought up to date.
+   */
+  whyFull(message: Pick<MessageFields, 'topicName' | 'payload' | 'properties' | 'publisherKey'>): string | undefined {
+    const limits = this.#limits
     const known = this.#find(message.topicName)
-    const bytes = this.#bytes + this.#reservedBytes + sizeOfMessage(message) - (known?.sizeBytes ?? 0)
-    return (
-      (known !== undefined || this.#count + this.#reserved < this.#limits.maximumRetainedMessages) &&
-      bytes <= this.#limits.maximumRetainedBytes
-    )
+    const knownBytes = known?.message?.sizeBytes
+    const size = sizeOfMessage(message)
+    const all = { count: this.#count + this.#reservedFor.size, bytes: this.#bytes + this.#reservedBytes }
+    if (!hasRoom(all, knownBytes, size, limits.maximumRetainedMessages, limits.maximumRetainedBytes)) {
+      return 'no room for another retained message'
+    }
+    const tenant = this.tenantOf(message)
+    const replaced = known?.tenant === tenant ? knownBytes : undefined
+    const { maximumRetainedMessagesPerTenant, maximumRetainedBytesPerTenant } = limits
+    const held = this.#byTenant.of(tenant)
+    return hasRoom(held, replaced, size, maximumRetainedMessagesPerTenant, maximumRetainedBytesPerTenant)
+      ? undefined
+      : 'no room for another retained message of this organization'
   }
 
   /**
@@ -42,13 +71,18 @@ export class RetainedMessages {
    */
   reserve(message: Message): void {
     if (!message.retain || message.payload.length === 0) return
-    this.#reserved += 1
+    const tenant = this.tenantOf(message)
+    this.#reservedFor.set(message, tenant)
+    this.#byTenant.add(tenant, message.sizeBytes)
     this.#reservedBytes += message.sizeBytes
   }
 
   release(message: Message): void {
-    if (!message.retain || message.payload.length === 0) return
-    this.#reserved -= 1
+    if (!message.retain) return
+    const tenant = this.#reservedFor.get(message)
+    if (tenant === undefined) return
+    this.#reservedFor.delete(message)
+    this.#byTenant.remove(tenant, message.sizeBytes)
     this.#reservedBytes -= message.sizeBytes
   }
 
@@ -57,10 +91,18 @@ export class RetainedMessages {
    * [MQTT-3.3.1-7].
    */
   set(message: Message): void {
-    if (message.payload.length === 0) {
-      this.#remove(message.topicName)
-      return
-    }
+    if (message.payload.length === 0) this.#remove(message.topicName)
+    else this.#keep(message, this.tenantOf(message))
+  }
+
+  /**
+   * Keeps a message that was stored before a restart, whether the bounds have room for it or not.
+   */
+  restore(message: Message, tenant = this.tenantOf(message)): void {
+    this.#keep(message, tenant)
+  }
+
+  #keep(message: Message, tenant: string): void {
     let node = this.#root
     for (const level of message.topicName.split('/')) {
       let child = node.children.get(level)
@@ -71,10 +113,15 @@ export class RetainedMessages {
       node = child
     }
     if (node.message === undefined) this.#count += 1
-    else this.#bytes -= node.message.sizeBytes
+    else {
+      this.#bytes -= node.message.sizeBytes
+      this.#byTenant.remove(node.tenant, node.message.sizeBytes)
+    }
     message.keep()
     node.message = message
+    node.tenant = tenant
     this.#bytes += message.sizeBytes
+    this.#byTenant.add(tenant, message.sizeBytes)
   }
 
   /**
@@ -94,13 +141,13 @@ export class RetainedMessages {
     return found
   }
 
-  #find(topicName: string): Message | undefined {
+  #find(topicName: string): Node | undefined {
     let node: Node | undefined = this.#root
     for (const level of topicName.split('/')) {
       node = node.children.get(level)
       if (node === undefined) return undefined
     }
-    return node.message
+    return node.message === undefined ? undefined : node
   }
 
   #remove(topicName: string): void {
@@ -115,6 +162,7 @@ export class RetainedMessages {
     if (node.message === undefined) return
     this.#count -= 1
     this.#bytes -= node.message.sizeBytes
+    this.#byTenant.remove(node.tenant, node.message.sizeBytes)
     node.message = undefined
     for (
       let step = path.pop();
@@ -125,6 +173,20 @@ export class RetainedMessages {
       node = step.parent
     }
   }
+}
+
+/**
+ * `replaced` is the size of the message that the new one replaces; undefined when there is none.
+ */
+function hasRoom(
+  held: Holding,
+  replaced: number | undefined,
+  size: number,
+  maximumMessages: number,
+  maximumBytes: number,
+): boolean {
+  if (replaced === undefined) return held.count < maximumMessages && held.bytes + size <= maximumBytes
+  return size <= replaced || held.bytes - replaced + size <= maximumBytes
 }
 
 /** The limit on topic levels bounds the depth. */

@@ -102,7 +102,7 @@ export class Router {
   }
 
   #retainedChange(message: Message): StateChange {
-    return retainedChange(message, this.#clock.now())
+    return retainedChange(message, this.#retained.tenantOf(message), this.#clock.now())
   }
 
   /** The engine owns the message. True when any subscription matches it. */

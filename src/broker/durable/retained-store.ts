@@ -11,13 +11,15 @@ import { STATE_KEYS } from './state-keys.ts'
 interface RetainedRecord extends MessageRecord {
   /** When the message was retained, ms since 1970: a reader may be kept from older messages. */
   readonly retainedAtMs?: number
+  /** The tenant whose bounds count the message; absent in the records of earlier programs. */
+  readonly tenant?: string
 }
 
 /**
  * The change of state by a message with RETAIN; an empty payload removes the retained message
  * [MQTT-3.3.1-6].
  */
-export function retainedChange(message: Message, nowMs: number): StateChange {
+export function retainedChange(message: Message, tenant: string, nowMs: number): StateChange {
   const { topicName, payload, qos, properties, publisherKey, expiresAtMs } = message
   const key = STATE_KEYS.retained(topicName)
   if (payload.length === 0) return { key, value: undefined }
@@ -27,18 +29,25 @@ export function retainedChange(message: Message, nowMs: number): StateChange {
     qos,
     publisherKey,
     retainedAtMs: nowMs,
+    tenant,
     ...(properties === undefined ? {} : { properties }),
     ...(expiresAtMs === Infinity ? {} : { expiresAtMs }),
   }
   return { key, value: encode(record) }
 }
 
-/** Reads the retained message of an entry. Throws UnreadableRecordError. */
-export function retainedMessage({ value }: StateEntry): Message {
+/**
+ * Reads the retained message of an entry, and the tenant that it was counted for. Throws
+ * UnreadableRecordError.
+ */
+export function retainedMessage({ value }: StateEntry): {
+  readonly message: Message
+  readonly tenant: string | undefined
+} {
   const record = decode(value) as RetainedRecord
   const { topicName, payload, qos, properties, publisherKey, expiresAtMs } = record
   const fields = { topicName, payload, qos, retain: true, properties, publisherKey }
   const message = new Message(fields, expiresAtMs ?? Infinity)
   message.ownedAtMs = record.retainedAtMs ?? 0
-  return message
+  return { message, tenant: record.tenant }
 }

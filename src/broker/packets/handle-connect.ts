@@ -3,7 +3,7 @@ import type { ConnackProperties, ConnectPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { Connection } from '../connections/connection.ts'
-import type { Permit, PermitHolder } from '../ports/policy.ts'
+import type { Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
 import type { Session } from '../sessions/session.ts'
 import type { HandlerParts } from './handler-parts.ts'
 import { isTopicWithin } from '../ports/limits.ts'
@@ -92,11 +92,27 @@ export async function handleConnect(parts: ConnectParts, connection: Connection,
     return
   }
   const known = sessions.find(permit, clientId)
-  if (known?.connection === undefined && !connections.hasRoomFor(permit)) {
-    refuse(ReasonCodes.quotaExceeded, 'too many connections', 'too_many_connections', permit)
+  const full = whyFull(parts, permit, known)
+  if (full !== undefined) {
+    refuse(full.reasonCode, full.reason, full.code, permit)
     return
   }
   accept(parts, { connection, packet, permit, clientId, known })
+}
+
+/** The bound that has no room for the connection or its Session; undefined where all have room. */
+function whyFull(
+  { connections, sessions }: ConnectParts,
+  permit: Permit,
+  known: Session | undefined,
+): PermitEnd | undefined {
+  if (known?.connection === undefined && !connections.hasRoomFor(permit)) {
+    return { reasonCode: ReasonCodes.quotaExceeded, reason: 'too many connections', code: 'too_many_connections' }
+  }
+  // A Session in the place of an earlier one needs no room.
+  const reason = known === undefined ? sessions.whyFull(permit) : undefined
+  if (reason === undefined) return undefined
+  return { reasonCode: ReasonCodes.quotaExceeded, reason, code: 'too_many_sessions' }
 }
 
 /** Nothing waits from here on: the take-over and the new connection are one step. */
@@ -117,13 +133,6 @@ function accept(parts: ConnectParts, { connection, packet, permit, clientId, kno
   }
   const sessionPresent = session !== undefined
   session ??= sessions.create(permit, clientId)
-  if (session === undefined) {
-    connection.refuse(ReasonCodes.quotaExceeded, 'too many Sessions of this user', 'too_many_sessions', {
-      clientId,
-      holder: permit,
-    })
-    return
-  }
   sessions.wake(session)
   wills.cancel(session)
   session.expirySeconds = expiryOf(limits, packet, permit)

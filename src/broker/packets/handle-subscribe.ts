@@ -269,10 +269,9 @@ function subscribe(
   const decision = permit.maySubscribe(shared?.topicFilter ?? topicFilter)
   if (!decision.allowed) return refuse(decision.reasonCode, decision.reason, decision.code)
   if (start !== undefined && 'reason' in start) return refuse(start.reasonCode, start.reason, 'replay_invalid')
+  const whyNoRoom = parts.sessions.whyNoSubscription(session, topicFilter)
+  if (whyNoRoom !== undefined) return refuse(ReasonCodes.quotaExceeded, whyNoRoom, 'too_many_subscriptions')
   const known = session.subscriptions.get(topicFilter)
-  if (known === undefined && session.subscriptions.size >= limits.maximumSubscriptionsPerSession) {
-    return refuse(ReasonCodes.quotaExceeded, 'too many subscriptions of this Session', 'too_many_subscriptions')
-  }
   const qos = Math.min(request.qos, limits.maximumQoS) as QoS
   const subscriptionIdentifier = packet.properties?.subscriptionIdentifier
   const isOwed = known !== undefined && parts.delivery.owes(session, known)

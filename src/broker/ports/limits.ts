@@ -33,6 +33,16 @@ export interface Limits {
   readonly maximumTopicLevels: number
   /** Subscriptions of one Session; the next: SUBACK 0x97. Stops subscription bombs. */
   readonly maximumSubscriptionsPerSession: number
+  /**
+   * Subscriptions of all Sessions of one tenant; the next: SUBACK 0x97. Stops one tenant from
+   * filling the memory of all by many Sessions with many subscriptions each.
+   */
+  readonly maximumSubscriptionsPerTenant: number
+  /**
+   * UTF-8 bytes of the Topic Filters of all subscriptions of one tenant; more: SUBACK 0x97. Stops
+   * the same attack by few subscriptions with long Topic Filters.
+   */
+  readonly maximumTopicFilterBytesPerTenant: number
   /** Highest QoS accepted from a publisher and granted to a subscriber. */
   readonly maximumQoS: QoS
   readonly retainAvailable: boolean
@@ -40,6 +50,16 @@ export interface Limits {
   readonly maximumRetainedMessages: number
   /** Payload and topic bytes of all retained messages; more: 0x97. */
   readonly maximumRetainedBytes: number
+  /**
+   * Retained messages kept for one tenant; one more: 0x97. Stops one tenant from taking the room
+   * of all.
+   */
+  readonly maximumRetainedMessagesPerTenant: number
+  /**
+   * Payload and topic bytes of one tenant's retained messages; more: 0x97. Stops one tenant from
+   * taking the room of all.
+   */
+  readonly maximumRetainedBytesPerTenant: number
   /**
    * QoS 1 and 2 messages that a client may have unacknowledged towards us (Receive Maximum); more:
    * DISCONNECT 0x93. MQTT 3.1.1 has no Receive Maximum, and a client whose messages wait for room
@@ -94,6 +114,11 @@ export interface Limits {
    */
   readonly maximumSessionsPerIdentity: number
   /**
+   * Sessions of one tenant, asleep ones included; the next: CONNACK 0x97. Stops Session bombs by
+   * many identities.
+   */
+  readonly maximumSessionsPerTenant: number
+  /**
    * Bytes a second read from one connection, on average over a second; beyond, reading waits for
    * the next second.
    */
@@ -108,10 +133,14 @@ export const DEFAULT_LIMITS: Limits = {
   maximumTopicBytes: 1_024,
   maximumTopicLevels: 32,
   maximumSubscriptionsPerSession: 1_000,
+  maximumSubscriptionsPerTenant: 50_000,
+  maximumTopicFilterBytesPerTenant: 16_777_216,
   maximumQoS: 2,
   retainAvailable: true,
   maximumRetainedMessages: 1_000_000,
   maximumRetainedBytes: 268_435_456,
+  maximumRetainedMessagesPerTenant: 10_000,
+  maximumRetainedBytesPerTenant: 33_554_432,
   receiveMaximum: 1_024,
   maximumInflight: 1_024,
   maximumQueuedMessages: 1_000_000,
@@ -126,6 +155,7 @@ export const DEFAULT_LIMITS: Limits = {
   maximumConnectionsPerTenant: 20_000,
   maximumConnectionsPerIdentity: 10_000,
   maximumSessionsPerIdentity: 10_000,
+  maximumSessionsPerTenant: 10_000,
   maximumBytesPerSecond: 134_217_728,
 }
 

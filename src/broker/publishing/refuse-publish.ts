@@ -63,6 +63,7 @@ function isRepeated(parts: PublishingParts, link: SessionLink, packet: RefusedPa
 
 /** The refusal of a message for which there is no room to retain it; undefined where there is. */
 export function retainedFaultOf(retained: RetainedMessages, message: Message): Refusal | undefined {
-  if (!message.retain || message.payload.length === 0 || retained.hasRoom(message)) return undefined
-  return refusal(ReasonCodes.quotaExceeded, 'no room for another retained message', 'retained_quota')
+  if (!message.retain || message.payload.length === 0) return undefined
+  const why = retained.whyFull(message)
+  return why === undefined ? undefined : refusal(ReasonCodes.quotaExceeded, why, 'retained_quota')
 }

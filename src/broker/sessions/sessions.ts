@@ -6,6 +6,7 @@ import type { Counters } from '../ports/counters.ts'
 import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
 import type { Deadlines } from './deadlines.ts'
+import { Holdings } from './holdings.ts'
 import type { Limits } from '../ports/limits.ts'
 import type { LostAccess, Permit } from '../ports/policy.ts'
 import { Session } from './session.ts'
@@ -44,7 +45,10 @@ export interface SessionsOptions {
 
 export class Sessions {
   readonly #byKey = new Map<string, Session>()
-  readonly #countByIdentity = new Map<string, number>()
+  readonly #sessionsByTenant = new Holdings()
+  readonly #sessionsByIdentity = new Holdings()
+  /** The bytes are those of the Topic Filters. */
+  readonly #subscriptionsByTenant = new Holdings()
   readonly #groups = new Map<string, SharedGroup>()
   readonly #index: SubscriptionIndex
   readonly #delivery: SessionDelivery
@@ -68,12 +72,24 @@ export class Sessions {
     return this.#byKey.get(sessionKey(permit, clientId))
   }
 
-  /** A new, empty Session; undefined when the identity has as many as it may. */
-  create(owner: Owner, clientId: string): Session | undefined {
-    const identity = identityKey(owner)
-    const count = this.#countByIdentity.get(identity) ?? 0
-    if (count >= this.#limits.maximumSessionsPerIdentity) return undefined
-    this.#countByIdentity.set(identity, count + 1)
+  /** Why the bounds have no room for another Session of the owner; undefined where they have. */
+  whyFull(owner: Owner): string | undefined {
+    const { maximumSessionsPerTenant, maximumSessionsPerIdentity } = this.#limits
+    if (this.#sessionsByIdentity.of(identityKey(owner)).count >= maximumSessionsPerIdentity) {
+      return 'too many Sessions of this user'
+    }
+    return this.#sessionsByTenant.of(owner.tenant).count >= maximumSessionsPerTenant
+      ? `too many Sessions of this organization, which may have ${maximumSessionsPerTenant}`
+      : undefined
+  }
+
+  /**
+   * A new, empty Session. It is counted, but the bounds are not asked: Sessions that were stored
+   * before a bound became lower are kept.
+   */
+  create(owner: Owner, clientId: string): Session {
+    this.#sessionsByTenant.add(owner.tenant)
+    this.#sessionsByIdentity.add(identityKey(owner))
     const key = sessionKey(owner, clientId)
     const session = new Session(key, owner.tenant, owner.identity, clientId, (expired) => this.end(expired))
     this.#byKey.set(key, session)
@@ -112,15 +128,32 @@ export class Sessions {
     this.#delivery.giveBack(session, (group) => group.members.size > 1)
     this.#store?.forget(session)
     session.hasEnded = true
-    const identity = identityKey(session)
-    const count = (this.#countByIdentity.get(identity) ?? 1) - 1
-    if (count === 0) this.#countByIdentity.delete(identity)
-    else this.#countByIdentity.set(identity, count)
+    this.#sessionsByTenant.remove(session.tenant)
+    this.#sessionsByIdentity.remove(identityKey(session))
     this.#counters.sessions -= 1
     this.#deadlines.clear(session.expiry)
     for (const topicFilter of session.subscriptions.keys()) this.unsubscribe(session, topicFilter)
     this.#delivery.forget(session)
     this.#wills.sessionEnds(session)
+  }
+
+  /**
+   * Why the bounds have no room for this Topic Filter; undefined where they have. A subscription
+   * that replaces an earlier one needs no room.
+   */
+  whyNoSubscription(session: Session, topicFilter: string): string | undefined {
+    if (session.subscriptions.has(topicFilter)) return undefined
+    const limits = this.#limits
+    if (session.subscriptions.size >= limits.maximumSubscriptionsPerSession) {
+      return 'too many subscriptions of this Session'
+    }
+    const { count, bytes } = this.#subscriptionsByTenant.of(session.tenant)
+    if (count >= limits.maximumSubscriptionsPerTenant) {
+      return `too many subscriptions of this organization, which may have ${limits.maximumSubscriptionsPerTenant}`
+    }
+    return bytes + Buffer.byteLength(topicFilter) > limits.maximumTopicFilterBytesPerTenant
+      ? `the Topic Filters of this organization may have ${limits.maximumTopicFilterBytesPerTenant} bytes in all`
+      : undefined
   }
 
   /**
@@ -131,7 +164,10 @@ export class Sessions {
     const known = session.subscriptions.get(subscription.topicFilter)
     session.subscriptions.set(subscription.topicFilter, subscription)
     session.subscriptionsChanged()
-    if (known === undefined) this.#counters.subscriptions += 1
+    if (known === undefined) {
+      this.#counters.subscriptions += 1
+      this.#subscriptionsByTenant.add(session.tenant, Buffer.byteLength(subscription.topicFilter))
+    }
     const { group } = subscription
     if (group === undefined) {
       if (known !== undefined) this.#index.removeSession(subscription.topicFilter, session)
@@ -153,6 +189,7 @@ export class Sessions {
     session.forgetRetained(topicFilter)
     session.subscriptionsChanged()
     this.#counters.subscriptions -= 1
+    this.#subscriptionsByTenant.remove(session.tenant, Buffer.byteLength(topicFilter))
     const { group } = subscription
     if (group === undefined) this.#index.removeSession(topicFilter, session)
     else {
@@ -231,4 +268,9 @@ function identityKey(owner: Owner): string {
 
 function sessionKey(owner: Owner, clientId: string): string {
   return `${identityKey(owner)}\0${clientId}`
+}
+
+/** The tenant of a Session's key; empty for the empty key of the service's own messages. */
+export function tenantOfKey(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('\0')))
 }

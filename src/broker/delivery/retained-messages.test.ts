@@ -1,0 +1,78 @@
+/** The tenant that a retained message counts for. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { DEFAULT_LIMITS } from '../ports/limits.ts'
+import { Message } from '../ports/message.ts'
+import { RetainedMessages } from './retained-messages.ts'
+
+function message(topicName: string, sender: string, size = 1): Message {
+  const publisherKey = sender === '' ? '' : `${sender}\0someone\0client`
+  const payload = Buffer.alloc(size)
+  return new Message({ topicName, payload, qos: 1, retain: true, properties: undefined, publisherKey }, Infinity)
+}
+
+/** A store with room for one message of each tenant. */
+function storeOf(tenants: ReadonlyMap<string, string>): RetainedMessages {
+  const limits = { ...DEFAULT_LIMITS, maximumRetainedMessagesPerTenant: 1 }
+  return new RetainedMessages(limits, (topicName) => tenants.get(topicName))
+}
+
+const FULL = 'no room for another retained message of this organization'
+
+describe('the tenant of a retained message', () => {
+  it('is the tenant of its topic, whoever publishes it', () => {
+    const retained = storeOf(
+      new Map([
+        ['a1', 'a'],
+        ['a2', 'a'],
+        ['b1', 'b'],
+      ]),
+    )
+    retained.set(message('a1', 'deployment'))
+    assert.equal(retained.whyFull(message('a2', 'deployment')), FULL)
+    assert.equal(retained.whyFull(message('b1', 'deployment')), undefined)
+    assert.equal(retained.whyFull(message('other', 'deployment')), undefined)
+    assert.equal(retained.whyFull(message('other', 'a')), FULL)
+  })
+
+  it('is the tenant of its publisher where nobody knows that of the topic', () => {
+    const retained = storeOf(new Map())
+    retained.set(message('1', 'a'))
+    retained.set(message('2', ''))
+    assert.equal(retained.whyFull(message('3', 'a')), FULL)
+    assert.equal(retained.whyFull(message('3', '')), FULL)
+    assert.equal(retained.whyFull(message('3', 'b')), undefined)
+  })
+
+  it('changes with the next message when the topic has come to another tenant', () => {
+    const tenants = new Map([['1', 'a']])
+    const retained = storeOf(tenants)
+    const under = message('1', 'deployment')
+    retained.reserve(under)
+    tenants.set('1', 'b')
+    // The room was kept for the tenant of then.
+    retained.release(under)
+    assert.equal(retained.whyFull(message('2', 'a')), undefined)
+    retained.set(under)
+    assert.equal(retained.whyFull(message('2', 'b')), FULL)
+    tenants.set('1', 'c')
+    retained.set(message('2', 'c'))
+    assert.equal(retained.whyFull(message('1', 'deployment')), FULL)
+    retained.set(message('2', '', 0))
+    retained.set(message('1', 'deployment'))
+    assert.equal(retained.whyFull(message('2', 'b')), undefined)
+    assert.equal(retained.whyFull(message('2', 'c')), FULL)
+    retained.set(message('1', '', 0))
+    assert.equal(retained.whyFull(message('2', 'c')), undefined)
+  })
+
+  it('a message on its way keeps its room, and gives it back when nobody owns it', () => {
+    const retained = storeOf(new Map())
+    const under = message('1', 'a')
+    retained.reserve(under)
+    assert.equal(retained.whyFull(message('2', 'a')), FULL)
+    retained.release(under)
+    retained.release(under)
+    assert.equal(retained.whyFull(message('2', 'a')), undefined)
+  })
+})
