@@ -71,8 +71,8 @@ export interface EmbeddedEngineOptions {
   /** Memory for the indexes of complete segments. Default: 64 MiB. */
   readonly indexBytes?: number
   /**
-   * Memory for requests that wait for their commit; beyond it, requests fail with 0x97. Default: 64
-   * MiB.
+   * Memory for messages that wait for their commit; beyond it, messages fail with 0x97. Changes of
+   * state have a quarter as much in addition. Default: 64 MiB.
    */
   readonly waitingBytes?: number
   /** Time from one batch to the next while several publishers are at work, ms. Default: 2. */

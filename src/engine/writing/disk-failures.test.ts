@@ -131,6 +131,24 @@ test('a small message does not overtake a large one of the same turn for which t
   assert.equal(await append(engine, 0, messageOf('a', 'y')), 1)
 })
 
+test('messages leave a reserve to changes of state, and the reserve is bounded too', async () => {
+  const { engine } = await setUp({ waitingBytes: 10_000 })
+  const payload = 'x'.repeat(1_000)
+  const values = Object.fromEntries(['1', '2', '3'].map((key) => [key, 'y'.repeat(600)]))
+  const outcomes = await Promise.allSettled([
+    ...Array.from({ length: 10 }, () => append(engine, 0, messageOf('a', payload))),
+    ...Object.entries(values).map(([key, value]) => write(engine, { [key]: value })),
+  ])
+  const owned = (from: number, to: number): number =>
+    outcomes.slice(from, to).filter(({ status }) => status === 'fulfilled').length
+  assert.deepEqual([owned(0, 10), owned(10, 13)], [7, 3])
+  const more = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, key) => write(engine, { [key]: 'z'.repeat(600) })),
+  )
+  assert.equal(more.filter(({ status }) => status === 'rejected').length, 9)
+  await engine.close()
+})
+
 test('a message whose properties could not be read again is refused, and no other message with it', async () => {
   const { engine } = await setUp()
   const unfit = [{ correlationData: Buffer.alloc(65_536) }, { responseTopic: 'a/+' }, { responseTopic: '' }]
