@@ -51,6 +51,7 @@ const ROWS: { readonly [limit in keyof Limits]: readonly [row: string, setting?:
     'maximumSessionsPerOrganization',
   ],
   maximumBytesPerSecond: ['Bytes read from a connection'],
+  maximumBytesTowardLog: ['Bytes on their way to the log'],
 }
 
 for (const [limit, [row, setting]] of Object.entries(ROWS)) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { DEFAULT_LIMITS } from '../src/broker/ports/limits.ts'
 import type { Limits } from '../src/broker/ports/limits.ts'
 import { encodePacket } from '../src/mqtt/encode-packet.ts'
@@ -516,6 +517,21 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
       clock.advance(broker, 1)
       assert.equal(client.transport.paused, false)
       assert.equal((await payloads(watcher)).length, 1)
+    },
+  },
+  maximumBytesTowardLog: {
+    title: 'a tenant may have as many bytes as are free; beyond them its next message waits, and reading with it',
+    limits: { maximumBytesTowardLog: 10_000 },
+    run: async ({ connect }) => {
+      const flooder = await connect({ userName: 'flooder' })
+      const neighbour = await connect({ userName: 'neighbour' })
+      for (const client of [flooder, neighbour]) client.publish('a', 'x'.repeat(3_000), { qos: 1 })
+      flooder.publish('a', 'x'.repeat(3_000), { qos: 1 })
+      for (const client of [flooder, neighbour]) client.send({ type: 'pingreq' })
+      for (let turns = 0; turns < 8; turns += 1) await setImmediate()
+      const [held, free] = [flooder, neighbour].map((client) => client.takeAll().map(({ type }) => type))
+      assert.deepEqual(free, ['pingresp', 'puback'])
+      assert.deepEqual(held, ['puback', 'puback', 'pingresp'])
     },
   },
 }

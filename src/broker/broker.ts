@@ -108,7 +108,7 @@ export class Broker implements Publisher, Dispatcher {
     const store = engine.isDurable ? new SessionStore({ engine, log, clock, tails: () => delivery.tails }) : undefined
     const delivery = new Delivery({ ...shared, engine, index, store, idProperty, readerListener })
     const retained = new RetainedMessages(limits, options.tenantOf)
-    const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock })
+    const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock, limits })
     const publishing = new Publishing({ ...shared, consumers, transformer, retained, router, store, refusals, policy })
     const wills = new WillMessages(deadlines, (session, due) => void publishing.publishWill(session, due))
     const sessions = new Sessions({ ...shared, index, delivery, deadlines, wills, store })

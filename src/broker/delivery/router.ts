@@ -7,7 +7,10 @@ import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from 
 import type { Delivery } from './delivery.ts'
 import { passes } from '../ports/engine.ts'
 import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
+import type { Limits } from '../ports/limits.ts'
 import type { Message } from '../ports/message.ts'
+import { LogShares } from './log-shares.ts'
+import type { LogShare, SharedAppend } from './log-shares.ts'
 import type { RetainedMessages } from './retained-messages.ts'
 import { retainedChange } from '../durable/retained-store.ts'
 import type { Route, SubscriptionIndex } from '../sessions/subscription-index.ts'
@@ -20,6 +23,11 @@ export interface MessageOwnerCallbacks {
    */
   owned(reached: boolean): void
   failed(failure: EngineFailure, message: Message): void
+  /**
+   * A change of state that is to be owned together with the message. Asked when the engine gets the
+   * message: the Session may have ended while the message waited for room.
+   */
+  change?(): StateChange | undefined
 }
 
 /** The place where the QoS 0 messages of a connection wait while the log can't own them. */
@@ -36,7 +44,15 @@ export interface RouterOptions {
   /** True for the Topic Names whose QoS 0 messages are kept in the log as well. */
   readonly keepsQoS0: (topicName: string) => boolean
   readonly clock: Clock
+  readonly limits: Pick<Limits, 'maximumBytesTowardLog'>
 }
+
+/**
+ * Bytes that a message takes beside its content while the engine works on it. The number is high
+ * enough for the changes of a QoS 2 message: the engine's own count of a message is lower, so the
+ * engine's own bound is never reached by messages.
+ */
+const APPEND_BYTES = 512
 
 export class Router {
   readonly #index: SubscriptionIndex
@@ -46,9 +62,11 @@ export class Router {
   readonly #observer: PublishObserver | undefined
   readonly #keepsQoS0: (topicName: string) => boolean
   readonly #clock: Clock
+  readonly #shares: LogShares
 
-  constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock }: RouterOptions) {
+  constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock, limits }: RouterOptions) {
     this.#clock = clock
+    this.#shares = new LogShares({ clock, maximumBytes: limits.maximumBytesTowardLog })
     this.#keepsQoS0 = keepsQoS0
     this.#index = index
     this.#delivery = delivery
@@ -59,19 +77,18 @@ export class Router {
 
   /**
    * Delivers a QoS 0 message. Only a retained message, and one that belongs to the history, is
-   * kept. The keeper, if there is one, holds the message while the history can't take it.
+   * kept. The keeper, if there is one, holds the message while the history can't take it. A
+   * promise: as `own` has it.
    */
-  pass(message: Message, keeper?: QoS0Keeper): void {
-    if (this.#keepsQoS0(message.topicName)) {
-      this.own(message, new Unacknowledged(this, keeper))
-      return
-    }
+  pass(message: Message, tenant: string, keeper?: QoS0Keeper): Promise<void> | undefined {
+    if (this.#keepsQoS0(message.topicName)) return this.own(message, tenant, new Unacknowledged(this, keeper))
     if (message.retain) {
       message.ownedAtMs = this.#clock.now()
       this.#retained.set(message)
       if (this.#engine.isDurable) this.#engine.write({ ...NOBODY_WAITS, changes: [this.#retainedChange(message)] })
     }
     this.deliver(message)
+    return undefined
   }
 
   /** Delivers to the connected subscribers; nothing is stored. */
@@ -81,13 +98,15 @@ export class Router {
   }
 
   /**
-   * Routes a QoS 1 or 2 message: the log owns it first, together with `change`; then it is
-   * delivered; then its publisher is told.
+   * Routes a QoS 1 or 2 message: the log owns it first, together with the publisher's change; then
+   * it is delivered; then its publisher is told. The tenant is the one whose share of the room
+   * toward the log the message takes. A promise: the tenant is over its share, and nothing more is
+   * to be read of the sender until the promise resolves.
    */
-  own(message: Message, publisher: MessageOwnerCallbacks, change?: StateChange): void {
+  own(message: Message, tenant: string, publisher: MessageOwnerCallbacks): Promise<void> | undefined {
     this.#retained.reserve(message)
     const route = this.#index.route(message.topicName)
-    this.#engine.append(route.partition, new Append(this, message, route, publisher, this.#changes(message, change)))
+    return this.#shares.add(tenant, new Append(this, message, route, publisher))
   }
 
   /** Gives a message of the service's own to one reader, beside the log. */
@@ -95,7 +114,18 @@ export class Router {
     return this.#delivery.dispatch(this.#index.route(message.topicName), message, watcher, isFor)
   }
 
-  #changes(message: Message, change: StateChange | undefined): readonly StateChange[] | undefined {
+  /** Called by a message that has room in its tenant's share. */
+  append(append: Append, { partition }: Route): void {
+    this.#engine.append(partition, append)
+  }
+
+  /** Called by a message that the engine owns, or has refused. */
+  settle(share: LogShare, bytes: number): void {
+    this.#shares.settle(share, bytes)
+  }
+
+  /** The changes that are owned together with the message. */
+  changes(message: Message, change: StateChange | undefined): readonly StateChange[] | undefined {
     if (!message.retain || !this.#engine.isDurable) return change === undefined ? undefined : [change]
     const retained = this.#retainedChange(message)
     return change === undefined ? [retained] : [change, retained]
@@ -146,33 +176,57 @@ class Unacknowledged implements MessageOwnerCallbacks {
 }
 
 /** A message between its publisher and the engine. */
-class Append implements AppendRequest {
+class Append implements AppendRequest, SharedAppend {
   readonly message: Message
-  readonly changes: readonly StateChange[] | undefined
+  readonly bytes: number
+  changes: readonly StateChange[] | undefined = undefined
   readonly #router: Router
   readonly #route: Route
   readonly #publisher: MessageOwnerCallbacks
+  /** Set while the engine has the message. */
+  #share: LogShare | undefined = undefined
 
-  constructor(
-    router: Router,
-    message: Message,
-    route: Route,
-    publisher: MessageOwnerCallbacks,
-    changes: readonly StateChange[] | undefined,
-  ) {
+  constructor(router: Router, message: Message, route: Route, publisher: MessageOwnerCallbacks) {
     this.message = message
-    this.changes = changes
+    this.bytes = bytesTowardLog(message)
     this.#router = router
     this.#route = route
     this.#publisher = publisher
   }
 
+  keep(): void {
+    this.message.keep()
+  }
+
+  start(share: LogShare): void {
+    this.#share = share
+    this.changes = this.#router.changes(this.message, this.#publisher.change?.())
+    this.#router.append(this, this.#route)
+  }
+
   committed(offset: number): void {
+    this.#settle()
     this.#publisher.owned(this.#router.committed(this.message, this.#route, offset))
   }
 
   failed(failure: EngineFailure): void {
+    this.#settle()
+    this.refuse(failure)
+  }
+
+  refuse(failure: EngineFailure): void {
     this.#router.refused(this.message)
     this.#publisher.failed(failure, this.message)
   }
+
+  #settle(): void {
+    if (this.#share !== undefined) this.#router.settle(this.#share, this.bytes)
+    this.#share = undefined
+  }
+}
+
+/** A message that is to be retained is in the log twice: as a message, and as a change of state. */
+function bytesTowardLog({ sizeBytes, retain, qos, publisherKey }: Message): number {
+  const changed = (retain ? sizeBytes + APPEND_BYTES : 0) + (qos === 2 ? publisherKey.length : 0)
+  return APPEND_BYTES + sizeBytes + changed
 }

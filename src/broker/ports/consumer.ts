@@ -121,6 +121,11 @@ export interface OwnMessage {
   readonly payload: Buffer
   readonly qos: QoS
   readonly properties?: MessageProperties
+  /**
+   * The tenant whose share of the room toward the log the message takes. Absent: the message takes
+   * the service's own share.
+   */
+  readonly tenant?: string
 }
 
 /**

@@ -123,6 +123,12 @@ export interface Limits {
    * the next second.
    */
   readonly maximumBytesPerSecond: number
+  /**
+   * Bytes of messages that were given to the engine and that the log does not own yet, in all. A
+   * tenant may have as many of them as are still free. Beyond, its messages wait, and its
+   * connections are not read. Stops floods that fill the way to the log for the other tenants.
+   */
+  readonly maximumBytesTowardLog: number
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -157,6 +163,7 @@ export const DEFAULT_LIMITS: Limits = {
   maximumSessionsPerIdentity: 10_000,
   maximumSessionsPerTenant: 10_000,
   maximumBytesPerSecond: 134_217_728,
+  maximumBytesTowardLog: 16_777_216,
 }
 
 /**

@@ -127,7 +127,7 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
   protected own(message: Message): void {
     this.accepted()
     this.link.window.begin()
-    this.parts.router.own(message, this, this.change())
+    this.readWhenOwned(this.parts.router.own(message, this.link.permit.tenant, this))
   }
 
   /** The change that remembers a QoS 2 message, to be owned together with it [MQTT-4.3.3-10]. */

@@ -72,6 +72,10 @@ class Waiting implements MessageOwnerCallbacks {
     this.#backPressure = backPressure
   }
 
+  change(): StateChange | undefined {
+    return this.publisher.change()
+  }
+
   owned(reached: boolean): void {
     this.#backPressure.owned(this, reached)
   }
@@ -187,7 +191,8 @@ export class BackPressure implements QoS0Keeper {
     this.#hasProgress = false
     for (const one of waiting) {
       this.#link.window.begin()
-      this.#host.router.own(one.message, one, one.publisher.change())
+      // The connection waits already.
+      void this.#host.router.own(one.message, this.#link.permit.tenant, one)
     }
   }
 

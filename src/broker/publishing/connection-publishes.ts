@@ -54,6 +54,13 @@ export abstract class ConnectionPublishes extends PublishStages {
     return over === undefined ? run() : over.then(() => this.inOrder(run))
   }
 
+  /**
+   * A promise: the tenant is over its share of the log, and its connection is not read meanwhile.
+   */
+  protected readWhenOwned(room: Promise<void> | undefined): void {
+    if (room !== undefined && !this.link.isClosed) this.link.waitFor(room)
+  }
+
   protected get isAbandoned(): boolean {
     return this.link.isClosed
   }
@@ -122,6 +129,7 @@ export class UnacknowledgedPublishes extends ConnectionPublishes {
   }
 
   protected own(message: Message): void {
-    this.parts.router.pass(message, this.link.backPressure)
+    const { permit, backPressure } = this.link
+    this.readWhenOwned(this.parts.router.pass(message, permit.tenant, backPressure))
   }
 }

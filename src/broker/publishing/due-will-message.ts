@@ -76,8 +76,10 @@ export class DueWillMessage extends PublishStages implements MessageOwnerCallbac
   }
 
   protected own(message: Message): void {
-    if (message.qos === 0) this.parts.router.pass(message)
-    else this.parts.router.own(message, this)
+    const { router } = this.parts
+    const { tenant } = this.permit
+    if (message.qos === 0) void router.pass(message, tenant)
+    else void router.own(message, tenant, this)
   }
 
   /** No message of the client comes after its Will Message. */

@@ -17,9 +17,9 @@ export class OwnPublish implements MessageOwnerCallbacks {
   publish(message: OwnMessage): Promise<void> {
     const { router } = this.#parts
     const own = ownMessage(message, this.#parts)
-    if (own.qos > 0) router.own(own, this)
+    if (own.qos > 0) void router.own(own, message.tenant ?? '', this)
     else {
-      router.pass(own)
+      void router.pass(own, message.tenant ?? '')
       this.#told.resolve()
     }
     return this.#told.promise

@@ -8,6 +8,8 @@ export interface PublisherLink extends SessionLink {
   readonly session: Session
   /** Set where messages of this connection are not refused for a reason that passes. */
   readonly backPressure: BackPressure | undefined
+  /** The connection's next packet waits for the promise, and nothing more than a buffer is read. */
+  waitFor(promise: Promise<void>): void
   /** The origin of the connection's QoS 0 messages. */
   readonly unacknowledgedPublishes: Pick<PublishStages, 'accept'>
 }

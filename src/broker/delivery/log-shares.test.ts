@@ -1,0 +1,143 @@
+/** The tenants' shares of the room toward the log, in numbers. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { ManualClock } from '../../../test/support/broker-harness.ts'
+import type { EngineFailure } from '../ports/engine.ts'
+import { LogShares } from './log-shares.ts'
+import type { LogShare, SharedAppend } from './log-shares.ts'
+
+/** A message that knows how far it came. */
+class TestAppend implements SharedAppend {
+  readonly bytes: number
+  isKept = false
+  share: LogShare | undefined = undefined
+  failure: EngineFailure | undefined = undefined
+
+  constructor(bytes: number) {
+    this.bytes = bytes
+  }
+
+  keep(): void {
+    this.isKept = true
+  }
+
+  start(share: LogShare): void {
+    this.share = share
+  }
+
+  refuse(failure: EngineFailure): void {
+    this.failure = failure
+  }
+}
+
+interface Scene {
+  readonly shares: LogShares
+  /** Adds messages of the tenant. Returns them. */
+  readonly add: (tenant: string, count: number, bytes?: number) => readonly TestAppend[]
+  /** The bytes of the tenant that the engine has. */
+  readonly started: (tenant: string) => number
+  /** The engine owns all that it has of the tenant, or the first messages of it. */
+  readonly own: (tenant: string, count?: number) => Promise<void>
+}
+
+function setUp(maximumBytes = 1_200): Scene {
+  const shares = new LogShares({ clock: new ManualClock(), maximumBytes })
+  const appends = new Map<string, TestAppend[]>()
+  const startedOf = (tenant: string): readonly TestAppend[] =>
+    (appends.get(tenant) ?? []).filter(({ share }) => share !== undefined)
+  return {
+    shares,
+    add: (tenant, count, bytes = 10) => {
+      const added = Array.from({ length: count }, () => new TestAppend(bytes))
+      appends.set(tenant, [...(appends.get(tenant) ?? []), ...added])
+      for (const append of added) void shares.add(tenant, append)
+      return added
+    },
+    started: (tenant) => startedOf(tenant).reduce((sum, { bytes }) => sum + bytes, 0),
+    own: async (tenant, count = Infinity) => {
+      const owned = startedOf(tenant).slice(0, count)
+      const left = (appends.get(tenant) ?? []).filter((append) => !owned.includes(append))
+      appends.set(tenant, left)
+      for (const { share, bytes } of owned) shares.settle(share as LogShare, bytes)
+      await setImmediate()
+    },
+  }
+}
+
+test('one flood takes half of the room, and the next tenants take half of the rest each', () => {
+  const { add, started } = setUp()
+  for (const tenant of ['a', 'b', 'c']) add(tenant, 100)
+  assert.deepEqual(['a', 'b', 'c'].map(started), [600, 300, 150])
+})
+
+test('after some time floods have the same share', async () => {
+  const { add, started, own } = setUp()
+  for (const tenant of ['a', 'b']) add(tenant, 100)
+  for (let round = 0; round < 200; round += 1) {
+    for (const tenant of ['a', 'b']) {
+      await own(tenant, 1)
+      add(tenant, 1)
+    }
+  }
+  for (const tenant of ['a', 'b']) {
+    const bytes = started(tenant)
+    assert.ok(bytes >= 380 && bytes <= 420, `${tenant} has ${bytes} bytes`)
+  }
+})
+
+test('a message that waits is kept, goes in its order when there is room, and then the promise resolves', async () => {
+  const { shares, add, own } = setUp()
+  const flood = add('a', 60)
+  const first = new TestAppend(500)
+  const second = new TestAppend(10)
+  const room = shares.add('a', first)
+  assert.equal(shares.add('a', second), room, 'a small message does not overtake a large message')
+  assert.deepEqual([first.isKept, first.share, second.share], [true, undefined, undefined])
+  let isResolved = false
+  void room?.then(() => (isResolved = true))
+  await own('a', 1)
+  assert.deepEqual([first.share, isResolved], [undefined, false])
+  await own('a', 59)
+  assert.deepEqual([first.share?.bytes, second.share, isResolved], [510, first.share, true])
+  assert.equal(flood.length, 60)
+})
+
+test('a tenant with nothing on its way has room for one message, though others have left less', () => {
+  const { add, started } = setUp()
+  for (const tenant of ['a', 'b', 'c', 'd', 'e']) add(tenant, 100)
+  add('f', 2, 300)
+  assert.equal(started('f'), 300)
+})
+
+test('a message larger than all of the room goes alone', async () => {
+  const { add, started, own } = setUp()
+  add('a', 1, 5_000)
+  add('b', 1)
+  assert.deepEqual(['a', 'b'].map(started), [5_000, 0])
+  await own('a')
+  assert.equal(started('b'), 10)
+})
+
+test('a tenant is forgotten when nothing of it is on its way', async () => {
+  const { shares, add, own, started } = setUp()
+  for (let tenant = 0; tenant < 100; tenant += 1) add(`tenant ${tenant}`, 1)
+  add('a', 100)
+  assert.equal(shares.tenants, 101)
+  for (let tenant = 0; tenant < 100; tenant += 1) await own(`tenant ${tenant}`)
+  assert.equal(shares.tenants, 1)
+  while (started('a') > 0) await own('a')
+  assert.equal(shares.tenants, 0)
+})
+
+test('messages that wait are bounded too: the tenant that sent them is refused, and no other', async () => {
+  const { add, started } = setUp()
+  const appends = add('a', 300)
+  await setImmediate()
+  const refused = appends.filter(({ failure }) => failure !== undefined)
+  assert.equal(refused.length, 300 - 60 - 120)
+  assert.equal(refused[0]?.failure?.reasonCode, 0x97)
+  const [next] = add('b', 1)
+  await setImmediate()
+  assert.deepEqual([started('b'), next?.failure], [10, undefined])
+})
