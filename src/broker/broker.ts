@@ -91,6 +91,7 @@ export class Broker implements Publisher, Dispatcher {
   readonly #sessions: Sessions
   readonly #wills: WillMessages
   readonly #publishing: Publishing
+  readonly #router: Router
   readonly #connections: Connections
   #closed: Promise<void> | undefined = undefined
 
@@ -108,7 +109,7 @@ export class Broker implements Publisher, Dispatcher {
     const store = engine.isDurable ? new SessionStore({ engine, log, clock, tails: () => delivery.tails }) : undefined
     const delivery = new Delivery({ ...shared, engine, index, store, idProperty, readerListener })
     const retained = new RetainedMessages(limits, options.tenantOf)
-    const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock, limits })
+    const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock, log, limits })
     const publishing = new Publishing({ ...shared, consumers, transformer, retained, router, store, refusals, policy })
     const wills = new WillMessages(deadlines, (session, due) => void publishing.publishWill(session, due))
     const sessions = new Sessions({ ...shared, index, delivery, deadlines, wills, store })
@@ -132,6 +133,7 @@ export class Broker implements Publisher, Dispatcher {
     this.#sessions = sessions
     this.#wills = wills
     this.#publishing = publishing
+    this.#router = router
     this.#connections = connections
   }
 
@@ -194,6 +196,7 @@ export class Broker implements Publisher, Dispatcher {
 
   async #close(): Promise<void> {
     this.#connections.close()
+    this.#router.flush()
     await this.store?.close()
     await this.engine.close()
   }

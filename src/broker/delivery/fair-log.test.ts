@@ -112,9 +112,20 @@ describe('while one tenant floods a slow log', () => {
     const types = second.takeAll().map(({ type }) => type)
     assert.deepEqual(types.toSorted(), ['pingresp', 'puback', 'puback', 'puback'])
     const received = reader.takeAll().flatMap((packet) => (packet.type === 'publish' ? [packet] : []))
-    const payloads = received.filter(({ topicName }) => topicName === 'second').map(({ payload }) => `${payload}`)
+    const payloads = received.filter(({ topicName }) => topicName === 'second').map(({ payload }) => payload.toString())
     assert.deepEqual(payloads, ['1', '2', '3'])
     assert.equal(received.length, FLOOD + 3)
+  })
+
+  it('gives the log the messages that wait before the broker closes', async () => {
+    const scene = await setUp()
+    const { engine, flooder, broker } = scene
+    flood(flooder, 1, 50)
+    const before = engine.bytesOf('flood')
+    const closed = broker.close()
+    assert.equal(engine.bytesOf('flood') - before, KILOBYTE.length, 'the message that was read and had no room')
+    await syncAll(scene)
+    await closed
   })
 
   it('takes a message that is larger than the room where the tenant has nothing on its way', async () => {

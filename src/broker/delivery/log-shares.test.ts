@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { ManualClock } from '../../../test/support/broker-harness.ts'
+import { silentLogger } from '../../logger.ts'
 import type { EngineFailure } from '../ports/engine.ts'
 import { LogShares } from './log-shares.ts'
 import type { LogShare, SharedAppend } from './log-shares.ts'
@@ -32,6 +33,8 @@ class TestAppend implements SharedAppend {
 }
 
 interface Scene {
+  /** The fields of the warnings that were logged. */
+  readonly told: readonly string[]
   readonly shares: LogShares
   /** Adds messages of the tenant. Returns them. */
   readonly add: (tenant: string, count: number, bytes?: number) => readonly TestAppend[]
@@ -42,12 +45,15 @@ interface Scene {
 }
 
 function setUp(maximumBytes = 1_200): Scene {
-  const shares = new LogShares({ clock: new ManualClock(), maximumBytes })
+  const told: string[] = []
+  const log = { ...silentLogger, warn: (fields: object) => void told.push(JSON.stringify(fields)) }
+  const shares = new LogShares({ clock: new ManualClock(), log, maximumBytes })
   const appends = new Map<string, TestAppend[]>()
   const startedOf = (tenant: string): readonly TestAppend[] =>
     (appends.get(tenant) ?? []).filter(({ share }) => share !== undefined)
   return {
     shares,
+    told,
     add: (tenant, count, bytes = 10) => {
       const added = Array.from({ length: count }, () => new TestAppend(bytes))
       appends.set(tenant, [...(appends.get(tenant) ?? []), ...added])
@@ -128,6 +134,28 @@ test('a tenant is forgotten when nothing of it is on its way', async () => {
   assert.equal(shares.tenants, 1)
   while (started('a') > 0) await own('a')
   assert.equal(shares.tenants, 0)
+})
+
+test('a tenant over its share is logged, and not again in the same minute', async () => {
+  const { add, own, told } = setUp()
+  for (let round = 0; round < 3; round += 1) {
+    add('a', 70)
+    await own('a')
+    await own('a')
+  }
+  add('b', 10)
+  assert.deepEqual(told, ['{"tenant":"a"}'])
+})
+
+test('all messages that wait go to the engine before it closes', async () => {
+  const { shares, add, own } = setUp()
+  const appends = [...add('a', 100), ...add('b', 100)]
+  shares.flush()
+  assert.deepEqual(new Set(appends.map(({ share }) => share?.tenant)), new Set(['a', 'b']))
+  assert.equal(shares.add('c', new TestAppend(10_000)) === undefined, false)
+  await own('a')
+  await own('b')
+  assert.equal(shares.tenants, 1)
 })
 
 test('messages that wait are bounded too: the tenant that sent them is refused, and no other', async () => {

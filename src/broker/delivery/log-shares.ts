@@ -6,8 +6,17 @@
  * read meanwhile.
  */
 import type { Clock } from '../../clock.ts'
+import type { Logger } from '../../logger.ts'
 import type { EngineFailure } from '../ports/engine.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+
+/**
+ * A tenant that is over its share is logged once in this time: its share may be full many times a
+ * second.
+ */
+const TOLD_MS = 60_000
+/** The number of tenants that are logged in that time. Bounds the memory for them. */
+const MAXIMUM_TOLD = 1_000
 
 /** A message on its way to the engine. */
 export interface SharedAppend {
@@ -35,6 +44,7 @@ export interface LogShare {
 
 export interface LogSharesOptions {
   readonly clock: Clock
+  readonly log: Logger
   /**
    * Bytes of the room that the tenants share. Half as many again are for tenants with nothing on
    * its way: the first message of a tenant goes to the log even if other tenants have left less
@@ -45,6 +55,7 @@ export interface LogSharesOptions {
 
 export class LogShares {
   readonly #clock: Clock
+  readonly #log: Logger
   readonly #maximumBytes: number
   /** The tenants with messages on their way to the log; each has at least one. */
   readonly #shares = new Map<string, LogShare>()
@@ -52,9 +63,13 @@ export class LogShares {
   readonly #holding = new Set<LogShare>()
   #bytes = 0
   #isTurnPlanned = false
+  /** The tenants that were logged since `#toldSince`. */
+  readonly #told = new Set<string>()
+  #toldSince: number = -Infinity
 
-  constructor({ clock, maximumBytes }: LogSharesOptions) {
+  constructor({ clock, log, maximumBytes }: LogSharesOptions) {
     this.#clock = clock
+    this.#log = log
     this.#maximumBytes = maximumBytes
   }
 
@@ -82,6 +97,15 @@ export class LogShares {
     this.#bytes -= bytes
     if (this.#holding.size > 0) this.#planTurn()
     this.#dropIfEmpty(share)
+  }
+
+  /** Gives the engine all messages that wait, because it is about to close. */
+  flush(): void {
+    for (const share of this.#holding) {
+      for (const append of share.held) this.#start(share, append)
+      share.heldBytes = 0
+      this.#released(share, share.held.length)
+    }
   }
 
   #shareOf(tenant: string): LogShare {
@@ -115,6 +139,7 @@ export class LogShares {
    * others. So the bytes that wait are bounded, too.
    */
   #hold(share: LogShare, append: SharedAppend): Promise<void> {
+    if (share.room === undefined) this.#tell(share.tenant)
     share.room ??= Promise.withResolvers()
     if (share.held.length > 0 && share.heldBytes + append.bytes > this.#maximumBytes) {
       const reason = 'The disk is slower than what is published.'
@@ -135,12 +160,12 @@ export class LogShares {
       this.#isTurnPlanned = false
       // A share that goes on holding moves to the end of the set: it comes last in the next turn.
       const shares = [...this.#holding]
-      for (const share of shares) this.#release(share)
+      for (const share of shares) this.#releaseFitting(share)
     })
   }
 
   /** Gives the engine as many of the messages that wait as there is room for now. */
-  #release(share: LogShare): void {
+  #releaseFitting(share: LogShare): void {
     let count = 0
     for (const append of share.held) {
       if (!this.#fits(share, append.bytes)) break
@@ -148,7 +173,11 @@ export class LogShares {
       this.#start(share, append)
       count += 1
     }
-    if (count === 0) return
+    if (count > 0) this.#released(share, count)
+  }
+
+  /** The first messages of the share no longer wait. */
+  #released(share: LogShare, count: number): void {
     share.held.splice(0, count)
     this.#holding.delete(share)
     if (share.held.length > 0) {
@@ -158,5 +187,16 @@ export class LogShares {
     const { room } = share
     share.room = undefined
     room?.resolve()
+  }
+
+  #tell(tenant: string): void {
+    const nowMs = this.#clock.steady()
+    if (nowMs - this.#toldSince >= TOLD_MS) {
+      this.#told.clear()
+      this.#toldSince = nowMs
+    }
+    if (this.#told.has(tenant) || this.#told.size >= MAXIMUM_TOLD) return
+    this.#told.add(tenant)
+    this.#log.warn({ tenant }, 'publish.over_share')
   }
 }

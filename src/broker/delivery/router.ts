@@ -3,6 +3,7 @@
  * order.
  */
 import type { Clock } from '../../clock.ts'
+import type { Logger } from '../../logger.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'
 import { passes } from '../ports/engine.ts'
@@ -44,6 +45,7 @@ export interface RouterOptions {
   /** True for the Topic Names whose QoS 0 messages are kept in the log as well. */
   readonly keepsQoS0: (topicName: string) => boolean
   readonly clock: Clock
+  readonly log: Logger
   readonly limits: Pick<Limits, 'maximumBytesTowardLog'>
 }
 
@@ -64,9 +66,9 @@ export class Router {
   readonly #clock: Clock
   readonly #shares: LogShares
 
-  constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock, limits }: RouterOptions) {
+  constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock, log, limits }: RouterOptions) {
     this.#clock = clock
-    this.#shares = new LogShares({ clock, maximumBytes: limits.maximumBytesTowardLog })
+    this.#shares = new LogShares({ clock, log, maximumBytes: limits.maximumBytesTowardLog })
     this.#keepsQoS0 = keepsQoS0
     this.#index = index
     this.#delivery = delivery
@@ -112,6 +114,11 @@ export class Router {
   /** Gives a message of the service's own to one reader, beside the log. */
   dispatch(message: Message, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched {
     return this.#delivery.dispatch(this.#index.route(message.topicName), message, watcher, isFor)
+  }
+
+  /** Gives the engine the messages that wait for room. Call before the engine closes. */
+  flush(): void {
+    this.#shares.flush()
   }
 
   /** Called by a message that has room in its tenant's share. */

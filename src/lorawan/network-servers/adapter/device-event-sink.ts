@@ -90,7 +90,8 @@ export class DeviceEventSink implements EventSink {
     if (place.isDisabled) throw new EventRefused('device_disabled', 'the device is disabled')
     this.#inspect(kind as PublishedEventKind, { applicationId, devEui, payload })
     const topicName = eventTopic(applicationId, devEui, kind as PublishedEventKind)
-    return { owned: this.#parts.publisher.publish({ topicName, payload, qos: 1 }) }
+    const tenant = `organization:${place.organizationId}`
+    return { owned: this.#parts.publisher.publish({ topicName, payload, qos: 1, tenant }) }
   }
 
   #inspect(kind: PublishedEventKind, { applicationId, devEui, payload }: Omit<DeviceEvent, 'kind'>): void {
