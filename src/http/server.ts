@@ -70,8 +70,8 @@ interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
    * `https://fieldgate.example.org:8443`.
    */
   readonly baseUrl: string
-  /** Addresses or networks of the proxies whose X-Forwarded-For is believed; none by default. */
-  readonly trustedProxies?: readonly string[]
+  /** True for the address of a proxy whose `X-Forwarded-For` is believed; absent: for none. */
+  readonly isTrustedProxy?: (address: string) => boolean
 }
 
 /** The parts of the HTTP server. */
@@ -237,7 +237,7 @@ function createApp({ log, settings, https, newcomers }: HttpServerOptions): Http
       server.on('request', settle).on('upgrade', settle)
       return server
     },
-    trustProxy: settings.trustedProxies === undefined ? false : [...settings.trustedProxies],
+    trustProxy: settings.isTrustedProxy ?? false,
     bodyLimit: BODY_LIMIT_BYTES,
     handlerTimeout: HANDLER_TIMEOUT_MS,
     return503OnClosing: false,

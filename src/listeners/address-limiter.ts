@@ -19,26 +19,6 @@ export interface AddressLimits {
   readonly pendingPerAddress: number
 }
 
-/**
- * Limits for MQTT, also over WebSocket. A site behind one address has a few hundred clients, which
- * all come back at once.
- */
-export const MQTT_ADDRESS_LIMITS: AddressLimits = {
-  attemptsPerSecond: 200,
-  openPerAddress: 20_000,
-  pendingPerAddress: 2_000,
-}
-
-/**
- * Limits for HTTPS. One address leaves half of all sockets to the others, and its silent
- * connections take 100 MB at most.
- */
-export const HTTPS_ADDRESS_LIMITS: AddressLimits = {
-  attemptsPerSecond: 200,
-  openPerAddress: 10_000,
-  pendingPerAddress: 1_000,
-}
-
 /** Addresses that are remembered; at the bound the oldest is forgotten. */
 const MAXIMUM_ADDRESSES = 65_536
 const BURST_SECONDS = 10

@@ -5,21 +5,29 @@
 import type { Server, Socket } from 'node:net'
 import { steadyNow } from '../clock.ts'
 import type { AddressLimiter } from './address-limiter.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** Identifies an open connection. A TLS socket and the TCP socket under it have the same values. */
 type Ends = Pick<Socket, 'remoteAddress' | 'remotePort'>
+
+interface NewcomersOptions {
+  /** Proxies whose own addresses have no bounds. */
+  readonly unbounded?: TrustedProxies
+}
 
 /** Holds each connection from its TCP handshake until `settled` is called for it. */
 export class Newcomers {
   readonly #limiter: AddressLimiter
   readonly #refused: () => void
+  readonly #unbounded: TrustedProxies | undefined
   readonly #sockets = new Map<string, Socket>()
   #isClosing = false
 
   /** `refused` is called for each connection beyond the bounds of its address. */
-  constructor(limiter: AddressLimiter, refused: () => void) {
+  constructor(limiter: AddressLimiter, refused: () => void, { unbounded }: NewcomersOptions = {}) {
     this.#limiter = limiter
     this.#refused = refused
+    this.#unbounded = unbounded
   }
 
   /** To be called when the server's own listeners are in place. */
@@ -45,7 +53,8 @@ export class Newcomers {
       socket.destroy()
       return
     }
-    if (!this.#limiter.admit(address, port, steadyNow())) {
+    const isBounded = this.#unbounded?.has(address) !== true
+    if (isBounded && !this.#limiter.admit(address, port, steadyNow())) {
       this.#refused()
       socket.destroy()
       return
@@ -54,7 +63,7 @@ export class Newcomers {
     this.#sockets.set(key, socket)
     socket.once('close', () => {
       this.#sockets.delete(key)
-      this.#limiter.closed(address, port)
+      if (isBounded) this.#limiter.closed(address, port)
     })
   }
 }

@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { WebSocket } from 'ws'
 import { createHarness } from '../../test/support/broker-harness.ts'
+import { given } from '../given.ts'
 import { encodePacket } from '../mqtt/encode-packet.ts'
 import { PacketReader } from '../mqtt/packet-reader.ts'
 import { AddressLimiter } from './address-limiter.ts'
@@ -17,7 +18,7 @@ async function serve(context: TestContext, pages?: AllowedPages): Promise<string
   const { broker } = await createHarness()
   const server = createServer()
   const limiter = new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 })
-  serveWebSocket(server, broker, limiter, pages)
+  serveWebSocket(server, broker, limiter, given({ pages }))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   context.after(async () => {

@@ -10,6 +10,7 @@ import type { Broker } from '../broker/broker.ts'
 import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
 import type { AddressLimiter } from './address-limiter.ts'
 import { LINGER_BYTES, LINGER_MS } from './socket-transport.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** The path of the upgrade, and the subprotocol that a client must offer [MQTT-6.0.0-3]. */
 const PATH = '/mqtt'
@@ -31,9 +32,15 @@ export interface AllowedPages {
 /**
  * Serves MQTT at the path `/mqtt` of the server. Upgrades to other paths are refused, and so are
  * upgrades from pages of other hosts: browsers send the page's origin (RFC 6455 §10.2), and other
- * programs need not. Without `pages` any page may connect.
+ * programs need not. Without `pages` any page may connect. A client behind one of the `proxies` has
+ * the address that the proxy names.
  */
-export function serveWebSocket(server: Server, broker: Broker, limiter: AddressLimiter, pages?: AllowedPages): void {
+export function serveWebSocket(
+  server: Server,
+  broker: Broker,
+  limiter: AddressLimiter,
+  { pages, proxies }: { readonly pages?: AllowedPages; readonly proxies?: TrustedProxies | undefined } = {},
+): void {
   const isAllowed = pages === undefined ? () => true : pageCheck(pages)
   const webSockets = new WebSocketServer({
     noServer: true,
@@ -47,7 +54,8 @@ export function serveWebSocket(server: Server, broker: Broker, limiter: AddressL
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const { remoteAddress: address = '', remotePort: port = 0 } = request.socket
+    const { remoteAddress: peerAddress = '', remotePort: port = 0 } = request.socket
+    const address = proxies?.clientOf(peerAddress, request.headers['x-forwarded-for']) ?? peerAddress
     const refusal = refusalOf(request)
     if (refusal !== undefined) {
       refuse(socket, refusal)

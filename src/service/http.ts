@@ -2,15 +2,19 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import type { Broker } from '../broker/broker.ts'
 import { History } from '../broker/delivery/history.ts'
 import { backupOf } from '../data/backup.ts'
 import { EmbeddedEngine } from '../engine/embedded.ts'
 import type { BrokerView } from '../http/operation/operation.ts'
 import { createHttpServer } from '../http/server.ts'
 import { systemClock } from '../clock.ts'
-import { AddressLimiter, HTTPS_ADDRESS_LIMITS } from '../listeners/address-limiter.ts'
+import { AddressLimiter } from '../listeners/address-limiter.ts'
 import { Newcomers } from '../listeners/newcomers.ts'
+import { TrustedProxies } from '../listeners/trusted-proxies.ts'
+import { given } from '../given.ts'
 import { EventHistory } from '../lorawan/uplinks/event-history.ts'
+import type { Settings } from '../settings/settings.ts'
 import { createBrokerViews } from './broker-views.ts'
 import type { OpenedCertificates } from './certificates.ts'
 import { createMetrics } from './metrics.ts'
@@ -33,6 +37,8 @@ export async function createHttp(
 ): Promise<HttpServer> {
   const { registry, engine, policy, broker, downlinks, openedNetworkServers, addresses } = parts
   const { cert, key, caFile } = certificates
+  const proxies = TrustedProxies.of(settings.trustedProxies)
+  const isTrustedProxy = proxies && ((address: string) => proxies.has(address))
   return createHttpServer({
     registry,
     clock: systemClock,
@@ -43,6 +49,7 @@ export async function createHttp(
       brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
       allowedOrigins: settings.allowedOrigins,
       strictTransportSecurity: settings.strictTransportSecurity === 'true',
+      ...given({ isTrustedProxy }),
     },
     https: { cert, key },
     broker: { health: () => healthOf(parts) },
@@ -58,9 +65,7 @@ export async function createHttp(
         backupOf(dataDirectory.path, engine instanceof EmbeddedEngine ? engine : undefined, systemClock.now()),
     },
     metrics: createMetrics(parts),
-    newcomers: new Newcomers(new AddressLimiter(HTTPS_ADDRESS_LIMITS), () => {
-      broker.counters.connectionsRefused += 1
-    }),
+    newcomers: newcomersOf(settings, broker, proxies),
     deployment: {
       mqtts: () => addresses.mqtts,
       certificateAuthority: caFile === undefined ? undefined : await readFile(caFile, 'utf8'),
@@ -68,6 +73,19 @@ export async function createHttp(
     consoleDirectory: CONSOLE_DIRECTORY,
     documentationDirectory: DOCUMENTATION_DIRECTORY,
   })
+}
+
+/** A trusted proxy itself has no bounds: its connections carry the requests of all clients. */
+function newcomersOf(settings: Settings, broker: Broker, proxies: TrustedProxies | undefined): Newcomers {
+  const limiter = new AddressLimiter({
+    attemptsPerSecond: settings.maximumHttpsConnectsPerAddress,
+    openPerAddress: settings.maximumHttpsConnectionsPerAddress,
+    pendingPerAddress: settings.maximumSilentHttpsConnectionsPerAddress,
+  })
+  const refused = (): void => {
+    broker.counters.connectionsRefused += 1
+  }
+  return new Newcomers(limiter, refused, given({ unbounded: proxies }))
 }
 
 function healthOf({

@@ -1,6 +1,7 @@
 /** The listeners: HTTPS with MQTT over WebSocket, and MQTT over TLS. */
-import { AddressLimiter, MQTT_ADDRESS_LIMITS } from '../listeners/address-limiter.ts'
+import { AddressLimiter } from '../listeners/address-limiter.ts'
 import { listenTls } from '../listeners/tls.ts'
+import { TrustedProxies } from '../listeners/trusted-proxies.ts'
 import { serveWebSocket } from '../listeners/websocket.ts'
 import type { OpenedCertificates } from './certificates.ts'
 import type { HttpServer } from './http.ts'
@@ -18,8 +19,13 @@ export async function openListeners(
   const { host, httpsPort, mqttsPort, allowedOrigins, publicHost } = settings
   const servers: Closable[] = [http]
   closeInTwoSteps(servers, shutdown)
-  const limiter = new AddressLimiter(MQTT_ADDRESS_LIMITS)
-  serveWebSocket(http.server, broker, limiter, { allowedOrigins, publicHost })
+  const limiter = new AddressLimiter({
+    attemptsPerSecond: settings.maximumMqttConnectsPerAddress,
+    openPerAddress: settings.maximumMqttConnectionsPerAddress,
+    pendingPerAddress: settings.maximumSilentMqttConnectionsPerAddress,
+  })
+  const proxies = TrustedProxies.of(settings.trustedProxies)
+  serveWebSocket(http.server, broker, limiter, { pages: { allowedOrigins, publicHost }, proxies })
   const httpsAddress = await listening('FIELDGATE_HTTPS_PORT', httpsPort, () =>
     http.listen({
       host,

@@ -2,6 +2,7 @@
  * The kinds of settings. A kind turns a text of the environment into a checked value, and describes
  * the accepted texts for people.
  */
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 
 /** One setting of the table: its name, its description, and the parser of its value. */
@@ -153,6 +154,42 @@ export function origins(of: { readonly name: string; readonly description: strin
 function isOrigin(text: string): boolean {
   if (/^https?:/.test(text)) return !text.includes('*') && URL.canParse(text) && new URL(text).origin === text
   return /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+(?::\d{1,5})?$/.test(text)
+}
+
+/** No deployment has as many proxies without a common range. A look-up passes each entry. */
+const MAXIMUM_NETWORKS = 100
+
+/** IP addresses, and ranges of addresses in CIDR notation, with commas between them. */
+export function networks(of: { readonly name: string; readonly description: string }): Definition<readonly string[]> {
+  return {
+    ...of,
+    accepts: 'addresses and ranges with commas',
+    defaultText: 'none',
+    default: () => [],
+    isSecret: false,
+    parse: (given) => {
+      const list = given.split(',').map((text) => text.trim())
+      const wrong = list.find((text) => !isNetwork(text))
+      if (wrong !== undefined) {
+        return {
+          ok: false,
+          reason: `must be IP addresses, or ranges like 10.0.0.0/8 that do not hold every address; not ${JSON.stringify(wrong)}`,
+        }
+      }
+      if (list.length > MAXIMUM_NETWORKS) {
+        return { ok: false, reason: `must be at most ${MAXIMUM_NETWORKS} addresses and ranges` }
+      }
+      return { ok: true, value: list }
+    },
+  }
+}
+
+/** A prefix of 0 bits is refused: every client could name an address of its choice. */
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || address.includes('%') || more.length > 0) return false
+  return prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
 }
 
 /** A text that is never shown. Its length is counted in Unicode code points. */

@@ -130,6 +130,43 @@ describe('the settings', () => {
     })
   }
 
+  it('take addresses and ranges of trusted proxies; there are none by default', () => {
+    assert.deepEqual(settingsOf({}).trustedProxies, [])
+    const given = '10.0.0.7, 10.1.0.0/16,2001:db8::/32,::1'
+    assert.deepEqual(settingsOf({ FIELDGATE_TRUSTED_PROXIES: given }).trustedProxies, [
+      '10.0.0.7',
+      '10.1.0.0/16',
+      '2001:db8::/32',
+      '::1',
+    ])
+  })
+
+  const manyNetworks = Array.from({ length: 101 }, (_, index) => `10.0.0.${index}`).join()
+  for (const given of [
+    'proxy',
+    '10.0.0.1:80',
+    '10.0.0.0/33',
+    '0.0.0.0/0',
+    '::/0',
+    '::/129',
+    '10/8',
+    '10.0.0.1,',
+    'fe80::1%eth0',
+    '10.0.0.0/8/8',
+    '10.0.0.0/',
+    manyNetworks,
+  ]) {
+    it(`refuse ${given.slice(0, 30)} as trusted proxies`, () => {
+      assert.match(faultsOf({ FIELDGATE_TRUSTED_PROXIES: given })[0]?.reason ?? '', /addresses/)
+    })
+  }
+
+  it('have the bounds by address, which 0 lifts', () => {
+    assert.equal(settingsOf({}).maximumSilentHttpsConnectionsPerAddress, 1000)
+    const lifted = settingsOf({ FIELDGATE_MAXIMUM_MQTT_CONNECTS_PER_ADDRESS: '0' })
+    assert.equal(lifted.maximumMqttConnectsPerAddress, 0)
+  })
+
   it('turn HSTS on only when told so', () => {
     assert.equal(settingsOf({}).strictTransportSecurity, 'false')
     assert.equal(settingsOf({ FIELDGATE_HSTS: 'true' }).strictTransportSecurity, 'true')

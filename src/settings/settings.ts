@@ -6,7 +6,7 @@
 import { hostname } from 'node:os'
 import { given } from '../given.ts'
 import { fileVariable, readSecret } from './secret-file.ts'
-import { choice, host, integer, optionalPath, origins, path, secret } from './kinds.ts'
+import { choice, host, integer, networks, optionalPath, origins, path, secret } from './kinds.ts'
 import type { Definition } from './kinds.ts'
 
 /**
@@ -79,6 +79,11 @@ export const definitions = {
     choices: ['true', 'false'],
     description:
       'Whether browsers are told to use HTTPS alone for this host name, for a year (HSTS). Only with a certificate that they trust.',
+  }),
+  trustedProxies: networks({
+    name: 'FIELDGATE_TRUSTED_PROXIES',
+    description:
+      'Proxies in front of Fieldgate, by address or range: `10.0.0.7,2001:db8::/32`. Fieldgate believes the client’s address that such a proxy names: `docs/operate.md`.',
   }),
   brokerTokenDefaultTtlSeconds: integer({
     name: 'FIELDGATE_BROKER_TOKEN_DEFAULT_TTL_SECONDS',
@@ -159,6 +164,54 @@ export const definitions = {
     maximum: 268_435_456,
     description:
       'Bytes that the retained messages of one organization may have together. 268435456 is the bound for all organizations.',
+  }),
+  maximumHttpsConnectsPerAddress: integer({
+    name: 'FIELDGATE_MAXIMUM_HTTPS_CONNECTS_PER_ADDRESS',
+    default: 200,
+    minimum: 0,
+    maximum: 10_000_000,
+    description:
+      'Connections that one client address may open to the HTTPS port in a second, on average over ten seconds. 0 for no limit.',
+  }),
+  maximumMqttConnectsPerAddress: integer({
+    name: 'FIELDGATE_MAXIMUM_MQTT_CONNECTS_PER_ADDRESS',
+    default: 200,
+    minimum: 0,
+    maximum: 10_000_000,
+    description:
+      'MQTT connections, over TLS and over WebSocket together, that one client address may open in a second, on average over ten seconds. A site behind one address has many clients, which all come back at once. 0 for no limit.',
+  }),
+  maximumHttpsConnectionsPerAddress: integer({
+    name: 'FIELDGATE_MAXIMUM_HTTPS_CONNECTIONS_PER_ADDRESS',
+    default: 10_000,
+    minimum: 0,
+    maximum: 10_000_000,
+    description:
+      'Connections to the HTTPS port that one client address may hold at the same time. The port takes 20,000 in total. 0 for no limit.',
+  }),
+  maximumMqttConnectionsPerAddress: integer({
+    name: 'FIELDGATE_MAXIMUM_MQTT_CONNECTIONS_PER_ADDRESS',
+    default: 20_000,
+    minimum: 0,
+    maximum: 10_000_000,
+    description:
+      'MQTT connections, over TLS and over WebSocket together, that one client address may hold at the same time. 0 for no limit.',
+  }),
+  maximumSilentHttpsConnectionsPerAddress: integer({
+    name: 'FIELDGATE_MAXIMUM_SILENT_HTTPS_CONNECTIONS_PER_ADDRESS',
+    default: 1000,
+    minimum: 0,
+    maximum: 10_000_000,
+    description:
+      'Connections to the HTTPS port on which one client address has not sent a request yet. 1,000 of them take 100 MB at most. 0 for no limit.',
+  }),
+  maximumSilentMqttConnectionsPerAddress: integer({
+    name: 'FIELDGATE_MAXIMUM_SILENT_MQTT_CONNECTIONS_PER_ADDRESS',
+    default: 2000,
+    minimum: 0,
+    maximum: 10_000_000,
+    description:
+      'Connections to the MQTTS port on which one client address has not finished the TLS handshake yet. 0 for no limit.',
   }),
   sessionExpiryMaximumSeconds: integer({
     name: 'FIELDGATE_SESSION_EXPIRY_MAXIMUM_SECONDS',

@@ -17,7 +17,7 @@ import { WireClient } from '../support/wire-client.ts'
 const HANDSHAKE_MS = 20_000
 /** The deadline of a request's header, which is checked every 5 s, with time for a busy machine. */
 const HEADER_MS = 35_000
-/** The silent connections that one address may have: `HTTPS_ADDRESS_LIMITS`. */
+/** The silent connections that one address may have by default. */
 const PENDING_PER_ADDRESS = 1_000
 /**
  * A connection beyond its address's bound is closed when it is accepted, long before the deadline
