@@ -120,6 +120,8 @@ interface Newcomers {
   watch(server: Server): void
   /** The connection has sent a request. */
   settled(socket: Socket): void
+  /** Whether a proxy opened the connection for a client of its own, and said so before TLS. */
+  isForwarded(socket: Socket): boolean
   /** Cuts these connections, and every connection that comes afterwards. */
   close(): void
 }
@@ -255,6 +257,7 @@ function createApp({ log, settings, https, newcomers }: HttpServerOptions): Http
   app.decorate('setSecureContext', (tls: TlsMaterial) => {
     for (const server of servers) replaceCertificate(server, tls)
   })
+  if (newcomers !== undefined) nameForwarded(app as unknown as HttpApp, newcomers)
   app.addHook('preClose', async () => {
     newcomers?.close()
     const cut = setTimeout(() => {
@@ -264,6 +267,16 @@ function createApp({ log, settings, https, newcomers }: HttpServerOptions): Http
     for (const server of servers) server.once('close', () => clearTimeout(cut))
   })
   return app as unknown as HttpApp
+}
+
+/**
+ * Says of a request whose proxy speaks the PROXY protocol that it is forwarded (RFC 7239 §6.2). It
+ * must never count as a request of this machine, where the proxy may be.
+ */
+function nameForwarded(app: HttpApp, newcomers: Newcomers): void {
+  app.addHook('onRequest', async ({ raw }) => {
+    if (newcomers.isForwarded(raw.socket)) raw.headers.forwarded ??= 'for=unknown'
+  })
 }
 
 /**

@@ -5,14 +5,20 @@
 import type { Server, Socket } from 'node:net'
 import { steadyNow } from '../clock.ts'
 import type { AddressLimiter } from './address-limiter.ts'
+import { ProxiedConnections } from './proxied-connections.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** Identifies an open connection. A TLS socket and the TCP socket under it have the same values. */
 type Ends = Pick<Socket, 'remoteAddress' | 'remotePort'>
 
 interface NewcomersOptions {
-  /** Proxies whose own addresses have no bounds. */
-  readonly unbounded?: TrustedProxies
+  /**
+   * Proxies that name their clients by the PROXY protocol. The bounds then hold for the address of
+   * the client.
+   */
+  readonly proxies?: TrustedProxies
+  /** Whether the bounds hold for the address of a proxy that names no client; true by default. */
+  readonly boundsProxies?: boolean
 }
 
 /** Holds each connection from its TCP handshake until `settled` is called for it. */
@@ -20,19 +26,22 @@ export class Newcomers {
   readonly #limiter: AddressLimiter
   readonly #refused: () => void
   readonly #unbounded: TrustedProxies | undefined
+  readonly #proxied: ProxiedConnections | undefined
   readonly #sockets = new Map<string, Socket>()
   #isClosing = false
 
   /** `refused` is called for each connection beyond the bounds of its address. */
-  constructor(limiter: AddressLimiter, refused: () => void, { unbounded }: NewcomersOptions = {}) {
+  constructor(limiter: AddressLimiter, refused: () => void, { proxies, boundsProxies = true }: NewcomersOptions = {}) {
     this.#limiter = limiter
     this.#refused = refused
-    this.#unbounded = unbounded
+    this.#unbounded = boundsProxies ? undefined : proxies
+    this.#proxied = proxies && new ProxiedConnections(proxies)
   }
 
   /** To be called when the server's own listeners are in place. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => this.#came(socket))
+    this.#proxied?.standBefore(server)
   }
 
   /** The connection has finished its first step. From now on another part bounds and ends it. */
@@ -41,9 +50,15 @@ export class Newcomers {
     if (this.#sockets.delete(keyOf(address, port))) this.#limiter.settled(address, port)
   }
 
+  /** Whether a proxy in front of the server opened the connection for a client of its own. */
+  isForwarded(socket: Socket): boolean {
+    return this.#proxied?.isForwarded(socket) === true
+  }
+
   /** Cuts all silent connections, and every new one: a closing server waits for its last socket. */
   close(): void {
     this.#isClosing = true
+    this.#proxied?.close()
     for (const socket of this.#sockets.values()) socket.destroy()
   }
 
@@ -62,7 +77,8 @@ export class Newcomers {
     const key = keyOf(address, port)
     this.#sockets.set(key, socket)
     socket.once('close', () => {
-      this.#sockets.delete(key)
+      // A client may have the same port behind two proxies.
+      if (this.#sockets.get(key) === socket) this.#sockets.delete(key)
       if (isBounded) this.#limiter.closed(address, port)
     })
   }

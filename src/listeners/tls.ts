@@ -5,11 +5,13 @@
 import { createServer } from 'node:tls'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import type { Broker } from '../broker/broker.ts'
+import { given } from '../given.ts'
 import type { AddressLimiter } from './address-limiter.ts'
 import { listen } from './listen.ts'
 import type { Listener, ListenerOptions } from './listen.ts'
 import { Newcomers } from './newcomers.ts'
 import { SocketTransport } from './socket-transport.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** How long a TLS handshake may take before the socket is closed. Stops half-open handshakes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
@@ -22,12 +24,17 @@ export interface TlsListener extends Listener {
   setCertificate(context: SecureContextOptions): void
 }
 
+export interface TlsListenerOptions extends ListenerOptions {
+  /** Proxies that may name their clients by the PROXY protocol; absent: none. */
+  readonly proxies?: TrustedProxies
+}
+
 /** Listens for TLS 1.2 and 1.3. Throws the system's error when the port can't be bound. */
 export async function listenTls(
   broker: Broker,
   context: SecureContextOptions,
   limiter: AddressLimiter,
-  options: ListenerOptions,
+  options: TlsListenerOptions,
 ): Promise<TlsListener> {
   const server = createServer({
     ...context,
@@ -36,9 +43,10 @@ export async function listenTls(
     ALPNCallback: chooseProtocol,
     noDelay: true,
   })
-  const newcomers = new Newcomers(limiter, () => {
+  const refused = (): void => {
     broker.counters.connectionsRefused += 1
-  })
+  }
+  const newcomers = new Newcomers(limiter, refused, given({ proxies: options.proxies }))
   newcomers.watch(server)
   server.on('secureConnection', (socket: TLSSocket) => {
     newcomers.settled(socket)

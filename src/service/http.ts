@@ -75,7 +75,10 @@ export async function createHttp(
   })
 }
 
-/** A trusted proxy itself has no bounds: its connections carry the requests of all clients. */
+/**
+ * A trusted proxy that names no client has no bounds itself: its connections carry the requests of
+ * all clients.
+ */
 function newcomersOf(settings: Settings, broker: Broker, proxies: TrustedProxies | undefined): Newcomers {
   const limiter = new AddressLimiter({
     attemptsPerSecond: settings.maximumHttpsConnectsPerAddress,
@@ -85,7 +88,7 @@ function newcomersOf(settings: Settings, broker: Broker, proxies: TrustedProxies
   const refused = (): void => {
     broker.counters.connectionsRefused += 1
   }
-  return new Newcomers(limiter, refused, given({ unbounded: proxies }))
+  return new Newcomers(limiter, refused, { ...given({ proxies }), boundsProxies: false })
 }
 
 function healthOf({

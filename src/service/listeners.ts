@@ -1,4 +1,5 @@
 /** The listeners: HTTPS with MQTT over WebSocket, and MQTT over TLS. */
+import { given } from '../given.ts'
 import { AddressLimiter } from '../listeners/address-limiter.ts'
 import { listenTls } from '../listeners/tls.ts'
 import { TrustedProxies } from '../listeners/trusted-proxies.ts'
@@ -35,7 +36,7 @@ export async function openListeners(
     }),
   )
   const mqtts = await listening('FIELDGATE_MQTTS_PORT', mqttsPort, () =>
-    listenTls(broker, certificates, limiter, { host, port: mqttsPort }),
+    listenTls(broker, certificates, limiter, { host, port: mqttsPort, ...given({ proxies }) }),
   )
   servers.push(mqtts)
   certificates.follow((pair) => {

@@ -39,6 +39,15 @@ export async function secure(socket: Socket, { ca }: Pick<Place, 'ca'>): Promise
   return secured
 }
 
+/** Resolves when the service has closed or reset the connection. */
+export async function ended(socket: Socket): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  socket.on('error', () => {})
+  socket.on('close', () => resolve())
+  socket.resume()
+  await within(promise, 'the end of the connection')
+}
+
 /** The port of HTTPS. */
 export function httpsPortOf({ https }: Pick<Place, 'https'>): number {
   return Number(new URL(https).port)
