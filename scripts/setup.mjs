@@ -100,7 +100,7 @@ function buildConsole() {
 
 function buildDocumentation() {
   const linked = filesOf(['examples']).filter((name) => !name.split(sep).includes('target'))
-  const settings = ['src/settings/settings.ts', 'src/settings/kinds.ts', 'src/settings/secret-file.ts']
+  const settings = ['bounds', 'kinds', 'secret-file', 'settings'].map((name) => join('src', 'settings', `${name}.ts`))
   const wanted = stampOf([
     ...filesOf(['docs', 'site']),
     ...linked,
