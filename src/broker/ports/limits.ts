@@ -163,7 +163,7 @@ export const DEFAULT_LIMITS: Limits = {
   maximumSessionsPerIdentity: 10_000,
   maximumSessionsPerTenant: 10_000,
   maximumBytesPerSecond: 134_217_728,
-  maximumBytesTowardLog: 16_777_216,
+  maximumBytesTowardLog: 4_194_304,
 }
 
 /**
