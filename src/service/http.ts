@@ -103,5 +103,5 @@ function healthOf({
 }
 
 function builtPages(name: 'console' | 'docs'): string {
-  return fileURLToPath(new URL(`${import.meta.url.endsWith('.ts') ? '../../dist' : '..'}/${name}/`, import.meta.url))
+  return fileURLToPath(new URL(`${import.meta.url.endsWith('.ts') ? '../../dist' : '../..'}/${name}/`, import.meta.url))
 }
