@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 const SCRIPT = fileURLToPath(new URL('../scripts/release.mjs', import.meta.url))
 const CHANGELOG = `# Changelog
 
-What changes.
+This page lists the changes.
 
 ## [Unreleased]
 
