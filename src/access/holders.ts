@@ -24,6 +24,11 @@ export function tenantOf(organizationId: string): string {
   return ORGANIZATION + organizationId
 }
 
+/** The organization of a tenant; undefined for a network server of the whole deployment. */
+export function organizationOf(tenant: string): string | undefined {
+  return behind(ORGANIZATION, tenant)
+}
+
 /** The identity of a user's connections. */
 export function identityOf(userId: string): string {
   return USER + userId
@@ -46,7 +51,7 @@ export function holderOfToken({
 /** Reads the broker's words back. */
 export function readHolder({ tenant, identity, ground }: PermitHolder): Holder {
   return {
-    organizationId: behind(ORGANIZATION, tenant),
+    organizationId: organizationOf(tenant),
     userId: behind(USER, identity),
     serviceCredentialId: behind(NETWORK_SERVER, identity),
     tokenId: behind(TOKEN, ground),

@@ -32,7 +32,7 @@ import { createCounters } from './ports/counters.ts'
 import type { Counters } from './ports/counters.ts'
 import type { Engine } from './ports/engine.ts'
 import { DEFAULT_LIMITS } from './ports/limits.ts'
-import type { Limits } from './ports/limits.ts'
+import type { Limits, TenantLimitsOf } from './ports/limits.ts'
 import type { Peer, Policy } from './ports/policy.ts'
 import type { Transport } from './ports/transport.ts'
 import { Publishing } from './publishing/publishing.ts'
@@ -52,6 +52,8 @@ export interface BrokerOptions {
   readonly transformer?: PublishTransformer
   readonly observer?: PublishObserver
   readonly limits?: Partial<Limits>
+  /** The bounds of one tenant. Absent: `limits` has the bounds of each tenant. */
+  readonly tenantLimits?: TenantLimitsOf
   readonly clock?: Clock
   readonly log?: Logger
   /** Told when messages can be dispatched to a Session. */
@@ -102,13 +104,14 @@ export class Broker implements Publisher, Dispatcher {
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const clock = options.clock ?? systemClock
     const log = options.log ?? silentLogger
-    const shared = { limits, clock, log, counters }
+    const { tenantLimits = () => limits } = options
+    const shared = { limits, tenantLimits, clock, log, counters }
     const index = new SubscriptionIndex(engine.partitions)
     const refusals = new Refusals(shared)
     const deadlines = new Deadlines(clock.steady())
     const store = engine.isDurable ? new SessionStore({ engine, log, clock, tails: () => delivery.tails }) : undefined
     const delivery = new Delivery({ ...shared, engine, index, store, idProperty, readerListener })
-    const retained = new RetainedMessages(limits, options.tenantOf)
+    const retained = new RetainedMessages(limits, options.tenantOf, tenantLimits)
     const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock, log, limits })
     const publishing = new Publishing({ ...shared, consumers, transformer, retained, router, store, refusals, policy })
     const wills = new WillMessages(deadlines, (session, due) => void publishing.publishWill(session, due))

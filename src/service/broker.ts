@@ -1,8 +1,9 @@
 /** The engine, the policy and the broker over both. */
-import { tenantOf } from '../access/holders.ts'
+import { organizationOf, tenantOf } from '../access/holders.ts'
 import { AccessPolicy } from '../access/policy.ts'
 import { Broker } from '../broker/broker.ts'
 import type { Engine } from '../broker/ports/engine.ts'
+import type { TenantLimits } from '../broker/ports/limits.ts'
 import { systemClock } from '../clock.ts'
 import { messagesIn } from '../data/data-directory.ts'
 import { EmbeddedEngine } from '../engine/embedded.ts'
@@ -10,6 +11,7 @@ import { MemoryEngine } from '../engine/memory/memory.ts'
 import type { Directory } from '../identity/devices/directory.ts'
 import { NetworkServerPresence } from '../lorawan/network-servers/network-server-presence.ts'
 import { parseTopic } from '../lorawan/topics.ts'
+import type { OrganizationBounds } from '../organization-bounds.ts'
 import type { Parts, StartContext } from './parts.ts'
 
 const DAY_MS = 86_400_000
@@ -58,10 +60,18 @@ export async function openBroker(
   { settings, log, shutdown }: StartContext,
   parts: Pick<
     Parts,
-    'registry' | 'policy' | 'engine' | 'downlinks' | 'readerListener' | 'uplinkPath' | 'sightings' | 'brokerLink'
+    | 'registry'
+    | 'bounds'
+    | 'policy'
+    | 'engine'
+    | 'downlinks'
+    | 'readerListener'
+    | 'uplinkPath'
+    | 'sightings'
+    | 'brokerLink'
   >,
 ): Promise<Broker> {
-  const { engine } = parts
+  const { engine, bounds } = parts
   const keepsQoS0 = settings.keepQoS0Events === 'true'
   const broker = new Broker({
     policy: parts.policy,
@@ -75,15 +85,10 @@ export async function openBroker(
     tenantOf: tenantOfTopic(parts.registry.directory),
     clock: systemClock,
     log: log.child({ room: 'broker' }),
+    tenantLimits: (tenant) => limitsOf(bounds.of(organizationOf(tenant) ?? '')),
     limits: {
       maximumPacketSizeBytes: settings.maximumPacketSizeBytes,
-      maximumConnectionsPerTenant: settings.maximumConnectionsPerOrganization,
       maximumConnectionsPerIdentity: settings.maximumConnectionsPerUser,
-      maximumSessionsPerTenant: settings.maximumSessionsPerOrganization,
-      maximumSubscriptionsPerTenant: settings.maximumSubscriptionsPerOrganization,
-      maximumTopicFilterBytesPerTenant: settings.maximumTopicFilterBytesPerOrganization,
-      maximumRetainedMessagesPerTenant: settings.maximumRetainedMessagesPerOrganization,
-      maximumRetainedBytesPerTenant: settings.maximumRetainedBytesPerOrganization,
       maximumSessionExpirySeconds: settings.sessionExpiryMaximumSeconds,
       // A reader that is behind costs nothing where retention bounds the log itself.
       ...(engine.isDurable ? { maximumQueuedMessages: Infinity, maximumQueuedBytes: Infinity } : {}),
@@ -109,4 +114,22 @@ function tenantOfTopic(directory: Directory): (topicName: string) => string | un
     }
     return place === undefined ? undefined : tenantOf(place.organizationId)
   }
+}
+
+/** The bounds of an organization in the broker's words, made once for each value of the bounds. */
+const limitsByBounds = new WeakMap<OrganizationBounds, TenantLimits>()
+
+function limitsOf(bounds: OrganizationBounds): TenantLimits {
+  const known = limitsByBounds.get(bounds)
+  if (known !== undefined) return known
+  const limits = {
+    maximumConnectionsPerTenant: bounds.connections,
+    maximumSessionsPerTenant: bounds.sessions,
+    maximumSubscriptionsPerTenant: bounds.subscriptions,
+    maximumTopicFilterBytesPerTenant: bounds.topicFilterBytes,
+    maximumRetainedMessagesPerTenant: bounds.retainedMessages,
+    maximumRetainedBytesPerTenant: bounds.retainedBytes,
+  }
+  limitsByBounds.set(bounds, limits)
+  return limits
 }

@@ -16,6 +16,7 @@ import type { NetworkServerPresence } from '../lorawan/network-servers/network-s
 import type { NetworkServerEntry } from '../lorawan/network-servers/settings.ts'
 import type { DeviceSightings } from '../lorawan/uplinks/device-sightings.ts'
 import type { UplinkPath } from '../lorawan/uplinks/uplink-path.ts'
+import type { BoundsByOrganization } from '../organization-bounds.ts'
 import type { PinoLogger } from '../pino-logger.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { BrokerLink } from './broker-link.ts'
@@ -42,6 +43,8 @@ export interface StartContext {
 /** The parts of the running service, in the order of the start. */
 export interface Parts {
   readonly registry: Registry
+  /** The bounds of each organization. */
+  readonly bounds: BoundsByOrganization
   /** Gathers when devices were heard of, and writes that to the registry. */
   readonly sightings: DeviceSightings
   readonly engine: Engine

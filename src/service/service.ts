@@ -8,6 +8,8 @@ import type { Disk } from '../engine/ports/disk.ts'
 import { nodeDisk } from '../engine/ports/node-disk.ts'
 import { ensureFirstAdmin } from '../identity/first-admin.ts'
 import type { Registry } from '../identity/registry.ts'
+import { BoundsByOrganization } from '../organization-bounds.ts'
+import { organizationBounds } from '../settings/bounds.ts'
 import { durableStateOf } from '../lorawan/commands/durable-state.ts'
 import type { PinoLogger } from '../pino-logger.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -91,6 +93,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   const entriesOfFile = readEntriesOfFile(context)
 
   const registry = await openRegistry(context)
+  const bounds = new BoundsByOrganization(organizationBounds(context.settings))
   const sightings = openSightings(context, { registry })
 
   const engine = createEngine(context)
@@ -106,7 +109,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   const uplinkPath = openUplinkPath(context, { registry, codecs, downlinks, brokerLink })
 
   const beforeBroker = { policy, engine, sightings, downlinks, readerListener, uplinkPath, brokerLink }
-  const broker = await openBroker(context, { ...beforeBroker, registry })
+  const broker = await openBroker(context, { ...beforeBroker, registry, bounds })
 
   const entries = [...entriesOfFile, ...(await readEntriesOfRegistry(context, { registry, entriesOfFile }))]
   const forNetworkServers = { registry, uplinkPath, downlinks, networkServers }
@@ -114,7 +117,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   await presence.load()
   await downlinks.load()
 
-  return { ...beforeCommands, ...beforeBroker, broker, entriesOfFile, openedNetworkServers }
+  return { ...beforeCommands, ...beforeBroker, bounds, broker, entriesOfFile, openedNetworkServers }
 }
 
 /** The second half of a start: the listeners open, and the service is ready. */

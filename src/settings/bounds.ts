@@ -1,5 +1,14 @@
 /** The settings of bounds: of one packet, of one organization, of one user and of one address. */
+import { BOUND_NAMES, ORGANIZATION_BOUNDS } from '../organization-bounds.ts'
+import type { BoundName, OrganizationBounds } from '../organization-bounds.ts'
 import { integer } from './kinds.ts'
+import type { Definition } from './kinds.ts'
+
+/** The setting of one bound of organizations. */
+function ofOrganization(name: string, bound: BoundName): Definition<number> {
+  const { default: value, minimum, maximum, description } = ORGANIZATION_BOUNDS[bound]
+  return integer({ name, default: value, minimum, maximum, description })
+}
 
 /** A part of the table of settings. */
 export const boundDefinitions = {
@@ -10,57 +19,59 @@ export const boundDefinitions = {
     maximum: 268_435_460,
     description: 'The largest MQTT packet that the broker takes. A larger one ends the connection.',
   }),
-  maximumConnectionsPerOrganization: integer({
-    name: 'FIELDGATE_MAXIMUM_CONNECTIONS_PER_ORGANIZATION',
-    default: 10_000,
-    minimum: 1,
-    maximum: 10_000_000,
-    description: 'MQTT connections that one organization may hold at the same time.',
-  }),
+  maximumConnectionsPerOrganization: ofOrganization('FIELDGATE_MAXIMUM_CONNECTIONS_PER_ORGANIZATION', 'connections'),
+  maximumConnectsPerSecondPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_CONNECTS_PER_SECOND_PER_ORGANIZATION',
+    'connectsPerSecond',
+  ),
+  maximumSessionsPerOrganization: ofOrganization('FIELDGATE_MAXIMUM_SESSIONS_PER_ORGANIZATION', 'sessions'),
+  maximumSubscriptionsPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_SUBSCRIPTIONS_PER_ORGANIZATION',
+    'subscriptions',
+  ),
+  maximumTopicFilterBytesPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_TOPIC_FILTER_BYTES_PER_ORGANIZATION',
+    'topicFilterBytes',
+  ),
+  maximumRetainedMessagesPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_RETAINED_MESSAGES_PER_ORGANIZATION',
+    'retainedMessages',
+  ),
+  maximumRetainedBytesPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_RETAINED_BYTES_PER_ORGANIZATION',
+    'retainedBytes',
+  ),
+  maximumStoredBytesPerOrganization: ofOrganization('FIELDGATE_MAXIMUM_STORED_BYTES_PER_ORGANIZATION', 'storedBytes'),
+  maximumPublishesPerSecondPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_PUBLISHES_PER_SECOND_PER_ORGANIZATION',
+    'publishesPerSecond',
+  ),
+  maximumPublishedBytesPerSecondPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_PUBLISHED_BYTES_PER_SECOND_PER_ORGANIZATION',
+    'publishedBytesPerSecond',
+  ),
+  maximumOutgoingBytesPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_OUTGOING_BYTES_PER_ORGANIZATION',
+    'outgoingBytes',
+  ),
+  maximumWaitingCommandsPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_WAITING_COMMANDS_PER_ORGANIZATION',
+    'waitingCommands',
+  ),
+  maximumCodecMsPerSecondPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_CODEC_MS_PER_SECOND_PER_ORGANIZATION',
+    'codecMsPerSecond',
+  ),
+  maximumHttpRequestsPerSecondPerOrganization: ofOrganization(
+    'FIELDGATE_MAXIMUM_HTTP_REQUESTS_PER_SECOND_PER_ORGANIZATION',
+    'httpRequestsPerSecond',
+  ),
   maximumConnectionsPerUser: integer({
     name: 'FIELDGATE_MAXIMUM_CONNECTIONS_PER_USER',
     default: 1000,
     minimum: 1,
     maximum: 10_000_000,
     description: 'MQTT connections that one user, or one service credential, may hold at the same time.',
-  }),
-  maximumSessionsPerOrganization: integer({
-    name: 'FIELDGATE_MAXIMUM_SESSIONS_PER_ORGANIZATION',
-    default: 10_000,
-    minimum: 1,
-    maximum: 10_000_000,
-    description:
-      'MQTT Sessions that one organization may have at the same time. Each connection has a Session; Sessions without a connection count too.',
-  }),
-  maximumSubscriptionsPerOrganization: integer({
-    name: 'FIELDGATE_MAXIMUM_SUBSCRIPTIONS_PER_ORGANIZATION',
-    default: 50_000,
-    minimum: 1,
-    maximum: 100_000_000,
-    description: 'Subscriptions that all Sessions of one organization may have together.',
-  }),
-  maximumTopicFilterBytesPerOrganization: integer({
-    name: 'FIELDGATE_MAXIMUM_TOPIC_FILTER_BYTES_PER_ORGANIZATION',
-    default: 16_777_216,
-    minimum: 1024,
-    maximum: 68_719_476_736,
-    description: 'Bytes that the Topic Filters of these subscriptions may have together.',
-  }),
-  maximumRetainedMessagesPerOrganization: integer({
-    name: 'FIELDGATE_MAXIMUM_RETAINED_MESSAGES_PER_ORGANIZATION',
-    default: 10_000,
-    minimum: 0,
-    maximum: 1_000_000,
-    description:
-      'Retained messages that are kept for one organization: those on the topics of its devices, whoever publishes them.',
-  }),
-  maximumRetainedBytesPerOrganization: integer({
-    name: 'FIELDGATE_MAXIMUM_RETAINED_BYTES_PER_ORGANIZATION',
-    default: 33_554_432,
-    minimum: 0,
-    maximum: 268_435_456,
-    description:
-      'Bytes that the retained messages of one organization may have together. 268435456 is the bound for all organizations.',
   }),
   maximumHttpsConnectsPerAddress: integer({
     name: 'FIELDGATE_MAXIMUM_HTTPS_CONNECTS_PER_ADDRESS',
@@ -111,3 +122,16 @@ export const boundDefinitions = {
       'Connections to the MQTTS port on which one client address has not finished the TLS handshake yet. 0 for no limit.',
   }),
 } as const
+
+type SettingOf<Name extends BoundName> = `maximum${Capitalize<Name>}PerOrganization`
+
+/** The bounds that the settings give to each organization without overrides. */
+export function organizationBounds(settings: { readonly [name in SettingOf<BoundName>]: number }): OrganizationBounds {
+  return Object.fromEntries(
+    BOUND_NAMES.map((name) => [name, settings[`maximum${capitalized(name)}PerOrganization`]]),
+  ) as unknown as OrganizationBounds
+}
+
+function capitalized<Name extends string>(name: Name): Capitalize<Name> {
+  return (name.charAt(0).toUpperCase() + name.slice(1)) as Capitalize<Name>
+}

@@ -10,7 +10,7 @@ import type { Delivery } from '../delivery/delivery.ts'
 import type { LastJoin } from '../delivery/last-join.ts'
 import type { Flushable } from '../delivery/turns.ts'
 import type { Counters } from '../ports/counters.ts'
-import type { Limits } from '../ports/limits.ts'
+import type { Limits, TenantLimitsOf } from '../ports/limits.ts'
 import type { Peer, Permit } from '../ports/policy.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { BackPressure, WaitingLink } from '../publishing/back-pressure.ts'
@@ -36,6 +36,7 @@ const CLOCK_STEP_MS = 1_000
 
 export interface ConnectionsOptions {
   readonly limits: Limits
+  readonly tenantLimits: TenantLimitsOf
   readonly clock: Clock
   readonly log: Logger
   readonly counters: Counters
@@ -59,6 +60,7 @@ export class Connections implements ConnectionHost<Connection> {
   /** Grows by one with each tick; the bounds per second count within one value of it. */
   second = 0
   isClosing = false
+  readonly #tenantLimits: TenantLimitsOf
   readonly #refusals: Refusals
   readonly #publishing: Publishing
   readonly #delivery: Delivery
@@ -76,6 +78,7 @@ export class Connections implements ConnectionHost<Connection> {
     this.log = options.log
     this.counters = options.counters
     this.deadlines = options.deadlines
+    this.#tenantLimits = options.tenantLimits
     this.#refusals = options.refusals
     this.#publishing = options.publishing
     this.#delivery = options.delivery
@@ -141,7 +144,7 @@ export class Connections implements ConnectionHost<Connection> {
   /** True when the tenant and the identity may have one more connection. */
   hasRoomFor(permit: Permit): boolean {
     return (
-      this.#live.countOfTenant(permit.tenant) < this.limits.maximumConnectionsPerTenant &&
+      this.#live.countOfTenant(permit.tenant) < this.#tenantLimits(permit.tenant).maximumConnectionsPerTenant &&
       this.#live.countOfIdentity(permit) < this.limits.maximumConnectionsPerIdentity
     )
   }

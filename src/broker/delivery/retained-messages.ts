@@ -1,5 +1,5 @@
 /** The last retained message of each Topic Name [MQTT-3.3.1-5], found by Topic Filter. */
-import type { Limits } from '../ports/limits.ts'
+import type { Limits, TenantLimitsOf } from '../ports/limits.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { hasExpired, sizeOfMessage } from '../ports/message.ts'
 import type { Message, MessageFields } from '../ports/message.ts'
@@ -17,6 +17,7 @@ class Node {
 export class RetainedMessages {
   readonly #root = new Node()
   readonly #limits: Limits
+  readonly #tenantLimits: TenantLimitsOf
   readonly #tenantOfTopic: (topicName: string) => string | undefined
   /** The retained messages of each tenant, and those of its messages that are on their way. */
   readonly #byTenant = new Holdings()
@@ -28,8 +29,13 @@ export class RetainedMessages {
   #reservedBytes = 0
 
   /** `tenantOfTopic` answers undefined where the tenant of a topic's publisher is to be taken. */
-  constructor(limits: Limits, tenantOfTopic: (topicName: string) => string | undefined = () => undefined) {
+  constructor(
+    limits: Limits,
+    tenantOfTopic: (topicName: string) => string | undefined = () => undefined,
+    tenantLimits: TenantLimitsOf = () => limits,
+  ) {
     this.#limits = limits
+    this.#tenantLimits = tenantLimits
     this.#tenantOfTopic = tenantOfTopic
   }
 
@@ -58,7 +64,7 @@ export class RetainedMessages {
     }
     const tenant = this.tenantOf(message)
     const replaced = known?.tenant === tenant ? knownBytes : undefined
-    const { maximumRetainedMessagesPerTenant, maximumRetainedBytesPerTenant } = limits
+    const { maximumRetainedMessagesPerTenant, maximumRetainedBytesPerTenant } = this.#tenantLimits(tenant)
     const held = this.#byTenant.of(tenant)
     return hasRoom(held, replaced, size, maximumRetainedMessagesPerTenant, maximumRetainedBytesPerTenant)
       ? undefined

@@ -4,7 +4,41 @@
  */
 import type { QoS } from '../../mqtt/packet.ts'
 
-export interface Limits {
+/** The bounds of one tenant. A tenant may have bounds of its own. */
+export interface TenantLimits {
+  /** Connections of one tenant; the next: CONNACK 0x97. */
+  readonly maximumConnectionsPerTenant: number
+  /**
+   * Sessions of one tenant, asleep ones included; the next: CONNACK 0x97. Stops Session bombs by
+   * many identities.
+   */
+  readonly maximumSessionsPerTenant: number
+  /**
+   * Subscriptions of all Sessions of one tenant; the next: SUBACK 0x97. Stops one tenant from
+   * filling the memory of all by many Sessions with many subscriptions each.
+   */
+  readonly maximumSubscriptionsPerTenant: number
+  /**
+   * UTF-8 bytes of the Topic Filters of all subscriptions of one tenant; more: SUBACK 0x97. Stops
+   * the same attack by few subscriptions with long Topic Filters.
+   */
+  readonly maximumTopicFilterBytesPerTenant: number
+  /**
+   * Retained messages kept for one tenant; one more: 0x97. Stops one tenant from taking the room
+   * of all.
+   */
+  readonly maximumRetainedMessagesPerTenant: number
+  /**
+   * Payload and topic bytes of one tenant's retained messages; more: 0x97. Stops one tenant from
+   * taking the room of all.
+   */
+  readonly maximumRetainedBytesPerTenant: number
+}
+
+/** The bounds of a tenant, by its name. Called often: it must be as cheap as a look-up. */
+export type TenantLimitsOf = (tenant: string) => TenantLimits
+
+export interface Limits extends TenantLimits {
   /**
    * Bytes of a CONNECT; a longer one is closed unanswered once its fixed header is there. Stops
    * megabytes read before authentication.
@@ -33,16 +67,6 @@ export interface Limits {
   readonly maximumTopicLevels: number
   /** Subscriptions of one Session; the next: SUBACK 0x97. Stops subscription bombs. */
   readonly maximumSubscriptionsPerSession: number
-  /**
-   * Subscriptions of all Sessions of one tenant; the next: SUBACK 0x97. Stops one tenant from
-   * filling the memory of all by many Sessions with many subscriptions each.
-   */
-  readonly maximumSubscriptionsPerTenant: number
-  /**
-   * UTF-8 bytes of the Topic Filters of all subscriptions of one tenant; more: SUBACK 0x97. Stops
-   * the same attack by few subscriptions with long Topic Filters.
-   */
-  readonly maximumTopicFilterBytesPerTenant: number
   /** Highest QoS accepted from a publisher and granted to a subscriber. */
   readonly maximumQoS: QoS
   readonly retainAvailable: boolean
@@ -50,16 +74,6 @@ export interface Limits {
   readonly maximumRetainedMessages: number
   /** Payload and topic bytes of all retained messages; more: 0x97. */
   readonly maximumRetainedBytes: number
-  /**
-   * Retained messages kept for one tenant; one more: 0x97. Stops one tenant from taking the room
-   * of all.
-   */
-  readonly maximumRetainedMessagesPerTenant: number
-  /**
-   * Payload and topic bytes of one tenant's retained messages; more: 0x97. Stops one tenant from
-   * taking the room of all.
-   */
-  readonly maximumRetainedBytesPerTenant: number
   /**
    * QoS 1 and 2 messages that a client may have unacknowledged towards us (Receive Maximum); more:
    * DISCONNECT 0x93. MQTT 3.1.1 has no Receive Maximum, and a client whose messages wait for room
@@ -105,19 +119,12 @@ export interface Limits {
   readonly slowReaderTimeoutMs: number
   /** Connections in all; the next is closed unanswered. */
   readonly maximumConnections: number
-  /** Connections of one tenant; the next: CONNACK 0x97. */
-  readonly maximumConnectionsPerTenant: number
   /** Connections of one identity within its tenant; the next: CONNACK 0x97. */
   readonly maximumConnectionsPerIdentity: number
   /**
    * Sessions of one identity, asleep ones included; the next: CONNACK 0x97. Stops Session bombs.
    */
   readonly maximumSessionsPerIdentity: number
-  /**
-   * Sessions of one tenant, asleep ones included; the next: CONNACK 0x97. Stops Session bombs by
-   * many identities.
-   */
-  readonly maximumSessionsPerTenant: number
   /**
    * Bytes a second read from one connection, on average over a second; beyond, reading waits for
    * the next second.

@@ -7,7 +7,7 @@ import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
 import type { Deadlines } from './deadlines.ts'
 import { Holdings } from './holdings.ts'
-import type { Limits } from '../ports/limits.ts'
+import type { Limits, TenantLimitsOf } from '../ports/limits.ts'
 import type { LostAccess, Permit } from '../ports/policy.ts'
 import { Session } from './session.ts'
 import type { Subscription } from './session.ts'
@@ -38,6 +38,7 @@ export interface SessionsOptions {
   readonly deadlines: Deadlines
   readonly wills: WillMessages
   readonly limits: Limits
+  readonly tenantLimits: TenantLimitsOf
   readonly counters: Counters
   /** Undefined where nothing outlives the process. */
   readonly store: SessionKeeper | undefined
@@ -55,16 +56,18 @@ export class Sessions {
   readonly #deadlines: Deadlines
   readonly #wills: WillMessages
   readonly #limits: Limits
+  readonly #tenantLimits: TenantLimitsOf
   readonly #counters: Counters
   readonly #store: SessionKeeper | undefined
 
-  constructor({ index, delivery, deadlines, wills, limits, counters, store }: SessionsOptions) {
+  constructor({ index, delivery, deadlines, wills, limits, tenantLimits, counters, store }: SessionsOptions) {
     this.#store = store
     this.#index = index
     this.#delivery = delivery
     this.#deadlines = deadlines
     this.#wills = wills
     this.#limits = limits
+    this.#tenantLimits = tenantLimits
     this.#counters = counters
   }
 
@@ -74,10 +77,10 @@ export class Sessions {
 
   /** Why the bounds have no room for another Session of the owner; undefined where they have. */
   whyFull(owner: Owner): string | undefined {
-    const { maximumSessionsPerTenant, maximumSessionsPerIdentity } = this.#limits
-    if (this.#sessionsByIdentity.of(identityKey(owner)).count >= maximumSessionsPerIdentity) {
+    if (this.#sessionsByIdentity.of(identityKey(owner)).count >= this.#limits.maximumSessionsPerIdentity) {
       return 'too many Sessions of this user'
     }
+    const { maximumSessionsPerTenant } = this.#tenantLimits(owner.tenant)
     return this.#sessionsByTenant.of(owner.tenant).count >= maximumSessionsPerTenant
       ? `too many Sessions of this organization, which may have ${maximumSessionsPerTenant}`
       : undefined
@@ -143,10 +146,10 @@ export class Sessions {
    */
   whyNoSubscription(session: Session, topicFilter: string): string | undefined {
     if (session.subscriptions.has(topicFilter)) return undefined
-    const limits = this.#limits
-    if (session.subscriptions.size >= limits.maximumSubscriptionsPerSession) {
+    if (session.subscriptions.size >= this.#limits.maximumSubscriptionsPerSession) {
       return 'too many subscriptions of this Session'
     }
+    const limits = this.#tenantLimits(session.tenant)
     const { count, bytes } = this.#subscriptionsByTenant.of(session.tenant)
     if (count >= limits.maximumSubscriptionsPerTenant) {
       return `too many subscriptions of this organization, which may have ${limits.maximumSubscriptionsPerTenant}`
