@@ -1,11 +1,12 @@
-/** `npm run neighbours -- [--seconds N] [profile ...]`: bad neighbours beside a good one. */
+/** `npm run neighbours -- [--seconds N] [--together] [profile ...]`: bad neighbours beside a good one. */
 import { parseArgs } from 'node:util'
 import { PROFILES } from './profiles.ts'
 import { runNeighbours } from './run-neighbours.ts'
 
-const USAGE = `npm run neighbours -- [--seconds N] [profile ...]
+const USAGE = `npm run neighbours -- [--seconds N] [--together] [profile ...]
 
   --seconds N   of the quiet time; an attack takes twice as long; default: 60
+  --together    all profiles attack at once, each by an organization of its own
   --help
 
 Profiles; all of them when none is named:
@@ -14,7 +15,11 @@ ${PROFILES.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')}
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 const { values, positionals } = parseArgs({
-  options: { seconds: { type: 'string', default: '60' }, help: { type: 'boolean', default: false } },
+  options: {
+    seconds: { type: 'string', default: '60' },
+    together: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 })
 const unknown = positionals.filter((word) => !PROFILES.some(({ name }) => name === word))
@@ -27,8 +32,9 @@ else if (unknown.length > 0 || !(seconds > 0)) {
   console.error(USAGE)
   process.exitCode = 2
 } else {
+  const profiles = PROFILES.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
   const verdicts = await runNeighbours({
-    profiles: PROFILES.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
+    runs: values.together ? [profiles] : profiles.map((profile) => [profile]),
     ms: seconds * 1000,
     judgesLatency: true,
     say: (line) => console.log(line),

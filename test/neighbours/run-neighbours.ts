@@ -19,11 +19,14 @@ const ATTACKER = fileURLToPath(new URL('attacker.ts', import.meta.url))
 const MIB = 1_048_576
 
 export interface NeighboursOptions {
-  readonly profiles: readonly Profile[]
+  /** The profiles of one run attack the same service together, each with an organization of its own. */
+  readonly runs: readonly (readonly Profile[])[]
   /** The length of the quiet time, and of the time after; the attack takes twice as long. */
   readonly ms: number
   /** False: only that nothing is lost, refused or disconnected; for machines that do other work. */
   readonly judgesLatency: boolean
+  /** The time between the end of the attack and the last figures; default: 10 s. */
+  readonly recoveryMs?: number
   readonly say?: (line: string) => void
 }
 
@@ -33,61 +36,74 @@ const MAXIMUM_P99_MS = 50
 /** Memory of the process that one organization may take. */
 const MAXIMUM_GROWTH_BYTES = 512 * MIB
 /** After an attack all is as before, within this time. */
-const RECOVERY_MS = 10_000
+const DEFAULT_RECOVERY_MS = 10_000
 
 export interface Verdict {
-  readonly profile: string
+  /** The names of the profiles of the run. */
+  readonly profiles: string
   /** Sentences; none: the fence holds. */
   readonly faults: readonly string[]
 }
 
-/** Runs the profiles one after the other; a verdict for each. */
+/** Does the runs one after the other; a verdict for each. */
 export async function runNeighbours(options: NeighboursOptions): Promise<readonly Verdict[]> {
   const verdicts: Verdict[] = []
-  for (const profile of options.profiles) {
+  for (const profiles of options.runs) {
     let faults: readonly string[]
     try {
-      faults = await runProfile(profile, options)
+      faults = await runTogether(profiles, options)
     } catch (error) {
       faults = [error instanceof Error ? error.message : String(error)]
     }
     for (const fault of faults) options.say?.(`  ✖ ${fault}`)
-    verdicts.push({ profile: profile.name, faults })
+    verdicts.push({ profiles: profiles.map(({ name }) => name).join(', '), faults })
   }
   return verdicts
 }
 
-async function runProfile(profile: Profile, options: NeighboursOptions): Promise<readonly string[]> {
+async function runTogether(profiles: readonly Profile[], options: NeighboursOptions): Promise<readonly string[]> {
   const folder = await makeFolder()
   const service = await startAsProcess(folder, { FIELDGATE_LOG_LEVEL: 'error' })
-  let attacker: ChildProcess | undefined
+  let attackers: readonly ChildProcess[] = []
   let good: GoodNeighbour | undefined
   try {
     const administration = new Administration(service)
-    const beginning = await settle(profile, service, administration)
+    const beginnings: Beginning[] = []
+    for (const profile of profiles) beginnings.push(await settle(profile, service, administration, beginnings.length))
     good = await GoodNeighbour.begin(service, administration)
     await good.measure(options.ms / 4)
     const quiet = await good.measure(options.ms)
     const quietBytes = await residentBytes(service)
-    attacker = fork(ATTACKER, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-    attacker.send(beginning)
+    attackers = beginnings.map(attack)
     const watch = new MemoryWatch(service)
     const attacked = await good.measure(options.ms * 2)
     const mostBytes = await watch.end()
-    attacker.kill('SIGKILL')
-    await once(attacker, 'exit')
-    await sleep(RECOVERY_MS)
+    await Promise.all(attackers.map(stop))
+    await sleep(options.recoveryMs ?? DEFAULT_RECOVERY_MS)
     const afterwards = await good.measure(options.ms)
-    options.say?.(`${profile.name}: ${profile.title}`)
+    for (const { name, title } of profiles) options.say?.(`${name}: ${title}`)
     const figures = { quiet, attacked, afterwards, quietBytes, mostBytes }
     options.say?.(report(figures))
-    return judge(figures, options.judgesLatency)
+    return judge(figures, { ...options, organizations: profiles.length })
   } finally {
-    attacker?.kill('SIGKILL')
+    for (const attacker of attackers) attacker.kill('SIGKILL')
     await good?.end()
     await service.stop()
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** Starts the process of a bad neighbour. */
+function attack(beginning: Beginning): ChildProcess {
+  const attacker = fork(ATTACKER, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  attacker.send(beginning)
+  return attacker
+}
+
+async function stop(attacker: ChildProcess): Promise<void> {
+  const exit = once(attacker, 'exit')
+  attacker.kill('SIGKILL')
+  await exit
 }
 
 interface Figures {
@@ -107,13 +123,16 @@ function figuresOf({ latency, commandLatency, httpLatency }: Stretch): string {
   return `events p99 ${ms(latency.p99)}, commands ${ms(commandLatency.maximum)}, HTTP ${ms(httpLatency.maximum)}`
 }
 
-function judge({ quiet, attacked, afterwards, quietBytes, mostBytes }: Figures, judgesLatency: boolean): string[] {
+function judge(
+  { quiet, attacked, afterwards, quietBytes, mostBytes }: Figures,
+  { judgesLatency, organizations }: { readonly judgesLatency: boolean; readonly organizations: number },
+): string[] {
   const faults = [
     ...quiet.complaints.map((text) => `before the attack: ${text}`),
     ...counted(attacked.complaints).map((text) => `in the attack: ${text}`),
     ...counted(afterwards.complaints).map((text) => `after the attack: ${text}`),
   ]
-  if (mostBytes - quietBytes > MAXIMUM_GROWTH_BYTES) {
+  if (mostBytes - quietBytes > MAXIMUM_GROWTH_BYTES * organizations) {
     faults.push(`the memory grew from ${mib(quietBytes)} to ${mib(mostBytes)}`)
   }
   if (!judgesLatency) return faults
@@ -139,8 +158,13 @@ function counted(complaints: readonly string[]): readonly string[] {
   return [...counts].map(([text, count]) => (count === 1 ? text : `${count} times: ${text}`))
 }
 
-/** Makes the bad neighbour's organization. */
-async function settle(profile: Profile, service: RunningService, administration: Administration): Promise<Beginning> {
+/** Makes the organization of a bad neighbour. `place` is its number among those of the run. */
+async function settle(
+  profile: Profile,
+  service: RunningService,
+  administration: Administration,
+  place: number,
+): Promise<Beginning> {
   const organizationId = await administration.organization()
   const person = await administration.person([{ organizationId, isAdmin: true }])
   const applicationIds: string[] = []
@@ -153,7 +177,7 @@ async function settle(profile: Profile, service: RunningService, administration:
       await administration.must('PUT', `/api/applications/${applicationId}`, { application: codec })
     applicationIds.push(applicationId)
     for (let one = 0; one < (profile.devices ?? 10); one += 1) {
-      devices.push({ applicationId, devEui: await deviceOf(administration, applicationId, devices.length) })
+      devices.push({ applicationId, devEui: await deviceOf(administration, applicationId, place, devices.length) })
     }
   }
   const { userName, password } = await administration.serviceCredential(organizationId)
@@ -171,9 +195,14 @@ async function settle(profile: Profile, service: RunningService, administration:
   }
 }
 
-/** A DevEUI apart from those that the good neighbour makes. */
-async function deviceOf(administration: Administration, applicationID: string, index: number): Promise<string> {
-  const devEUI = `bad0bad0${index.toString(16).padStart(8, '0')}`
+/** A DevEUI apart from those of the good neighbour and of the other bad ones. */
+async function deviceOf(
+  administration: Administration,
+  applicationID: string,
+  place: number,
+  index: number,
+): Promise<string> {
+  const devEUI = `bad0ba${place.toString(16).padStart(2, '0')}${index.toString(16).padStart(8, '0')}`
   await administration.must('POST', '/api/devices', { device: { devEUI, applicationID } })
   return devEUI
 }
