@@ -17,6 +17,8 @@ const LIVES = Number(process.env['FIELDGATE_POWER_CUTS'] ?? 60)
 const FIRST_SEED = Number(process.env['FIELDGATE_POWER_CUT_SEED'] ?? 1)
 const ENDS = 8
 const PARTITIONS = 3
+/** By partition: the owner of its messages and of its part of the state. */
+const OWNERS = ['one', 'other', undefined] as const
 
 /** A message with its changes, or changes alone: the engine owns all of them or none. */
 interface Group {
@@ -120,10 +122,12 @@ class Life {
   #giveTo(engine: EmbeddedEngine, episode: number): void {
     const number = (this.#number += 1)
     const text = `${number}:${'x'.repeat(Math.floor(this.#random() ** 4 * 2_000))}`
-    const partition = this.#chance(0.7) ? Math.floor(this.#random() * PARTITIONS) : undefined
-    const changes: StateChange[] = [{ key: 'number', value: Buffer.from(`${number}`) }]
+    const part = Math.floor(this.#random() * PARTITIONS)
+    const owner = OWNERS[part]
+    const partition = this.#chance(0.7) ? part : undefined
+    const changes: StateChange[] = [{ key: `number ${part}`, value: Buffer.from(`${number}`) }]
     for (let count = Math.floor(this.#random() * 4); count > 0; count -= 1) {
-      const key = `k${Math.floor(this.#random() * 20)}`
+      const key = `k${part}-${Math.floor(this.#random() * 20)}`
       changes.push({ key, value: this.#chance(0.3) ? undefined : Buffer.from(`${number}`.repeat(count)) })
     }
     changes.push({ key: `there ${number}`, value: Buffer.from('yes') })
@@ -140,10 +144,11 @@ class Life {
       group.fate = 'refused'
       counts.refused += 1
     }
-    if (partition === undefined) engine.write({ changes, committed, failed })
+    if (partition === undefined) engine.write({ owner, changes, committed, failed })
     else
       engine.append(partition, {
         message: messageOf(`a/${partition}/b/${number % 5}/c`, text),
+        owner,
         changes,
         committed,
         failed,

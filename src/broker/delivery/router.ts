@@ -87,7 +87,9 @@ export class Router {
     if (message.retain) {
       message.ownedAtMs = this.#clock.now()
       this.#retained.set(message)
-      if (this.#engine.isDurable) this.#engine.write({ ...NOBODY_WAITS, changes: [this.#retainedChange(message)] })
+      if (this.#engine.isDurable) {
+        this.#engine.write({ ...NOBODY_WAITS, owner: tenant, changes: [this.#retainedChange(message)] })
+      }
     }
     this.deliver(message)
     return undefined
@@ -186,6 +188,7 @@ class Unacknowledged implements MessageOwnerCallbacks {
 class Append implements AppendRequest, SharedAppend {
   readonly message: Message
   readonly bytes: number
+  owner: string | undefined = undefined
   changes: readonly StateChange[] | undefined = undefined
   readonly #router: Router
   readonly #route: Route
@@ -207,6 +210,7 @@ class Append implements AppendRequest, SharedAppend {
 
   start(share: LogShare): void {
     this.#share = share
+    this.owner = share.tenant
     this.changes = this.#router.changes(this.message, this.#publisher.change?.())
     this.#router.append(this, this.#route)
   }

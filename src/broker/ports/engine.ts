@@ -2,6 +2,11 @@
  * The engine port. The engine has the log, which owns messages of QoS 1 and 2 before they are
  * acknowledged and which every Session reads, and the state, which is as durable as the log.
  * Messages and state share one order of commits.
+ *
+ * A request may name its owner, for example a tenant. An engine may own the requests of different
+ * owners in another order than that of the calls, so that no owner waits behind another owner's
+ * thousands. The requests of one owner are owned in the order of the calls. A request of the
+ * service itself is never owned after an owner's request that was made later.
  */
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
@@ -39,6 +44,8 @@ export interface StateEntry {
 /** Changes of state on their way to the engine. One of the two methods is called, once. */
 export interface StateRequest {
   readonly changes: readonly StateChange[]
+  /** The owner of the request; undefined: the service itself. */
+  readonly owner?: string | undefined
   /** All changes are owned, as durably as the engine promises. */
   committed(): void
   /** None of the changes is owned. */
@@ -48,6 +55,8 @@ export interface StateRequest {
 /** One message on its way into the log. One of the two methods is called, once. */
 export interface AppendRequest {
   readonly message: Message
+  /** The owner of the request; undefined: the service itself. */
+  readonly owner?: string | undefined
   /** Changes that are owned together with the message, or not at all. */
   readonly changes?: readonly StateChange[] | undefined
   /**
@@ -154,13 +163,13 @@ export interface Engine {
    */
   offsetAt(partition: number, timeMs: number): Promise<number>
   /**
-   * Appends in call order per partition. `committed` is called in that order too, and never within
-   * `append` itself.
+   * Appends each owner's messages in call order. `committed` is called in the order of the
+   * partition, and never within `append` itself.
    */
   append(partition: number, request: AppendRequest): void
   /**
-   * Writes state, in one order with all other calls of `write` and `append`: the first call is
-   * owned first.
+   * Writes state, in one order with the owner's other calls of `write` and `append`: the first call
+   * is owned first.
    */
   write(request: StateRequest): void
   /**

@@ -17,13 +17,10 @@ import { writeChangesRecord, writeMessageRecord } from '../segments/record.ts'
 import type { Segment } from '../segments/segment.ts'
 import type { StateStore } from './state-store.ts'
 import type { Chunk, TailMemory } from '../reading/tail-memory.ts'
-import { BranchCache } from '../segments/topic-branch.ts'
+import { BatchPublisher } from './batch-publisher.ts'
+import type { Batch } from './batch-publisher.ts'
+import { RequestLanes } from './request-lanes.ts'
 
-/**
- * The approximate bytes of one batch. Bounds the time that one write and sync take, and the
- * encoding in one turn of the event loop.
- */
-const MAXIMUM_BATCH_BYTES = 4_194_304
 /** A batch stops waiting for more requests once it has this many. */
 const ENOUGH_RECORDS = 256
 /** A batch stops waiting for more requests once it has this many bytes. */
@@ -65,22 +62,13 @@ export interface LogWriterOptions {
   readonly sealed: (segment: Segment) => void
 }
 
-interface Batch {
-  readonly requests: readonly Waiting[]
-  /** The segment of the batch; known when the batch is on disk. */
-  segment: Segment | undefined
-  end: number
-  ownedAtMs: number
-}
-
 export class LogWriter {
   readonly #options: LogWriterOptions
-  readonly #branches = new BranchCache()
+  readonly #lanes: RequestLanes
+  readonly #publisher: BatchPublisher
   #active: ActiveSegment | undefined
   /** By partition: the next offset to give; ahead of `tails` while a batch is being written. */
   #next: Float64Array
-  #queue: Waiting[] = []
-  #queueBytes = 0
   #isRunning = false
   #isClosed = false
   #refusesMessages = false
@@ -88,6 +76,8 @@ export class LogWriter {
   #startedAt: number = -Infinity
   #isOnItsWay = false
   #averageRecords = 1
+  /** Resolves when the batch before the one that is being written is published. */
+  #published: Promise<void> = Promise.resolve()
   #endWait: (() => void) | undefined
   #idle: (() => void) | undefined
   #failure: EngineFailure | undefined
@@ -96,16 +86,18 @@ export class LogWriter {
 
   constructor(options: LogWriterOptions) {
     this.#options = options
+    this.#lanes = new RequestLanes(options.clock)
+    this.#publisher = new BatchPublisher(options)
     this.#next = options.tails.slice()
   }
 
   append(partition: number, request: AppendRequest): void {
     assert(partition >= 0 && partition < this.#next.length, 'the partition is one of the log’s')
-    this.#accept(waitingAppend(partition, request))
+    this.#accept(request.owner, waitingAppend(partition, request))
   }
 
   write(request: StateRequest): void {
-    this.#accept(waitingWrite(request))
+    this.#accept(request.owner, waitingWrite(request))
   }
 
   health(): EngineHealth {
@@ -129,14 +121,13 @@ export class LogWriter {
     if (active !== undefined) await this.#seal(active)
   }
 
-  #accept(waiting: Waiting): void {
-    const failure = this.#refusal(waiting)
+  #accept(owner: string | undefined, waiting: Waiting): void {
+    const failure = this.#refusal(owner, waiting)
     if (failure !== undefined) {
       queueMicrotask(() => tellFailed(waiting, failure))
       return
     }
-    this.#queue.push(waiting)
-    this.#queueBytes += waiting.bytes
+    this.#lanes.add(owner, waiting)
     if (!this.#isRunning) {
       this.#isRunning = true
       // Deferred to the end of the turn: further requests of this turn join the batch.
@@ -144,13 +135,17 @@ export class LogWriter {
     } else if (this.#endWait !== undefined && this.#hasEnough()) this.#endWait()
   }
 
-  #refusal({ append, bytes }: Waiting): EngineFailure | undefined {
+  #refusal(owner: string | undefined, { append, bytes }: Waiting): EngineFailure | undefined {
     if (this.#isClosed) return { reasonCode: ReasonCodes.unspecifiedError, reason: 'The log is closed.' }
     if (this.#failure !== undefined) return this.#failure
     const { maximumWaitingBytes, clock } = this.#options
     const isState = append === undefined
     const maximumBytes = isState ? maximumWaitingBytes * (1 + STATE_RESERVE) : maximumWaitingBytes
-    const fits = this.#queueBytes + bytes <= maximumBytes || this.#queue.length === 0
+    const fits = this.#lanes.bytes + bytes <= maximumBytes || this.#lanes.count === 0
+    // The owners' requests leave this reserve to the service itself.
+    const isReserved =
+      owner === undefined && isState && this.#lanes.ownBytes + bytes <= maximumWaitingBytes * STATE_RESERVE
+    if (isReserved) return undefined
     if (fits && !(isState ? this.#refusesState : this.#refusesMessages)) return undefined
     // The refusal holds for this turn: a smaller message must not overtake a refused message of the
     // same sender. Messages have less room than state, so they are refused with it.
@@ -164,22 +159,26 @@ export class LogWriter {
     let durable: Batch | undefined
     for (;;) {
       const waitMs = this.#waitMs()
-      if (this.#queue.length === 0 || waitMs > 0) {
-        if (durable !== undefined) this.#publish(durable)
+      if (this.#lanes.count === 0 || waitMs > 0) {
+        if (durable !== undefined) await this.#publisher.publish(durable)
         durable = undefined
-        if (this.#queue.length === 0) break
-        if (waitMs > 0) await this.#wait(waitMs)
+        if (this.#lanes.count === 0) break
+        // Publishing may have taken a part of the time.
+        const leftMs = waitMs > 0 ? this.#waitMs() : 0
+        if (leftMs > 0) await this.#wait(leftMs)
       }
       const batch = this.#take()
-      const writing = this.#persist(batch)
+      const writing = this.#persist(batch).then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      )
       // This runs while the disk works on the next batch.
-      if (durable !== undefined) this.#publish(durable)
-      durable = undefined
-      try {
-        await writing
-        durable = batch
-      } catch (error) {
-        this.#fail(batch, error)
+      if (durable !== undefined) await (this.#published = this.#publisher.publish(durable))
+      const failed = await writing
+      if (failed === undefined) durable = batch
+      else {
+        durable = undefined
+        this.#fail(batch, failed.error)
       }
       this.#isOnItsWay = false
     }
@@ -194,7 +193,7 @@ export class LogWriter {
   }
 
   #hasEnough(): boolean {
-    return this.#queue.length >= ENOUGH_RECORDS || this.#queueBytes >= ENOUGH_BYTES
+    return this.#lanes.count >= ENOUGH_RECORDS || this.#lanes.bytes >= ENOUGH_BYTES
   }
 
   async #wait(ms: number): Promise<void> {
@@ -209,17 +208,9 @@ export class LogWriter {
   }
 
   #take(): Batch {
-    const requests = this.#queue
-    this.#queue = []
-    if (this.#queueBytes > MAXIMUM_BATCH_BYTES) {
-      let bytes = 0
-      const count = requests.findIndex((waiting) => (bytes += waiting.bytes) > MAXIMUM_BATCH_BYTES)
-      // A single request may be larger than a batch.
-      this.#queue = count === -1 ? [] : requests.splice(Math.max(1, count))
-    }
-    for (const { bytes } of requests) this.#queueBytes -= bytes
+    const { requests, runs } = this.#lanes.take()
     this.#averageRecords += (requests.length - this.#averageRecords) / 8
-    return { requests, segment: undefined, end: 0, ownedAtMs: 0 }
+    return { requests, runs, segment: undefined, end: 0, ownedAtMs: 0 }
   }
 
   async #persist(batch: Batch): Promise<void> {
@@ -238,6 +229,7 @@ export class LogWriter {
     const beginning = newSegments.begin(this.#next, nowMs)
     // After this, the batch before is published, and the segment to which it went is complete.
     await beginning.catch(() => {})
+    await this.#published
     if (before !== undefined) await this.#seal(before)
     const active = await beginning
     newSegments.link(active)
@@ -296,33 +288,6 @@ export class LogWriter {
     return writeMessageRecord(bytes, used, append.message, { partition, offset, ownedAtMs }, append.changes, seal)
   }
 
-  /** The batch is on disk: makes it part of the log, and tells the callers. */
-  #publish({ requests, segment, end, ownedAtMs }: Batch): void {
-    const { tails, state } = this.#options
-    assert(segment?.index !== undefined)
-    const { index } = segment
-    segment.length = end
-    for (const waiting of requests) {
-      const { append, write, partition, offset, failure } = waiting
-      if (failure !== undefined) tellFailed(waiting, failure)
-      else if (append === undefined) {
-        state.apply(write.changes)
-        write.committed()
-      } else {
-        const { message, changes } = append
-        index.add(partition, offset, waiting.position, ownedAtMs, this.#branches.of(message.topicName))
-        segment.sawTime(ownedAtMs)
-        tails[partition] = offset + 1
-        segment.ends[partition] = offset + 1
-        message.partition = partition
-        message.offset = offset
-        message.ownedAtMs = ownedAtMs
-        if (changes !== undefined) state.apply(changes)
-        append.committed(offset)
-      }
-    }
-  }
-
   async #seal(active: ActiveSegment): Promise<void> {
     const { logger, sealed } = this.#options
     const { segment } = active
@@ -353,9 +318,7 @@ export class LogWriter {
       this.#probing = newSegments.abandon(active)
       this.#options.sealed(active.segment)
     }
-    const waiting = this.#queue
-    this.#queue = []
-    this.#queueBytes = 0
+    const waiting = this.#lanes.takeAll()
     for (const request of batch.requests) tellFailed(request, failure)
     for (const request of waiting) tellFailed(request, failure)
     this.#probeLater()

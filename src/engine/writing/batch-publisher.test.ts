@@ -1,0 +1,73 @@
+/** A batch becomes part of the log in slices. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { TestClock } from '../../clock.testing.ts'
+import { SegmentIndex } from '../segments/segment-index.ts'
+import { Segment } from '../segments/segment.ts'
+import { BatchPublisher } from './batch-publisher.ts'
+import type { Batch } from './batch-publisher.ts'
+import { waitingWrite } from './log-request.ts'
+import { RequestLanes } from './request-lanes.ts'
+import { StateStore } from './state-store.ts'
+
+const RECORD_BYTES = 10
+
+/** A clock that says when the event loop would turn. */
+class TurnClock extends TestClock {
+  turned: () => void = () => {}
+
+  override afterTurn(run: () => void): void {
+    this.turned()
+    super.afterTurn(run)
+  }
+}
+
+interface Scene {
+  readonly clock: TurnClock
+  readonly state: StateStore
+  readonly segment: Segment
+  readonly publish: () => Promise<void>
+}
+
+function failed(): void {
+  assert.fail('it is owned')
+}
+
+/** A batch of as many changes of state; each caller takes `callerMs` to hear of it. */
+function setUp(count: number, callerMs: number): Scene {
+  const clock = new TurnClock()
+  const state = new StateStore()
+  const lanes = new RequestLanes(clock)
+  const committed = (): void => clock.advance(callerMs)
+  for (let number = 0; number < count; number += 1) {
+    lanes.add('a', waitingWrite({ changes: [{ key: `${number}`, value: Buffer.alloc(0) }], committed, failed }))
+  }
+  const bases = new Float64Array(1)
+  const segment = new Segment({ number: 1, seal: 1, createdAtMs: 0, bases })
+  segment.index = new SegmentIndex(1, 0)
+  const { requests, runs } = lanes.take()
+  for (const [index, waiting] of requests.entries()) waiting.position = index * RECORD_BYTES
+  const batch: Batch = { requests, runs, segment, end: count * RECORD_BYTES, ownedAtMs: 0 }
+  const publisher = new BatchPublisher({ clock, state, tails: new Float64Array(1) })
+  return { clock, state, segment, publish: () => publisher.publish(batch) }
+}
+
+test('the event loop turns every few ms, and the log ends where the state does', async () => {
+  const { clock, state, segment, publish } = setUp(320, 1)
+  const sizes: number[] = []
+  clock.turned = () => {
+    sizes.push(state.size)
+    assert.equal(segment.length, state.size * RECORD_BYTES)
+  }
+  await publish()
+  assert.deepEqual(sizes, [32, 64, 96, 128, 160, 192, 224, 256, 288])
+  assert.deepEqual([state.size, segment.length], [320, 3_200])
+})
+
+test('a batch with little to do is published at once', async () => {
+  const { clock, state, publish } = setUp(1_000, 0)
+  clock.turned = () => assert.fail('there is no reason to wait')
+  const published = publish()
+  assert.equal(state.size, 1_000)
+  await published
+})

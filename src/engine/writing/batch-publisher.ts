@@ -1,0 +1,106 @@
+/**
+ * The last step of a batch: its records become part of the log, and the callers are told. One
+ * caller may have much to do then, for example to send a message to a thousand subscribers. So a
+ * batch is published in slices, and the event loop turns between them.
+ */
+import assert from 'node:assert'
+import type { Clock } from '../../clock.ts'
+import type { Segment } from '../segments/segment.ts'
+import { BranchCache } from '../segments/topic-branch.ts'
+import { tellFailed } from './log-request.ts'
+import type { Waiting } from './log-request.ts'
+import { measured } from './request-lanes.ts'
+import type { Taken } from './request-lanes.ts'
+import type { StateStore } from './state-store.ts'
+
+/** After this time the event loop turns before the batch goes on, ms. */
+const SLICE_MS = 4
+/** The requests that are published between two looks at the clock. */
+const STEP = 32
+
+/** The requests of one batch, and the place in the log that they were written to. */
+export interface Batch extends Taken {
+  /** The segment of the batch; known when the batch is on disk. */
+  segment: Segment | undefined
+  end: number
+  ownedAtMs: number
+}
+
+export interface BatchPublisherOptions {
+  readonly clock: Clock
+  readonly state: StateStore
+  /** By partition: the offset behind the last committed message. The publisher moves it. */
+  readonly tails: Float64Array
+}
+
+export class BatchPublisher {
+  readonly #clock: Clock
+  readonly #state: StateStore
+  readonly #tails: Float64Array
+  readonly #branches = new BranchCache()
+
+  constructor({ clock, state, tails }: BatchPublisherOptions) {
+    this.#clock = clock
+    this.#state = state
+    this.#tails = tails
+  }
+
+  /** Publishes a batch that is on disk. Resolves when all callers are told. */
+  async publish(batch: Batch): Promise<void> {
+    let at = 0
+    let beganAtMs = this.#clock.steady()
+    let nowMs = beganAtMs
+    for (const { lane, end } of batch.runs) {
+      while (at < end) {
+        if (nowMs - beganAtMs >= SLICE_MS) {
+          await new Promise<void>((resolve) => this.#clock.afterTurn(resolve))
+          beganAtMs = nowMs = this.#clock.steady()
+        }
+        const to = Math.min(at + STEP, end)
+        this.#publishStep(batch, at, to)
+        const beforeMs = nowMs
+        nowMs = this.#clock.steady()
+        measured(lane, nowMs - beforeMs, to - at)
+        at = to
+      }
+    }
+  }
+
+  #publishStep(batch: Batch, from: number, to: number): void {
+    const { requests, segment, ownedAtMs } = batch
+    assert(segment?.index !== undefined)
+    const { index } = segment
+    // Not further: a snapshot of the state, which may begin between two slices, stands for the log
+    // before this place.
+    segment.length = positionOf(batch, to)
+    for (let at = from; at < to; at += 1) {
+      const waiting = requests[at] as Waiting
+      const { append, write, partition, offset, failure } = waiting
+      if (failure !== undefined) tellFailed(waiting, failure)
+      else if (append === undefined) {
+        this.#state.apply(write.changes)
+        write.committed()
+      } else {
+        const { message, changes } = append
+        index.add(partition, offset, waiting.position, ownedAtMs, this.#branches.of(message.topicName))
+        segment.sawTime(ownedAtMs)
+        this.#tails[partition] = offset + 1
+        segment.ends[partition] = offset + 1
+        message.partition = partition
+        message.offset = offset
+        message.ownedAtMs = ownedAtMs
+        if (changes !== undefined) this.#state.apply(changes)
+        append.committed(offset)
+      }
+    }
+  }
+}
+
+/** The place in the segment of the first stored request from this one on. */
+function positionOf({ requests, end }: Batch, from: number): number {
+  for (let at = from; at < requests.length; at += 1) {
+    const { position, failure } = requests[at] as Waiting
+    if (failure === undefined) return position
+  }
+  return end
+}
