@@ -11,8 +11,11 @@ import type { Logger } from '../logger.ts'
 import type { ConnectionView } from './connections/connection-view.ts'
 import { Connections } from './connections/connections.ts'
 import { Delivery } from './delivery/delivery.ts'
+import { LogShares } from './delivery/log-shares.ts'
+import type { LogShareUsage } from './delivery/log-shares.ts'
 import { RetainedMessages } from './delivery/retained-messages.ts'
 import { Router } from './delivery/router.ts'
+import { StateWrites } from './delivery/state-writes.ts'
 import { SessionStore } from './durable/session-store.ts'
 import { handlePacket } from './packets/handle-packet.ts'
 import type { HandlerParts } from './packets/handler-parts.ts'
@@ -94,6 +97,7 @@ export class Broker implements Publisher, Dispatcher {
   readonly #wills: WillMessages
   readonly #publishing: Publishing
   readonly #router: Router
+  readonly #shares: LogShares
   readonly #connections: Connections
   #closed: Promise<void> | undefined = undefined
 
@@ -109,10 +113,13 @@ export class Broker implements Publisher, Dispatcher {
     const index = new SubscriptionIndex(engine.partitions)
     const refusals = new Refusals(shared)
     const deadlines = new Deadlines(clock.steady())
-    const store = engine.isDurable ? new SessionStore({ engine, log, clock, tails: () => delivery.tails }) : undefined
+    const shares = new LogShares({ clock, log, maximumBytes: limits.maximumBytesTowardLog })
+    const way = new StateWrites(engine, shares)
+    const tails = (): readonly number[] => delivery.tails
+    const store = engine.isDurable ? new SessionStore({ engine, way, log, clock, tails }) : undefined
     const delivery = new Delivery({ ...shared, engine, index, store, idProperty, readerListener })
     const retained = new RetainedMessages(limits, options.tenantOf, tenantLimits)
-    const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock, log, limits })
+    const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock, shares })
     const publishing = new Publishing({ ...shared, consumers, transformer, retained, router, store, refusals, policy })
     const wills = new WillMessages(deadlines, (session, due) => void publishing.publishWill(session, due))
     const sessions = new Sessions({ ...shared, index, delivery, deadlines, wills, store })
@@ -137,6 +144,7 @@ export class Broker implements Publisher, Dispatcher {
     this.#wills = wills
     this.#publishing = publishing
     this.#router = router
+    this.#shares = shares
     this.#connections = connections
   }
 
@@ -219,6 +227,11 @@ export class Broker implements Publisher, Dispatcher {
    */
   endConnection(number: number): boolean {
     return this.#connections.end(number)
+  }
+
+  /** The bytes that the tenant has on their way to the log at present. */
+  logUsage(tenant: string): LogShareUsage {
+    return this.#shares.usage(tenant)
   }
 
   get isClosing(): boolean {

@@ -1,8 +1,8 @@
 /** The tenants' shares of the room toward the log, in numbers. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { ManualClock } from '../../../test/support/broker-harness.ts'
+import { TestClock } from '../../clock.testing.ts'
 import { silentLogger } from '../../logger.ts'
 import type { EngineFailure } from '../ports/engine.ts'
 import { LogShares } from './log-shares.ts'
@@ -11,12 +11,16 @@ import type { LogShare, SharedAppend } from './log-shares.ts'
 /** A message that knows how far it came. */
 class TestAppend implements SharedAppend {
   readonly bytes: number
+  readonly heldBytes: number
+  readonly isLossy: boolean
   isKept = false
   share: LogShare | undefined = undefined
   failure: EngineFailure | undefined = undefined
 
-  constructor(bytes: number) {
+  constructor(bytes: number, isLossy = false) {
     this.bytes = bytes
+    this.heldBytes = bytes
+    this.isLossy = isLossy
   }
 
   keep(): void {
@@ -33,11 +37,12 @@ class TestAppend implements SharedAppend {
 }
 
 interface Scene {
+  readonly clock: TestClock
   /** The fields of the warnings that were logged. */
   readonly told: readonly string[]
   readonly shares: LogShares
   /** Adds messages of the tenant. Returns them. */
-  readonly add: (tenant: string, count: number, bytes?: number) => readonly TestAppend[]
+  readonly add: (tenant: string, count: number, bytes?: number, isLossy?: boolean) => readonly TestAppend[]
   /** The bytes of the tenant that the engine has. */
   readonly started: (tenant: string) => number
   /** The engine owns all that it has of the tenant, or the first messages of it. */
@@ -47,15 +52,17 @@ interface Scene {
 function setUp(maximumBytes = 1_200): Scene {
   const told: string[] = []
   const log = { ...silentLogger, warn: (fields: object) => void told.push(JSON.stringify(fields)) }
-  const shares = new LogShares({ clock: new ManualClock(), log, maximumBytes })
+  const clock = new TestClock()
+  const shares = new LogShares({ clock, log, maximumBytes })
   const appends = new Map<string, TestAppend[]>()
   const startedOf = (tenant: string): readonly TestAppend[] =>
     (appends.get(tenant) ?? []).filter(({ share }) => share !== undefined)
   return {
+    clock,
     shares,
     told,
-    add: (tenant, count, bytes = 10) => {
-      const added = Array.from({ length: count }, () => new TestAppend(bytes))
+    add: (tenant, count, bytes = 10, isLossy = false) => {
+      const added = Array.from({ length: count }, () => new TestAppend(bytes, isLossy))
       appends.set(tenant, [...(appends.get(tenant) ?? []), ...added])
       for (const append of added) void shares.add(tenant, append)
       return added
@@ -125,14 +132,17 @@ test('a message larger than all of the room goes alone', async () => {
   assert.equal(started('b'), 10)
 })
 
-test('a tenant is forgotten when nothing of it is on its way', async () => {
-  const { shares, add, own, started } = setUp()
+test('a tenant is forgotten a second after nothing of it is on its way', async () => {
+  const { shares, add, own, started, clock } = setUp()
   for (let tenant = 0; tenant < 100; tenant += 1) add(`tenant ${tenant}`, 1)
   add('a', 100)
   assert.equal(shares.tenants, 101)
   for (let tenant = 0; tenant < 100; tenant += 1) await own(`tenant ${tenant}`)
+  assert.equal(shares.tenants, 101, 'they are at work')
+  clock.advance(1_000)
   assert.equal(shares.tenants, 1)
   while (started('a') > 0) await own('a')
+  clock.advance(1_000)
   assert.equal(shares.tenants, 0)
 })
 
@@ -148,13 +158,14 @@ test('a tenant over its share is logged, and not again in the same minute', asyn
 })
 
 test('all messages that wait go to the engine before it closes', async () => {
-  const { shares, add, own } = setUp()
+  const { shares, add, own, clock } = setUp()
   const appends = [...add('a', 100), ...add('b', 100)]
   shares.flush()
   assert.deepEqual(new Set(appends.map(({ share }) => share?.tenant)), new Set(['a', 'b']))
   assert.equal(shares.add('c', new TestAppend(10_000)) === undefined, false)
   await own('a')
   await own('b')
+  clock.advance(1_000)
   assert.equal(shares.tenants, 1)
 })
 
@@ -168,4 +179,79 @@ test('messages that wait are bounded too: the tenant that sent them is refused, 
   const [next] = add('b', 1)
   await setImmediate()
   assert.deepEqual([started('b'), next?.failure], [10, undefined])
+})
+
+function refusedOf(appends: readonly TestAppend[]): number {
+  return appends.filter(({ failure }) => failure !== undefined).length
+}
+
+const MIB = 1_048_576
+const KIB = 1_024
+
+describe('while other tenants are at work', () => {
+  it('a tenant has 64 KiB on its way, though there is much more room', () => {
+    const { add, started } = setUp(4 * MIB)
+    add('b', 1, KIB)
+    add('a', 3_000, KIB)
+    assert.deepEqual(['a', 'b'].map(started), [64 * KIB, KIB])
+  })
+
+  it('a tenant has as much on its way as the log owns of it in 10 ms', async () => {
+    const { clock, shares, add, started, own } = setUp(4 * MIB)
+    add('b', 1, KIB)
+    add('a', 3_000, KIB)
+    for (const [passedMs, expectedKib] of [
+      [5, 64],
+      // 128 KiB in 10 ms
+      [5, 128],
+      [20, 64],
+    ] as const) {
+      clock.advance(passedMs)
+      await own('a', 64)
+      assert.equal(started('a'), expectedKib * KIB)
+    }
+    assert.equal(shares.usage('a').bytes, started('a'))
+  })
+
+  it('a tenant alone has half of the room, a second after the others', async () => {
+    const { clock, add, started, own } = setUp(4 * MIB)
+    add('b', 1, KIB)
+    await own('b')
+    clock.advance(2_000)
+    add('a', 3_000, KIB)
+    await own('a', 1)
+    assert.equal(started('a'), 2 * MIB)
+  })
+})
+
+describe('the messages that wait', () => {
+  it('of many tenants together are bounded, and a tenant that holds none may always hold one', async () => {
+    const { shares, add } = setUp()
+    const tenants = Array.from({ length: 100 }, (_, number) => `tenant ${number}`)
+    for (const tenant of tenants) add(tenant, 300)
+    const held = tenants.map((tenant) => shares.usage(tenant).heldBytes)
+    const heldBytes = held.reduce((sum, bytes) => sum + bytes, 0)
+    assert.ok(heldBytes <= 8 * 1_200 + 100 * 10, `${heldBytes} bytes`)
+    const [large] = add('b', 1, 1_000)
+    await setImmediate()
+    assert.equal(large?.failure, undefined)
+    assert.equal(shares.usage('b').bytes + shares.usage('b').heldBytes, 1_000)
+  })
+
+  it('leave half of the bytes to messages that are acknowledged', async () => {
+    const { shares, add } = setUp()
+    const lossy = add('a', 300, 10, true)
+    const acknowledged = add('a', 40)
+    await setImmediate()
+    assert.deepEqual([refusedOf(lossy), refusedOf(acknowledged)], [300 - 60 - 60, 0])
+    assert.deepEqual(shares.usage('a'), { bytes: 600, heldBytes: 1_000, refusedMessages: 180 })
+  })
+
+  it('are logged for their tenant when some are refused, once a minute', async () => {
+    const { clock, add, told } = setUp()
+    add('a', 300)
+    clock.advance(60_000)
+    add('a', 1)
+    assert.deepEqual(told, ['{"tenant":"a"}', '{"tenant":"a","messages":1}', '{"tenant":"a","messages":121}'])
+  })
 })

@@ -3,15 +3,12 @@
  * order.
  */
 import type { Clock } from '../../clock.ts'
-import type { Logger } from '../../logger.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'
 import { passes } from '../ports/engine.ts'
 import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
-import type { Limits } from '../ports/limits.ts'
 import type { Message } from '../ports/message.ts'
-import { LogShares } from './log-shares.ts'
-import type { LogShare, SharedAppend } from './log-shares.ts'
+import type { LogShare, LogShares, SharedAppend } from './log-shares.ts'
 import type { RetainedMessages } from './retained-messages.ts'
 import { retainedChange } from '../durable/retained-store.ts'
 import type { Route, SubscriptionIndex } from '../sessions/subscription-index.ts'
@@ -45,8 +42,7 @@ export interface RouterOptions {
   /** True for the Topic Names whose QoS 0 messages are kept in the log as well. */
   readonly keepsQoS0: (topicName: string) => boolean
   readonly clock: Clock
-  readonly log: Logger
-  readonly limits: Pick<Limits, 'maximumBytesTowardLog'>
+  readonly shares: LogShares
 }
 
 /**
@@ -66,9 +62,9 @@ export class Router {
   readonly #clock: Clock
   readonly #shares: LogShares
 
-  constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock, log, limits }: RouterOptions) {
+  constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock, shares }: RouterOptions) {
     this.#clock = clock
-    this.#shares = new LogShares({ clock, log, maximumBytes: limits.maximumBytesTowardLog })
+    this.#shares = shares
     this.#keepsQoS0 = keepsQoS0
     this.#index = index
     this.#delivery = delivery
@@ -188,6 +184,7 @@ class Unacknowledged implements MessageOwnerCallbacks {
 class Append implements AppendRequest, SharedAppend {
   readonly message: Message
   readonly bytes: number
+  readonly isLossy: boolean
   owner: string | undefined = undefined
   changes: readonly StateChange[] | undefined = undefined
   readonly #router: Router
@@ -199,9 +196,14 @@ class Append implements AppendRequest, SharedAppend {
   constructor(router: Router, message: Message, route: Route, publisher: MessageOwnerCallbacks) {
     this.message = message
     this.bytes = bytesTowardLog(message)
+    this.isLossy = message.qos === 0
     this.#router = router
     this.#route = route
     this.#publisher = publisher
+  }
+
+  get heldBytes(): number {
+    return this.bytes
   }
 
   keep(): void {

@@ -15,17 +15,14 @@ import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession } from './session-record.ts'
 import type { Inflight, Session } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
+import { saveReaders } from './save-readers.ts'
 import { STATE_KEYS } from './state-keys.ts'
+import type { StateWay } from './state-way.ts'
 import type { Reader, ReaderChanges } from '../sessions/reader.ts'
 import type { SessionKeeper } from '../sessions/sessions.ts'
 
 /** After this number of acknowledged messages a checkpoint does not wait for the second to pass. */
 const MESSAGES_BETWEEN_CHECKPOINTS = 2_000
-/**
- * Sessions written in one turn of the event loop, so that a checkpoint of very many Sessions delays
- * no other work.
- */
-const SESSIONS_PER_TURN = 256
 const NOTHING = Buffer.alloc(0)
 
 /**
@@ -40,8 +37,19 @@ export interface Completed {
   readonly offset: number
 }
 
+/** A write that the engine refused, and that is tried again. */
+interface RefusedWrite {
+  /** Undefined: the broker's own. */
+  readonly tenant: string | undefined
+  readonly changes: readonly StateChange[]
+  readonly done: () => void
+}
+
 export interface SessionStoreOptions {
-  readonly engine: Engine
+  /** Takes the broker's own records. */
+  readonly engine: Pick<Engine, 'write'>
+  /** Takes the records of the tenants. */
+  readonly way: StateWay
   readonly log: Logger
   /** By partition: the offset after the last message that was routed. */
   readonly tails: () => readonly number[]
@@ -49,7 +57,8 @@ export interface SessionStoreOptions {
 }
 
 export class SessionStore implements SessionKeeper, ReaderChanges {
-  readonly #engine: Engine
+  readonly #engine: Pick<Engine, 'write'>
+  readonly #way: StateWay
   readonly #log: Logger
   readonly #tails: () => readonly number[]
   readonly #clock: Clock
@@ -59,14 +68,17 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
    * Writes that the engine refused and that must not be lost: they are tried again with the next
    * checkpoint.
    */
-  #refused: { readonly changes: readonly StateChange[]; readonly done: () => void }[] = []
+  #refused: RefusedWrite[] = []
+  /** The tenants of these writes: their later writes wait behind them. */
+  readonly #refusedOf = new Set<string | undefined>()
   #running: Promise<void> | undefined = undefined
   #savedTails = ''
   /** Messages brought to their end since the last checkpoint began. */
   #settled = 0
 
-  constructor({ engine, log, tails, clock }: SessionStoreOptions) {
+  constructor({ engine, way, log, tails, clock }: SessionStoreOptions) {
     this.#engine = engine
+    this.#way = way
     this.#log = log
     this.#tails = tails
     this.#clock = clock
@@ -85,21 +97,31 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   }
 
   /**
-   * Writes the Session now. Calls `done` when the Session is owned, `failed` when the engine
-   * refuses it; then it is written with the next checkpoint.
+   * Writes the Session, now or when its tenant's share has room. Calls `done` when the Session is
+   * owned as it is now, or later. Calls `failed` when the engine refuses it; then it is written
+   * with the next checkpoint.
    */
   save(session: Session, done: () => void, failed: (failure: EngineFailure) => void): void {
     const refused = (failure: EngineFailure): void => {
       this.changed(session)
       failed(failure)
     }
-    if (this.#refused.length > 0) {
+    this.#way.whenRoom(session.tenant, session.recordBytes, () => this.#saveNow(session, done, refused), refused)
+  }
+
+  #saveNow(session: Session, done: () => void, refused: (failure: EngineFailure) => void): void {
+    if (this.#refusedOf.has(session.tenant)) {
       // Nothing is owned now: the writes that were refused before must be owned first, so that the
       // order holds.
       refused({ reasonCode: ReasonCodes.quotaExceeded, reason: 'The disk has refused to store what comes before it.' })
       return
     }
-    this.#engine.write({
+    // While it waited the Session may have ended. Its record is gone then, and must not come back.
+    if (session.hasEnded || !this.keeps(session)) {
+      done()
+      return
+    }
+    this.#way.write(session.tenant, {
       changes: [this.ofSession(session)],
       committed: done,
       failed: (failure) => {
@@ -121,7 +143,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     }
     changes.push(this.ofGroup(group))
     if (this.keeps(session)) changes.push(this.ofSession(session))
-    this.#write(changes, () => {})
+    this.#write(session.tenant, changes, () => {})
   }
 
   /**
@@ -129,7 +151,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
    */
   sending(session: Session, entry: Inflight, done: () => void): void {
     this.changed(session)
-    this.#write([inflightChange(session, entry, 'publish')], done)
+    this.#write(session.tenant, [inflightChange(session, entry, 'publish')], done)
   }
 
   /**
@@ -137,7 +159,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
    * a crash.
    */
   releasing(session: Session, entry: Inflight, done: () => void): void {
-    this.#write([inflightChange(session, entry, 'pubrel')], done)
+    this.#write(session.tenant, [inflightChange(session, entry, 'pubrel')], done)
   }
 
   /** The client has brought the message to its end. */
@@ -162,7 +184,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
 
   /** Remembers an incoming QoS 2 message by a write of its own. */
   saveReceived(session: Session, packetId: number, done: () => void): void {
-    this.#write([this.received(session, packetId)], done)
+    this.#write(session.tenant, [this.received(session, packetId)], done)
   }
 
   /**
@@ -170,7 +192,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
    * mean another message.
    */
   released(session: Session, packetId: number, done: () => void): void {
-    this.#write([{ key: STATE_KEYS.received(session.key, packetId), value: undefined }], done)
+    this.#write(session.tenant, [{ key: STATE_KEYS.received(session.key, packetId), value: undefined }], done)
   }
 
   /**
@@ -191,6 +213,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
       return false
     })
     this.#write(
+      session.tenant,
       keys.map((key) => ({ key, value: undefined })),
       () => {},
     )
@@ -198,7 +221,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
 
   /** The group has lost its last member. */
   forgetGroup(group: SharedGroup): void {
-    this.#write([{ key: STATE_KEYS.group(group.key), value: undefined }], () => {})
+    this.#write(group.tenant, [{ key: STATE_KEYS.group(group.key), value: undefined }], () => {})
   }
 
   /**
@@ -206,7 +229,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
    * have passed it.
    */
   discard(changes: readonly StateChange[], completed: readonly Completed[]): void {
-    if (changes.length > 0) this.#refused.push({ changes, done: () => {} })
+    if (changes.length > 0) this.#tryLater({ tenant: undefined, changes, done: () => {} })
     this.#completed.push(...completed)
   }
 
@@ -236,21 +259,29 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     this.#settled = 0
     const refused = this.#refused
     this.#refused = []
-    for (const { changes, done } of refused) this.#write(changes, done)
+    this.#refusedOf.clear()
+    for (const { tenant, changes, done } of refused) this.#write(tenant, changes, done)
     const tails = this.#tails()
     const checkpoint = encodeCheckpoint({ tails, isClean })
     const text = checkpoint.toString('latin1')
     if (this.#unsaved.length === 0 && this.#completed.length === 0 && text === this.#savedTails) return
     const passed = this.#takePassed(tails)
-    // Members before their groups: a message that a group has given away must be found with the
-    // member.
-    const unsaved = this.#unsaved.toSorted((a, b) => Number(a.isSavedLast) - Number(b.isSavedLast))
+    // The tails stand for each Session that has not changed. So the Sessions that did are owned
+    // first: a tenant's records may wait for room, and the tails don't.
+    const unsaved = this.#unsaved
     this.#unsaved = []
-    for (let first = 0; first < unsaved.length; first += SESSIONS_PER_TURN) {
-      const part = unsaved.slice(first, first + SESSIONS_PER_TURN)
-      // The loop does not wait for the write: the order of writes is the order of commits.
-      this.#save(part)
-      if (first + SESSIONS_PER_TURN < unsaved.length) await this.#turn()
+    const isSaved = await saveReaders(unsaved, {
+      way: this.#way,
+      clock: this.#clock,
+      changes: this,
+      refused: (readers, failure) => {
+        for (const reader of readers) this.changed(reader)
+        this.#failed(failure)
+      },
+    })
+    if (!isSaved) {
+      this.#completed.push(...passed)
+      return
     }
     const changes: StateChange[] = [{ key: STATE_KEYS.checkpoint, value: checkpoint }]
     for (const completed of passed) changes.push({ key: sentKey(completed), value: undefined })
@@ -285,24 +316,6 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     return passed
   }
 
-  #save(readers: readonly Reader[]): void {
-    const changes: StateChange[] = []
-    for (const reader of readers) {
-      reader.isUnsaved = false
-      const change = reader.change(this)
-      if (change !== undefined) changes.push(change)
-    }
-    if (changes.length === 0) return
-    this.#engine.write({
-      changes,
-      committed: () => {},
-      failed: (failure) => {
-        for (const reader of readers) this.changed(reader)
-        this.#failed(failure)
-      },
-    })
-  }
-
   ofSession(session: Session): StateChange {
     session.isSaved = true
     return { key: STATE_KEYS.session(session.key), value: encodeSession(session, this.#clock) }
@@ -314,29 +327,28 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     return { key: STATE_KEYS.group(group.key), value: isPlain ? undefined : encodeGroup(group) }
   }
 
-  #write(changes: readonly StateChange[], done: () => void): void {
-    if (this.#refused.length > 0) {
+  #write(tenant: string | undefined, changes: readonly StateChange[], done: () => void): void {
+    if (this.#refusedOf.has(tenant)) {
       // Behind the writes that were refused before, so that the order holds.
-      this.#refused.push({ changes, done })
+      this.#refused.push({ tenant, changes, done })
       return
     }
-    this.#engine.write({
-      changes,
-      committed: done,
-      failed: (failure) => {
-        // The windows of the Sessions that wait for these writes bound their number.
-        this.#refused.push({ changes, done })
-        this.#failed(failure)
-      },
-    })
+    const failed = (failure: EngineFailure): void => {
+      // The windows of the Sessions that wait for these writes bound their number.
+      this.#tryLater({ tenant, changes, done })
+      this.#failed(failure)
+    }
+    if (tenant === undefined) this.#engine.write({ changes, committed: done, failed })
+    else this.#way.write(tenant, { changes, committed: done, failed })
+  }
+
+  #tryLater(write: RefusedWrite): void {
+    this.#refused.push(write)
+    this.#refusedOf.add(write.tenant)
   }
 
   #failed({ reason }: EngineFailure): void {
     this.#log.warn({ reason }, 'session.save_refused')
-  }
-
-  #turn(): Promise<void> {
-    return new Promise((resolve) => this.#clock.afterTurn(resolve))
   }
 }
 

@@ -9,6 +9,8 @@ import type { Owed, Recovery, Session, Subscription } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
 
 export interface Reader {
+  /** The tenant that the reader belongs to: its record counts against this tenant's share. */
+  readonly tenant: string
   /** The partitions in which the reader is behind the tail, and up to where it has read. */
   readonly behind: Map<number, Cursor>
   /** True while the log is read for the reader: nothing else may read for it meanwhile. */
@@ -46,6 +48,8 @@ export interface Reader {
   forgetLost(): number
   /** Retention was faster than the reader: at most so many of its messages are gone. */
   missed(outlet: Outlet, atMost: number): void
+  /** The approximate bytes of the reader's record. */
+  readonly recordBytes: number
   /** The state of the reader to be saved; undefined once the reader is over. */
   change(changes: ReaderChanges): StateChange | undefined
 }

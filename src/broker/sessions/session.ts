@@ -105,6 +105,14 @@ export interface WaitingRetained {
   readonly subscription: Subscription
 }
 
+/**
+ * Bytes that a record takes for the Session, for a subscription beside its Topic Filter, and for a
+ * message.
+ */
+const OF_SESSION_BYTES = 512
+const OF_SUBSCRIPTION_BYTES = 128
+const OF_MESSAGE_BYTES = 64
+
 export class Session implements Reader {
   readonly key: string
   readonly tenant: string
@@ -152,6 +160,7 @@ export class Session implements Reader {
    * some.
    */
   isAwaited = false
+  #subscriptionBytes: number | undefined = undefined
   #lastOrder = 0
   #lastPacketId = 0
   #oldPacketIds: readonly number[] = []
@@ -309,12 +318,20 @@ export class Session implements Reader {
     outlet.missed(this, atMost)
   }
 
+  get recordBytes(): number {
+    this.#subscriptionBytes ??= this.subscriptions
+      .values()
+      .reduce((sum, { topicFilter }) => sum + topicFilter.length + OF_SUBSCRIPTION_BYTES, OF_SESSION_BYTES)
+    return this.#subscriptionBytes + this.inflight.size * OF_MESSAGE_BYTES
+  }
+
   change(changes: ReaderChanges): StateChange | undefined {
     return this.hasEnded ? undefined : changes.ofSession(this)
   }
 
   /** Call after each change of `subscriptions`. */
   subscriptionsChanged(): void {
+    this.#subscriptionBytes = undefined
     this.#merged = undefined
   }
 }

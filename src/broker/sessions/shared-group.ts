@@ -6,6 +6,10 @@ import type { Cursor } from './log-places.ts'
 import type { Outlet, Reader, ReaderChanges } from './reader.ts'
 import type { Owed, Recovery, Session, Subscription } from './session.ts'
 
+/** Bytes of a record beside its messages, and of a message in it; both with room to spare. */
+const OF_GROUP_BYTES = 512
+const OF_MESSAGE_BYTES = 32
+
 export class SharedGroup implements Reader {
   readonly key: string
   readonly topicFilter: string
@@ -75,6 +79,14 @@ export class SharedGroup implements Reader {
 
   get isBounded(): boolean {
     return false
+  }
+
+  get tenant(): string {
+    return this.key.slice(0, this.key.indexOf('\0'))
+  }
+
+  get recordBytes(): number {
+    return OF_GROUP_BYTES + this.returned.length * OF_MESSAGE_BYTES
   }
 
   get isSavedLast(): boolean {
