@@ -184,7 +184,7 @@ export function prepareService(workspace: Workspace, plan: 'populate' | 'populat
 
 /**
  * The whole service keeps its defaults; only the bounds on connections are raised to the needs of
- * the scenarios.
+ * the scenarios, and no rate is bounded: the scenarios measure how fast the service is.
  */
 function serviceEnvironment({ directory, certificate }: Workspace, port: number): Record<string, string> {
   return {
@@ -199,6 +199,11 @@ function serviceEnvironment({ directory, certificate }: Workspace, port: number)
     FIELDGATE_MAXIMUM_CONNECTIONS_PER_USER: '20000',
     FIELDGATE_MAXIMUM_SESSIONS_PER_ORGANIZATION: '20000',
     FIELDGATE_MAXIMUM_SUBSCRIPTIONS_PER_ORGANIZATION: '1000000',
+    FIELDGATE_MAXIMUM_CONNECTS_PER_SECOND_PER_ORGANIZATION: '10000000',
+    FIELDGATE_MAXIMUM_PUBLISHES_PER_SECOND_PER_ORGANIZATION: '10000000',
+    FIELDGATE_MAXIMUM_PUBLISHED_BYTES_PER_SECOND_PER_ORGANIZATION: '68719476736',
+    FIELDGATE_MAXIMUM_PUBLISHES_PER_SECOND_PER_NETWORK_SERVER: '10000000',
+    FIELDGATE_MAXIMUM_PUBLISHED_BYTES_PER_SECOND_PER_NETWORK_SERVER: '68719476736',
   }
 }
 

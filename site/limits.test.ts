@@ -50,6 +50,18 @@ const ROWS: { readonly [limit in keyof Limits]: readonly [row: string, setting?:
     'Sessions of an organization, without a connection included',
     'maximumSessionsPerOrganization',
   ],
+  maximumConnectsPerSecondPerTenant: [
+    'Connections that an organization opens',
+    'maximumConnectsPerSecondPerOrganization',
+  ],
+  maximumPublishesPerSecondPerTenant: [
+    'Messages that an organization publishes',
+    'maximumPublishesPerSecondPerOrganization',
+  ],
+  maximumPublishedBytesPerSecondPerTenant: [
+    'Bytes that an organization sends',
+    'maximumPublishedBytesPerSecondPerOrganization',
+  ],
   maximumBytesPerSecond: ['Bytes read from a connection'],
   maximumBytesTowardLog: ['Bytes on their way to the log'],
 }

@@ -519,6 +519,63 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
       assert.equal((await payloads(watcher)).length, 1)
     },
   },
+  maximumConnectsPerSecondPerTenant: {
+    title: 'ten times as many may come at once; the next is refused with 0x9F, and other tenants are not',
+    limits: { maximumConnectsPerSecondPerTenant: 1 },
+    run: async (harness) => {
+      const { broker, clock } = harness
+      for (let count = 0; count < 10; count += 1) assert.equal(await refusalOf(harness, { userName: 't/one' }), 0)
+      assert.equal(await refusalOf(harness, { userName: 't/two' }), 0x9f)
+      assert.equal(await refusalOf(harness, { userName: 'other/one' }), 0)
+      const [refused] = broker.recentRefusals.list({ tenant: 't' })
+      assert.match(refused?.reason ?? '', /^more than 1 connections a second, on average over 10 seconds$/)
+      const old = harness.open(4)
+      old.send(connectPacket({ userName: 't/one', protocolVersion: 4 }))
+      assert.equal((await old.next('connack')).reasonCode, 0x88, 'Connect Return Code 3')
+      // A refused CONNECT does not count: otherwise a storm would never end for the tenant itself.
+      clock.advance(broker, 2)
+      assert.equal(await refusalOf(harness, { userName: 't/one' }), 0)
+      assert.equal(await refusalOf(harness, { userName: 't/one' }), 0)
+      assert.equal(await refusalOf(harness, { userName: 't/one' }), 0x9f)
+    },
+  },
+  maximumPublishesPerSecondPerTenant: {
+    title: 'beyond it reading of all its connections waits for the next second, and nothing is lost',
+    limits: { maximumPublishesPerSecondPerTenant: 16 },
+    run: async ({ connect, clock, broker }) => {
+      const watcher = await connect({ userName: 'watcher' })
+      await watcher.subscribe('a')
+      const clients = [await connect({ userName: 't/one' }), await connect({ userName: 't/two' })]
+      for (let count = 0; count < 24; count += 1) for (const client of clients) client.publish('a', 'x')
+      const neighbour = await connect({ userName: 'neighbour' })
+      neighbour.publish('a', 'y')
+      const perSecond: number[] = []
+      for (let second = 0; second < 4; second += 1) {
+        for (let turns = 0; turns < 8; turns += 1) await setImmediate()
+        perSecond.push((await payloads(watcher)).length)
+        clock.advance(broker, 1)
+      }
+      assert.deepEqual(perSecond, [17, 16, 16, 0])
+      assert.equal(broker.counters.secondsOverRate, 3)
+    },
+  },
+  maximumPublishedBytesPerSecondPerTenant: {
+    title: 'beyond it reading of all its connections waits for the next second, and nothing is lost',
+    limits: { maximumPublishedBytesPerSecondPerTenant: 2_000 },
+    run: async ({ connect, clock, broker }) => {
+      const watcher = await connect({ userName: 'watcher' })
+      await watcher.subscribe('a')
+      const clients = [await connect({ userName: 't/one' }), await connect({ userName: 't/two' })]
+      for (let count = 0; count < 2; count += 1) for (const client of clients) client.publish('a', 'x'.repeat(990))
+      const perSecond: number[] = []
+      for (let second = 0; second < 3; second += 1) {
+        for (let turns = 0; turns < 8; turns += 1) await setImmediate()
+        perSecond.push((await payloads(watcher)).length)
+        clock.advance(broker, 1)
+      }
+      assert.deepEqual(perSecond, [2, 2, 0])
+    },
+  },
   maximumBytesTowardLog: {
     title: 'a tenant may have as many bytes as are free; beyond them its next message waits, and reading with it',
     limits: { maximumBytesTowardLog: 10_000 },

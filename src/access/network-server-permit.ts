@@ -54,6 +54,8 @@ export interface NetworkServerPermitOptions {
 export class NetworkServerPermit implements Permit, HeldPermit {
   readonly tenant: string
   readonly identity: string
+  /** A network server of the whole deployment pays for itself: all of them have the same tenant. */
+  readonly account: string | undefined
   readonly ground: string
   readonly expiresAtMs = undefined
   readonly defaultSessionExpirySeconds = DEFAULT_SESSION_EXPIRY_SECONDS
@@ -72,6 +74,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     this.tenant = organizationId === null ? 'deployment' : `organization:${organizationId}`
     this.backPressure = organizationId === null ? 'shared' : 'own'
     this.identity = `network-server:${id}`
+    this.account = organizationId === null ? this.identity : undefined
     this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
     this.seenChanges = options.seenChanges
     this.ground = `credential:${id}`

@@ -10,6 +10,7 @@ import { silentLogger } from '../logger.ts'
 import type { Logger } from '../logger.ts'
 import type { ConnectionView } from './connections/connection-view.ts'
 import { Connections } from './connections/connections.ts'
+import type { ConnectionsUsage } from './connections/connections.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { LogShares } from './delivery/log-shares.ts'
 import type { LogShareUsage } from './delivery/log-shares.ts'
@@ -232,6 +233,11 @@ export class Broker implements Publisher, Dispatcher {
   /** The bytes that the tenant has on their way to the log at present. */
   logUsage(tenant: string): LogShareUsage {
     return this.#shares.usage(tenant)
+  }
+
+  /** The present use of the tenant's bounds for connections, CONNECTs and PUBLISH packets. */
+  usageOf(tenant: string): ConnectionsUsage {
+    return this.#connections.usageOf(tenant)
   }
 
   get isClosing(): boolean {

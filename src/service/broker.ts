@@ -72,6 +72,12 @@ export async function openBroker(
   >,
 ): Promise<Broker> {
   const { engine, bounds } = parts
+  // The network servers of the deployment, each with an account of its own.
+  const ofNetworkServers: TenantLimits = {
+    ...limitsOf(bounds.deployment),
+    maximumPublishesPerSecondPerTenant: settings.maximumPublishesPerSecondPerNetworkServer,
+    maximumPublishedBytesPerSecondPerTenant: settings.maximumPublishedBytesPerSecondPerNetworkServer,
+  }
   const keepsQoS0 = settings.keepQoS0Events === 'true'
   const broker = new Broker({
     policy: parts.policy,
@@ -85,7 +91,10 @@ export async function openBroker(
     tenantOf: tenantOfTopic(parts.registry.directory),
     clock: systemClock,
     log: log.child({ room: 'broker' }),
-    tenantLimits: (tenant) => limitsOf(bounds.of(organizationOf(tenant) ?? '')),
+    tenantLimits: (tenant) => {
+      const organizationId = organizationOf(tenant)
+      return organizationId === undefined ? ofNetworkServers : limitsOf(bounds.of(organizationId))
+    },
     limits: {
       maximumPacketSizeBytes: settings.maximumPacketSizeBytes,
       maximumConnectionsPerIdentity: settings.maximumConnectionsPerUser,
@@ -129,6 +138,9 @@ function limitsOf(bounds: OrganizationBounds): TenantLimits {
     maximumTopicFilterBytesPerTenant: bounds.topicFilterBytes,
     maximumRetainedMessagesPerTenant: bounds.retainedMessages,
     maximumRetainedBytesPerTenant: bounds.retainedBytes,
+    maximumConnectsPerSecondPerTenant: bounds.connectsPerSecond,
+    maximumPublishesPerSecondPerTenant: bounds.publishesPerSecond,
+    maximumPublishedBytesPerSecondPerTenant: bounds.publishedBytesPerSecond,
   }
   limitsByBounds.set(bounds, limits)
   return limits

@@ -50,6 +50,22 @@ export const boundDefinitions = {
     'FIELDGATE_MAXIMUM_PUBLISHED_BYTES_PER_SECOND_PER_ORGANIZATION',
     'publishedBytesPerSecond',
   ),
+  maximumPublishesPerSecondPerNetworkServer: integer({
+    name: 'FIELDGATE_MAXIMUM_PUBLISHES_PER_SECOND_PER_NETWORK_SERVER',
+    default: 50_000,
+    minimum: 1,
+    maximum: 10_000_000,
+    description:
+      'PUBLISH packets that one service credential of the whole deployment may send in a second. Beyond, its connections are read more slowly; nothing is refused. The events of all organizations come on it.',
+  }),
+  maximumPublishedBytesPerSecondPerNetworkServer: integer({
+    name: 'FIELDGATE_MAXIMUM_PUBLISHED_BYTES_PER_SECOND_PER_NETWORK_SERVER',
+    default: 67_108_864,
+    minimum: 1024,
+    maximum: 68_719_476_736,
+    description:
+      'Bytes that one service credential of the whole deployment may send in a second. Beyond, its connections are read more slowly; nothing is refused.',
+  }),
   maximumOutgoingBytesPerOrganization: ofOrganization(
     'FIELDGATE_MAXIMUM_OUTGOING_BYTES_PER_ORGANIZATION',
     'outgoingBytes',

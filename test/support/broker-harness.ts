@@ -64,6 +64,7 @@ export class TestPermit implements Permit {
   readonly tenant: string
   readonly identity: string
   readonly ground = 'a ground'
+  account: string | undefined = undefined
   expiresAtMs: number | undefined = undefined
   maximumMessagesPerSecond = Infinity
   defaultSessionExpirySeconds: number | undefined = undefined

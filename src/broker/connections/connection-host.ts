@@ -13,6 +13,7 @@ import type { PublisherLink } from '../publishing/publisher-link.ts'
 import type { RefusalFields } from '../refusals/recent-refusals.ts'
 import type { Deadlines } from '../sessions/deadlines.ts'
 import type { Session } from '../sessions/session.ts'
+import type { Accounts } from './accounts.ts'
 
 export interface ConnectionHost<Connection> {
   readonly limits: Limits
@@ -22,6 +23,8 @@ export interface ConnectionHost<Connection> {
   readonly deadlines: Deadlines
   /** The joined buffer that all connections share within a turn. */
   readonly lastJoin: LastJoin
+  /** The accounts that pay for the connections. */
+  readonly accounts: Accounts
   /** Grows by one each second. */
   readonly second: number
   /** Handles one packet. A promise: the connection's next packet has to wait for it. */

@@ -1,11 +1,14 @@
 /**
  * The bytes that a client sends: cut into packets, which are handled one after the other. Reading
- * stops while a packet is being judged, and at the bounds per second.
+ * stops while a packet is being judged, at the bounds per second, and when the connection's account
+ * has worked for its share of the turn.
  */
 import type { SteadyMs } from '../../clock.ts'
 import { PacketReader } from '../../mqtt/packet-reader.ts'
 import type { ClientPacket, ProtocolVersion } from '../../mqtt/packet.ts'
+import type { TurnJob } from '../delivery/turn-shares.ts'
 import type { Transport } from '../ports/transport.ts'
+import type { Account } from './accounts.ts'
 import type { ConnectionHost } from './connection-host.ts'
 import { RateWindow } from './rate-window.ts'
 import type { Traffic } from './traffic.ts'
@@ -15,6 +18,11 @@ import type { Traffic } from './traffic.ts'
  * stops.
  */
 const MAXIMUM_WAITING_BYTES = 65_536
+/**
+ * Packets that are read between two looks at the clock: a look at each packet would be felt. A
+ * PUBLISH to a thousand subscribers takes about a millisecond, so there are few of them.
+ */
+const PACKETS_PER_LOOK = 8
 
 /** The connection whose bytes are read. */
 export interface InputOwner {
@@ -33,7 +41,7 @@ export interface InputOwner {
   endLater(): void
 }
 
-type InputHost = Pick<ConnectionHost<never>, 'clock' | 'limits' | 'counters' | 'second'>
+type InputHost = Pick<ConnectionHost<never>, 'clock' | 'limits' | 'counters' | 'second' | 'accounts'>
 
 export interface ConnectionInputOptions {
   readonly host: InputHost
@@ -42,7 +50,7 @@ export interface ConnectionInputOptions {
   readonly owner: InputOwner
 }
 
-export class ConnectionInput {
+export class ConnectionInput implements TurnJob {
   /** When the client sent its last packet, or was excused for its silence. */
   lastPacketAt: SteadyMs
   readonly #host: InputHost
@@ -51,6 +59,10 @@ export class ConnectionInput {
   readonly #owner: InputOwner
   readonly #reader: PacketReader<'server'>
   readonly #window: RateWindow
+  /** Pays for the work: nobody, until CONNECT is accepted. */
+  #account: Account
+  /** True: packets wait for the account's next slice. */
+  #awaitsTurn = false
   /** The number of promises that the next packet waits for. */
   #waits = 0
   #throttled = false
@@ -64,6 +76,7 @@ export class ConnectionInput {
     this.#owner = owner
     this.#reader = new PacketReader({ role: 'server', maximumPacketSizeBytes: limits.maximumConnectPacketSizeBytes })
     this.#window = new RateWindow(limits.maximumBytesPerSecond)
+    this.#account = host.accounts.nobody
     this.lastPacketAt = clock.steady()
   }
 
@@ -81,14 +94,23 @@ export class ConnectionInput {
     this.#window.maximumPublishes = maximum
   }
 
-  /** True while no packet is read: the one before it is being judged, or a bound is reached. */
+  /**
+   * True while no packet is read: the packet before it is being judged, a bound is reached, or the
+   * account's share of the turn is used up.
+   */
   get isHeldUp(): boolean {
-    return this.#waits > 0 || this.#throttled
+    return this.#waits > 0 || this.#throttled || this.#awaitsTurn
   }
 
-  /** CONNECT was accepted: packets may be larger from now on. */
-  accepted(): void {
+  /** CONNECT was accepted: packets may be larger from now on, and the account pays for them. */
+  accepted(account: Account): void {
     this.#reader.maximumPacketSizeBytes = this.#host.limits.maximumPacketSizeBytes
+    this.#account = account
+  }
+
+  /** The connection has ended: nothing is read any more. */
+  end(): void {
+    if (this.#awaitsTurn) this.#host.accounts.turns.forget(this.#account.share, this)
   }
 
   /** Takes bytes of the transport. */
@@ -98,8 +120,9 @@ export class ConnectionInput {
     this.#traffic.turn(host.second)
     this.#traffic.bytesIn += chunk.length
     this.#count(0, chunk.length)
+    host.accounts.received(this.#account, chunk.length)
     this.#reader.push(chunk)
-    this.#read()
+    this.#read(false)
     if (this.isHeldUp && this.#reader.bufferedBytes > MAXIMUM_WAITING_BYTES) this.pause()
   }
 
@@ -109,13 +132,26 @@ export class ConnectionInput {
    */
   waitFor(judged: Promise<void>): void {
     this.#waits += 1
+    const { clock, accounts } = this.#host
+    const { turns } = accounts
+    turns.plan()
+    const { turn } = turns
+    const begunAt = clock.steady()
     judged.then(
       () => {
         this.#waits -= 1
+        // Within one turn the account worked all the time. Over several turns others did.
+        if (turns.turn === turn) turns.spend(this.#account.share, clock.steady() - begunAt)
         this.resume()
       },
       (error: unknown) => this.#owner.failed(error),
     )
+  }
+
+  /** Called in a turn in which the account has time. */
+  goOn(): void {
+    this.#awaitsTurn = false
+    this.#resume(true)
   }
 
   /** A second has begun: reading goes on. */
@@ -126,9 +162,13 @@ export class ConnectionInput {
 
   /** Reads on, unless something still holds the input up. */
   resume(): void {
+    this.#resume(false)
+  }
+
+  #resume(isItsTurn: boolean): void {
     const owner = this.#owner
     if (owner.isClosed || this.isHeldUp) return
-    this.#read()
+    this.#read(isItsTurn)
     if (owner.isEnding) owner.endLater()
     else if (!this.isHeldUp && !owner.congested && this.#paused) {
       this.#paused = false
@@ -143,15 +183,46 @@ export class ConnectionInput {
     this.#transport.pause()
   }
 
-  #read(): void {
+  /** Reads packets for as long as the account has time. */
+  #read(isItsTurn: boolean): void {
+    if (this.isHeldUp || (this.#reader.bufferedBytes === 0 && !this.#paused)) return
+    const { clock, accounts } = this.#host
+    if (!isItsTurn && this.#account.share.waiting.size > 0) {
+      this.#awaitTurn()
+      return
+    }
+    for (let from = clock.steady(), isMore = true; isMore;) {
+      const account = this.#account
+      if (!account.share.hasTime) {
+        this.#awaitTurn()
+        return
+      }
+      isMore = this.#readSome(from)
+      const now = clock.steady()
+      if (now !== from) accounts.turns.spend(account.share, now - from)
+      from = now
+    }
+  }
+
+  /** The bytes stay in the reader. The transport is paused when they are many. */
+  #awaitTurn(): void {
+    this.#awaitsTurn = true
+    this.#host.accounts.turns.wait(this.#account.share, this)
+  }
+
+  /** Reads a few packets; true when there may be more of them. */
+  #readSome(now: SteadyMs): boolean {
     const owner = this.#owner
-    const now = this.#host.clock.steady()
+    let publishes = 0
+    let packets = 0
     try {
-      while (this.#waits === 0 && !this.#throttled && !owner.isClosed) {
+      while (packets < PACKETS_PER_LOOK && this.#waits === 0 && !this.#throttled && !owner.isClosed) {
         const packet = this.#reader.next()
-        if (packet === undefined) return
+        if (packet === undefined) break
+        packets += 1
         this.lastPacketAt = now
         if (packet.type === 'publish') {
+          publishes += 1
           this.#traffic.messagesIn += 1
           this.#count(1, 0)
         }
@@ -161,6 +232,8 @@ export class ConnectionInput {
     } catch (error) {
       owner.failed(error)
     }
+    if (publishes > 0) this.#host.accounts.published(this.#account, publishes)
+    return packets === PACKETS_PER_LOOK && !this.isHeldUp && !owner.isClosed
   }
 
   /** Counts against the bounds per second. At a bound reading waits for the next second. */

@@ -19,7 +19,9 @@ import type { SteadyMs } from '../../clock.ts'
 import { isTopicWithin } from '../ports/limits.ts'
 import { Deadline } from '../sessions/deadlines.ts'
 import type { Message } from '../ports/message.ts'
+import { accountOf } from '../ports/policy.ts'
 import type { Peer, Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
+import type { Account } from './accounts.ts'
 import type { Agreement } from './agreement.ts'
 import type { ConnectionHost } from './connection-host.ts'
 import { HeldPermit } from './held-permit.ts'
@@ -61,6 +63,8 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   readonly #deadline = new Deadline((now) => this.#onDeadline(now))
   #state: State = 'awaiting connect'
   #agreement: Agreement | undefined = undefined
+  /** Set once CONNECT is accepted. */
+  #account: Account | undefined = undefined
   readonly #permit: HeldPermit
   #backPressure: BackPressure | undefined = undefined
   #unacknowledgedPublishes: UnacknowledgedPublishes | undefined = undefined
@@ -165,7 +169,9 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#agreement = agreement
     this.#output.agree(agreement)
     this.will = agreement.will
-    this.#input.accepted()
+    const { accounts, clock } = this.#host
+    this.#account = accounts.join(accountOf(agreement.permit), clock.steady())
+    this.#input.accepted(this.#account)
     this.holdPermit(agreement.permit)
     this.#keepAlive()
   }
@@ -256,7 +262,12 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     reasonCode: ReasonCode,
     reason: string,
     code: string,
-    of: { readonly clientId?: string; readonly holder?: PermitHolder | undefined } = {},
+    of: {
+      readonly clientId?: string
+      readonly holder?: PermitHolder | undefined
+      /** True: the log has a line for many refusals of this kind already. */
+      readonly isLogged?: boolean
+    } = {},
   ): void {
     if (this.#state === 'closed') return
     this.#host.counters.connectionsRefused += 1
@@ -269,7 +280,8 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
       holder: of.holder,
       topic: undefined,
     })
-    this.#host.log.warn({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
+    const level = of.isLogged === true ? 'debug' : 'warn'
+    this.#host.log[level]({ peer: this.peer.address, reasonCode, code, reason }, 'connection.refused')
     this.#output.protocolVersion = this.protocolVersion
     this.#output.send({
       type: 'connack',
@@ -457,7 +469,9 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   #ended(): void {
     const host = this.#host
     this.#state = 'closed'
+    this.#input.end()
     this.#output.close()
+    if (this.#account !== undefined) host.accounts.leave(this.#account)
     host.deadlines.clear(this.#deadline)
     this.#permit.end()
     this.window.end()

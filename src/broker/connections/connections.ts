@@ -23,6 +23,8 @@ import type { Deadlines } from '../sessions/deadlines.ts'
 import type { Session } from '../sessions/session.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { WillMessages } from '../sessions/will-messages.ts'
+import { Accounts } from './accounts.ts'
+import type { AccountUsage } from './accounts.ts'
 import { Connection } from './connection.ts'
 import type { ConnectionHost } from './connection-host.ts'
 import { ConnectionView } from './connection-view.ts'
@@ -33,6 +35,11 @@ import { LiveConnections } from './live-connections.ts'
  * clock.
  */
 const CLOCK_STEP_MS = 1_000
+
+/** The present use of one tenant's bounds. The rates are averages over the last seconds. */
+export interface ConnectionsUsage extends AccountUsage {
+  readonly connections: number
+}
 
 export interface ConnectionsOptions {
   readonly limits: Limits
@@ -57,6 +64,7 @@ export class Connections implements ConnectionHost<Connection> {
   readonly counters: Counters
   readonly deadlines: Deadlines
   readonly handle: ConnectionsOptions['handle']
+  readonly accounts: Accounts
   /** Grows by one with each tick; the bounds per second count within one value of it. */
   second = 0
   isClosing = false
@@ -85,6 +93,8 @@ export class Connections implements ConnectionHost<Connection> {
     this.#sessions = options.sessions
     this.#wills = options.wills
     this.handle = options.handle
+    const { tenantLimits, log, counters } = options
+    this.accounts = new Accounts({ tenantLimits, turns: options.delivery.turnShares, log, counters })
     this.#clockAheadMs = this.clock.now() - this.clock.steady()
   }
 
@@ -103,6 +113,7 @@ export class Connections implements ConnectionHost<Connection> {
   /** A second has passed: throttled connections go on. */
   tick(): void {
     this.second += 1
+    this.accounts.tick()
     const throttled = this.#throttled
     this.#throttled = new Set()
     for (const connection of throttled) connection.unthrottle()
@@ -139,6 +150,11 @@ export class Connections implements ConnectionHost<Connection> {
       'ended_by_administrator',
     )
     return connection !== undefined
+  }
+
+  /** The present use of the tenant's bounds for connections, CONNECTs and PUBLISH packets. */
+  usageOf(tenant: string): ConnectionsUsage {
+    return { connections: this.#live.countOfTenant(tenant), ...this.accounts.usageOf(tenant) }
   }
 
   /** True when the tenant and the identity may have one more connection. */

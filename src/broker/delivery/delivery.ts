@@ -19,6 +19,7 @@ import type { SessionDelivery } from '../sessions/sessions.ts'
 import type { SessionStore } from '../durable/session-store.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import type { Route, SubscriptionIndex } from '../sessions/subscription-index.ts'
+import { TurnShares } from './turn-shares.ts'
 import { Turns } from './turns.ts'
 import type { Flushable } from './turns.ts'
 import type { Reader } from '../sessions/reader.ts'
@@ -43,6 +44,8 @@ export class Delivery implements SessionDelivery {
   readonly #engine: Engine
   readonly #readerListener: ReaderListener | undefined
   readonly #index: SubscriptionIndex
+  /** The time of the event loop, in slices for each account. */
+  readonly turnShares: TurnShares
   readonly #turns: Turns
   readonly #store: SessionStore | undefined
   /**
@@ -62,6 +65,7 @@ export class Delivery implements SessionDelivery {
     this.transmitter = new Transmitter({ clock, counters, store, idProperty, wake: (session) => this.wake(session) })
     this.#tails = Array.from({ length: engine.partitions }, () => 0)
     this.#written = Array.from({ length: engine.partitions }, () => ({ messages: 0, bytes: 0 }))
+    this.turnShares = new TurnShares(clock)
     this.#turns = new Turns(clock, (reader) => catchUp.goOn(reader))
     const catchUp = new CatchUp({
       engine,

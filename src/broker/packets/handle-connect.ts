@@ -1,8 +1,9 @@
 /** CONNECT, as a list of named steps; the first step that refuses ends it. */
-import type { ConnackProperties, ConnectPacket } from '../../mqtt/packet.ts'
+import type { ConnackProperties, ConnectPacket, WillMessage } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { Connection } from '../connections/connection.ts'
+import { accountOf } from '../ports/policy.ts'
 import type { Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
 import type { Session } from '../sessions/session.ts'
 import type { HandlerParts } from './handler-parts.ts'
@@ -11,7 +12,7 @@ import type { Limits } from '../ports/limits.ts'
 
 type ConnectParts = Pick<
   HandlerParts,
-  'policy' | 'limits' | 'connections' | 'delivery' | 'sessions' | 'store' | 'wills' | 'randomId'
+  'policy' | 'limits' | 'clock' | 'connections' | 'delivery' | 'sessions' | 'store' | 'wills' | 'randomId'
 >
 
 /** A CONNECT that the policy admits. */
@@ -30,7 +31,7 @@ const DEFAULT_RECEIVE_MAXIMUM = 65_535
 const NEVER_EXPIRES = 0xffff_ffff
 
 export async function handleConnect(parts: ConnectParts, connection: Connection, packet: ConnectPacket): Promise<void> {
-  const { limits, policy, connections, sessions } = parts
+  const { limits, policy, connections, sessions, clock } = parts
   if (!connection.judging(packet.properties?.maximumPacketSizeBytes ?? Infinity)) {
     connection.disconnect(ReasonCodes.protocolError, 'a second CONNECT', 'second_connect') // [MQTT-3.1.0-2]
     return
@@ -49,19 +50,10 @@ export async function handleConnect(parts: ConnectParts, connection: Connection,
     return
   }
   const { will } = packet
-  if (will !== undefined) {
-    if (will.qos > limits.maximumQoS) {
-      refuse(ReasonCodes.qosNotSupported, 'the Will QoS is above the maximum', 'will_qos') // [MQTT-3.2.2-12]
-      return
-    }
-    if (will.retain && !limits.retainAvailable) {
-      refuse(ReasonCodes.retainNotSupported, 'retained messages are not available', 'will_retain') // [MQTT-3.2.2-13]
-      return
-    }
-    if (!isTopicWithin(will.topicName, limits)) {
-      refuse(ReasonCodes.topicNameInvalid, 'the Will Topic is too long or too deep', 'will_topic')
-      return
-    }
+  const fault = will && willFault(limits, will)
+  if (fault !== undefined) {
+    refuse(fault.reasonCode, fault.reason, fault.code)
+    return
   }
 
   const admission = await policy.authenticate({
@@ -79,6 +71,16 @@ export async function handleConnect(parts: ConnectParts, connection: Connection,
     return
   }
   const { permit } = admission
+  // Nothing more is done for a CONNECT beyond the rate: a storm of them must stay cheap.
+  const overRate = connections.accounts.whyTooManyConnects(accountOf(permit), clock.steady())
+  if (overRate !== undefined) {
+    connection.refuse(ReasonCodes.connectionRateExceeded, overRate, 'connection_rate', {
+      clientId: askedClientId,
+      holder: permit,
+      isLogged: true,
+    })
+    return
+  }
   if (will !== undefined) {
     const decision = await permit.mayPublish(will.topicName)
     if (connection.isClosed) return
@@ -98,6 +100,20 @@ export async function handleConnect(parts: ConnectParts, connection: Connection,
     return
   }
   accept(parts, { connection, packet, permit, clientId, known })
+}
+
+/** The fault of a Will Message by itself; undefined where it has none. */
+function willFault(limits: Limits, { qos, retain, topicName }: WillMessage): PermitEnd | undefined {
+  if (qos > limits.maximumQoS) {
+    return { reasonCode: ReasonCodes.qosNotSupported, reason: 'the Will QoS is above the maximum', code: 'will_qos' } // [MQTT-3.2.2-12]
+  }
+  if (retain && !limits.retainAvailable) {
+    const reason = 'retained messages are not available'
+    return { reasonCode: ReasonCodes.retainNotSupported, reason, code: 'will_retain' } // [MQTT-3.2.2-13]
+  }
+  if (isTopicWithin(topicName, limits)) return undefined
+  const reason = 'the Will Topic is too long or too deep'
+  return { reasonCode: ReasonCodes.topicNameInvalid, reason, code: 'will_topic' }
 }
 
 /** The bound that has no room for the connection or its Session; undefined where all have room. */

@@ -22,6 +22,8 @@ export interface Counters {
   /** Messages that retention or a Session's bound took before a Session could read them. */
   publishesLost: number
   subscribesRefused: number
+  /** Seconds in which a tenant was not read to their end, because it had published too much. */
+  secondsOverRate: number
   bytesReceived: number
   bytesSent: number
 }
@@ -42,6 +44,7 @@ export function createCounters(): Counters {
     publishesExpired: 0,
     publishesLost: 0,
     subscribesRefused: 0,
+    secondsOverRate: 0,
     bytesReceived: 0,
     bytesSent: 0,
   }

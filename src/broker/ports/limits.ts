@@ -33,6 +33,22 @@ export interface TenantLimits {
    * taking the room of all.
    */
   readonly maximumRetainedBytesPerTenant: number
+  /**
+   * CONNECTs of one account in a second, on average over ten seconds; the next: CONNACK 0x9F. An
+   * account is a tenant, or a network server of the whole deployment. Stops storms of connections
+   * that would take the processor from the other tenants.
+   */
+  readonly maximumConnectsPerSecondPerTenant: number
+  /**
+   * PUBLISH packets that are read from all connections of one account in a second; then reading
+   * waits for the next second. Stops floods over many connections.
+   */
+  readonly maximumPublishesPerSecondPerTenant: number
+  /**
+   * Bytes that are read from all connections of one account in a second; then reading waits for the
+   * next second. Stops floods of few large packets.
+   */
+  readonly maximumPublishedBytesPerSecondPerTenant: number
 }
 
 /** The bounds of a tenant, by its name. Called often: it must be as cheap as a look-up. */
@@ -154,6 +170,10 @@ export const DEFAULT_LIMITS: Limits = {
   maximumRetainedBytes: 268_435_456,
   maximumRetainedMessagesPerTenant: 10_000,
   maximumRetainedBytesPerTenant: 33_554_432,
+  // Without tenants there is nobody to protect from a client that is fast.
+  maximumConnectsPerSecondPerTenant: Infinity,
+  maximumPublishesPerSecondPerTenant: Infinity,
+  maximumPublishedBytesPerSecondPerTenant: Infinity,
   receiveMaximum: 1_024,
   maximumInflight: 1_024,
   maximumQueuedMessages: 1_000_000,

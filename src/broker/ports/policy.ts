@@ -97,6 +97,11 @@ export interface PermitHolder {
  * waits, in order.
  */
 export interface Permit extends PermitHolder {
+  /**
+   * Names the account that pays for the connection's work: for its share of the event loop and of
+   * the way to the log, and for its rates. Absent: the tenant, with all its connections together.
+   */
+  readonly account?: string | undefined
   /** The time at which the permit ends by itself (ms since 1970). */
   readonly expiresAtMs: number | undefined
   /** PUBLISH packets a second that this connection may send, on average over a second. */
@@ -149,6 +154,11 @@ export interface Permit extends PermitHolder {
    * permit is over. The returned function stops the calls.
    */
   watch(listener: (end: PermitEnd | undefined) => void): () => void
+}
+
+/** The account that pays for the work of the permit's connection. */
+export function accountOf({ account, tenant }: Pick<Permit, 'account' | 'tenant'>): string {
+  return account ?? tenant
 }
 
 /** An identity, a whole tenant, or an identity within a tenant that had access and has lost it. */

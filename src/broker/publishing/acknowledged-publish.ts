@@ -9,6 +9,7 @@ import type { MessageOwnerCallbacks } from '../delivery/router.ts'
 import { passes } from '../ports/engine.ts'
 import type { EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
+import { accountOf } from '../ports/policy.ts'
 import type { Decision, Refusal } from '../ports/policy.ts'
 import type { ReceivedPublish } from '../sessions/session.ts'
 import type { SessionLink } from '../sessions/session-link.ts'
@@ -127,7 +128,7 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
   protected own(message: Message): void {
     this.accepted()
     this.link.window.begin()
-    this.readWhenOwned(this.parts.router.own(message, this.link.permit.tenant, this))
+    this.readWhenOwned(this.parts.router.own(message, accountOf(this.link.permit), this))
   }
 
   /** The change that remembers a QoS 2 message, to be owned together with it [MQTT-4.3.3-10]. */

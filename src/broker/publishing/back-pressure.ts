@@ -10,6 +10,7 @@ import type { MessageOwnerCallbacks, QoS0Keeper, Router } from '../delivery/rout
 import { passes } from '../ports/engine.ts'
 import type { EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
+import { accountOf } from '../ports/policy.ts'
 import type { Permit } from '../ports/policy.ts'
 import type { ReceiveWindow } from '../sessions/receive-window.ts'
 
@@ -192,7 +193,7 @@ export class BackPressure implements QoS0Keeper {
     for (const one of waiting) {
       this.#link.window.begin()
       // The connection waits already.
-      void this.#host.router.own(one.message, this.#link.permit.tenant, one)
+      void this.#host.router.own(one.message, accountOf(this.#link.permit), one)
     }
   }
 

@@ -7,6 +7,7 @@ import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Sender } from '../ports/consumer.ts'
 import { isTopicWithin } from '../ports/limits.ts'
 import type { Message } from '../ports/message.ts'
+import { accountOf } from '../ports/policy.ts'
 import type { Decision, Permit, Refusal } from '../ports/policy.ts'
 import type { PublisherLink } from './publisher-link.ts'
 import { PublishStages } from './publish-stages.ts'
@@ -130,6 +131,6 @@ export class UnacknowledgedPublishes extends ConnectionPublishes {
 
   protected own(message: Message): void {
     const { permit, backPressure } = this.link
-    this.readWhenOwned(this.parts.router.pass(message, permit.tenant, backPressure))
+    this.readWhenOwned(this.parts.router.pass(message, accountOf(permit), backPressure))
   }
 }

@@ -6,6 +6,7 @@
 import type { WillMessage } from '../../mqtt/packet.ts'
 import type { EngineFailure } from '../ports/engine.ts'
 import { Message, expiryOf } from '../ports/message.ts'
+import { accountOf } from '../ports/policy.ts'
 import type { Decision, Permit, PermitHolder, Refusal } from '../ports/policy.ts'
 import type { Session } from '../sessions/session.ts'
 import type { MessageOwnerCallbacks } from '../delivery/router.ts'
@@ -77,9 +78,9 @@ export class DueWillMessage extends PublishStages implements MessageOwnerCallbac
 
   protected own(message: Message): void {
     const { router } = this.parts
-    const { tenant } = this.permit
-    if (message.qos === 0) void router.pass(message, tenant)
-    else void router.own(message, tenant, this)
+    const account = accountOf(this.permit)
+    if (message.qos === 0) void router.pass(message, account)
+    else void router.own(message, account, this)
   }
 
   /** No message of the client comes after its Will Message. */
