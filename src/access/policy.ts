@@ -270,6 +270,9 @@ export class AccessPolicy implements Policy {
         // The directory answers with the new state, and nothing that a connection holds becomes
         // narrower.
         return
+      case 'organization_bounds_changed':
+        // Bounds give and take no rights: the broker asks for them at each use.
+        return
     }
   }
 

@@ -21,6 +21,8 @@ import type { MetricsTokens } from './tokens/metrics-tokens.ts'
 import { migrate, RegistryError } from './store/migrations.ts'
 import { createNetworkServers } from './tenants/network-servers.ts'
 import type { NetworkServers } from './tenants/network-servers.ts'
+import { createOrganizationBounds } from './tenants/organization-bounds.ts'
+import type { OrganizationBoundRecords } from './tenants/organization-bounds.ts'
 import { createOrganizations } from './tenants/organizations.ts'
 import type { Organizations } from './tenants/organizations.ts'
 import { createPasswordHasher } from './people/password-hasher.ts'
@@ -73,6 +75,7 @@ export interface RegistryOptions {
 export interface Registry {
   readonly users: Users
   readonly organizations: Organizations
+  readonly organizationBounds: OrganizationBoundRecords
   readonly members: Members
   readonly applications: Applications
   readonly devices: Devices
@@ -140,6 +143,7 @@ async function openWith(options: RegistryOptions, health: RegistryHealth): Promi
   return {
     users: createUsers(store, hasher),
     organizations: createOrganizations(store, removal),
+    organizationBounds: createOrganizationBounds(store),
     members: createMembers(store),
     applications: createApplications(store, removal),
     devices: createDevices(store, changes, removal),

@@ -1,4 +1,5 @@
 /** The changes of the registry, and how other parts learn of them. */
+import type { BoundOverrides } from '../../organization-bounds.ts'
 
 /** A change of the registry, told once the change is on disk. */
 export type Change =
@@ -9,6 +10,12 @@ export type Change =
   | { readonly kind: 'user_changed'; readonly userId: string }
   | { readonly kind: 'member_added' | 'member_removed'; readonly organizationId: string; readonly userId: string }
   | { readonly kind: 'organization_removed'; readonly organizationId: string }
+  /** Has all overrides of the organization, also those that stayed. */
+  | {
+      readonly kind: 'organization_bounds_changed'
+      readonly organizationId: string
+      readonly overrides: BoundOverrides
+    }
   | {
       readonly kind: 'application_created' | 'application_changed' | 'application_removed'
       readonly applicationId: string

@@ -184,6 +184,13 @@ const tokensOfConsole = [
   `alter table audit_entries add column is_of_console integer not null default 0`,
 ]
 
+/** The bounds that administrators have given single organizations. */
+const boundsOfOrganizations = [
+  `create table organization_bounds (
+    organization_id integer not null references organizations (id), name text not null, value bigint not null,
+    primary key (organization_id, name))`,
+]
+
 /** All steps, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -228,6 +235,12 @@ export const allMigrations: readonly Migration[] = [
     version: 7,
     async up(trx) {
       for (const statement of tokensOfConsole) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 8,
+    async up(trx) {
+      for (const statement of boundsOfOrganizations) await sql.raw(statement).execute(trx)
     },
   },
 ]

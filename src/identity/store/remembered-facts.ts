@@ -78,6 +78,9 @@ function apply(change: Change, { user, access, application, applicationIds, devi
       device?.forgetAll()
       place?.forgetAll()
       return
+    case 'organization_bounds_changed':
+      // The bounds in force are not among these facts: the service follows them itself.
+      return
     case 'service_credential_revoked':
       // Nothing is remembered of service credentials: each use asks the registry.
       return

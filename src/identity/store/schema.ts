@@ -9,6 +9,7 @@ export interface Schema {
   readonly schema_versions: SchemaVersionsTable
   readonly users: UsersTable
   readonly organizations: OrganizationsTable
+  readonly organization_bounds: OrganizationBoundsTable
   readonly members: MembersTable
   readonly applications: ApplicationsTable
   readonly devices: DevicesTable
@@ -84,6 +85,13 @@ interface OrganizationsTable {
   readonly removed_at: number | null
   readonly created_at: number
   readonly updated_at: number
+}
+
+/** The bounds of single organizations, where they are not those of the deployment. */
+interface OrganizationBoundsTable {
+  readonly organization_id: number
+  readonly name: string
+  readonly value: number
 }
 
 interface MembersTable {

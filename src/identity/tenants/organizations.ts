@@ -223,6 +223,7 @@ async function removeOrganization(unit: Unit, id: string): Promise<Result<void>>
     .execute()
   await trx.updateTable('organizations').set({ removed_at: nowMs }).where('id', '=', row.id).execute()
   await trx.deleteFrom('broker_tokens').where('organization_id', '=', row.id).execute()
+  await trx.deleteFrom('organization_bounds').where('organization_id', '=', row.id).execute()
   const credentials = await trx
     .deleteFrom('service_credentials')
     .where('organization_id', '=', row.id)
