@@ -146,6 +146,17 @@ export type BoundOverrides = Partial<OrganizationBounds>
 /** The use of an organization that one room can tell, by bound. */
 export type OrganizationUsage = Partial<OrganizationBounds>
 
+/**
+ * An organization that uses this share of a bound is near the bound: there is still time to act
+ * before the bound has an effect.
+ */
+export const NEAR_SHARE = 0.8
+
+/** The share of the bound that is used. A bound of 0 has no share while nothing is used. */
+export function usedShare(used: number, maximum: number): number {
+  return used === 0 ? 0 : used / maximum
+}
+
 /** The bounds where no setting and no administrator says otherwise. */
 export const DEFAULT_ORGANIZATION_BOUNDS: OrganizationBounds = Object.fromEntries(
   BOUND_NAMES.map((name) => [name, ORGANIZATION_BOUNDS[name].default]),

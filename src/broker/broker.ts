@@ -8,9 +8,9 @@ import { systemClock } from '../clock.ts'
 import type { Clock } from '../clock.ts'
 import { silentLogger } from '../logger.ts'
 import type { Logger } from '../logger.ts'
+import type { OrganizationUsage } from '../organization-bounds.ts'
 import type { ConnectionView } from './connections/connection-view.ts'
 import { Connections } from './connections/connections.ts'
-import type { ConnectionsUsage } from './connections/connections.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { LogShares } from './delivery/log-shares.ts'
 import type { LogShareUsage } from './delivery/log-shares.ts'
@@ -235,9 +235,15 @@ export class Broker implements Publisher, Dispatcher {
     return this.#shares.usage(tenant)
   }
 
-  /** The present use of the tenant's bounds for connections, CONNECTs and PUBLISH packets. */
-  usageOf(tenant: string): ConnectionsUsage {
-    return this.#connections.usageOf(tenant)
+  /** The use that the tenant makes of those of its bounds that the broker keeps. */
+  usageOf(tenant: string): OrganizationUsage {
+    return { ...this.#connections.usageOf(tenant), ...this.#sessions.usageOf(tenant), ...this.retained.usageOf(tenant) }
+  }
+
+  /** The tenants that use anything; one may come twice. Each connection has a Session. */
+  *tenants(): Generator<string> {
+    yield* this.#sessions.tenants()
+    yield* this.retained.tenants()
   }
 
   get isClosing(): boolean {

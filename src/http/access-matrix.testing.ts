@@ -294,6 +294,25 @@ const ORGANIZATIONS: readonly RouteCase[] = [
   },
   {
     method: 'GET',
+    url: '/api/organizations/:id/bounds',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: `/api/organizations/${organizationId}/bounds` }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'PUT',
+    url: '/api/organizations/:id/bounds',
+    credential: 'session',
+    request: ({ organizationId }) => ({
+      url: `/api/organizations/${organizationId}/bounds`,
+      payload: { bounds: { sessions: 20_000, retainedBytes: null } },
+    }),
+    people: [404, 403, 403, 403, 200],
+    hides: true,
+  },
+  {
+    method: 'GET',
     url: '/api/organizations/:id/users',
     credential: 'session',
     request: ({ organizationId }) => ({ url: `/api/organizations/${organizationId}/users` }),

@@ -46,6 +46,8 @@ import type { TlsMaterial } from './serving/node-server.ts'
 import { openApiRoutes, registerOpenApi } from './api/openapi.ts'
 import { operationRoutes } from './operation/operation.ts'
 import type { BrokerView } from './operation/operation.ts'
+import { organizationBoundRoutes } from './tenants/organization-bounds.ts'
+import type { OrganizationBoundsView } from './tenants/organization-bounds.ts'
 import { organizationRoutes } from './tenants/organizations.ts'
 import { logRequests } from './serving/request-log.ts'
 import { refusalRoutes } from './operation/refusals.ts'
@@ -83,6 +85,7 @@ export interface HttpServerOptions {
   readonly settings: HttpSettings
   /** Without it the server speaks clear text: for tests, and behind a proxy that terminates TLS. */
   readonly https?: TlsMaterial
+  readonly organizationBounds: OrganizationBoundsView
   readonly broker?: BrokerView
   /** Without it there are no routes of connections and refusals. */
   readonly brokerViews?: BrokerViews
@@ -190,6 +193,7 @@ function routesOf(options: HttpServerOptions): readonly Route[] {
     ...secondFactorRoutes(registry),
     ...brokerAccessRoutes(registry, settings),
     ...organizationRoutes(registry),
+    ...organizationBoundRoutes(registry, options.organizationBounds),
     ...memberRoutes(registry),
     ...userRoutes(registry),
     ...applicationRoutes(registry, codecs),
@@ -200,7 +204,7 @@ function routesOf(options: HttpServerOptions): readonly Route[] {
     ...brokerTokenRoutes(registry, brokerViews),
     ...(brokerViews === undefined ? [] : connectionRoutes(registry, brokerViews)),
     ...(brokerViews === undefined ? [] : refusalRoutes(registry, brokerViews)),
-    ...(status === undefined ? [] : statusRoutes(status)),
+    ...(status === undefined ? [] : statusRoutes(registry, status)),
     ...serviceCredentialRoutes(registry),
     ...(networkServers === undefined ? [] : networkServerRoutes(networkServers)),
     ...consoleSessionRoutes(registry),

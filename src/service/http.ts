@@ -35,7 +35,7 @@ export async function createHttp(
   certificates: OpenedCertificates,
   parts: Omit<Parts, 'sightings' | 'state' | 'presence' | 'readerListener' | 'brokerLink' | 'networkServers'>,
 ): Promise<HttpServer> {
-  const { registry, engine, policy, broker, downlinks, openedNetworkServers, addresses } = parts
+  const { registry, engine, policy, broker, downlinks, openedNetworkServers, addresses, bounds, usage } = parts
   const { cert, key, caFile } = certificates
   const proxies = TrustedProxies.of(settings.trustedProxies)
   const isTrustedProxy = proxies && ((address: string) => proxies.has(address))
@@ -55,6 +55,7 @@ export async function createHttp(
     broker: { health: () => healthOf(parts) },
     brokerViews: createBrokerViews({ broker, policy, processId: randomBytes(6).toString('hex') }),
     status: parts.status,
+    organizationBounds: { deployment: bounds.deployment, usageOf: (id) => usage.usageOf(id) },
     commands: downlinks.commands,
     networkServers: createNetworkServerSetups({ registry, ofFile: parts.entriesOfFile, running: openedNetworkServers }),
     networkServerEvents: openedNetworkServers.webhooks,

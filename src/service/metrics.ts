@@ -2,6 +2,7 @@
 import type { Registry as MetricsRegistry } from 'prom-client'
 import { CURRENT_DOWNLINK_NUMBERS } from '../lorawan/commands/downlinks.ts'
 import { createTelemetry } from '../telemetry.ts'
+import { registerOrganizationBounds } from './organization-metrics.ts'
 import type { Parts } from './parts.ts'
 
 /** The counters of the broker that are a current state; the others only grow. */
@@ -9,7 +10,10 @@ const CURRENT_BROKER_COUNTERS = ['connections', 'sessions', 'subscriptions']
 
 /** Makes the metrics that `/metrics` serves. */
 export function createMetrics(
-  parts: Pick<Parts, 'broker' | 'downlinks' | 'openedNetworkServers' | 'uplinkPath' | 'codecs'>,
+  parts: Pick<
+    Parts,
+    'broker' | 'downlinks' | 'openedNetworkServers' | 'uplinkPath' | 'codecs' | 'usage' | 'bounds' | 'nearBounds'
+  >,
 ): MetricsRegistry {
   const { broker, downlinks, openedNetworkServers, uplinkPath, codecs } = parts
   const telemetry = createTelemetry()
@@ -20,5 +24,6 @@ export function createMetrics(
   telemetry.registerNumbers('network_servers', () => ({ ...openedNetworkServers.counters }))
   telemetry.registerNumbers('uplinks', () => uplinkPath.numbers(), ['held'])
   telemetry.registerNumbers('codecs', () => codecs.counters, ['waiting', 'workers'])
+  registerOrganizationBounds(telemetry.registry, parts)
   return telemetry.registry
 }

@@ -20,8 +20,10 @@ import type { BoundsByOrganization } from '../organization-bounds.ts'
 import type { PinoLogger } from '../pino-logger.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { BrokerLink } from './broker-link.ts'
+import type { NearBounds } from './near-bounds.ts'
 import type { NetworkServerList } from './network-server-list.ts'
 import type { OpenedNetworkServers } from './opened-network-servers.ts'
+import type { UsageSource } from './organization-usage.ts'
 import type { PublicAddresses } from './public-addresses.ts'
 import type { SampledStatus } from './sampled-status.ts'
 import type { Shutdown } from './shutdown.ts'
@@ -66,6 +68,10 @@ export interface Parts {
   /** The entries of FIELDGATE_NETWORK_SERVERS_FILE. */
   readonly entriesOfFile: readonly NetworkServerEntry[]
   readonly openedNetworkServers: OpenedNetworkServers
+  /** The use that each organization makes of its bounds. */
+  readonly usage: UsageSource
+  /** The organizations that are near a bound. */
+  readonly nearBounds: NearBounds
   readonly status: SampledStatus
   readonly addresses: PublicAddresses
 }

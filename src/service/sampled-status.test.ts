@@ -21,6 +21,7 @@ function partsOf(overrides: Partial<StatusParts> = {}) {
     disk: async () => ({ freeBytes: 1e10, totalBytes: 1e11 }),
     takeEventLoopDelayMs: () => 3,
     memoryBytes: () => 42,
+    nearBounds: { nearest: [] },
     ...overrides,
   }
   const pass = (status: SampledStatus, seconds: number): void => {

@@ -28,6 +28,8 @@ export interface StatusParts {
   /** The longest delay of the event loop since the last call, in ms. */
   readonly takeEventLoopDelayMs: () => number
   readonly memoryBytes: () => number
+  /** The bounds that organizations have nearly reached. */
+  readonly nearBounds: { readonly nearest: ServiceNumbers['nearBounds'] }
 }
 
 type Sums = Pick<Broker['counters'], 'publishesReceived' | 'publishesSent' | 'bytesReceived' | 'bytesSent'>
@@ -94,7 +96,7 @@ export class SampledStatus implements ServiceStatus {
   }
 
   async numbers(): Promise<ServiceNumbers> {
-    const { broker, engine, retention, memoryBytes } = this.#parts
+    const { broker, engine, retention, memoryBytes, nearBounds } = this.#parts
     const { connections, sessions, subscriptions } = broker.counters
     return {
       connections,
@@ -104,6 +106,7 @@ export class SampledStatus implements ServiceStatus {
       retention,
       disk: await this.#disk(),
       memoryBytes: memoryBytes(),
+      nearBounds: nearBounds.nearest,
       load: this.#load,
     }
   }

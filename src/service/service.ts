@@ -8,8 +8,6 @@ import type { Disk } from '../engine/ports/disk.ts'
 import { nodeDisk } from '../engine/ports/node-disk.ts'
 import { ensureFirstAdmin } from '../identity/first-admin.ts'
 import type { Registry } from '../identity/registry.ts'
-import { BoundsByOrganization } from '../organization-bounds.ts'
-import { organizationBounds } from '../settings/bounds.ts'
 import { durableStateOf } from '../lorawan/commands/durable-state.ts'
 import type { PinoLogger } from '../pino-logger.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -23,6 +21,8 @@ import { openListeners } from './listeners.ts'
 import { readEntriesOfFile, readEntriesOfRegistry } from './network-server-entries.ts'
 import { NetworkServerList } from './network-server-list.ts'
 import { openNetworkServers } from './network-servers.ts'
+import { createNearBounds, openBounds } from './organization-bounds.ts'
+import { createOrganizationUsage } from './organization-usage.ts'
 import type { Parts, StartContext } from './parts.ts'
 import { PublicAddresses } from './public-addresses.ts'
 import { openRegistry, openSightings } from './registry.ts'
@@ -83,7 +83,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
   }
 }
 
-type Messaging = Omit<Parts, 'status' | 'addresses'>
+type Messaging = Omit<Parts, 'status' | 'addresses' | 'usage' | 'nearBounds'>
 
 /**
  * The first half of a start: the messages that were kept can be delivered, but nobody can yet
@@ -93,7 +93,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   const entriesOfFile = readEntriesOfFile(context)
 
   const registry = await openRegistry(context)
-  const bounds = new BoundsByOrganization(organizationBounds(context.settings))
+  const bounds = await openBounds(context, { registry })
   const sightings = openSightings(context, { registry })
 
   const engine = createEngine(context)
@@ -129,8 +129,10 @@ async function openToPublic(
   const { settings, log, dataDirectory, shutdown } = context
   const { registry, broker } = messaging
   const addresses = new PublicAddresses(settings)
-  const status = openStatus(context, messaging)
-  const parts: Parts = { ...messaging, status, addresses }
+  const usage = createOrganizationUsage(messaging)
+  const nearBounds = createNearBounds(context, { ...messaging, usage })
+  const status = openStatus(context, { ...messaging, nearBounds })
+  const parts: Parts = { ...messaging, usage, nearBounds, status, addresses }
   openTicks(context, parts)
 
   const certificates = await openCertificates(context)
@@ -157,10 +159,12 @@ async function openToPublic(
 
 function openTicks(
   { shutdown }: StartContext,
-  { broker, status, downlinks, uplinkPath }: Pick<Parts, 'broker' | 'status' | 'downlinks' | 'uplinkPath'>,
+  parts: Pick<Parts, 'broker' | 'nearBounds' | 'status' | 'downlinks' | 'uplinkPath'>,
 ): void {
+  const { broker, nearBounds, status, downlinks, uplinkPath } = parts
   const ticking = setInterval(() => {
     broker.tick()
+    nearBounds.tick()
     status.tick()
     downlinks.tick()
     uplinkPath.tick()

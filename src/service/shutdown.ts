@@ -30,13 +30,15 @@ export const SHUTDOWN_STEPS = [
   'codecs',
   // 12. The policy stops following the registry.
   'policy',
-  // 13. The sightings of devices are written; they were gathered until the broker had closed.
+  // 13. The bounds of organizations stop following the registry.
+  'bounds',
+  // 14. The sightings of devices are written; they were gathered until the broker had closed.
   'sightings',
-  // 14. Expired rows of the registry are no longer removed.
+  // 15. Expired rows of the registry are no longer removed.
   'pruning',
-  // 15. The registry's file is closed; no part above uses it any more.
+  // 16. The registry's file is closed; no part above uses it any more.
   'registry',
-  // 16. Another process may take the data directory.
+  // 17. Another process may take the data directory.
   'data directory',
 ] as const
 

@@ -17,7 +17,7 @@ const EVENT_LOOP_RESOLUTION_MS = 20
 /** Opens the status; its owner calls `tick` about once a second. */
 export function openStatus(
   { settings, dataDirectory, shutdown }: StartContext,
-  { registry, broker }: Pick<Parts, 'registry' | 'broker'>,
+  { registry, broker, nearBounds }: Pick<Parts, 'registry' | 'broker' | 'nearBounds'>,
 ): SampledStatus {
   const { engine } = broker
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS })
@@ -44,5 +44,6 @@ export function openStatus(
       return maximumMs
     },
     memoryBytes: () => process.memoryUsage.rss(),
+    nearBounds,
   })
 }

@@ -11,6 +11,7 @@ import { codeOf, reasonOf } from '../support/wire-client.ts'
 import type { WireClient } from '../support/wire-client.ts'
 
 interface Place {
+  readonly organizationId: string
   readonly token: string
   readonly topics: readonly string[]
   readonly filter: string
@@ -28,6 +29,7 @@ let administration: Administration
 let live: LiveConnections
 let full: Place
 let other: Place
+let changing: Place
 let credential: ServiceCredential
 
 before(async () => {
@@ -35,6 +37,7 @@ before(async () => {
   await start()
   full = await makePlace()
   other = await makePlace()
+  changing = await makePlace()
   credential = await administration.serviceCredential('')
 })
 
@@ -62,7 +65,7 @@ async function makePlace(): Promise<Place> {
     topics.push(`application/${applicationId}/device/${await administration.device(applicationId)}/event/status`)
   }
   const token = await administration.brokerToken(service.adminSession, organizationId)
-  return { token, topics, filter: `application/${applicationId}/device/+/event/status` }
+  return { organizationId, token, topics, filter: `application/${applicationId}/device/+/event/status` }
 }
 
 function keptSession({ token }: Place, clientId: string): Promise<WireClient> {
@@ -127,5 +130,40 @@ describe('an organization at its bounds', () => {
     const again = await keptSession(full, 'one')
     assert.equal(await again.subscribe(upOf(full, 1), 1), 0x97)
     assert.equal(await again.subscribe(upOf(full, 0), 1), 1)
+  })
+
+  it('gets another bound by the API for its next SUBSCRIBE, and keeps it over a restart', async () => {
+    const place = changing
+    const path = `/api/organizations/${place.organizationId}/bounds`
+    const boundOf = async (name: string) => {
+      const { bounds } = await administration.must('GET', path)
+      return (bounds as { name: string }[]).find((bound) => bound.name === name)
+    }
+    const reader = await keptSession(place, 'reader')
+    assert.equal(await reader.subscribe(upOf(place, 0), 1), 1)
+    assert.equal(await reader.subscribe(upOf(place, 1), 1), 1)
+    assert.equal(await reader.subscribe(upOf(place, 2), 1), 0x97)
+    assert.partialDeepStrictEqual(await boundOf('subscriptions'), {
+      maximum: 2,
+      isOverridden: false,
+      used: 2,
+      isNear: true,
+    })
+    await administration.must('PUT', path, { bounds: { subscriptions: 3 } })
+    assert.equal(await reader.subscribe(upOf(place, 2), 1), 1)
+    const own = { maximum: 3, deploymentMaximum: 2, isOverridden: true, used: 3 }
+    assert.partialDeepStrictEqual(await boundOf('subscriptions'), own)
+    assert.partialDeepStrictEqual(await boundOf('connections'), { used: 1 })
+    await stop()
+    await start()
+    assert.partialDeepStrictEqual(await boundOf('subscriptions'), own)
+    const again = await keptSession(place, 'reader')
+    assert.equal(await again.subscribe(place.filter, 1), 0x97)
+    await administration.must('PUT', path, { bounds: { subscriptions: 4 } })
+    assert.equal(await again.subscribe(place.filter, 1), 1)
+    await administration.must('PUT', path, { bounds: { subscriptions: null } })
+    // The subscriptions above the bound stay.
+    assert.equal(await again.subscribe(place.filter, 1), 1)
+    assert.equal(await again.subscribe(place.filter.replace('/status', '/up'), 1), 0x97)
   })
 })

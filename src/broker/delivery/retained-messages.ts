@@ -1,6 +1,7 @@
 /** The last retained message of each Topic Name [MQTT-3.3.1-5], found by Topic Filter. */
 import type { Limits, TenantLimitsOf } from '../ports/limits.ts'
 import type { SteadyMs } from '../../clock.ts'
+import type { OrganizationUsage } from '../../organization-bounds.ts'
 import { hasExpired, sizeOfMessage } from '../ports/message.ts'
 import type { Message, MessageFields } from '../ports/message.ts'
 import { Holdings } from '../sessions/holdings.ts'
@@ -46,6 +47,17 @@ export class RetainedMessages {
   /** The tenant whose bounds count the message while it is retained. */
   tenantOf({ topicName, publisherKey }: Pick<MessageFields, 'topicName' | 'publisherKey'>): string {
     return this.#tenantOfTopic(topicName) ?? tenantOfKey(publisherKey)
+  }
+
+  /** The use that the tenant makes of its bounds. */
+  usageOf(tenant: string): Pick<OrganizationUsage, 'retainedMessages' | 'retainedBytes'> {
+    const { count: retainedMessages, bytes: retainedBytes } = this.#byTenant.of(tenant)
+    return { retainedMessages, retainedBytes }
+  }
+
+  /** The tenants that have retained messages. */
+  tenants(): Iterable<string> {
+    return this.#byTenant.holders()
   }
 
   /**

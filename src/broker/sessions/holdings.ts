@@ -13,6 +13,11 @@ export class Holdings {
     return this.#byHolder.get(holder) ?? NOTHING
   }
 
+  /** All who hold anything. */
+  holders(): Iterable<string> {
+    return this.#byHolder.keys()
+  }
+
   /** Adds one thing of this size. */
   add(holder: string, bytes = 0): void {
     const held = this.#byHolder.get(holder)

@@ -9,6 +9,7 @@ import type { Deadlines } from './deadlines.ts'
 import { Holdings } from './holdings.ts'
 import type { Limits, TenantLimitsOf } from '../ports/limits.ts'
 import type { LostAccess, Permit } from '../ports/policy.ts'
+import type { OrganizationUsage } from '../../organization-bounds.ts'
 import { Session } from './session.ts'
 import type { Subscription } from './session.ts'
 import { SharedGroup } from './shared-group.ts'
@@ -84,6 +85,17 @@ export class Sessions {
     return this.#sessionsByTenant.of(owner.tenant).count >= maximumSessionsPerTenant
       ? `too many Sessions of this organization, which may have ${maximumSessionsPerTenant}`
       : undefined
+  }
+
+  /** The use that the tenant makes of its bounds. */
+  usageOf(tenant: string): Pick<OrganizationUsage, 'sessions' | 'subscriptions' | 'topicFilterBytes'> {
+    const { count: subscriptions, bytes: topicFilterBytes } = this.#subscriptionsByTenant.of(tenant)
+    return { sessions: this.#sessionsByTenant.of(tenant).count, subscriptions, topicFilterBytes }
+  }
+
+  /** The tenants that have Sessions. */
+  tenants(): Iterable<string> {
+    return this.#sessionsByTenant.holders()
   }
 
   /**

@@ -1,4 +1,5 @@
 /** The carrier for a deployment whose service does not run: it runs the routes in this process. */
+import { organizationBounds } from '../../settings/bounds.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { createHttpServer } from '../../http/server.ts'
 import { systemClock } from '../../clock.ts'
@@ -19,6 +20,7 @@ export async function createInProcessCarrier(registry: Registry, settings: Setti
       brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
       brokerTokenMaximumTtlSeconds: settings.brokerTokenMaximumTtlSeconds,
     },
+    organizationBounds: { deployment: organizationBounds(settings), usageOf: () => ({}) },
     networkServers: createNetworkServerSetups({ registry, ofFile: [], running: undefined }),
     deployment: {
       mqtts: () => ({ host: settings.publicHost, port: settings.mqttsPort }),

@@ -8,6 +8,7 @@ import type { Static, TSchema } from 'typebox'
 import { DEV_EUI_PATTERN, parseDevEui } from '../../identity/devices/eui.ts'
 import type { Listed, Page } from '../../identity/store/result.ts'
 import { LINE_PATTERN, NAME_PATTERN, PARAGRAPH_PATTERN, TRIMMED_LINE_PATTERN } from '../../identity/store/text-rules.ts'
+import { BOUND_NAMES } from '../../organization-bounds.ts'
 import { ErrorBodySchema, invalidArgument } from './errors.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
@@ -154,6 +155,16 @@ export const PayloadCodecSchema = choice(['', 'CAYENNE_LPP', 'CUSTOM_JS'], {
   'x-enum-varnames': ['NoCodec', 'CayenneLpp', 'CustomJs'],
   [NAME]: 'PayloadCodec',
   [RULE]: 'must be "", "CAYENNE_LPP" or "CUSTOM_JS"',
+})
+
+/** The name of a bound of organizations. */
+export const BoundNameSchema = choice(BOUND_NAMES, { description: 'Name of a bound.', [NAME]: 'BoundName' })
+
+/** The unit of a bound. */
+export const BoundUnitSchema = choice(['count', 'bytes', 'per second', 'bytes per second', 'ms per second'], {
+  description: 'Unit of a bound and of its use.',
+  'x-enum-varnames': ['Count', 'Bytes', 'PerSecond', 'BytesPerSecond', 'MsPerSecond'],
+  [NAME]: 'BoundUnit',
 })
 
 /** A boolean; `"true"` is not one. */

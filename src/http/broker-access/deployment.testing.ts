@@ -16,6 +16,8 @@ import { openTestCodecs } from '../../lorawan/codecs/codecs.testing.ts'
 import type { NetworkServerSetups, NetworkServerTrial } from '../tenants/network-servers.ts'
 import { createHttpServer } from '../server.ts'
 import type { HttpServerOptions } from '../server.ts'
+import { DEFAULT_ORGANIZATION_BOUNDS } from '../../organization-bounds.ts'
+import type { OrganizationUsage } from '../../organization-bounds.ts'
 import { TestEvents } from '../devices/stored-events.testing.ts'
 
 /** The password of every user of the deployment. */
@@ -62,6 +64,11 @@ export interface TestDeployment {
 
 const ACTOR = { userId: null }
 const START_MS = Date.UTC(2026, 0, 15, 12)
+
+/** Each organization has used nearly all of its Sessions. */
+function testUsage(): OrganizationUsage {
+  return { sessions: 8_000, subscriptions: 7, connectsPerSecond: 0.5 }
+}
 
 /** Network servers that work, whatever is said of them. */
 const testNetworkServers: NetworkServerSetups = {
@@ -112,6 +119,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     codecs,
     brokerViews,
     status: testStatus(clock),
+    organizationBounds: { deployment: DEFAULT_ORGANIZATION_BOUNDS, usageOf: testUsage },
     history: new TestEvents(),
     backups: {
       make: async function* () {

@@ -214,6 +214,16 @@ test('everybody hears whether the service is well, and global admins the numbers
   const numbers = whole['numbers'] as Item
   assert.equal(numbers['storedBytes'], '5000000000')
   assert.equal(numbers['retentionDays'], 7)
+  assert.deepEqual(numbers['nearBounds'], [
+    {
+      organizationID: '1',
+      organizationName: 'Acme Metering',
+      bound: 'sessions',
+      unit: 'count',
+      used: 9_000,
+      maximum: 10_000,
+    },
+  ])
   assert.equal((numbers['load'] as Item[])[0]?.['eventLoopDelayMs'], 0.25)
   assert.deepEqual((numbers['parts'] as Item[])[1], {
     name: 'disk',

@@ -105,6 +105,7 @@ export function testStatus(clock: Pick<Clock, 'now' | 'steady'>): ServiceStatus 
       retention: { days: 7, bytes: 17_179_869_184 },
       disk: { freeBytes: 3_145_728, totalBytes: 10_737_418_240 },
       memoryBytes: 123_456_789,
+      nearBounds: [{ organizationId: '1', bound: 'sessions', used: 9_000, maximum: 10_000 }],
       load: [
         {
           atMs: startedAtMs,

@@ -3,7 +3,20 @@
  * the numbers.
  */
 import { Type } from 'typebox'
-import { choice, digits, responses, timestamp, Timestamp, TimestampOrNull } from '../api/fields.ts'
+import type { Registry } from '../../identity/registry.ts'
+import { NEAR_SHARE, ORGANIZATION_BOUNDS } from '../../organization-bounds.ts'
+import type { BoundName } from '../../organization-bounds.ts'
+import {
+  BoundNameSchema,
+  BoundUnitSchema,
+  choice,
+  digits,
+  id,
+  responses,
+  timestamp,
+  Timestamp,
+  TimestampOrNull,
+} from '../api/fields.ts'
 import { SIGNED_IN } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
@@ -30,6 +43,14 @@ export interface LoadSample {
   readonly eventLoopDelayMs: number
 }
 
+/** A bound that an organization has nearly reached, or has reached. */
+export interface NearBound {
+  readonly organizationId: string
+  readonly bound: BoundName
+  readonly used: number
+  readonly maximum: number
+}
+
 /** The numbers of the running service. */
 export interface ServiceNumbers {
   readonly connections: number
@@ -42,6 +63,8 @@ export interface ServiceNumbers {
   /** The volume of the data directory; undefined where the operating system does not tell. */
   readonly disk: { readonly freeBytes: number; readonly totalBytes: number } | undefined
   readonly memoryBytes: number
+  /** The nearest first, and not more than a person reads. */
+  readonly nearBounds: readonly NearBound[]
   /** Oldest first, for some minutes. */
   readonly load: readonly LoadSample[]
 }
@@ -70,6 +93,18 @@ const Load = Type.Object(
   { description: 'Of the seconds before', [NAME]: 'LoadSample' },
 )
 
+const NearBoundItem = Type.Object(
+  {
+    organizationID: id('Organization id.'),
+    organizationName: Type.String({ description: 'Name for people; "" for an organization that is gone.' }),
+    bound: BoundNameSchema,
+    unit: BoundUnitSchema,
+    used: Type.Number(),
+    maximum: Type.Integer(),
+  },
+  { description: `A bound of which ${NEAR_SHARE * 100} % or more are used`, [NAME]: 'NearBound' },
+)
+
 const Numbers = Type.Object(
   {
     parts: Type.Array(
@@ -95,6 +130,10 @@ const Numbers = Type.Object(
     diskFreeBytes: Type.Union([Size, Type.Null()]),
     diskTotalBytes: Type.Union([Size, Type.Null()]),
     memoryBytes: Size,
+    nearBounds: Type.Array(NearBoundItem, {
+      description:
+        'The organizations that are near a bound, the nearest first: 100 bounds at most, counted every ten seconds.',
+    }),
     load: Type.Array(Load, { description: 'The last minutes, oldest first.' }),
   },
   { description: 'For global admins', [NAME]: 'ServiceNumbers' },
@@ -112,7 +151,7 @@ const Status = Type.Object(
 )
 
 /** The route of the status. */
-export function statusRoutes(status: ServiceStatus): readonly Route[] {
+export function statusRoutes(registry: Pick<Registry, 'organizations'>, status: ServiceStatus): readonly Route[] {
   const get = route({
     method: 'GET',
     url: '/api/status',
@@ -132,14 +171,18 @@ export function statusRoutes(status: ServiceStatus): readonly Route[] {
         version: status.version,
         startedAt: timestamp(status.startedAtMs),
         uptimeSeconds: Math.floor(status.uptimeMs() / 1000),
-        numbers: viewer.isAdmin ? numbersOf(parts, await status.numbers()) : null,
+        numbers: viewer.isAdmin ? await numbersOf(registry, parts, await status.numbers()) : null,
       }
     },
   })
   return resource('Operation', [get])
 }
 
-function numbersOf(parts: readonly PartHealth[], numbers: ServiceNumbers) {
+async function numbersOf(
+  registry: Pick<Registry, 'organizations'>,
+  parts: readonly PartHealth[],
+  numbers: ServiceNumbers,
+) {
   const { connections, sessions, subscriptions, stored, retention, disk, memoryBytes, load } = numbers
   return {
     parts: parts.map(({ name, isWell, reason }) => ({ name, isWell, reason })),
@@ -154,8 +197,24 @@ function numbersOf(parts: readonly PartHealth[], numbers: ServiceNumbers) {
     diskFreeBytes: textOrNull(disk?.freeBytes),
     diskTotalBytes: textOrNull(disk?.totalBytes),
     memoryBytes: String(memoryBytes),
+    nearBounds: await namedBounds(registry, numbers.nearBounds),
     load: load.map(({ atMs, ...sample }) => Object.assign(sample, { at: timestamp(atMs) })),
   }
+}
+
+async function namedBounds({ organizations }: Pick<Registry, 'organizations'>, nearBounds: readonly NearBound[]) {
+  const names = new Map<string, string>()
+  for (const organizationId of new Set(nearBounds.map((near) => near.organizationId))) {
+    names.set(organizationId, (await organizations.get(organizationId))?.displayName ?? '')
+  }
+  return nearBounds.map(({ organizationId, bound, used, maximum }) => ({
+    organizationID: organizationId,
+    organizationName: names.get(organizationId) ?? '',
+    bound,
+    unit: ORGANIZATION_BOUNDS[bound].unit,
+    used,
+    maximum,
+  }))
 }
 
 function textOrNull(value: number | undefined): string | null {

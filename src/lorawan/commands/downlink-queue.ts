@@ -54,6 +54,11 @@ export class DownlinkQueue {
     return { waiting: this.#shelves.waiting, left: this.#shelves.left }
   }
 
+  /** How many items wait for the devices of each organization. */
+  get usage(): Pick<DownlinkShelves, 'waitingOf' | 'organizations'> {
+    return this.#shelves
+  }
+
   /**
    * Reads the stored commands; to be called once, before anything else. Logs an unreadable command
    * and leaves it in the store.

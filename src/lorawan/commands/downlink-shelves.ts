@@ -37,6 +37,11 @@ export class DownlinkShelves {
     return this.#devices.values()
   }
 
+  /** The organizations that have items. */
+  organizations(): Iterable<string> {
+    return this.#organizations.keys()
+  }
+
   waitingOf(organizationId: string): number {
     return this.#organizations.get(organizationId)?.waiting ?? 0
   }

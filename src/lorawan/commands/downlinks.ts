@@ -3,6 +3,7 @@
  * servers, and back by the events of network servers.
  */
 import type { PublishConsumer } from '../../broker/ports/consumer.ts'
+import type { OrganizationUsage } from '../../organization-bounds.ts'
 import { AwaitedWords } from './awaited-words.ts'
 import { CommandAnswers } from './command-answers.ts'
 import { createCommandConsumer } from './command-consumer.ts'
@@ -88,6 +89,18 @@ export class Downlinks {
   numbers(): Readonly<Record<string, number>> {
     const { waiting, left: kept } = this.#queue.sizes
     return { ...this.#queue.counts, transmitted: this.events.transmitted, ...this.#answers.counts, waiting, kept }
+  }
+
+  /** The use that each organization makes of its bound for waiting commands. */
+  get usage(): {
+    usageOf(organizationId: string): OrganizationUsage
+    organizations(): Iterable<string>
+  } {
+    const { usage } = this.#queue
+    return {
+      usageOf: (organizationId) => ({ waitingCommands: usage.waitingOf(organizationId) }),
+      organizations: () => usage.organizations(),
+    }
   }
 
   /** Reads the stored commands; to be called once, before the first command comes. */
