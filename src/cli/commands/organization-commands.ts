@@ -8,6 +8,7 @@ import type { ApiClient } from '../api/api-client.ts'
 import { objectAt, textAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { counted } from '../terminal/counted.ts'
+import { addOrganizationBoundCommands } from './organization-bound-commands.ts'
 import { organizationIdOf, userIdOf } from './references.ts'
 import { countOf, withRemoval } from './removal.ts'
 import type { Removal } from './removal.ts'
@@ -30,7 +31,7 @@ interface RoleOptions {
 export function addOrganizationCommands(program: Command, terminal: Terminal): void {
   const organization = program
     .command('organization')
-    .description('create, change and list organizations and their members')
+    .description('create, change and list organizations, their members and their bounds')
   organization.addHelpText(
     'afterAll',
     `
@@ -40,10 +41,13 @@ Examples:
   fieldgate organization create alpine-valley-water --display-name "Alpine Valley Water"
   fieldgate organization add-member alpine-valley-water anna --device-admin
   fieldgate organization list-members alpine-valley-water
-  fieldgate organization remove-member alpine-valley-water anna`,
+  fieldgate organization remove-member alpine-valley-water anna
+  fieldgate organization bounds alpine-valley-water
+  fieldgate organization set-bounds alpine-valley-water sessions=20000 retainedBytes=default`,
   )
   addCreateAndUpdate(organization, terminal)
   addMembers(organization, terminal)
+  addOrganizationBoundCommands(organization, terminal)
 
   withListOptions(organization.command('list').description('list organizations')).action(
     async (options: ListOptions, command: Command) => {
