@@ -18,6 +18,10 @@ import type {
 } from '../broker/ports/engine.ts'
 import type { Logger } from '../logger.ts'
 import { silentLogger } from '../logger.ts'
+import { Accounts } from './segments/accounts.ts'
+import type { TenantOfBranch } from './segments/accounts.ts'
+import { openShares } from './opening/open-shares.ts'
+import { StoredBounds } from './writing/stored-bounds.ts'
 import { NewSegments } from './segments/active-segment.ts'
 import { BlockCache } from './reading/block-cache.ts'
 import { DecodedMessages } from './reading/decoded-messages.ts'
@@ -77,6 +81,19 @@ export interface EmbeddedEngineOptions {
   readonly waitingBytes?: number
   /** Time from one batch to the next while several publishers are at work, ms. Default: 2. */
   readonly gatherMs?: number
+  /** The tenants of the stored messages. Absent: retention goes by age and size alone. */
+  readonly tenants?: StoredTenants
+}
+
+/** Divides the log between tenants, so that none pushes another's messages out. */
+export interface StoredTenants {
+  /** Tells the tenant of a topic branch, the first two levels of a Topic Name. */
+  readonly tenantOf: TenantOfBranch
+  /**
+   * Bytes that the tenant's stored messages may have together. Beyond, the tenant's own oldest
+   * messages are removed. The answer may change at any time.
+   */
+  readonly maximumStoredBytesOf: (tenant: string) => number
 }
 
 const MIB = 1_048_576
@@ -89,6 +106,8 @@ interface Opened {
   readonly upkeep: LogUpkeep
   readonly state: StateStore
   readonly seal: number
+  readonly accounts: Accounts
+  readonly bounds: StoredBounds | undefined
 }
 
 /** The parts of a log that a copy needs. */
@@ -129,13 +148,17 @@ export class EmbeddedEngine implements Engine {
     const { disk, directory } = this.#options
     const startedAt = this.#clock.steady()
     const format = await prepareLogDirectory(disk, directory, this.partitions)
-    const recovered = await recoverLog({ disk, directory, format, logger: this.#logger, purpose: 'open' })
-    this.#opened = this.#assemble(recovered, format)
+    const accounts = new Accounts(this.#options.tenants?.tenantOf)
+    const logger = this.#logger
+    const recovered = await recoverLog({ disk, directory, format, logger, purpose: 'open', accounts })
+    await openShares({ disk, directory: logDirectoryOf(directory), segments: recovered.segments, accounts })
+    this.#opened = this.#assemble(recovered, format, accounts)
     const { segments, cutBytes, damages, state } = recovered
     const durationMs = this.#clock.steady() - startedAt
     const fields = { segments: segments.length, stateKeys: state.size, cutBytes, damages: damages.length, durationMs }
     this.#logger.info(fields, 'log.opened')
     const isSnapshotDamaged = damages.some(({ kind }) => kind === 'snapshot' || kind === 'snapshot_missing')
+    this.#opened.bounds?.enforce()
     if (isSnapshotDamaged) this.#track(this.#opened.upkeep.renewSnapshot())
     this.#opened.upkeep.start()
   }
@@ -177,6 +200,10 @@ export class EmbeddedEngine implements Engine {
     return usageOf(this.#open.readable.segments)
   }
 
+  storedBytesOf(tenant: string): number {
+    return this.#open.accounts.storedBytesOf(tenant)
+  }
+
   /**
    * Does the periodic work at once, as far as it is due: retention, and a snapshot of the state.
    */
@@ -207,29 +234,22 @@ export class EmbeddedEngine implements Engine {
     return this.#opened
   }
 
-  #assemble(recovered: RecoveredLog, { seal }: LogFormat): Opened {
+  #assemble(recovered: RecoveredLog, { seal }: LogFormat, accounts: Accounts): Opened {
     const { disk, directory } = this.#options
     const logger = this.#logger
     const { segments, tails, state } = recovered
     const logDirectory = logDirectoryOf(directory)
-    const files = new SegmentFiles(disk, logDirectory)
-    const maximumIndexBytes = this.#options.indexBytes ?? 64 * MIB
-    const indexes = new SegmentIndexes({
-      disk,
-      directory: logDirectory,
-      files,
-      logger,
-      maximumBytes: maximumIndexBytes,
-    })
-    const cache = new BlockCache(this.#options.cacheBytes ?? 32 * MIB)
     const tailMemory = new TailMemory(this.#options.tailBytes ?? 16 * MIB)
-    const decoded = new DecodedMessages(this.partitions, this.#options.decodedBytes ?? 16 * MIB)
-    const source = new RecordSource(tailMemory, cache)
-    const readable: ReadableLog = { segments, tails, indexes, files, cache, source, decoded, logger }
+    const readable = this.#makeReadable(recovered, accounts, tailMemory)
+    const { indexes, cache, files } = readable
     const retentionBytes = this.#options.retentionBytes ?? 16_384 * MIB
     // Retention removes whole segments. Where little is kept, segments must be small.
     const segmentBytes = this.#options.segmentBytes ?? Math.min(64 * MIB, Math.max(MIB, retentionBytes / 16))
+    const bounds = this.#makeBounds(segments, accounts, retentionBytes)
     const upkeep = new LogUpkeep({
+      accounts,
+      indexes,
+      bounds,
       disk,
       logDirectory,
       stateDirectory: stateDirectoryOf(directory),
@@ -245,8 +265,8 @@ export class EmbeddedEngine implements Engine {
       snapshotBytes: segmentBytes,
       forget: async (segment) => {
         indexes.forget(segment)
-        cache.forget(segment.number)
-        await files.forget(segment.number)
+        cache.forget(segment.id)
+        await files.forget(segment)
       },
     })
     const newSegments = new NewSegments({
@@ -258,6 +278,7 @@ export class EmbeddedEngine implements Engine {
       gap: recovered.gap,
       segmentBytes,
       segmentMs: this.#options.segmentMs ?? 3_600_000,
+      accounts,
     })
     const writer = new LogWriter({
       clock: this.#clock,
@@ -265,13 +286,33 @@ export class EmbeddedEngine implements Engine {
       tailMemory,
       state,
       newSegments,
+      accounts,
       tails,
       maximumWaitingBytes: this.#options.waitingBytes ?? 64 * MIB,
       gatherMs: this.#options.gatherMs ?? 2,
       sealed: (segment) => this.#sealed(segment, indexes, upkeep),
     })
     for (const segment of segments) if (segment.index !== undefined) this.#track(indexes.save(segment))
-    return { readable, reader: new LogReader(readable), writer, upkeep, state, seal }
+    return { readable, reader: new LogReader(readable), writer, upkeep, state, seal, accounts, bounds }
+  }
+
+  #makeReadable({ segments, tails }: RecoveredLog, accounts: Accounts, tailMemory: TailMemory): ReadableLog {
+    const { disk, directory: root, indexBytes, cacheBytes, decodedBytes } = this.#options
+    const logger = this.#logger
+    const directory = logDirectoryOf(root)
+    const files = new SegmentFiles(disk, directory)
+    const maximumBytes = indexBytes ?? 64 * MIB
+    const indexes = new SegmentIndexes({ disk, directory, files, logger, accounts, maximumBytes })
+    const cache = new BlockCache(cacheBytes ?? 32 * MIB)
+    const decoded = new DecodedMessages(this.partitions, decodedBytes ?? 16 * MIB)
+    const source = new RecordSource(tailMemory, cache)
+    return { segments, tails, indexes, files, cache, source, decoded, logger }
+  }
+
+  #makeBounds(segments: readonly Segment[], accounts: Accounts, maximumBytes: number): StoredBounds | undefined {
+    const maximumBytesOf = this.#options.tenants?.maximumStoredBytesOf
+    if (maximumBytesOf === undefined) return undefined
+    return new StoredBounds({ accounts, segments, maximumBytesOf, maximumBytes, logger: this.#logger })
   }
 
   #sealed(segment: Segment, indexes: SegmentIndexes, upkeep: LogUpkeep): void {

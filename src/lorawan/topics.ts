@@ -92,6 +92,16 @@ export function applicationPrefix(applicationId: string): string {
   return `${APPLICATION_LEVEL}${applicationId}/`
 }
 
+/**
+ * The application whose Topic Names begin with these two levels. Undefined: the levels are not
+ * those of an application.
+ */
+export function applicationOfBranch(topicBranch: string): string | undefined {
+  if (!topicBranch.startsWith(APPLICATION_LEVEL)) return undefined
+  const applicationId = topicBranch.slice(APPLICATION_LEVEL.length)
+  return isApplicationId(applicationId) ? applicationId : undefined
+}
+
 /** The prefix of all Topic Names of one device. */
 export function devicePrefix(applicationId: string, devEui: string): string {
   return `${deviceTopic(applicationId, devEui)}/`

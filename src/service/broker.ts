@@ -7,10 +7,11 @@ import type { TenantLimits } from '../broker/ports/limits.ts'
 import { systemClock } from '../clock.ts'
 import { messagesIn } from '../data/data-directory.ts'
 import { EmbeddedEngine } from '../engine/embedded.ts'
+import type { TenantOfBranch } from '../engine/segments/accounts.ts'
 import { MemoryEngine } from '../engine/memory/memory.ts'
 import type { Directory } from '../identity/devices/directory.ts'
 import { NetworkServerPresence } from '../lorawan/network-servers/network-server-presence.ts'
-import { parseTopic } from '../lorawan/topics.ts'
+import { applicationOfBranch, parseTopic } from '../lorawan/topics.ts'
 import type { OrganizationBounds } from '../organization-bounds.ts'
 import type { Parts, StartContext } from './parts.ts'
 
@@ -24,7 +25,10 @@ const EVENT_ID_PROPERTY = 'event-id'
 const MEMORY_HISTORY_MESSAGES = 1_000
 
 /** Makes the engine of the settings. The broker opens it at its start, and closes it at its end. */
-export function createEngine({ settings, log, disk, dataDirectory }: StartContext): Engine {
+export function createEngine(
+  { settings, log, disk, dataDirectory }: StartContext,
+  { registry, bounds }: Pick<Parts, 'registry' | 'bounds'>,
+): Engine {
   if (settings.engine === 'memory') return new MemoryEngine({ retainedMessages: MEMORY_HISTORY_MESSAGES })
   return new EmbeddedEngine({
     disk,
@@ -32,6 +36,10 @@ export function createEngine({ settings, log, disk, dataDirectory }: StartContex
     retentionMs: settings.retentionDays * DAY_MS,
     retentionBytes: settings.retentionBytes,
     logger: log.child({ room: 'engine' }),
+    tenants: {
+      tenantOf: tenantOfBranch(registry.directory),
+      maximumStoredBytesOf: (tenant) => bounds.of(organizationOf(tenant) ?? '').storedBytes,
+    },
   })
 }
 
@@ -122,6 +130,15 @@ function tenantOfTopic(directory: Directory): (topicName: string) => string | un
       return undefined
     }
     return place === undefined ? undefined : tenantOf(place.organizationId)
+  }
+}
+
+/** The organization whose application has a branch of topics. */
+function tenantOfBranch(directory: Directory): TenantOfBranch {
+  return async (topicBranch) => {
+    const applicationId = applicationOfBranch(topicBranch)
+    const organizationId = applicationId === undefined ? undefined : await directory.organizationOf(applicationId)
+    return organizationId === undefined ? undefined : tenantOf(organizationId)
   }
 }
 

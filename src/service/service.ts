@@ -96,7 +96,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   const bounds = await openBounds(context, { registry })
   const sightings = openSightings(context, { registry })
 
-  const engine = createEngine(context)
+  const engine = createEngine(context, { registry, bounds })
   const state = durableStateOf(engine)
   const presence = openPresence(context, { state })
   const policy = openPolicy(context, { registry, presence })

@@ -84,6 +84,10 @@ export class SlowEngine implements Engine {
     return this.#owned.usage()
   }
 
+  storedBytesOf(tenant: string): number {
+    return this.#owned.storedBytesOf(tenant)
+  }
+
   health(): EngineHealth {
     return this.#owned.health()
   }

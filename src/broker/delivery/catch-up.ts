@@ -126,9 +126,10 @@ export class CatchUp {
   #take(reader: Reader, cursor: Cursor, result: ReadResult): boolean {
     const { partition } = cursor
     this.#outlet.changed(reader)
-    if (result.lost > 0) {
-      this.#counters.publishesLost += result.lost
-      reader.missed(this.#outlet, result.lost)
+    const lost = lostFor(reader, result)
+    if (lost > 0) {
+      this.#counters.publishesLost += lost
+      reader.missed(this.#outlet, lost)
     }
     const tail = this.#routed.tails[partition] as number
     for (let index = 0; index < result.messages.length; index += 1) {
@@ -239,4 +240,12 @@ export class CatchUp {
       },
     )
   }
+}
+
+/**
+ * The most messages of the reader's that the log has lost: also those beyond its tenant's bound.
+ */
+function lostFor({ tenant }: Reader, { lost, removed }: ReadResult): number {
+  if (removed === undefined) return lost
+  return lost + (removed.get(tenant) ?? 0) + (removed.get('') ?? 0)
 }

@@ -78,6 +78,12 @@ export interface ReadResult {
    * them.
    */
   readonly lost: number
+  /**
+   * By tenant: the most messages of the tenant between `from` and `next` that were removed because
+   * of the tenant's own bound. The empty tenant stands for messages whose tenant is not known.
+   * Absent: there are none.
+   */
+  readonly removed?: ReadonlyMap<string, number>
 }
 
 /** A query over the stored messages: one branch of topics, in a span of time. */
@@ -184,6 +190,11 @@ export interface Engine {
   health(): EngineHealth
   /** How much the log stores; cheap enough to be asked every few seconds. */
   usage(): EngineUsage
+  /**
+   * Bytes of the tenant's messages that can be read. 0 for an engine that does not bound them by
+   * tenant.
+   */
+  storedBytesOf(tenant: string): number
   /** Owns everything that it was asked to own before the call, then closes. */
   close(): Promise<void>
 }

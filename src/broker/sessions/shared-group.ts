@@ -12,6 +12,7 @@ const OF_MESSAGE_BYTES = 32
 
 export class SharedGroup implements Reader {
   readonly key: string
+  readonly tenant: string
   readonly topicFilter: string
   readonly members = new Map<Session, Subscription>()
   /**
@@ -34,6 +35,7 @@ export class SharedGroup implements Reader {
 
   constructor(key: string, topicFilter: string) {
     this.key = key
+    this.tenant = key.slice(0, key.indexOf('\0'))
     this.topicFilter = topicFilter
   }
 
@@ -79,10 +81,6 @@ export class SharedGroup implements Reader {
 
   get isBounded(): boolean {
     return false
-  }
-
-  get tenant(): string {
-    return this.key.slice(0, this.key.indexOf('\0'))
   }
 
   get recordBytes(): number {

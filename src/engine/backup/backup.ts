@@ -5,6 +5,7 @@
  * (partition, offset) that the lost log gave away after the backup never names another message.
  */
 import { silentLogger } from '../../logger.ts'
+import { Accounts } from '../segments/accounts.ts'
 import { NewSegments } from '../segments/active-segment.ts'
 import { readArchive } from './archive.ts'
 import type { ArchiveEntry } from './archive.ts'
@@ -140,6 +141,7 @@ export class LogRestore {
       gap: gap + recovered.gap,
       segmentBytes: 0,
       segmentMs: 0,
+      accounts: new Accounts(),
     })
     const bases = tails.map((tail) => tail + gap)
     const active = await newSegments.begin(bases, nowMs)

@@ -117,6 +117,10 @@ export class MemoryEngine implements Engine {
     return Promise.resolve(offset)
   }
 
+  storedBytesOf(_tenant: string): number {
+    return 0
+  }
+
   usage(): EngineUsage {
     let messages = 0
     let oldestAtMs: number | undefined

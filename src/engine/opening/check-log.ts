@@ -7,6 +7,7 @@ import { silentLogger } from '../../logger.ts'
 import type { Disk } from '../ports/disk.ts'
 import { bytesOf, damageOf, describeDamage } from './log-damage.ts'
 import type { LogDamage } from './log-damage.ts'
+import { Accounts } from '../segments/accounts.ts'
 import { damagedDirectoryOf, logDirectoryOf, newSeal, readFormat } from '../segments/log-directory.ts'
 import { recoverLog } from './recover-log.ts'
 import { indexNumberOf, segmentName } from '../segments/segment-header.ts'
@@ -71,11 +72,12 @@ export async function checkLog(disk: Disk, directory: string): Promise<LogReport
 /** A missing index is no damage: a crash leaves none beside the newest segment. */
 async function checkIndexes(disk: Disk, directory: string, partitions: number): Promise<LogDamage[]> {
   const damages: LogDamage[] = []
+  const accounts = new Accounts()
   const names = await disk.list(logDirectoryOf(directory))
   for (const name of names.toSorted()) {
     const number = indexNumberOf(name)
     if (number === undefined || !names.includes(segmentName(number))) continue
-    const stored = await readStoredIndex(disk, logDirectoryOf(directory), number, partitions)
+    const stored = await readStoredIndex(disk, logDirectoryOf(directory), number, partitions, accounts)
     if (stored === undefined) damages.push(damageOf('index', `log/${name}`))
   }
   return damages

@@ -32,8 +32,8 @@ export class DamageLedger {
    * the state.
    */
   async noteRecords(file: DiskFile, number: number, found: DamagedRecords, state: string): Promise<void> {
-    const { stretches, lost } = found
-    if (stretches.length === 0 && lost.length === 0) return
+    const { stretches, lost, furtherAtMost = 0 } = found
+    if (stretches.length === 0 && lost.length === 0 && furtherAtMost === 0) return
     const name = segmentName(number)
     this.note(damageOf('records', `log/${name}`, { ...found, state }))
     if (this.#isCheck) return

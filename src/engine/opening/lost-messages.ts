@@ -14,7 +14,8 @@ import {
   placeOfRecord,
 } from '../segments/record.ts'
 import type { Stretch } from '../segments/scan-records.ts'
-import type { SegmentIndex } from '../segments/segment-index.ts'
+import { endOf, offsetOf } from '../segments/segment-index.ts'
+import type { PartitionIndex, SegmentIndex } from '../segments/segment-index.ts'
 
 /** Bytes of the shortest record of a message. */
 const SMALLEST_MESSAGE_BYTES = 36
@@ -30,8 +31,8 @@ export function lostMessages(index: SegmentIndex, bases: Float64Array, ends: Flo
     const entries = index.partition(partition)
     const length = entries?.length ?? 0
     for (let at = 0; at < length; at += 1) {
-      const offset = (entries?.base ?? 0) + at
-      if (index.position(partition, offset) === -1) continue
+      if (entries === undefined || index.positionAt(entries, at) === -1) continue
+      const offset = offsetOf(entries, at)
       if (offset > from) lost.push({ partition, from, to: offset })
       from = offset + 1
     }
@@ -58,9 +59,19 @@ export function messagesOf(index: SegmentIndex, partitions: number): LostMessage
   return Array.from({ length: partitions }, (_, partition) => ({
     partition,
     entries: index.partition(partition),
-  })).flatMap(({ partition, entries }) =>
-    entries === undefined ? [] : [{ partition, from: entries.base, to: entries.base + entries.length }],
-  )
+  })).flatMap(({ partition, entries }) => (entries === undefined ? [] : runsOf(partition, entries)))
+}
+
+function runsOf(partition: number, entries: PartitionIndex): LostMessages[] {
+  if (entries.offsets === undefined) return [{ partition, from: entries.base, to: endOf(entries) }]
+  const runs: { partition: number; from: number; to: number }[] = []
+  for (let at = 0; at < entries.length; at += 1) {
+    const offset = offsetOf(entries, at)
+    const run = runs.at(-1)
+    if (run?.to === offset) run.to += 1
+    else runs.push({ partition, from: offset, to: offset + 1 })
+  }
+  return runs
 }
 
 /**

@@ -15,15 +15,17 @@
 import type { Logger } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
+import { Accounts } from '../segments/accounts.ts'
 import { KeptAside } from '../segments/kept-aside.ts'
 import { DamageLedger } from './damage-ledger.ts'
 import type { DamagedRecords } from './damage-ledger.ts'
 import { STATE_OF_MISSING, STATE_OF_RECORDS, damageOf } from './log-damage.ts'
-import type { LogDamage } from './log-damage.ts'
+import type { LogDamage, LostMessages } from './log-damage.ts'
 import { LogDirectoryError, logDirectoryOf, stateDirectoryOf } from '../segments/log-directory.ts'
 import type { LogFormat } from '../segments/log-directory.ts'
 import { endsBehind, lostBetween, lostMessages, messagesOf, raise } from './lost-messages.ts'
 import { endsOf, readSegment } from '../segments/read-segment.ts'
+import type { SegmentReading } from '../segments/read-segment.ts'
 import { NewerRecordError, changesOfRecord } from '../segments/record.ts'
 import { headerWithoutHead } from './recover-head.ts'
 import { chainOf, readHeads } from '../segments/read-heads.ts'
@@ -31,6 +33,7 @@ import type { Head } from '../segments/read-heads.ts'
 import { recoverState } from './recover-state.ts'
 import type { RecoveredState } from './recover-state.ts'
 import { scanRecords } from '../segments/scan-records.ts'
+import type { StoredIndex } from '../segments/segment-index-file.ts'
 import { readStoredIndex } from '../segments/segment-indexes.ts'
 import {
   indexName,
@@ -77,6 +80,8 @@ export interface RecoverOptions {
   readonly format: LogFormat
   readonly logger: Logger
   readonly purpose: 'open' | 'check'
+  /** The accounts of the stored bytes; absent: nobody wants to know them. */
+  readonly accounts?: Accounts
 }
 
 /**
@@ -104,6 +109,7 @@ class Recovery {
   readonly #seal: number
   readonly #logger: Logger
   readonly #isCheck: boolean
+  readonly #accounts: Accounts
   readonly #aside: KeptAside
   readonly #ledger: DamageLedger
   readonly #segments: Segment[] = []
@@ -113,7 +119,7 @@ class Recovery {
   #records = 0
   #messages = 0
 
-  constructor({ disk, directory, format, logger, purpose }: RecoverOptions) {
+  constructor({ disk, directory, format, logger, purpose, accounts }: RecoverOptions) {
     this.#disk = disk
     this.#root = directory
     this.#directory = logDirectoryOf(directory)
@@ -121,6 +127,7 @@ class Recovery {
     this.#seal = format.seal
     this.#logger = logger
     this.#isCheck = purpose === 'check'
+    this.#accounts = accounts ?? new Accounts()
     this.#aside = new KeptAside(disk, directory, logger)
     this.#ledger = new DamageLedger({ logger, aside: this.#aside, isCheck: this.#isCheck })
   }
@@ -198,7 +205,7 @@ class Recovery {
       partitions: this.#partitions,
       seal: this.#seal,
       before: this.#segments.at(-1)?.ends,
-      index: (await readStoredIndex(this.#disk, this.#directory, number, this.#partitions))?.index,
+      index: (await this.#storedIndex(number))?.index,
       following,
     }
     const header = await this.#withFile(number, (file) => headerWithoutHead(file, around))
@@ -227,12 +234,14 @@ class Recovery {
   async #recoverSealed(file: DiskFile, segment: Segment, following: SegmentHeader, head: Head): Promise<void> {
     const { previous, bases, gap } = following
     if (previous === undefined) return
-    segment.length = previous.length
-    segment.firstMs = previous.firstMs
-    segment.lastMs = previous.lastMs
+    if (segment.rewritten === undefined) {
+      segment.length = previous.length
+      segment.firstMs = previous.firstMs
+      segment.lastMs = previous.lastMs
+    }
     for (const [partition, base] of bases.entries()) segment.ends[partition] = base - gap
     const replayFrom = this.#replayFrom(segment)
-    const isShort = head.size < previous.length
+    const isShort = head.size < segment.length
     if (!this.#isCheck && !isShort && head.header !== undefined) {
       if (replayFrom === undefined) return
       const range = { from: replayFrom, to: segment.length }
@@ -244,10 +253,9 @@ class Recovery {
     const reading = await this.#read(file, segment, applied)
     const { end } = reading
     const stretches = [...reading.stretches, ...(end < segment.length ? [{ from: end, to: segment.length }] : [])]
-    const lost = lostMessages(reading.index, segment.bases, segment.ends)
     const [fromMs = reading.lastMs, toMs = -Infinity] = reading.betweenMs ?? []
-    const betweenMs = [fromMs, end < segment.length ? Math.max(reading.lastMs, previous.lastMs) : toMs] as const
-    await this.#noteRecords(file, segment, { stretches, lost, betweenMs })
+    const betweenMs = [fromMs, end < segment.length ? Math.max(reading.lastMs, segment.lastMs) : toMs] as const
+    await this.#noteRecords(file, segment, { stretches, ...lostOf(segment, reading), betweenMs })
   }
 
   /**
@@ -256,7 +264,8 @@ class Recovery {
    */
   async #recoverOpenEnded(file: DiskFile, segment: Segment, isLast: boolean): Promise<void> {
     const size = await file.size()
-    const stored = await readStoredIndex(this.#disk, this.#directory, segment.number, this.#partitions)
+    const found = await this.#storedIndex(segment.number)
+    const stored = found?.generation === segment.generation ? found : undefined
     const snapshotted = this.#state?.newest?.at
     segment.length = Math.min(stored?.length ?? size, size)
     const reading = await this.#read(file, segment, this.#replayFrom(segment) ?? ALL)
@@ -275,9 +284,10 @@ class Recovery {
     }
     segment.length = end
     segment.index = index
-    const lost = lostMessages(index, segment.bases, segment.ends)
+    const lost = lostOf(segment, reading)
+    furtherAtMost += lost.furtherAtMost
     const [fromMs = reading.lastMs, toMs = reading.lastMs] = reading.betweenMs ?? []
-    await this.#noteRecords(file, segment, { stretches, lost, betweenMs: [fromMs, toMs], furtherAtMost })
+    await this.#noteRecords(file, segment, { stretches, lost: lost.lost, betweenMs: [fromMs, toMs], furtherAtMost })
     if (isLast) await this.#cut(file, segment, { size, told })
   }
 
@@ -310,7 +320,7 @@ class Recovery {
   }
 
   async #read(file: DiskFile, segment: Segment, replayFrom: number): ReturnType<typeof readSegment> {
-    const reading = await readSegment(file, segment, (bytes, start, position) => {
+    const reading = await readSegment(file, segment, this.#accounts, (bytes, start, position) => {
       if (position >= replayFrom) this.#apply(bytes, start)
     })
     this.#records += reading.records
@@ -327,10 +337,9 @@ class Recovery {
    * all of them.
    */
   #replayFrom(segment: Segment): number | undefined {
-    const head = segmentHeaderBytes(this.#partitions)
     const at = this.#state?.at
-    if (at === undefined || segment.number > at.segment) return head
-    return segment.number === at.segment ? at.position : undefined
+    if (at === undefined || segment.number > at.segment) return segment.headBytes
+    return segment.number === at.segment ? Math.max(at.position, segment.headBytes) : undefined
   }
 
   /** By partition: the offset of the next message, behind every message that any file tells of. */
@@ -343,7 +352,7 @@ class Recovery {
     for (const name of names) {
       const number = indexNumberOf(name)
       if (number === undefined || names.includes(segmentName(number))) continue
-      const stored = await readStoredIndex(this.#disk, this.#directory, number, this.#partitions)
+      const stored = await this.#storedIndex(number)
       if (number > (last?.number ?? 0)) {
         if (stored !== undefined) tails.set(endsOf(stored.index, tails))
         continue
@@ -382,6 +391,10 @@ class Recovery {
     await this.#ledger.noteRecords(file, segment.number, found, isOfState ? STATE_OF_RECORDS : '')
   }
 
+  async #storedIndex(number: number): Promise<StoredIndex | undefined> {
+    return await readStoredIndex(this.#disk, this.#directory, number, this.#partitions, this.#accounts)
+  }
+
   async #remove(path: string): Promise<void> {
     await this.#disk.remove(path).catch((error: unknown) => {
       if (codeOf(error) === 'unknown') throw error
@@ -397,4 +410,16 @@ class Recovery {
       await file.close()
     }
   }
+}
+
+/**
+ * The messages that are missing from a segment. A rewritten segment does not say which offsets it
+ * had, only how many.
+ */
+function lostOf(
+  { rewritten, bases, ends }: Segment,
+  { index, messages }: SegmentReading,
+): { readonly lost: LostMessages[]; readonly furtherAtMost: number } {
+  if (rewritten === undefined) return { lost: lostMessages(index, bases, ends), furtherAtMost: 0 }
+  return { lost: [], furtherAtMost: Math.max(0, rewritten.messages - messages) }
 }

@@ -11,7 +11,7 @@ export const BLOCK_BYTES = 65_536
 const MAXIMUM_BLOCKS_PER_READ = 16
 const BLOCKS_PER_SEGMENT = 2 ** 24
 
-/** A key for a block: segment and block number in one. */
+/** A key for a block: the segment's id and the number of the block in one. */
 export function blockKey(segment: number, block: number): number {
   return segment * BLOCKS_PER_SEGMENT + block
 }

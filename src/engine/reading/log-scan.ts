@@ -6,6 +6,8 @@ import type { ScanQuery, ScanResult } from '../../broker/ports/engine.ts'
 import type { Message } from '../../broker/ports/message.ts'
 import type { LogReader, ReadableLog } from './log-reader.ts'
 import { readMessageRecord, topicNameOfRecord } from '../segments/record.ts'
+import { SegmentGoneError } from '../segments/segment-indexes.ts'
+import { entryFrom, offsetOf } from '../segments/segment-index.ts'
 import type { SegmentIndex } from '../segments/segment-index.ts'
 import type { Segment } from '../segments/segment.ts'
 import { branchesWithPrefix } from '../segments/topic-branch.ts'
@@ -77,15 +79,29 @@ class Scan {
       if (afterOffset !== undefined && this.#isForward) low = Math.max(low, afterOffset + 1)
       if (afterOffset !== undefined && !this.#isForward) high = Math.min(high, afterOffset)
       if (low >= high || segment.firstMs >= this.#toMs || segment.lastMs < this.#fromMs) continue
-      try {
-        const page = await this.#pageUpTo(segment, low, high)
-        if (page !== undefined) return page
-      } catch (error) {
-        // Retention may have removed the segment meanwhile.
-        if (this.#log.segments.includes(segment)) throw error
-      }
+      const page = await this.#pageOfRange(segment, low, high)
+      if (page !== undefined) return page
     }
     return { messages: this.#found, more: false, nextAfterOffset: undefined }
+  }
+
+  /** Scans a range of offsets that the segment holds, or held before it was replaced. */
+  async #pageOfRange(segment: Segment, low: number, high: number): Promise<ScanResult | undefined> {
+    const { partition } = this.#query
+    for (let present: Segment | undefined = segment; present !== undefined;) {
+      const last = this.#found.at(-1)?.offset
+      const from = last !== undefined && this.#isForward ? Math.max(low, last + 1) : low
+      const to = last !== undefined && !this.#isForward ? Math.min(high, last) : high
+      if (from >= to) return undefined
+      try {
+        return await this.#pageUpTo(present, from, to)
+      } catch (error) {
+        if (!present.isGone) throw error
+        // A rewritten segment has taken its place, or retention has removed it.
+        present = this.#log.segments.find((one) => one.base(partition) <= low && one.end(partition) >= high)
+      }
+    }
+    return undefined
   }
 
   /** Scans a segment. Returns the page if it is full or if the call has done its share of work. */
@@ -110,26 +126,27 @@ class Scan {
     const entries = index.partition(partition)
     if (entries === undefined) return undefined
     const step = this.#isForward ? 1 : -1
-    let offset = this.#isForward ? low : high - 1
-    const isWithin = (): boolean => offset >= low && offset < high
+    const first = entryFrom(entries, low)
+    const end = entryFrom(entries, high)
+    let at = this.#isForward ? first : end - 1
+    const isWithin = (): boolean => at >= first && at < end
     while (isWithin()) {
       const wanted = Math.min(BATCH, maximumMessages + 1 - this.#found.length)
       const candidates: Candidate[] = []
-      for (; isWithin() && candidates.length < wanted && this.#examined < MAXIMUM_EXAMINED; offset += step) {
+      for (; isWithin() && candidates.length < wanted && this.#examined < MAXIMUM_EXAMINED; at += step) {
         this.#examined += 1
-        const at = offset - entries.base
-        if (at < 0 || at >= entries.length) continue
         if (((entries.branches[at] as number) & this.#mask) >>> 0 !== this.#bits) continue
         const ownedAtMs = index.ownedAtMs(entries, at)
         if (ownedAtMs < this.#fromMs || ownedAtMs >= this.#toMs) continue
-        const position = index.position(partition, offset)
-        if (position !== -1) candidates.push({ offset, position })
+        const position = index.positionAt(entries, at)
+        if (position === -1 || index.shares.isRemoved(entries.accounts[at] as number)) continue
+        candidates.push({ offset: offsetOf(entries, at), position })
       }
       await this.#readAll(segment, candidates)
       if (this.#found.length > maximumMessages) return undefined
-      if (this.#isSpent() && isWithin()) return offset - step
+      if (this.#isSpent() && isWithin()) return offsetOf(entries, at - step)
     }
-    return this.#isSpent() ? offset - step : undefined
+    return this.#isSpent() ? (this.#isForward ? high - 1 : low) : undefined
   }
 
   async #readAll(segment: Segment, candidates: readonly Candidate[]): Promise<void> {
@@ -146,6 +163,8 @@ class Scan {
           [...blocks].toSorted((one, other) => one - other),
           held,
         )
+        // The file may hold a rewritten segment by now, with the records at other positions.
+        if (segment.isGone) throw new SegmentGoneError()
         continue
       }
       if (located === undefined) this.#reader.noteDamage(segment, (candidates[at] as Candidate).position)
@@ -186,8 +205,8 @@ export async function offsetAtTime(log: ReadableLog, partition: number, timeMs: 
       const entries = index.partition(partition)
       if (entries === undefined) continue
       for (let at = entries.length - 1; at >= 0; at -= 1) {
-        if (index.ownedAtMs(entries, at) < timeMs) return Math.max(entries.base + at + 1, 0)
-        offset = entries.base + at
+        if (index.ownedAtMs(entries, at) < timeMs) return Math.max(offsetOf(entries, at) + 1, 0)
+        offset = offsetOf(entries, at)
       }
     } else offset = segment.base(partition)
   }

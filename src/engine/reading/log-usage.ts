@@ -7,8 +7,9 @@ import type { Segment } from '../segments/segment.ts'
 export function usageOf(segments: readonly Segment[]): EngineUsage {
   let messages = 0
   let bytes = 0
-  for (const { bases, ends, length } of segments) {
-    for (const [partition, base] of bases.entries()) messages += messagesBetween(base, ends[partition] as number)
+  for (const { bases, ends, length, shares } of segments) {
+    if (shares !== undefined) messages += shares.keptMessages
+    else for (const [partition, base] of bases.entries()) messages += messagesBetween(base, ends[partition] as number)
     bytes += length
   }
   const oldestAtMs = segments.find(({ firstMs }) => firstMs !== Infinity)?.firstMs

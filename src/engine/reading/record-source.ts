@@ -31,7 +31,7 @@ export class RecordSource {
    * them since. The result is valid in the same turn only.
    */
   locate(segment: Segment, position: number, held: Blocks): Located {
-    const chunk = this.#tail.find(segment.number, position)
+    const chunk = this.#tail.find(segment.id, position)
     if (chunk !== undefined) return { bytes: chunk.bytes, start: position - chunk.start }
     const first = Math.floor(position / BLOCK_BYTES)
     const start = position - first * BLOCK_BYTES
@@ -70,16 +70,16 @@ export class RecordSource {
       const block = Math.floor(position / BLOCK_BYTES)
       if (missing.at(-1) === block) continue
       if (missing.length >= maximum) break
-      const key = blockKey(segment.number, block)
+      const key = blockKey(segment.id, block)
       if (held.has(key) || this.#cache.get(key) !== undefined) continue
-      if (this.#tail.find(segment.number, position) === undefined) missing.push(block)
+      if (this.#tail.find(segment.id, position) === undefined) missing.push(block)
     }
     return missing
   }
 
   /** A block with at least `bytes` bytes. */
   #block(segment: Segment, block: number, bytes: number, held: Blocks): Buffer | { missing: number[] } | undefined {
-    const key = blockKey(segment.number, block)
+    const key = blockKey(segment.id, block)
     const own = held.get(key)
     // The block was read for this very record, and is still too short: the file has lost its end.
     if (own !== undefined) return own.length >= bytes ? own : undefined

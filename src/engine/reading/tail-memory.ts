@@ -13,7 +13,7 @@ const MAXIMUM_SPARE_CHUNKS = 2
 /** A stretch of one segment in memory. */
 export interface Chunk {
   readonly bytes: Buffer
-  /** The number of the segment. */
+  /** The id of the segment. */
   readonly segment: number
   /** The position of its first byte in the segment. */
   readonly start: number

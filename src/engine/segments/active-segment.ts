@@ -1,6 +1,7 @@
 /** The segment that is written to, and the steps that begin a new one. */
 import assert from 'node:assert'
 import type { Disk, DiskFile } from '../ports/disk.ts'
+import type { Accounts } from './accounts.ts'
 import { segmentHeaderBytes, segmentName, writeSegmentHeader } from './segment-header.ts'
 import { SegmentIndex } from './segment-index.ts'
 import { Segment } from './segment.ts'
@@ -64,6 +65,7 @@ export interface NewSegmentsOptions {
   readonly segmentBytes: number
   /** Age at which a segment is full, ms. */
   readonly segmentMs: number
+  readonly accounts: Accounts
 }
 
 export class NewSegments {
@@ -86,11 +88,14 @@ export class NewSegments {
    * Makes the file of the next segment. The file is no part of the log before `link` and `made`.
    */
   async begin(bases: Float64Array, nowMs: number): Promise<ActiveSegment> {
-    const { disk, directory, seal } = this.#options
+    const { disk, directory, seal, accounts } = this.#options
     // A number is never used again, not even the number of a file that could not be written.
     this.#lastNumber += 1
     const segment = new Segment({ number: this.#lastNumber, seal, createdAtMs: nowMs, bases: bases.slice() })
-    segment.index = new SegmentIndex(bases.length, nowMs)
+    const index = new SegmentIndex(bases.length, nowMs, accounts)
+    index.shares.count()
+    segment.index = index
+    segment.shares = index.shares
     segment.isSealed = false
     const file = await disk.create(`${directory}/${segmentName(segment.number)}`)
     return new ActiveSegment(segment, file, 0)

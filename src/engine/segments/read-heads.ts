@@ -59,7 +59,7 @@ export function chainOf(heads: readonly Head[]): {
 async function readHead(disk: Disk, directory: string, number: number, partitions: number): Promise<Head> {
   const file = await disk.open(`${directory}/${segmentName(number)}`)
   try {
-    const bytes = Buffer.allocUnsafeSlow(segmentHeaderBytes(partitions))
+    const bytes = Buffer.allocUnsafeSlow(segmentHeaderBytes(partitions, true))
     const bytesRead = await readDespiteErrors(file, [bytes], 0)
     const header = readSegmentHeader(bytes.subarray(0, bytesRead), partitions)
     return { number, size: await file.size(), header: header?.number === number ? header : undefined }

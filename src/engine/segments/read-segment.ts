@@ -1,10 +1,10 @@
 /** Reads all records of a segment, and finds the damaged bytes between them. */
 import type { DiskFile } from '../ports/disk.ts'
+import type { Accounts } from './accounts.ts'
 import { KIND_MESSAGE, kindOf, placeOfRecord } from './record.ts'
 import type { ScanOutcome } from './scan-records.ts'
 import { buildIndex } from './segment-indexes.ts'
-import { segmentHeaderBytes } from './segment-header.ts'
-import { SegmentIndex } from './segment-index.ts'
+import { SegmentIndex, endOf } from './segment-index.ts'
 import type { Segment } from './segment.ts'
 
 export interface SegmentReading extends ScanOutcome {
@@ -27,17 +27,18 @@ export interface SegmentReading extends ScanOutcome {
 export async function readSegment(
   file: DiskFile,
   segment: Segment,
+  accounts: Accounts,
   visit: (bytes: Buffer, start: number, position: number) => void,
 ): Promise<SegmentReading> {
-  const index = new SegmentIndex(segment.bases.length, segment.createdAtMs)
-  let expected = segmentHeaderBytes(segment.bases.length)
+  const index = new SegmentIndex(segment.bases.length, segment.createdAtMs, accounts)
+  let expected = segment.headBytes
   let records = 0
   let messages = 0
   let lastMs = segment.createdAtMs
   let fromMs: number | undefined
   let toMs = -Infinity
   let isBehindDamage = false
-  const outcome = await buildIndex(file, segment, index, (bytes, start, position, length) => {
+  const outcome = await buildIndex(file, segment, index, accounts, (bytes, start, position, length) => {
     records += 1
     if (position !== expected) {
       fromMs ??= lastMs
@@ -63,6 +64,6 @@ export async function readSegment(
 export function endsOf(index: SegmentIndex, bases: Float64Array): Float64Array {
   return bases.map((base, partition) => {
     const entries = index.partition(partition)
-    return entries === undefined ? base : Math.max(base, entries.base + entries.length)
+    return entries === undefined ? base : Math.max(base, endOf(entries))
   })
 }

@@ -5,7 +5,8 @@
  *     0   uint32   length: bytes behind the CRC
  *     4   uint32   CRC-32 of those bytes, begun with the seal of the log
  *     8   uint8    version of the record
- *     9   uint8    kind: 1 a message, 2 changes of state, 3 the end of a snapshot
+ *     9   uint8    kind: 1 a message, 2 changes of state, 3 the end of a snapshot,
+ *                  4 the accounts that have lost messages to the rewriting of a segment
  *
  * A message, with the changes that are owned together with it:
  *
@@ -24,6 +25,9 @@
  *
  * Changes, one behind the other: uint8 1 with a new value or 0 forgotten, uint32 bytes of the key,
  * key, [uint32 bytes of the value, value].
+ *
+ * Accounts, one behind the other: uint16 partition; uint16 bytes, topic branch; uint16 bytes,
+ * tenant.
  */
 import assert from 'node:assert'
 import { crc32 } from 'node:zlib'
@@ -46,6 +50,8 @@ export const SMALLEST_RECORD_BYTES = PREFIX_BYTES + 2
 export const KIND_MESSAGE = 1
 export const KIND_CHANGES = 2
 export const KIND_END = 3
+/** Stands in rewritten segments alone, so programs that do not know it never meet it. */
+export const KIND_REMOVED = 4
 
 const RETAIN = 4
 const EXPIRES = 8
@@ -179,6 +185,45 @@ export function readEndRecord(bytes: Buffer, start: number): SnapshotEnd {
   return { entries: bytes.readDoubleLE(from), tails }
 }
 
+/** An account that has lost messages of a partition. */
+export interface RemovedAccount {
+  readonly partition: number
+  readonly topicBranch: string
+  readonly tenant: string
+}
+
+/** The record of the accounts that have lost messages to the rewriting of a segment. */
+export function removedRecord(removed: readonly RemovedAccount[], seal: number): Buffer {
+  const pieces = removed.map(({ partition, topicBranch, tenant }) => {
+    const head = Buffer.alloc(4)
+    const branch = Buffer.from(topicBranch)
+    const owner = Buffer.from(tenant)
+    const between = Buffer.alloc(2)
+    head.writeUInt16LE(partition, 0)
+    head.writeUInt16LE(branch.length, 2)
+    between.writeUInt16LE(owner.length, 0)
+    return Buffer.concat([head, branch, between, owner])
+  })
+  const bytes = Buffer.concat([Buffer.alloc(SMALLEST_RECORD_BYTES), ...pieces])
+  finishRecord(bytes, 0, bytes.length, KIND_REMOVED, seal)
+  return bytes
+}
+
+/** Reads the record of `removedRecord` that begins at `start`. */
+export function readRemoved(bytes: Buffer, start: number): RemovedAccount[] {
+  const end = start + PREFIX_BYTES + bytes.readUInt32LE(start)
+  const removed: RemovedAccount[] = []
+  for (let at = start + SMALLEST_RECORD_BYTES; at < end;) {
+    const branchEnd = at + 4 + bytes.readUInt16LE(at + 2)
+    const tenantEnd = branchEnd + 2 + bytes.readUInt16LE(branchEnd)
+    const topicBranch = bytes.toString('utf8', at + 4, branchEnd)
+    const tenant = bytes.toString('utf8', branchEnd + 2, tenantEnd)
+    removed.push({ partition: bytes.readUInt16LE(at), topicBranch, tenant })
+    at = tenantEnd
+  }
+  return removed
+}
+
 /**
  * Looks for a whole, valid record at `start`. Returns its bytes; 0 if there is none; a negative
  * number of bytes if the buffer must hold that many to tell. Throws `NewerRecordError` for a valid
@@ -189,7 +234,7 @@ export function checkRecord(bytes: Buffer, start: number, end: number, maximumBy
   const length = bytes.readUInt32LE(start)
   if (length < 2 || length + PREFIX_BYTES > maximumBytes) return 0
   const kind = bytes[start + 9] as number
-  if (kind < KIND_MESSAGE || kind > KIND_END) return 0
+  if (kind < KIND_MESSAGE || kind > KIND_REMOVED) return 0
   if (end - start < length + PREFIX_BYTES) return -(length + PREFIX_BYTES)
   const body = bytes.subarray(start + PREFIX_BYTES, start + PREFIX_BYTES + length)
   if (crc32(body, seal) !== bytes.readUInt32LE(start + 4)) return 0

@@ -4,6 +4,7 @@
  */
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import { segmentName } from './segment-header.ts'
+import type { Segment } from './segment.ts'
 
 /** Files that are kept open for reading; files in use are not counted. Bounds the descriptors. */
 const MAXIMUM_OPEN = 32
@@ -16,7 +17,7 @@ interface OpenFile {
 export class SegmentFiles {
   readonly #disk: Disk
   readonly #directory: string
-  /** The open files; the first is the one used longest ago. */
+  /** The open files by the ids of their segments; the first is the one used longest ago. */
   readonly #files = new Map<number, OpenFile>()
 
   constructor(disk: Disk, directory: string) {
@@ -25,30 +26,30 @@ export class SegmentFiles {
   }
 
   /** Opens the segment's file for the duration of `run`. */
-  async use<Result>(segment: number, run: (file: DiskFile) => Promise<Result>): Promise<Result> {
-    const open: OpenFile = this.#files.get(segment) ?? {
-      opening: this.#disk.open(`${this.#directory}/${segmentName(segment)}`),
+  async use<Result>({ id, number }: Segment, run: (file: DiskFile) => Promise<Result>): Promise<Result> {
+    const open: OpenFile = this.#files.get(id) ?? {
+      opening: this.#disk.open(`${this.#directory}/${segmentName(number)}`),
       users: 0,
     }
-    this.#files.delete(segment)
-    this.#files.set(segment, open)
+    this.#files.delete(id)
+    this.#files.set(id, open)
     open.users += 1
     try {
       return await run(await open.opening)
     } catch (error) {
-      this.#files.delete(segment)
+      this.#files.delete(id)
       throw error
     } finally {
       open.users -= 1
-      if (open.users === 0 && this.#files.get(segment) !== open) await closeQuietly(open)
+      if (open.users === 0 && this.#files.get(id) !== open) await closeQuietly(open)
       else await this.#closeBeyond(MAXIMUM_OPEN)
     }
   }
 
   /** Closes the segment's file once nobody uses it. */
-  async forget(segment: number): Promise<void> {
-    const open = this.#files.get(segment)
-    this.#files.delete(segment)
+  async forget({ id }: Segment): Promise<void> {
+    const open = this.#files.get(id)
+    this.#files.delete(id)
     if (open?.users === 0) await closeQuietly(open)
   }
 
@@ -58,10 +59,10 @@ export class SegmentFiles {
   }
 
   async #closeBeyond(maximum: number): Promise<void> {
-    for (const [segment, open] of this.#files) {
+    for (const [id, open] of this.#files) {
       if (this.#files.size <= maximum) return
       if (open.users > 0) continue
-      this.#files.delete(segment)
+      this.#files.delete(id)
       await closeQuietly(open)
     }
   }

@@ -18,6 +18,11 @@
  *     64  float64  when the last one was; -Infinity: it has none
  *     72  float64  for each partition: the offset at which it goes on here
  *
+ * Version 3 is the head of a rewritten segment, without the messages that were removed. It has,
+ * behind the offsets: float64 valid bytes of this segment; float64 and float64, when the first and
+ * the last of its messages were taken; float64 messages; float64 how often it was rewritten. The
+ * segment stands for all segments between the one before it and its number.
+ *
  * Version 1 has the number as a float64 at 16 and the seal 0, and its CRC covers only the bytes
  * behind the CRC.
  */
@@ -28,7 +33,9 @@ import { NewerRecordError } from './record.ts'
 
 const MAGIC = 'FGATELOG'
 const VERSION = 2
+const VERSION_REWRITTEN = 3
 const FIXED_BYTES = 72
+const REWRITTEN_BYTES = 40
 const CRC_FROM = 16
 
 /** The segment before this one, as it was when it was completed. */
@@ -40,6 +47,18 @@ export interface PreviousSegment {
   readonly lastMs: number
 }
 
+/** A segment that was rewritten, and has lost messages. */
+export interface Rewritten {
+  /** Its valid bytes. */
+  readonly length: number
+  readonly firstMs: number
+  readonly lastMs: number
+  /** The messages that are left. */
+  readonly messages: number
+  /** How often the segment was rewritten. */
+  readonly generation: number
+}
+
 export interface SegmentHeader {
   readonly number: number
   readonly seal: number
@@ -48,11 +67,13 @@ export interface SegmentHeader {
   readonly previous: PreviousSegment | undefined
   /** By partition: the offset at which it goes on in this segment. */
   readonly bases: Float64Array
+  /** Undefined: the segment is as it was written. */
+  readonly rewritten?: Rewritten | undefined
 }
 
 /** Bytes of a head with this number of partitions. */
-export function segmentHeaderBytes(partitions: number): number {
-  return FIXED_BYTES + 8 * partitions
+export function segmentHeaderBytes(partitions: number, isRewritten = false): number {
+  return FIXED_BYTES + 8 * partitions + (isRewritten ? REWRITTEN_BYTES : 0)
 }
 
 /** `00000000000000000042.log`: the names sort as the numbers do. */
@@ -77,9 +98,9 @@ export function indexNumberOf(name: string): number | undefined {
 
 /** Writes the head at `start`. Returns the position behind it. */
 export function writeSegmentHeader(bytes: Buffer, start: number, header: SegmentHeader): number {
-  const { number, seal, createdAtMs, gap, previous, bases } = header
+  const { number, seal, createdAtMs, gap, previous, bases, rewritten } = header
   bytes.write(MAGIC, start, 'latin1')
-  bytes.writeUInt16LE(VERSION, start + 8)
+  bytes.writeUInt16LE(rewritten === undefined ? VERSION : VERSION_REWRITTEN, start + 8)
   bytes.writeUInt16LE(bases.length, start + 10)
   bytes.writeUInt32LE(number, start + 16)
   bytes.writeUInt32LE(seal, start + 20)
@@ -94,6 +115,10 @@ export function writeSegmentHeader(bytes: Buffer, start: number, header: Segment
   let at = start + 24
   for (const value of fixed) at = bytes.writeDoubleLE(value, at)
   for (const base of bases) at = bytes.writeDoubleLE(base, at)
+  if (rewritten !== undefined) {
+    const { length, firstMs, lastMs, messages, generation } = rewritten
+    for (const value of [length, firstMs, lastMs, messages, generation]) at = bytes.writeDoubleLE(value, at)
+  }
   bytes.writeUInt32LE(checksumOf(bytes.subarray(start, at)), start + 12)
   return at
 }
@@ -106,7 +131,7 @@ export async function readAnySegmentHeader(file: DiskFile): Promise<SegmentHeade
   const beginning = Buffer.alloc(CRC_FROM)
   await readDespiteErrors(file, [beginning], 0)
   const partitions = beginning.readUInt16LE(10)
-  const bytes = Buffer.alloc(segmentHeaderBytes(partitions))
+  const bytes = Buffer.alloc(segmentHeaderBytes(partitions, true))
   const bytesRead = await readDespiteErrors(file, [bytes], 0)
   return readSegmentHeader(bytes.subarray(0, bytesRead), partitions)
 }
@@ -117,12 +142,12 @@ export async function readAnySegmentHeader(file: DiskFile): Promise<SegmentHeade
  */
 export function readSegmentHeader(bytes: Buffer, partitions: number): SegmentHeader | undefined {
   if (bytes.length < CRC_FROM || bytes.toString('latin1', 0, 8) !== MAGIC) return undefined
-  const end = segmentHeaderBytes(partitions)
-  if (bytes.length < end || bytes.readUInt16LE(10) !== partitions) return undefined
   const version = bytes.readUInt16LE(8)
+  const end = segmentHeaderBytes(partitions, version === VERSION_REWRITTEN)
+  if (bytes.length < end || bytes.readUInt16LE(10) !== partitions) return undefined
   const checksum = version === 1 ? crc32(bytes.subarray(CRC_FROM, end)) : checksumOf(bytes.subarray(0, end))
   if (checksum !== bytes.readUInt32LE(12)) return undefined
-  if (version > VERSION) throw new NewerRecordError(version)
+  if (version > VERSION_REWRITTEN) throw new NewerRecordError(version)
   const bases = Float64Array.from({ length: partitions }, (_, index) => bytes.readDoubleLE(FIXED_BYTES + 8 * index))
   const number = bytes.readDoubleLE(40)
   const previous = {
@@ -138,7 +163,15 @@ export function readSegmentHeader(bytes: Buffer, partitions: number): SegmentHea
     gap: bytes.readDoubleLE(32),
     previous: number === -1 ? undefined : previous,
     bases,
+    rewritten: version === VERSION_REWRITTEN ? readRewritten(bytes, end - REWRITTEN_BYTES) : undefined,
   }
+}
+
+function readRewritten(bytes: Buffer, at: number): Rewritten {
+  const [length = 0, firstMs = 0, lastMs = 0, messages = 0, generation = 0] = Array.from({ length: 5 }, (_, index) =>
+    bytes.readDoubleLE(at + 8 * index),
+  )
+  return { length, firstMs, lastMs, messages, generation }
 }
 
 function checksumOf(head: Buffer): number {

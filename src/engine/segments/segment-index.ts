@@ -1,53 +1,51 @@
 /**
- * The index of one segment: by partition, the position of each message in the file, its time, and
- * bits of its Topic Name, 12 bytes a message. The index is written beside the segment when the
- * segment is complete, and can be made again from the segment at any time. The file, little-endian:
+ * The index of one segment: by partition, the position of each message in the file, its time, bits
+ * of its Topic Name, and its account, 14 bytes a message. The index is written beside the segment
+ * when the segment is complete, and can be made again from the segment at any time.
+ * `segment-index-file.ts` has the form of its file.
  *
- *     0   8 bytes  "FGATEIDX"
- *     8   uint32   version
- *     12  uint32   CRC-32 of all that follows
- *     16  float64  number of the segment
- *     24  float64  bytes of the segment
- *     32  float64  time that the times count from, ms since 1970
- *     40  uint32   partitions that have messages, and 4 bytes of nothing
- *     48           for each of these: uint32 partition, uint32 messages, float64 first offset
- *                  for each of these: uint32 positions; int32 times; uint32 bits
+ * A rewritten segment has lost messages of some accounts. There, the index also has the offset of
+ * each message, 4 bytes more.
  */
-import { crc32 } from 'node:zlib'
+import type { Accounts } from './accounts.ts'
+import { SegmentShares } from './accounts.ts'
 
-const MAGIC = 'FGATEIDX'
-const VERSION = 1
-const HEAD_BYTES = 48
-const CRC_FROM = 16
-const ENTRY_BYTES = 12
+/** Bytes of memory for an entry with an offset. */
+const ENTRY_BYTES = 18
 /** The position of a message that can't be read any more. */
 const HOLE = 0xffff_ffff
 const GREATEST_TIME = 0x7fff_ffff
+const FIRST_CAPACITY = 16
 
-/** The messages of one partition in one segment: their offsets are `base`, `base + 1`, ... */
+/** The messages of one partition in one segment, in the order of their offsets. */
 export interface PartitionIndex {
   readonly base: number
   length: number
   positions: Uint32Array
   times: Int32Array
   branches: Uint32Array
-}
-
-/** The segment of an index. */
-export interface IndexOf {
-  readonly number: number
-  readonly length: number
-  readonly createdAtMs: number
+  /** The numbers of the messages' accounts in the segment's shares. */
+  accounts: Uint16Array
+  /**
+   * The offsets, counted from the base. Undefined: the offsets are `base`, `base + 1`, ... without
+   * a gap.
+   */
+  offsets: Uint32Array | undefined
+  /** The numbers of the accounts that have lost messages to the rewriting of the segment. */
+  readonly removedOf: number[]
 }
 
 export class SegmentIndex {
-  readonly #partitions: (PartitionIndex | undefined)[]
-  readonly #createdAtMs: number
+  readonly partitions: (PartitionIndex | undefined)[]
+  readonly createdAtMs: number
+  /** Shared with the segment (`Segment.shares`). */
+  shares: SegmentShares
   #bytes = 0
 
-  constructor(partitions: number, createdAtMs: number) {
-    this.#partitions = Array.from({ length: partitions }, () => undefined)
-    this.#createdAtMs = createdAtMs
+  constructor(partitions: number, createdAtMs: number, accounts: Accounts) {
+    this.partitions = Array.from({ length: partitions }, () => undefined)
+    this.createdAtMs = createdAtMs
+    this.shares = new SegmentShares(accounts.nobody)
   }
 
   /** Bytes of memory. */
@@ -56,32 +54,50 @@ export class SegmentIndex {
   }
 
   partition(partition: number): PartitionIndex | undefined {
-    return this.#partitions[partition]
+    return this.partitions[partition]
   }
 
-  /** Adds a message. Offsets ascend within a partition; skipped offsets can't be read. */
-  add(partition: number, offset: number, position: number, ownedAtMs: number, branch: number): void {
-    let index = this.#partitions[partition]
-    if (index === undefined) {
-      index = {
-        base: offset,
-        length: 0,
-        positions: new Uint32Array(16),
-        times: new Int32Array(16),
-        branches: new Uint32Array(16),
-      }
-      this.#bytes += 16 * ENTRY_BYTES
-      this.#partitions[partition] = index
+  /** Takes the messages of a partition as a file has them. */
+  take(partition: number, entries: PartitionIndex): void {
+    this.partitions[partition] = entries
+    this.#bytes += ENTRY_BYTES * entries.length
+  }
+
+  /** Begins a partition of a rewritten segment: offsets may be left out. */
+  beginRewritten(partition: number, base: number): void {
+    this.partitions[partition] = this.#emptyPartition(base, new Uint32Array(FIRST_CAPACITY))
+  }
+
+  /** Notes that the account with this number has lost messages of a rewritten partition. */
+  noteRemoved(partition: number, account: number): void {
+    const removedOf = this.partitions[partition]?.removedOf
+    if (removedOf?.includes(account) === false) removedOf.push(account)
+  }
+
+  /**
+   * Adds a message. Offsets ascend within a partition; skipped offsets can't be read. `account` is
+   * the number of the message's account in `shares`.
+   */
+  add(partition: number, offset: number, position: number, ownedAtMs: number, branch: number, account: number): void {
+    const index = (this.partitions[partition] ??= this.#emptyPartition(offset, undefined))
+    if (index.offsets === undefined) {
+      while (index.base + index.length < offset) this.#push(index, HOLE, ownedAtMs, 0, 0)
     }
-    while (index.base + index.length < offset) this.#push(index, HOLE, ownedAtMs, 0)
-    this.#push(index, position, ownedAtMs, branch)
+    this.#push(index, position, ownedAtMs, branch, account)
+    if (index.offsets !== undefined) index.offsets[index.length - 1] = offset - index.base
   }
 
   /** The position of the message in the file; -1: the segment does not hold it. */
   position(partition: number, offset: number): number {
-    const index = this.#partitions[partition]
-    if (index === undefined || offset < index.base || offset >= index.base + index.length) return -1
-    const position = index.positions[offset - index.base] as number
+    const index = this.partitions[partition]
+    if (index === undefined) return -1
+    const at = entryFrom(index, offset)
+    return at < index.length && offsetOf(index, at) === offset ? this.positionAt(index, at) : -1
+  }
+
+  /** The position of an entry's message in the file; -1: the message can't be read any more. */
+  positionAt(index: PartitionIndex, at: number): number {
+    const position = index.positions[at] as number
     return position === HOLE ? -1 : position
   }
 
@@ -90,89 +106,68 @@ export class SegmentIndex {
    * beginning; beyond, the bound.
    */
   ownedAtMs(index: PartitionIndex, at: number): number {
-    return this.#createdAtMs + (index.times[at] as number)
+    return this.createdAtMs + (index.times[at] as number)
   }
 
-  /** The bytes of the index's file. */
-  encode({ number, length }: IndexOf): Buffer {
-    const present = [...this.#partitions.entries()].flatMap(([partition, index]) =>
-      index === undefined ? [] : [{ partition, index }],
-    )
-    const messages = present.reduce((sum, { index }) => sum + index.length, 0)
-    const bytes = Buffer.allocUnsafeSlow(HEAD_BYTES + 16 * present.length + ENTRY_BYTES * messages)
-    bytes.write(MAGIC, 0, 'latin1')
-    bytes.writeUInt32LE(VERSION, 8)
-    bytes.writeDoubleLE(number, 16)
-    bytes.writeDoubleLE(length, 24)
-    bytes.writeDoubleLE(this.#createdAtMs, 32)
-    bytes.writeUInt32LE(present.length, 40)
-    bytes.writeUInt32LE(0, 44)
-    let at = HEAD_BYTES
-    for (const { partition, index } of present) {
-      at = bytes.writeUInt32LE(partition, at)
-      at = bytes.writeUInt32LE(index.length, at)
-      at = bytes.writeDoubleLE(index.base, at)
+  #emptyPartition(base: number, offsets: Uint32Array | undefined): PartitionIndex {
+    this.#bytes += FIRST_CAPACITY * ENTRY_BYTES
+    return {
+      base,
+      length: 0,
+      positions: new Uint32Array(FIRST_CAPACITY),
+      times: new Int32Array(FIRST_CAPACITY),
+      branches: new Uint32Array(FIRST_CAPACITY),
+      accounts: new Uint16Array(FIRST_CAPACITY),
+      offsets,
+      removedOf: [],
     }
-    for (const { index } of present) {
-      for (const column of [index.positions, index.times, index.branches]) {
-        bytes.set(new Uint8Array(column.buffer, 0, 4 * index.length), at)
-        at += 4 * index.length
-      }
-    }
-    bytes.writeUInt32LE(crc32(bytes.subarray(CRC_FROM)), 12)
-    return bytes
   }
 
-  /**
-   * Decodes the bytes of an index's file; they must begin their memory. Also returns the number of
-   * the segment's bytes that the index covers. Undefined: the index is not whole, not valid or that
-   * of another segment.
-   */
-  static decode(
-    bytes: Buffer,
-    partitions: number,
-    number: number,
-  ): { readonly index: SegmentIndex; readonly length: number } | undefined {
-    if (bytes.byteOffset !== 0 || bytes.length < HEAD_BYTES || bytes.toString('latin1', 0, 8) !== MAGIC)
-      return undefined
-    if (bytes.readUInt32LE(8) !== VERSION || crc32(bytes.subarray(CRC_FROM)) !== bytes.readUInt32LE(12))
-      return undefined
-    if (bytes.readDoubleLE(16) !== number) return undefined
-    const decoded = new SegmentIndex(partitions, bytes.readDoubleLE(32))
-    const present = bytes.readUInt32LE(40)
-    let at = HEAD_BYTES + 16 * present
-    for (let entry = 0; entry < present; entry += 1) {
-      const head = HEAD_BYTES + 16 * entry
-      const length = bytes.readUInt32LE(head + 4)
-      decoded.#partitions[bytes.readUInt32LE(head)] = {
-        base: bytes.readDoubleLE(head + 8),
-        length,
-        positions: new Uint32Array(bytes.buffer, at, length),
-        times: new Int32Array(bytes.buffer, at + 4 * length, length),
-        branches: new Uint32Array(bytes.buffer, at + 8 * length, length),
-      }
-      at += ENTRY_BYTES * length
-    }
-    decoded.#bytes = bytes.length
-    return { index: decoded, length: bytes.readDoubleLE(24) }
-  }
-
-  #push(index: PartitionIndex, position: number, ownedAtMs: number, branch: number): void {
+  #push(index: PartitionIndex, position: number, ownedAtMs: number, branch: number, account: number): void {
     if (index.length === index.positions.length) {
-      this.#bytes += index.length * ENTRY_BYTES
-      index.positions = grown(new Uint32Array(2 * index.length), index.positions)
-      index.times = grown(new Int32Array(2 * index.length), index.times)
-      index.branches = grown(new Uint32Array(2 * index.length), index.branches)
+      const capacity = Math.max(FIRST_CAPACITY, 2 * index.length)
+      this.#bytes += (capacity - index.length) * ENTRY_BYTES
+      index.positions = grown(new Uint32Array(capacity), index.positions)
+      index.times = grown(new Int32Array(capacity), index.times)
+      index.branches = grown(new Uint32Array(capacity), index.branches)
+      index.accounts = grown(new Uint16Array(capacity), index.accounts)
+      if (index.offsets !== undefined) index.offsets = grown(new Uint32Array(capacity), index.offsets)
     }
-    const time = ownedAtMs - this.#createdAtMs
+    const time = ownedAtMs - this.createdAtMs
     index.positions[index.length] = position
     index.times[index.length] = time > GREATEST_TIME ? GREATEST_TIME : time < -GREATEST_TIME ? -GREATEST_TIME : time
     index.branches[index.length] = branch
+    index.accounts[index.length] = account
     index.length += 1
   }
 }
 
-function grown<Column extends Uint32Array | Int32Array>(larger: Column, column: Column): Column {
+/** The offset of an entry. */
+export function offsetOf({ base, offsets }: PartitionIndex, at: number): number {
+  return base + (offsets === undefined ? at : (offsets[at] as number))
+}
+
+/** The first entry at or behind an offset; the number of entries if there is none. */
+export function entryFrom(index: PartitionIndex, offset: number): number {
+  const { base, length, offsets } = index
+  const wanted = offset - base
+  if (offsets === undefined) return wanted <= 0 ? 0 : Math.min(wanted, length)
+  let low = 0
+  let high = length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((offsets[middle] as number) < wanted) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** The offset behind the last entry; the base if there is none. */
+export function endOf(index: PartitionIndex): number {
+  return index.length === 0 ? index.base : offsetOf(index, index.length - 1) + 1
+}
+
+function grown<Column extends Uint32Array | Int32Array | Uint16Array>(larger: Column, column: Column): Column {
   larger.set(column)
   return larger
 }

@@ -5,26 +5,32 @@
 import type { Logger } from '../../logger.ts'
 import { codeOf, readWhole } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
-import { KIND_MESSAGE, kindOf, placeOfRecord, topicNameOfRecord } from './record.ts'
+import type { Accounts, SegmentShares } from './accounts.ts'
+import { KIND_MESSAGE, KIND_REMOVED, kindOf, placeOfRecord, readRemoved, topicNameOfRecord } from './record.ts'
 import { scanRecords } from './scan-records.ts'
 import type { ScanOutcome } from './scan-records.ts'
 import type { SegmentFiles } from './segment-files.ts'
-import { indexName, segmentHeaderBytes, segmentName } from './segment-header.ts'
-import { SegmentIndex } from './segment-index.ts'
+import { decodeIndex, encodeIndex } from './segment-index-file.ts'
+import type { StoredIndex } from './segment-index-file.ts'
+import { indexName, segmentName } from './segment-header.ts'
+import { SegmentIndex, endOf } from './segment-index.ts'
 import type { Segment } from './segment.ts'
-import { branchOf } from './topic-branch.ts'
+import { KnownTopics } from './topic-branch.ts'
 
 /**
  * The largest jump of offsets within a segment. Only a forged or rotten record has a larger one.
  * Bounds the growth of an index.
  */
 export const GREATEST_JUMP = 1_048_576
+/** The largest jump of offsets within a rewritten segment, which lacks the removed messages. */
+export const GREATEST_GAP = 2 ** 32 - 1
 
 export interface SegmentIndexesOptions {
   readonly disk: Disk
   readonly directory: string
   readonly files: SegmentFiles
   readonly logger: Logger
+  readonly accounts: Accounts
   /**
    * Memory of the indexes of sealed segments; beyond it, the indexes used longest ago are dropped.
    */
@@ -60,6 +66,23 @@ export class SegmentIndexes {
     return await loading
   }
 
+  /** Makes the segment's index again from its records, with its shares of the accounts. */
+  async rebuild(segment: Segment): Promise<SegmentIndex> {
+    const { files, logger, accounts } = this.#options
+    const index = new SegmentIndex(segment.bases.length, segment.createdAtMs, accounts)
+    const { end, damages, damagedBytes } = await files.use(segment, (file) =>
+      buildIndex(file, segment, index, accounts),
+    )
+    const bytes = damagedBytes + segment.length - end
+    if (bytes > 0) logger.error({ kind: 'records', file: segmentName(segment.number), damages, bytes }, 'log.damaged')
+    if (segment.isGone) throw new SegmentGoneError()
+    this.forget(segment)
+    adoptShares(segment, index.shares)
+    segment.index = index
+    await this.save(segment)
+    return index
+  }
+
   /**
    * Writes the index of a complete segment, and counts its memory from then on. A failure costs
    * time later, but no data.
@@ -67,14 +90,14 @@ export class SegmentIndexes {
   async save(segment: Segment): Promise<void> {
     const { disk, directory, logger } = this.#options
     const { index } = segment
-    if (index === undefined) return
+    if (index === undefined || segment.isGone) return
     this.#keep(segment, index)
     const path = `${directory}/${indexName(segment.number)}`
     try {
       await disk.remove(path)
       const file = await disk.create(path)
       try {
-        await file.write([index.encode(segment)], 0)
+        await file.write([encodeIndex(index, segment)], 0)
       } finally {
         await file.close()
       }
@@ -90,19 +113,18 @@ export class SegmentIndexes {
   }
 
   async #load(segment: Segment): Promise<SegmentIndex> {
-    const { disk, directory, files, logger } = this.#options
+    const { disk, directory, accounts } = this.#options
     const partitions = segment.bases.length
-    const stored = await readStoredIndex(disk, directory, segment.number, partitions)
-    if (stored?.length === segment.length) {
-      this.#keep(segment, stored.index)
-      return stored.index
+    const stored = await readStoredIndex(disk, directory, segment.number, partitions, accounts)
+    if (segment.isGone) throw new SegmentGoneError()
+    if (stored?.length !== segment.length || stored.generation !== segment.generation) {
+      return await this.rebuild(segment)
     }
-    const index = new SegmentIndex(partitions, segment.createdAtMs)
-    const { end, damages, damagedBytes } = await files.use(segment.number, (file) => buildIndex(file, segment, index))
-    const bytes = damagedBytes + segment.length - end
-    if (bytes > 0) logger.error({ kind: 'records', file: segmentName(segment.number), damages, bytes }, 'log.damaged')
-    segment.index = index
-    await this.save(segment)
+    const { index, hasShares } = stored
+    // The file has the same numbers of accounts as when its shares were read at the start.
+    if (segment.shares !== undefined) index.shares = segment.shares
+    else if (hasShares) adoptShares(segment, index.shares)
+    this.#keep(segment, index)
     return index
   }
 
@@ -127,11 +149,31 @@ export async function readStoredIndex(
   directory: string,
   number: number,
   partitions: number,
-): Promise<{ readonly index: SegmentIndex; readonly length: number } | undefined> {
+  accounts: Accounts,
+): Promise<StoredIndex | undefined> {
   return await readWhole(disk, `${directory}/${indexName(number)}`).then(
-    (bytes) => SegmentIndex.decode(bytes, partitions, number),
+    (bytes) => decodeIndex(bytes, partitions, number, accounts),
     () => undefined,
   )
+}
+
+/** The segment was taken out of the log, or replaced, while it was read. */
+export class SegmentGoneError extends Error {
+  readonly code = 'segment_gone'
+
+  constructor() {
+    super('the segment is no longer part of the log')
+  }
+}
+
+/** Gives the segment new shares, which count from now on. Removed messages stay removed. */
+export function adoptShares(segment: Segment, shares: SegmentShares): void {
+  const before = segment.shares
+  if (before === shares) return
+  if (before !== undefined) shares.removeAs(before)
+  before?.uncount()
+  segment.shares = shares
+  shares.count()
 }
 
 /**
@@ -142,17 +184,31 @@ export function buildIndex(
   file: DiskFile,
   segment: Segment,
   index: SegmentIndex,
+  accounts: Accounts,
   visit?: (bytes: Buffer, start: number, position: number, length: number) => void,
 ): Promise<ScanOutcome> {
-  const range = { from: segmentHeaderBytes(segment.bases.length), to: segment.length }
+  const { rewritten, bases } = segment
+  const topics = new KnownTopics(accounts)
+  if (rewritten !== undefined) {
+    for (const [partition, base] of bases.entries()) index.beginRewritten(partition, base)
+  }
+  const range = { from: segment.headBytes, to: segment.length }
   return scanRecords(file, range, segment.seal, ({ bytes, start, position, length }) => {
-    if (kindOf(bytes, start) === KIND_MESSAGE) {
+    const kind = kindOf(bytes, start)
+    if (kind === KIND_MESSAGE) {
       const { partition, offset, ownedAtMs } = placeOfRecord(bytes, start)
       const before = index.partition(partition)
-      const expected = before === undefined ? (segment.bases[partition] ?? Infinity) : before.base + before.length
-      if (offset < expected || offset > expected + GREATEST_JUMP) return
-      index.add(partition, offset, position, ownedAtMs, branchOf(topicNameOfRecord(bytes, start)))
+      const expected = before === undefined ? (bases[partition] ?? Infinity) : endOf(before)
+      if (offset < expected || offset > expected + (rewritten === undefined ? GREATEST_JUMP : GREATEST_GAP)) return
+      const { branch, account } = topics.of(topicNameOfRecord(bytes, start))
+      const number = index.shares.numberOf(account)
+      index.add(partition, offset, position, ownedAtMs, branch, number)
+      index.shares.add(number, length)
       segment.sawTime(ownedAtMs)
+    } else if (kind === KIND_REMOVED && rewritten !== undefined) {
+      for (const { partition, topicBranch, tenant } of readRemoved(bytes, start)) {
+        index.noteRemoved(partition, index.shares.numberOf(accounts.of(topicBranch, tenant)))
+      }
     }
     visit?.(bytes, start, position, length)
   })

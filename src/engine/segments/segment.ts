@@ -1,9 +1,17 @@
 /** One file of the log: a head, then records in the order of their commits. */
-import type { SegmentHeader } from './segment-header.ts'
+import type { SegmentShares } from './accounts.ts'
+import type { Rewritten, SegmentHeader } from './segment-header.ts'
 import { segmentHeaderBytes } from './segment-header.ts'
 import type { SegmentIndex } from './segment-index.ts'
 
+let lastId = 0
+
 export class Segment {
+  /**
+   * Names the file in caches. A rewritten segment has the number of a segment that it replaces, but
+   * other positions, so it must have another id.
+   */
+  readonly id = (lastId += 1)
   readonly number: number
   /** The seal of its records. */
   readonly seal: number
@@ -15,27 +23,47 @@ export class Segment {
   /** Valid bytes. */
   length: number
   /** The time of its first message, ms since 1970; Infinity if it has none. */
-  firstMs = Infinity
+  firstMs: number
   /** The time of its last message, ms since 1970; -Infinity if it has none. */
-  lastMs = -Infinity
+  lastMs: number
   /** True if no more is written to it. */
   isSealed = true
   /**
    * In memory while the segment is written to and while the index is used; undefined: in its file.
    */
   index: SegmentIndex | undefined = undefined
+  /** Undefined: not known, because no index of the segment has them yet. */
+  shares: SegmentShares | undefined = undefined
+  /** Undefined: the segment is as it was written, with all its messages. */
+  readonly rewritten: Rewritten | undefined
+  /** True: it is no longer part of the log. Its file is removed, or holds another segment. */
+  isGone = false
 
-  constructor({ number, seal, createdAtMs, bases }: Pick<SegmentHeader, 'number' | 'seal' | 'createdAtMs' | 'bases'>) {
+  constructor(header: Pick<SegmentHeader, 'number' | 'seal' | 'createdAtMs' | 'bases'> & Partial<SegmentHeader>) {
+    const { number, seal, createdAtMs, bases, rewritten } = header
     this.number = number
     this.seal = seal
     this.createdAtMs = createdAtMs
     this.bases = bases
     this.ends = bases.slice()
-    this.length = segmentHeaderBytes(bases.length)
+    this.rewritten = rewritten
+    this.length = rewritten?.length ?? this.headBytes
+    this.firstMs = rewritten?.firstMs ?? Infinity
+    this.lastMs = rewritten?.lastMs ?? -Infinity
+  }
+
+  /** Bytes of its head. */
+  get headBytes(): number {
+    return segmentHeaderBytes(this.bases.length, this.rewritten !== undefined)
+  }
+
+  /** How often the segment was rewritten. */
+  get generation(): number {
+    return this.rewritten?.generation ?? 0
   }
 
   get isEmpty(): boolean {
-    return this.length <= segmentHeaderBytes(this.bases.length)
+    return this.length <= this.headBytes
   }
 
   base(partition: number): number {

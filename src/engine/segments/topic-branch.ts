@@ -3,10 +3,11 @@
  * messages. The upper half stands for the first two levels (`application/<id>`), the lower half for
  * the first four (`application/<id>/device/<DevEUI>`). Different names can have equal bits.
  */
+import type { Account, Accounts } from './accounts.ts'
 
 const SLASH = 0x2f
 /**
- * The most Topic Names whose bits are cached, and the longest cached name: at most some 15 MB,
+ * The most Topic Names whose bits are cached, and the longest cached name: at most some 20 MB,
  * whoever fills the cache.
  */
 const MAXIMUM_KNOWN = 65_536
@@ -32,20 +33,31 @@ export function branchOf(topicName: string): number {
   return ((two << 16) | fold(hash)) >>> 0
 }
 
-/** Caches the bits of frequent Topic Names: finding them costs a fifth of computing them. */
-export class BranchCache {
-  readonly #branches = new Map<string, number>()
+/** The parts of an index's entry that depend on the Topic Name alone. */
+export interface KnownTopic {
+  readonly branch: number
+  readonly account: Account
+}
 
-  of(topicName: string): number {
-    const known = this.#branches.get(topicName)
+/** Caches the bits and the account of frequent Topic Names: finding them costs a fifth. */
+export class KnownTopics {
+  readonly #accounts: Accounts
+  readonly #known = new Map<string, KnownTopic>()
+
+  constructor(accounts: Accounts) {
+    this.#accounts = accounts
+  }
+
+  of(topicName: string): KnownTopic {
+    const known = this.#known.get(topicName)
     if (known !== undefined) return known
-    if (topicName.length > MAXIMUM_KNOWN_UNITS) return branchOf(topicName)
+    const topic = { branch: branchOf(topicName), account: this.#accounts.ofTopic(topicName) }
+    if (topicName.length > MAXIMUM_KNOWN_UNITS) return topic
     // Drops everything at once: frequent names soon come back, and a flood of new names only makes
     // the cache useless.
-    if (this.#branches.size >= MAXIMUM_KNOWN) this.#branches.clear()
-    const branch = branchOf(topicName)
-    this.#branches.set(topicName, branch)
-    return branch
+    if (this.#known.size >= MAXIMUM_KNOWN) this.#known.clear()
+    this.#known.set(topicName, topic)
+    return topic
   }
 }
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TestClock } from '../../clock.testing.ts'
+import { Accounts } from '../segments/accounts.ts'
 import { SegmentIndex } from '../segments/segment-index.ts'
 import { Segment } from '../segments/segment.ts'
 import { BatchPublisher } from './batch-publisher.ts'
@@ -44,11 +45,12 @@ function setUp(count: number, callerMs: number): Scene {
   }
   const bases = new Float64Array(1)
   const segment = new Segment({ number: 1, seal: 1, createdAtMs: 0, bases })
-  segment.index = new SegmentIndex(1, 0)
+  const accounts = new Accounts()
+  segment.index = new SegmentIndex(1, 0, accounts)
   const { requests, runs } = lanes.take()
   for (const [index, waiting] of requests.entries()) waiting.position = index * RECORD_BYTES
   const batch: Batch = { requests, runs, segment, end: count * RECORD_BYTES, ownedAtMs: 0 }
-  const publisher = new BatchPublisher({ clock, state, tails: new Float64Array(1) })
+  const publisher = new BatchPublisher({ clock, state, tails: new Float64Array(1), accounts })
   return { clock, state, segment, publish: () => publisher.publish(batch) }
 }
 

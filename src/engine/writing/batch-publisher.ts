@@ -5,8 +5,9 @@
  */
 import assert from 'node:assert'
 import type { Clock } from '../../clock.ts'
+import type { Accounts } from '../segments/accounts.ts'
 import type { Segment } from '../segments/segment.ts'
-import { BranchCache } from '../segments/topic-branch.ts'
+import { KnownTopics } from '../segments/topic-branch.ts'
 import { tellFailed } from './log-request.ts'
 import type { Waiting } from './log-request.ts'
 import { measured } from './request-lanes.ts'
@@ -31,18 +32,21 @@ export interface BatchPublisherOptions {
   readonly state: StateStore
   /** By partition: the offset behind the last committed message. The publisher moves it. */
   readonly tails: Float64Array
+  /** The accounts of stored bytes. */
+  readonly accounts: Accounts
 }
 
 export class BatchPublisher {
   readonly #clock: Clock
   readonly #state: StateStore
   readonly #tails: Float64Array
-  readonly #branches = new BranchCache()
+  readonly #topics: KnownTopics
 
-  constructor({ clock, state, tails }: BatchPublisherOptions) {
+  constructor({ clock, state, tails, accounts }: BatchPublisherOptions) {
     this.#clock = clock
     this.#state = state
     this.#tails = tails
+    this.#topics = new KnownTopics(accounts)
   }
 
   /** Publishes a batch that is on disk. Resolves when all callers are told. */
@@ -70,6 +74,7 @@ export class BatchPublisher {
     const { requests, segment, ownedAtMs } = batch
     assert(segment?.index !== undefined)
     const { index } = segment
+    const { shares } = index
     // Not further: a snapshot of the state, which may begin between two slices, stands for the log
     // before this place.
     segment.length = positionOf(batch, to)
@@ -82,7 +87,10 @@ export class BatchPublisher {
         write.committed()
       } else {
         const { message, changes } = append
-        index.add(partition, offset, waiting.position, ownedAtMs, this.#branches.of(message.topicName))
+        const { branch, account } = this.#topics.of(message.topicName)
+        const number = shares.numberOf(account)
+        index.add(partition, offset, waiting.position, ownedAtMs, branch, number)
+        shares.add(number, waiting.length)
         segment.sawTime(ownedAtMs)
         this.#tails[partition] = offset + 1
         segment.ends[partition] = offset + 1

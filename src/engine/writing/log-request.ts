@@ -24,6 +24,8 @@ interface Waited {
   readonly bytes: number
   offset: number
   position: number
+  /** Bytes of the record. */
+  length: number
   failure: EngineFailure | undefined
 }
 
@@ -32,13 +34,13 @@ export function waitingAppend(partition: number, append: AppendRequest): Waiting
   const { topicName, payload } = append.message
   const changes = append.changes === undefined ? 0 : changesBytes(append.changes)
   const bytes = REQUEST_BYTES + topicName.length + payload.length + changes
-  return { append, write: undefined, partition, bytes, offset: -1, position: -1, failure: undefined }
+  return { append, write: undefined, partition, bytes, offset: -1, position: -1, length: 0, failure: undefined }
 }
 
 /** A request to write state. */
 export function waitingWrite(write: StateRequest): Waiting {
   const bytes = REQUEST_BYTES + changesBytes(write.changes)
-  return { append: undefined, write, partition: -1, bytes, offset: -1, position: -1, failure: undefined }
+  return { append: undefined, write, partition: -1, bytes, offset: -1, position: -1, length: 0, failure: undefined }
 }
 
 /**

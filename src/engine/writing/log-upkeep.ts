@@ -6,9 +6,12 @@ import type { Logger } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Disk } from '../ports/disk.ts'
 import type { Clock } from '../../clock.ts'
+import type { Accounts } from '../segments/accounts.ts'
 import { indexName, segmentName, segmentNumberOf } from '../segments/segment-header.ts'
+import type { SegmentIndexes } from '../segments/segment-indexes.ts'
 import type { Segment } from '../segments/segment.ts'
 import type { Snapshot, StateStore } from './state-store.ts'
+import type { StoredBounds } from './stored-bounds.ts'
 
 /** The interval of retention; it also runs whenever a segment is complete. */
 const MAINTAIN_MS = 60_000
@@ -36,6 +39,10 @@ export interface LogUpkeepOptions {
    * the state has if that is more.
    */
   readonly snapshotBytes: number
+  readonly accounts: Accounts
+  readonly indexes: SegmentIndexes
+  /** Undefined: the tenants have no bounds of their own. */
+  readonly bounds: StoredBounds | undefined
   /** Called when a segment is no longer part of the log: drops its memory and its open file. */
   readonly forget: (segment: Segment) => Promise<void>
 }
@@ -111,6 +118,7 @@ export class LogUpkeep {
 
   async #maintain(): Promise<void> {
     if (this.#pins > 0 || this.#isClosed) return
+    await this.#enforceBounds()
     await this.#tryOnDisk(async () => {
       if (this.#isSnapshotDue()) await this.#writeSnapshot()
       // Never drop a segment that recovery still needs.
@@ -118,6 +126,17 @@ export class LogUpkeep {
       await this.#drop(Math.min(this.#expired(), this.#removable()))
       await this.#removeFiles()
     })
+  }
+
+  async #enforceBounds(): Promise<void> {
+    const { accounts, bounds, segments, indexes } = this.#options
+    if (bounds === undefined) return
+    await accounts.resolve()
+    bounds.enforce()
+    // A program of an earlier version wrote no shares. They are made one segment at a time, so that
+    // the reading disturbs nobody.
+    const unknown = segments.find(({ isSealed, shares }) => isSealed && shares === undefined)
+    if (unknown !== undefined) await this.#tryOnDisk(() => indexes.rebuild(unknown).then(() => {}))
   }
 
   async #tryOnDisk(run: () => Promise<void>): Promise<void> {
@@ -186,6 +205,8 @@ export class LogUpkeep {
     const dropped = segments.splice(0, count)
     for (const segment of dropped) {
       this.#droppedNumber = segment.number
+      segment.isGone = true
+      segment.shares?.uncount()
       await forget(segment)
     }
     const bytes = dropped.reduce((sum, { length }) => sum + length, 0)

@@ -8,6 +8,7 @@ import assert from 'node:assert'
 import type { AppendRequest, EngineFailure, EngineHealth, StateRequest } from '../../broker/ports/engine.ts'
 import type { Logger } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { Accounts } from '../segments/accounts.ts'
 import type { ActiveSegment, NewSegments } from '../segments/active-segment.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Clock } from '../../clock.ts'
@@ -46,6 +47,8 @@ export interface LogWriterOptions {
   readonly tailMemory: TailMemory
   readonly state: StateStore
   readonly newSegments: NewSegments
+  /** The accounts of stored bytes. */
+  readonly accounts: Accounts
   /** By partition: the offset behind the last committed message. The writer moves it. */
   readonly tails: Float64Array
   /**
@@ -253,7 +256,7 @@ export class LogWriter {
     let position = active.written
     const head = active.head
     if (head !== undefined) {
-      chunk = tailMemory.room(active.segment.number, 0, head.length)
+      chunk = tailMemory.room(active.segment.id, 0, head.length)
       from = chunk.used
       head.copy(chunk.bytes, from)
       chunk.used += head.length
@@ -262,7 +265,7 @@ export class LogWriter {
     for (const waiting of batch.requests) {
       const bound = recordBound(waiting)
       if (bound === undefined) continue
-      const room = tailMemory.room(active.segment.number, position, bound)
+      const room = tailMemory.room(active.segment.id, position, bound)
       if (room !== chunk) {
         if (chunk !== undefined) pieces.push(chunk.bytes.subarray(from, chunk.used))
         chunk = room
@@ -270,7 +273,8 @@ export class LogWriter {
       }
       waiting.position = position
       const end = this.#encodeOne(waiting, room, batch.ownedAtMs, active.segment.seal)
-      position += end - room.used
+      waiting.length = end - room.used
+      position += waiting.length
       room.used = end
     }
     if (chunk !== undefined) pieces.push(chunk.bytes.subarray(from, chunk.used))

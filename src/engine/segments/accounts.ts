@@ -1,0 +1,216 @@
+/**
+ * Accounts of stored bytes. The messages of one topic branch (the first two levels of a Topic Name,
+ * `application/<id>`) have one account, and each account belongs to a tenant. Each segment knows
+ * its share of every account.
+ */
+
+/**
+ * The most accounts. Bounds their memory, some 20 MB, against a tenant that publishes under names
+ * without end. The messages of further branches are in the account of nobody.
+ */
+const MAXIMUM_ACCOUNTS = 65_535
+/**
+ * The messages of a longer branch are in the account of nobody. Bounds the memory of one account.
+ */
+const MAXIMUM_BRANCH_UNITS = 128
+
+/**
+ * Tells the tenant of a topic branch. Undefined: the branch has none, for example because its
+ * application was deleted.
+ */
+export type TenantOfBranch = (topicBranch: string) => string | undefined | Promise<string | undefined>
+
+export class Account {
+  readonly topicBranch: string
+  /** Empty while no tenant is known. */
+  tenant: string
+  /** Bytes of the records that can be read. */
+  storedBytes = 0
+  /** The segment whose table was asked last, and the account's number there. */
+  lastShares: SegmentShares | undefined = undefined
+  lastNumber = 0
+
+  constructor(topicBranch: string, tenant: string) {
+    this.topicBranch = topicBranch
+    this.tenant = tenant
+  }
+}
+
+export class Accounts {
+  /** The account of messages without an account of their own. */
+  readonly nobody = new Account('', '')
+  readonly #tenantOf: TenantOfBranch
+  readonly #byBranch = new Map<string, Account>()
+  readonly #byTenant = new Map<string, Set<Account>>()
+  /** Accounts whose tenant is not known yet. */
+  readonly #unknown = new Set<Account>()
+
+  constructor(tenantOf: TenantOfBranch = () => undefined) {
+    this.#tenantOf = tenantOf
+  }
+
+  /** The account for messages of this Topic Name. */
+  ofTopic(topicName: string): Account {
+    const first = topicName.indexOf('/')
+    const second = first === -1 ? -1 : topicName.indexOf('/', first + 1)
+    return this.of(second === -1 ? topicName : topicName.slice(0, second))
+  }
+
+  /** The account of a branch. `tenant` is the tenant that a file names; empty: none. */
+  of(topicBranch: string, tenant = ''): Account {
+    if (topicBranch === '') return this.nobody
+    const known = this.#byBranch.get(topicBranch)
+    if (known !== undefined) return known
+    if (topicBranch.length > MAXIMUM_BRANCH_UNITS || this.#byBranch.size >= MAXIMUM_ACCOUNTS) return this.nobody
+    const account = new Account(topicBranch, '')
+    this.#byBranch.set(topicBranch, account)
+    if (tenant !== '') this.#settle(account, tenant)
+    else {
+      this.#unknown.add(account)
+      void this.#ask(account)
+    }
+    return account
+  }
+
+  /** Bytes of the tenant's messages that can be read. */
+  storedBytesOf(tenant: string): number {
+    let bytes = 0
+    for (const { storedBytes } of this.#byTenant.get(tenant) ?? []) bytes += storedBytes
+    return bytes
+  }
+
+  /** Stored bytes by tenant. The empty tenant stands for all accounts without a known tenant. */
+  storedBytesByTenant(): Map<string, number> {
+    const all = new Map<string, number>()
+    let ofNobody = this.nobody.storedBytes
+    for (const { storedBytes } of this.#unknown) ofNobody += storedBytes
+    all.set('', ofNobody)
+    for (const tenant of this.#byTenant.keys()) all.set(tenant, this.storedBytesOf(tenant))
+    return all
+  }
+
+  /** Asks again for the tenants that are not known yet. */
+  async resolve(): Promise<void> {
+    for (const account of this.#unknown) await this.#ask(account)
+  }
+
+  async #ask(account: Account): Promise<void> {
+    try {
+      // Most answers are at hand. Then the tenant is known before the first message is counted.
+      const answer = this.#tenantOf(account.topicBranch)
+      const tenant = answer instanceof Promise ? await answer : answer
+      if (tenant !== undefined && tenant !== '') this.#settle(account, tenant)
+    } catch {
+      // The registry could not be read. `resolve` asks again.
+    }
+  }
+
+  #settle(account: Account, tenant: string): void {
+    if (account.tenant !== '') return
+    account.tenant = tenant
+    this.#unknown.delete(account)
+    const accounts = this.#byTenant.get(tenant) ?? new Set()
+    this.#byTenant.set(tenant, accounts.add(account))
+  }
+}
+
+/** One segment's share of each account. Number 0 is the account of nobody. */
+export class SegmentShares {
+  readonly accounts: Account[] = []
+  readonly bytes: number[] = []
+  readonly messages: number[] = []
+  /** By number: 1 for an account whose messages in this segment were removed. */
+  removed: Uint8Array | undefined = undefined
+  removedBytes = 0
+  readonly #numbers = new Map<Account, number>()
+  #isCounted = false
+
+  /** A new table has the account of nobody; undefined: it is empty, to be filled from a file. */
+  constructor(nobody: Account | undefined) {
+    if (nobody !== undefined) this.append(nobody, 0, 0)
+  }
+
+  /** Bytes of all messages that were not removed. */
+  get keptBytes(): number {
+    return this.bytes.reduce((sum, bytes) => sum + bytes, 0) - this.removedBytes
+  }
+
+  /** The number of messages that were not removed. */
+  get keptMessages(): number {
+    return this.messages.reduce((sum, messages, number) => (this.isRemoved(number) ? sum : sum + messages), 0)
+  }
+
+  isRemoved(number: number): boolean {
+    return this.removed?.[number] === 1
+  }
+
+  /** The account's number in this segment. */
+  numberOf(account: Account): number {
+    if (account.lastShares === this) return account.lastNumber
+    let number = this.#numbers.get(account)
+    if (number === undefined) {
+      number = this.accounts.length
+      this.#numbers.set(account, number)
+      this.accounts.push(account)
+      this.bytes.push(0)
+      this.messages.push(0)
+    }
+    account.lastShares = this
+    account.lastNumber = number
+    return number
+  }
+
+  /**
+   * Appends an account as a file has it: under the next number. A file that names more accounts
+   * than the process can have gives several numbers to the account of nobody.
+   */
+  append(account: Account, bytes: number, messages: number): void {
+    const number = this.accounts.push(account) - 1
+    this.bytes.push(bytes)
+    this.messages.push(messages)
+    if (!this.#numbers.has(account)) this.#numbers.set(account, number)
+  }
+
+  /** Adds a message of an account, whose record has this many bytes. */
+  add(number: number, bytes: number): void {
+    this.bytes[number] = (this.bytes[number] as number) + bytes
+    this.messages[number] = (this.messages[number] as number) + 1
+    if (this.#isCounted) (this.accounts[number] as Account).storedBytes += bytes
+  }
+
+  /** Counts the kept messages for their accounts, from now on. */
+  count(): void {
+    if (this.#isCounted) return
+    this.#isCounted = true
+    for (const [number, account] of this.accounts.entries()) {
+      if (!this.isRemoved(number)) account.storedBytes += this.bytes[number] as number
+    }
+  }
+
+  /** Counts nothing any more: the segment is no longer part of the log. */
+  uncount(): void {
+    if (!this.#isCounted) return
+    this.#isCounted = false
+    for (const [number, account] of this.accounts.entries()) {
+      if (!this.isRemoved(number)) account.storedBytes -= this.bytes[number] as number
+    }
+  }
+
+  /**
+   * Removes all messages of an account: they can't be read any more. The segment must be sealed.
+   */
+  remove(number: number): void {
+    if (this.isRemoved(number)) return
+    this.removed ??= new Uint8Array(this.accounts.length)
+    this.removed[number] = 1
+    this.removedBytes += this.bytes[number] as number
+    if (this.#isCounted) (this.accounts[number] as Account).storedBytes -= this.bytes[number] as number
+  }
+
+  /** Removes the messages of the accounts that are removed in another table of the same segment. */
+  removeAs(other: SegmentShares): void {
+    for (const [number, account] of other.accounts.entries()) {
+      if (other.isRemoved(number) && this.#numbers.has(account)) this.remove(this.numberOf(account))
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { TestClock } from '../clock.testing.ts'
+import { EmbeddedEngine } from './embedded.ts'
+import type { EmbeddedEngineOptions } from './embedded.ts'
+import { append, messageOf, readAll, scanAll, texts } from './engine-client.testing.ts'
+import { SimulatedDisk } from './ports/simulated-disk.testing.ts'
+
+/** Bytes of a message's text; its record has some 150 bytes. */
+const TEXT_BYTES = 100
+
+/** The tenants a and b have one application each, and all messages are in one partition. */
+async function openOn(
+  disk: SimulatedDisk,
+  bounds: Readonly<Record<string, number>> = {},
+  options: Partial<EmbeddedEngineOptions> = {},
+): Promise<EmbeddedEngine> {
+  const engine = new EmbeddedEngine({
+    disk,
+    directory: '/data',
+    partitions: 1,
+    clock: new TestClock(),
+    gatherMs: 0,
+    segmentBytes: 2_000,
+    tailBytes: 0,
+    tenants: {
+      tenantOf: (branch) => branch.slice('application/'.length),
+      maximumStoredBytesOf: (tenant) => bounds[tenant] ?? Infinity,
+    },
+    ...options,
+  })
+  await engine.open()
+  return engine
+}
+
+/** Appends messages of the tenants in turn; each text is its number. */
+async function fill(engine: EmbeddedEngine, tenants: readonly string[], count: number): Promise<void> {
+  for (let number = 0; number < count; number += 1) {
+    const tenant = tenants[number % tenants.length] ?? ''
+    await append(engine, 0, messageOf(`application/${tenant}/device/1/event/up`, `${number}`.padEnd(TEXT_BYTES)))
+  }
+}
+
+function numbers(messages: Parameters<typeof texts>[0]): number[] {
+  return texts(messages).map(Number)
+}
+
+async function history(
+  engine: EmbeddedEngine,
+  tenant: string,
+  direction: 'oldest first' | 'newest first',
+): Promise<number[]> {
+  return numbers(await scanAll(engine, { partition: 0, topicPrefix: `application/${tenant}/`, direction }, 7))
+}
+
+test('the stored bytes of each tenant are known at once, and again after a restart, without reading the segments', async () => {
+  const disk = new SimulatedDisk()
+  const engine = await openOn(disk)
+  await fill(engine, ['a', 'a', 'b'], 90)
+  const [ofA, ofB] = [engine.storedBytesOf('a'), engine.storedBytesOf('b')]
+  assert.ok(ofA === 2 * ofB && ofB > 30 * TEXT_BYTES)
+  assert.equal(engine.storedBytesOf('nobody'), 0)
+  await engine.close()
+  const segments = disk.paths().filter((path) => path.endsWith('.log'))
+  const readSegments = new Set<string>()
+  disk.fault = (operation, path, position) => {
+    if (operation === 'read' && segments.includes(path) && (position ?? 0) > 0) readSegments.add(path)
+    return undefined
+  }
+  const again = await openOn(disk)
+  assert.deepEqual([again.storedBytesOf('a'), again.storedBytesOf('b')], [ofA, ofB])
+  assert.ok(segments.length > 5 && readSegments.size <= 1, 'only the newest segment is read')
+  await again.close()
+})
+
+test('a killed process knows the stored bytes again, also those of the segment that was written to', async () => {
+  const disk = new SimulatedDisk()
+  const engine = await openOn(disk)
+  await fill(engine, ['a', 'b'], 31)
+  const stored = [engine.storedBytesOf('a'), engine.storedBytesOf('b')]
+  const again = await openOn(disk.kill())
+  assert.deepEqual([again.storedBytesOf('a'), again.storedBytesOf('b')], stored)
+  await again.close()
+})
+
+test('a tenant above its bound loses its own oldest messages, and no other tenant loses one', async () => {
+  const disk = new SimulatedDisk()
+  const engine = await openOn(disk, { a: 6_000 })
+  await fill(engine, ['a', 'a', 'b'], 300)
+  await engine.maintain()
+  assert.ok(engine.storedBytesOf('a') <= 6_000 + 2_000)
+  const read = await readAll(engine, 0)
+  const ofB = Array.from({ length: 100 }, (_, index) => 3 * index + 2)
+  assert.deepEqual(
+    numbers(read.messages).filter((number) => number % 3 === 2),
+    ofB,
+  )
+  const ofA = numbers(read.messages).filter((number) => number % 3 !== 2)
+  assert.ok(ofA.length > 20 && ofA.length < 60)
+  assert.deepEqual(ofA, numbersOfA(300).slice(-ofA.length), 'the newest messages are there, without a gap')
+  assert.equal(read.lost, 0, 'nothing is lost for all')
+  for (const direction of ['oldest first', 'newest first'] as const) {
+    const inOrder = (list: readonly number[]): number[] =>
+      direction === 'oldest first' ? [...list] : list.toReversed()
+    assert.deepEqual(await history(engine, 'a', direction), inOrder(ofA))
+    assert.deepEqual(await history(engine, 'b', direction), inOrder(ofB))
+  }
+  await engine.close()
+})
+
+test('a read tells how many messages of which tenant were removed', async () => {
+  const engine = await openOn(new SimulatedDisk(), { a: 0 })
+  await fill(engine, ['a', 'a', 'b'], 300)
+  await engine.maintain()
+  let removed = 0
+  for (let from = 0; from < engine.tail(0);) {
+    const result = await engine.read(0, from, 10)
+    assert.equal(result.lost, 0)
+    assert.ok(result.removed === undefined || [...result.removed.keys()].join() === 'a')
+    removed += result.removed?.get('a') ?? 0
+    from = result.next
+  }
+  assert.ok(removed > 180 && removed < 200, `${removed} of 200`)
+  await engine.close()
+})
+
+test('the tenant of an application that is looked up later has its bytes then', async () => {
+  const known = new Map<string, string>()
+  const clock = new TestClock()
+  const engine = await openOn(
+    new SimulatedDisk(),
+    {},
+    {
+      clock,
+      tenants: { tenantOf: (branch) => Promise.resolve(known.get(branch)), maximumStoredBytesOf: () => Infinity },
+    },
+  )
+  await fill(engine, ['a'], 30)
+  assert.equal(engine.storedBytesOf('one'), 0)
+  known.set('application/a', 'one')
+  await engine.maintain()
+  assert.ok(engine.storedBytesOf('one') > 30 * TEXT_BYTES)
+  await engine.close()
+})
+
+function numbersOfA(count: number): number[] {
+  return Array.from({ length: count }, (_, number) => number).filter((number) => number % 3 !== 2)
+}
