@@ -169,11 +169,6 @@ describe('the rates of an account', () => {
     assert.deepEqual([connections, publishesPerSecond, publishedBytesPerSecond], [1, 10, 70])
     clock.advance(broker, 10)
     assert.equal(broker.usageOf('shown').publishesPerSecond, 0)
-    assert.deepEqual(broker.usageOf('unknown'), {
-      connections: 0,
-      connectsPerSecond: 0,
-      publishesPerSecond: 0,
-      publishedBytesPerSecond: 0,
-    })
+    assert.ok(Object.values(broker.usageOf('unknown')).every((used) => used === 0))
   })
 })
