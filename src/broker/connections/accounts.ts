@@ -47,8 +47,10 @@ export interface AccountsOptions {
 
 export class Account {
   readonly name: string
-  /** The account's share of the turns. */
-  readonly share = new TurnShare()
+  /** The account's share of the turns for reading its connections. */
+  readonly reading = new TurnShare()
+  /** The share for writing to them. Nothing that is read waits for it, and it is never parked. */
+  readonly writing = new TurnShare()
   /** Live connections that pay here. */
   connections = 0
   /** The last second in which a connection came or went. */
@@ -179,7 +181,7 @@ export class Accounts {
       account.publishes = 0
       account.bytes = 0
       account.limits = account === this.nobody ? UNBOUNDED : this.#tenantLimits(account.name)
-      this.turns.unpark(account.share)
+      this.turns.unpark(account.reading)
     }
     this.#second += 1
     for (const account of this.#accounts.values()) {
@@ -203,13 +205,13 @@ export class Accounts {
       account.isActive = true
       this.#active.push(account)
     }
-    const { limits, share } = account
+    const { limits, reading } = account
     const isWithin =
       account.publishes < limits.maximumPublishesPerSecondPerTenant &&
       account.bytes < limits.maximumPublishedBytesPerSecondPerTenant
-    if (isWithin || share.isParked) return
+    if (isWithin || reading.isParked) return
     this.#counters.secondsOverRate += 1
-    this.turns.park(share)
+    this.turns.park(reading)
     this.#tell(account, 'publish.over_rate')
   }
 

@@ -110,7 +110,7 @@ export class ConnectionInput implements TurnJob {
 
   /** The connection has ended: nothing is read any more. */
   end(): void {
-    if (this.#awaitsTurn) this.#host.accounts.turns.forget(this.#account.share, this)
+    if (this.#awaitsTurn) this.#host.accounts.turns.forget(this.#account.reading, this)
   }
 
   /** Takes bytes of the transport. */
@@ -141,7 +141,7 @@ export class ConnectionInput implements TurnJob {
       () => {
         this.#waits -= 1
         // Within one turn the account worked all the time. Over several turns others did.
-        if (turns.turn === turn) turns.spend(this.#account.share, clock.steady() - begunAt)
+        if (turns.turn === turn) turns.spend(this.#account.reading, clock.steady() - begunAt)
         this.resume()
       },
       (error: unknown) => this.#owner.failed(error),
@@ -187,19 +187,19 @@ export class ConnectionInput implements TurnJob {
   #read(isItsTurn: boolean): void {
     if (this.isHeldUp || (this.#reader.bufferedBytes === 0 && !this.#paused)) return
     const { clock, accounts } = this.#host
-    if (!isItsTurn && this.#account.share.waiting.size > 0) {
+    if (!isItsTurn && this.#account.reading.waiting.size > 0) {
       this.#awaitTurn()
       return
     }
     for (let from = clock.steady(), isMore = true; isMore;) {
       const account = this.#account
-      if (!account.share.hasTime) {
+      if (!account.reading.hasTime) {
         this.#awaitTurn()
         return
       }
       isMore = this.#readSome(from)
       const now = clock.steady()
-      if (now !== from) accounts.turns.spend(account.share, now - from)
+      if (now !== from) accounts.turns.spend(account.reading, now - from)
       from = now
     }
   }
@@ -207,7 +207,7 @@ export class ConnectionInput implements TurnJob {
   /** The bytes stay in the reader. The transport is paused when they are many. */
   #awaitTurn(): void {
     this.#awaitsTurn = true
-    this.#host.accounts.turns.wait(this.#account.share, this)
+    this.#host.accounts.turns.wait(this.#account.reading, this)
   }
 
   /** Reads a few packets; true when there may be more of them. */

@@ -4,6 +4,7 @@
  */
 import { encodePacket } from '../../mqtt/encode-packet.ts'
 import type { AcknowledgementPacket, ProtocolVersion, QoS, ServerPacket } from '../../mqtt/packet.ts'
+import type { TurnShare } from '../delivery/turn-shares.ts'
 import type { Flushable } from '../delivery/turns.ts'
 import type { Message } from '../ports/message.ts'
 import type { Transport } from '../ports/transport.ts'
@@ -21,7 +22,10 @@ export interface OutputOwner {
   becomesCongested(): void
 }
 
-type OutputHost = Pick<ConnectionHost<never>, 'clock' | 'limits' | 'counters' | 'second' | 'lastJoin' | 'flushLater'>
+type OutputHost = Pick<
+  ConnectionHost<never>,
+  'clock' | 'limits' | 'counters' | 'second' | 'lastJoin' | 'flushLater' | 'accounts'
+>
 
 export interface ConnectionOutputOptions {
   readonly host: OutputHost
@@ -36,6 +40,8 @@ export class ConnectionOutput implements Flushable {
    * refusal.
    */
   protocolVersion: ProtocolVersion = 5
+  /** Pays for the time that writing takes: nobody's share, until CONNECT is accepted. */
+  share: TurnShare
   /** Bytes of the largest packet that the client takes. */
   maximumPacketSizeBytes = Infinity
   readonly #host: OutputHost
@@ -49,6 +55,7 @@ export class ConnectionOutput implements Flushable {
 
   constructor({ host, transport, traffic, owner }: ConnectionOutputOptions) {
     this.#host = host
+    this.share = host.accounts.nobody.writing
     this.#transport = transport
     this.#traffic = traffic
     this.#owner = owner

@@ -172,6 +172,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     const { accounts, clock } = this.#host
     this.#account = accounts.join(accountOf(agreement.permit), clock.steady())
     this.#input.accepted(this.#account)
+    this.#output.share = this.#account.writing
     this.holdPermit(agreement.permit)
     this.#keepAlive()
   }

@@ -2,6 +2,7 @@
  * Readers that are behind the tail of the log. They read the log from their cursors, in turns, as
  * far as there is room for the messages, until they are at the tail.
  */
+import type { Clock } from '../../clock.ts'
 import type { Counters } from '../ports/counters.ts'
 import type { Engine, ReadResult } from '../ports/engine.ts'
 import type { Limits } from '../ports/limits.ts'
@@ -17,8 +18,14 @@ import type { Turns } from './turns.ts'
  * Records read by one reader in one turn of the event loop, so that a long way to the tail starves
  * nobody.
  */
-const RECORDS_PER_TURN = 2_048
+const RECORDS_PER_TURN = 256
 const RECORDS_PER_READ = 256
+/**
+ * The time that a read of the disk takes of its tenant's share when it begins, beside the time for
+ * which its messages are handed on. So few reads of a tenant with many readers are under way at
+ * once, and their messages don't come all together.
+ */
+const DISK_READ_MS = 1
 
 /** The log as far as it was routed. The delivery writes it, and shares it. */
 export interface Routed {
@@ -32,6 +39,7 @@ export interface Routed {
 }
 
 export interface CatchUpOptions {
+  readonly clock: Clock
   readonly engine: Engine
   readonly readers: LogPlaces
   readonly routed: Routed
@@ -48,9 +56,11 @@ export class CatchUp {
   readonly #limits: Limits
   readonly #counters: Counters
   readonly #turns: Turns
+  readonly #clock: Clock
   readonly #outlet: Outlet
 
-  constructor({ engine, readers, routed, limits, counters, turns, outlet }: CatchUpOptions) {
+  constructor({ clock, engine, readers, routed, limits, counters, turns, outlet }: CatchUpOptions) {
+    this.#clock = clock
     this.#engine = engine
     this.#readers = readers
     this.#routed = routed
@@ -105,13 +115,18 @@ export class CatchUp {
 
   #takeLater(reader: Reader, cursor: Cursor, reading: Promise<ReadResult>): void {
     reader.catchingUp = true
+    this.#turns.spend(reader, DISK_READ_MS)
     const from = cursor.offset
     reading.then(
       (result) => {
         reader.catchingUp = false
         // While the log was read, the reader may have ended, or a replay may have moved it.
         const isAsked = reader.behind.get(cursor.partition) === cursor && cursor.offset === from
-        if (isAsked && reader.takesMore(this.#outlet)) this.#take(reader, cursor, result)
+        if (isAsked && reader.takesMore(this.#outlet)) {
+          const begunAt = this.#clock.steady()
+          this.#take(reader, cursor, result)
+          this.#turns.spend(reader, this.#clock.steady() - begunAt)
+        }
         this.#turns.wake(reader)
       },
       // The engine reports its own failures. The reader stays at its cursor and tries again when it

@@ -66,8 +66,9 @@ export class Delivery implements SessionDelivery {
     this.#tails = Array.from({ length: engine.partitions }, () => 0)
     this.#written = Array.from({ length: engine.partitions }, () => ({ messages: 0, bytes: 0 }))
     this.turnShares = new TurnShares(clock)
-    this.#turns = new Turns(clock, (reader) => catchUp.goOn(reader))
+    this.#turns = new Turns(clock, this.turnShares, (reader) => catchUp.goOn(reader))
     const catchUp = new CatchUp({
+      clock,
       engine,
       readers: this.readers,
       routed: { tails: this.#tails, written: this.#written },

@@ -41,6 +41,16 @@ export class TurnShare {
   get hasTime(): boolean {
     return this.spentMs < SLICE_MS && !this.isParked
   }
+
+  /** True when new work may begin at once: time is left, and nothing waits for it. */
+  get isFree(): boolean {
+    return this.waiting.size === 0 && this.hasTime
+  }
+
+  /** True when nothing of the share is worth remembering. */
+  get isIdle(): boolean {
+    return this.spentMs === 0 && this.waiting.size === 0
+  }
 }
 
 export class TurnShares {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Clock, SteadyMs } from '../../clock.ts'
+import type { Reader } from '../sessions/reader.ts'
+import { TurnShare, TurnShares } from './turn-shares.ts'
 import { Turns } from './turns.ts'
 
 /** A clock whose turns end, and whose waits are over, when the test says so. */
@@ -37,10 +39,11 @@ class StillClock implements Clock {
 
 function start() {
   const clock = new StillClock()
-  const turns = new Turns(clock, () => assert.fail())
+  const turns = new Turns(clock, new TurnShares(clock), () => assert.fail())
   const flushed: number[] = []
+  const share = new TurnShare()
   const flushLater = (count: number): void => {
-    for (let number = 0; number < count; number += 1) turns.flushLater({ flush: () => flushed.push(number) })
+    for (let number = 0; number < count; number += 1) turns.flushLater({ share, flush: () => flushed.push(number) })
   }
   return { clock, flushed, flushLater }
 }
@@ -89,5 +92,71 @@ describe('what is to be written', () => {
     flushLater(2)
     clock.endTurn()
     assert.equal(flushed.length, 18)
+  })
+})
+
+/** A crowd of connections of two accounts; writing to one of them takes 1 ms. */
+function startCrowd() {
+  const clock = new WorkingClock()
+  const written: string[] = []
+  const turns = new Turns(clock, new TurnShares(clock), () => assert.fail())
+  const account = (name: string) => {
+    const share = new TurnShare()
+    const flush = (): void => {
+      clock.workedMs += 1
+      written.push(name)
+    }
+    return { flushLater: () => turns.flushLater({ share, flush }) }
+  }
+  return { clock, written, a: account('a'), b: account('b') }
+}
+
+class WorkingClock extends StillClock {
+  workedMs = 0
+
+  override steady(): SteadyMs {
+    return this.workedMs as SteadyMs
+  }
+}
+
+describe('what is to be written to a crowd', () => {
+  it('is written for a slice of each turn, and the connections of others do not wait for it', () => {
+    const { clock, written, a, b } = startCrowd()
+    for (let count = 0; count < 20; count += 1) a.flushLater()
+    b.flushLater()
+    clock.endTurn()
+    assert.equal(written.splice(0).join(''), 'aab')
+    for (let turns = 1; written.length < 18; turns += 1) {
+      clock.endTurn()
+      assert.ok(written.length <= 2 * turns, `${written.length} after ${turns} turns`)
+    }
+    clock.endTurn()
+    assert.equal(written.join(''), 'a'.repeat(18))
+  })
+})
+
+function readerOf(tenant: string): Reader {
+  return { tenant } as unknown as Reader
+}
+
+describe('the readers that may go on', () => {
+  it('go on for a slice of each turn, and those of another tenant do not wait for it', () => {
+    const clock = new WorkingClock()
+    const gone: string[] = []
+    const shares = new TurnShares(clock)
+    const turns = new Turns(clock, shares, (reader) => {
+      clock.workedMs += 1
+      gone.push(reader.tenant)
+    })
+    const readers = ['a', 'a', 'a', 'a', 'b'].map(readerOf)
+    for (const reader of readers) turns.wake(reader)
+    clock.endTurn()
+    assert.equal(gone.splice(0).join(''), 'aab')
+    // A reader that waits already is not woken twice, and one that is forgotten does not go on.
+    for (const reader of readers.slice(2, 4)) turns.wake(reader)
+    turns.forget(readers[3] as Reader)
+    clock.endTurn()
+    clock.endTurn()
+    assert.equal(gone.splice(0).join(''), 'a')
   })
 })

@@ -1,19 +1,23 @@
 /**
  * The work at the end of the current turn of the event loop: readers that may go on, and
- * connections with bytes to write.
+ * connections with bytes to write. Each account does as much of it as its share of the turn allows.
  */
 import type { Clock } from '../../clock.ts'
 import { LastJoin } from './last-join.ts'
 import type { Reader } from '../sessions/reader.ts'
+import { TurnShare } from './turn-shares.ts'
+import type { TurnJob, TurnShares } from './turn-shares.ts'
 
 /** An object with bytes to write: the output of a connection. */
 export interface Flushable {
+  /** Pays for the time that writing takes: TLS encrypts the bytes, and the system copies them. */
+  readonly share: TurnShare
   flush(): void
 }
 
 /**
  * From this number of connections to write to in one turn on, the next messages are worth
- * gathering.
+ * gathering. Fewer connections are written to within half a millisecond, and so in one turn.
  */
 const CROWD = 16
 /**
@@ -27,25 +31,41 @@ export class Turns {
   /** The joined buffer that all connections share within a turn. */
   readonly lastJoin = new LastJoin()
   readonly #clock: Clock
+  readonly #shares: TurnShares
   readonly #goOn: (reader: Reader) => void
   #awake = new Set<Reader>()
+  /** The readers that may go on, and that wait for their tenant's next slice. */
+  readonly #held = new Map<Reader, TurnJob>()
+  /** The shares of the tenants whose readers went on a short time ago. */
+  readonly #tenants = new Map<string, TurnShare>()
   #flushing: Flushable[] = []
   #isPlanned = false
   #isGathering = false
 
-  constructor(clock: Clock, goOn: (reader: Reader) => void) {
+  constructor(clock: Clock, shares: TurnShares, goOn: (reader: Reader) => void) {
     this.#clock = clock
+    this.#shares = shares
     this.#goOn = goOn
   }
 
   /** A change may let the reader take more. */
   wake(reader: Reader): void {
+    if (this.#held.has(reader)) return
     this.#awake.add(reader)
     this.#plan()
   }
 
   forget(reader: Reader): void {
     this.#awake.delete(reader)
+    const job = this.#held.get(reader)
+    if (job === undefined) return
+    this.#held.delete(reader)
+    this.#shares.forget(this.#shareOf(reader), job)
+  }
+
+  /** Counts time that the reader took, or is about to take, beside `goOn`. */
+  spend(reader: Reader, ms: number): void {
+    this.#shares.spend(this.#shareOf(reader), ms)
   }
 
   /** Flushes the connection's output after the turn. */
@@ -65,21 +85,85 @@ export class Turns {
     if (this.#awake.size > 0) {
       const awake = this.#awake
       this.#awake = new Set()
-      for (const reader of awake) this.#goOn(reader)
+      for (const reader of awake) this.#goOnInTurn(reader)
+      this.#forgetIdleTenants()
     }
     if (!this.#isGathering) this.#flush()
+  }
+
+  #goOnInTurn(reader: Reader): void {
+    const share = this.#shareOf(reader)
+    if (share.isFree) {
+      this.#goOnNow(reader, share)
+      return
+    }
+    const job = {
+      goOn: (): void => {
+        this.#held.delete(reader)
+        this.#goOnNow(reader, share)
+      },
+    }
+    this.#held.set(reader, job)
+    this.#shares.wait(share, job)
+  }
+
+  #goOnNow(reader: Reader, share: TurnShare): void {
+    const from = this.#clock.steady()
+    this.#goOn(reader)
+    this.#shares.spend(share, this.#clock.steady() - from)
+  }
+
+  #shareOf({ tenant }: Reader): TurnShare {
+    let share = this.#tenants.get(tenant)
+    if (share === undefined) {
+      share = new TurnShare()
+      this.#tenants.set(tenant, share)
+    }
+    return share
+  }
+
+  #forgetIdleTenants(): void {
+    for (const [tenant, share] of this.#tenants) if (share.isIdle) this.#tenants.delete(tenant)
   }
 
   #flush(): void {
     const flushing = this.#flushing
     this.#flushing = []
-    for (const connection of flushing) connection.flush()
+    if (flushing.length < CROWD) {
+      for (const connection of flushing) connection.flush()
+      this.lastJoin.forget()
+      return
+    }
+    this.#flushCrowd(flushing)
     this.lastJoin.forget()
-    if (flushing.length < CROWD) return
     this.#isGathering = true
     this.#clock.after(GATHER_MS, () => {
       this.#isGathering = false
       this.#flush()
     })
+  }
+
+  #flushCrowd(flushing: readonly Flushable[]): void {
+    const clock = this.#clock
+    let from = clock.steady()
+    for (const connection of flushing) {
+      const { share } = connection
+      if (!share.isFree) {
+        this.#shares.wait(share, { goOn: () => this.#flushHeld(connection) })
+        continue
+      }
+      connection.flush()
+      const now = clock.steady()
+      this.#shares.spend(share, now - from)
+      from = now
+    }
+  }
+
+  #flushHeld(connection: Flushable): void {
+    const from = this.#clock.steady()
+    connection.flush()
+    this.#shares.spend(connection.share, this.#clock.steady() - from)
+    // Nothing of the turn stays behind in the joined buffer.
+    this.#plan()
   }
 }
