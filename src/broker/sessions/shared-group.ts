@@ -79,10 +79,6 @@ export class SharedGroup implements Reader {
 
   // The members of `Reader`.
 
-  get tenant(): string {
-    return this.key.slice(0, this.key.indexOf('\0'))
-  }
-
   get isBounded(): boolean {
     return false
   }
