@@ -7,7 +7,10 @@ import { Downlinks } from '../lorawan/commands/downlinks.ts'
 import { MqttNetworkServer } from '../lorawan/network-servers/mqtt-network-server.ts'
 import type { Parts, StartContext } from './parts.ts'
 
-type Needed = Pick<Parts, 'registry' | 'state' | 'brokerLink' | 'codecs' | 'networkServers' | 'presence' | 'sightings'>
+type Needed = Pick<
+  Parts,
+  'registry' | 'bounds' | 'state' | 'brokerLink' | 'codecs' | 'networkServers' | 'presence' | 'sightings'
+>
 
 /**
  * Puts the commands together; they follow the registry from here on. `downlinks.load` is for after
@@ -17,7 +20,7 @@ export function openDownlinks(
   { settings, log, shutdown }: StartContext,
   parts: Needed,
 ): Pick<Parts, 'downlinks' | 'readerListener'> {
-  const { registry, brokerLink, networkServers, sightings } = parts
+  const { registry, bounds, brokerLink, networkServers, sightings } = parts
   // The commands and the network servers over MQTT need each other: these functions are called when
   // both are there.
   const mqtt = createMqttNetworkServer(parts, () => downlinks)
@@ -28,6 +31,7 @@ export function openDownlinks(
     places: registry.directory,
     registry: commandRegistryOf(registry),
     encoder: parts.codecs,
+    maximumWaitingOf: (organizationId) => bounds.of(organizationId).waitingCommands,
     clock: systemClock,
     heardAtMs: (devEui) => sightings.heardAtMs(devEui),
     wordWaitMs: settings.commandWordSeconds * 1_000,

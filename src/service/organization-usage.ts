@@ -16,7 +16,7 @@ export interface UsageSource {
  * same bound.
  */
 export function createOrganizationUsage({ broker, downlinks }: Pick<Parts, 'broker' | 'downlinks'>): UsageSource {
-  return joinUsage([byOrganization(broker), downlinks.usage])
+  return joinUsage([byOrganization(broker), downlinks])
 }
 
 /** One source that answers for several ones. */

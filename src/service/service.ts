@@ -104,7 +104,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   const brokerLink = new BrokerLink()
   const networkServers = new NetworkServerList()
   const codecs = openCodecs(context, { registry })
-  const beforeCommands = { registry, sightings, state, presence, brokerLink, networkServers, codecs }
+  const beforeCommands = { registry, bounds, sightings, state, presence, brokerLink, networkServers, codecs }
   const { downlinks, readerListener } = openDownlinks(context, beforeCommands)
   const uplinkPath = openUplinkPath(context, { registry, codecs, downlinks, brokerLink })
 
@@ -117,7 +117,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   await presence.load()
   await downlinks.load()
 
-  return { ...beforeCommands, ...beforeBroker, bounds, broker, entriesOfFile, openedNetworkServers }
+  return { ...beforeCommands, ...beforeBroker, broker, entriesOfFile, openedNetworkServers }
 }
 
 /** The second half of a start: the listeners open, and the service is ready. */

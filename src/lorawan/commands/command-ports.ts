@@ -35,6 +35,8 @@ export interface CommandPorts {
   readonly heardAtMs: (devEui: string) => number | undefined
   /** How long a network server may say nothing about a command that it has taken. */
   readonly wordWaitMs: number
+  /** Commands that may wait for all devices of the organization. */
+  readonly maximumWaitingOf: (organizationId: string) => number
   readonly log: Logger
   readonly limits?: DownlinkQueueLimits
 }

@@ -1,15 +1,13 @@
-/** The bounds of the downlink queue. */
+/**
+ * The bounds of the downlink queue. Each organization has a bound of its own beside them
+ * (`maximumWaitingOf`), so that a tenant that fills its share takes no room from the others.
+ */
 export interface DownlinkQueueLimits {
   /**
    * Commands that wait for one device. A device of class A takes one command per uplink, so that a
    * hundred commands keep it busy for days.
    */
   readonly waitingPerDevice: number
-  /**
-   * Commands that wait for all devices of one organization. A tenant that fills its share takes no
-   * room from the others.
-   */
-  readonly waitingPerOrganization: number
   /**
    * Commands that wait in the whole service, some 600 bytes each. At this bound an organization
    * may still have `waitingAssured` commands waiting.
@@ -41,7 +39,6 @@ export interface DownlinkQueueLimits {
 
 export const DOWNLINK_QUEUE_LIMITS: DownlinkQueueLimits = {
   waitingPerDevice: 100,
-  waitingPerOrganization: 20_000,
   waitingInAll: 100_000,
   waitingAssured: 1_000,
   leftPerDevice: 100,

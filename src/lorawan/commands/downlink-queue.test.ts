@@ -380,8 +380,8 @@ describe('the bounds of the queue', () => {
   })
 
   it('keep an organization from taking the room of the others', async () => {
-    const limits = { ...DOWNLINK_QUEUE_LIMITS, waitingPerOrganization: 3, waitingInAll: 3, waitingAssured: 1 }
-    const downlinks = await openTestDownlinks({ limits })
+    const limits = { ...DOWNLINK_QUEUE_LIMITS, waitingInAll: 3, waitingAssured: 1 }
+    const downlinks = await openTestDownlinks({ limits, maximumWaitingOf: () => 3 })
     downlinks.devices.set(OTHER_DEVICE, { applicationId: '6', organizationId: '2', isDisabled: false })
     downlinks.server.answer = AWAY
     for (const id of ['a', 'b', 'c']) assert.ok((await send(downlinks, { id })).ok)
@@ -393,6 +393,30 @@ describe('the bounds of the queue', () => {
     const more = await send(downlinks, { id: 'y' }, OTHER_DEVICE, '6')
     assert.ok(!more.ok)
     assert.equal(more.message, 'the service has no room for more commands now')
+  })
+
+  it('hold for each organization by itself, and follow a change at once', async () => {
+    const bounds = new Map([['1', 2]])
+    const maximumWaitingOf = (organizationId: string): number => bounds.get(organizationId) ?? 1
+    const downlinks = await openTestDownlinks({ maximumWaitingOf })
+    downlinks.devices.set(OTHER_DEVICE, { applicationId: '6', organizationId: '2', isDisabled: false })
+    downlinks.server.answer = AWAY
+    for (const id of ['a', 'b']) assert.ok((await send(downlinks, { id })).ok)
+    const refused = await send(downlinks, { id: 'c' })
+    assert.ok(!refused.ok)
+    assert.deepEqual(
+      [refused.code, refused.message],
+      ['command_queue_full', '2 commands wait for devices of the organization already (waitingCommands)'],
+    )
+    assert.ok((await send(downlinks, { id: 'x' }, OTHER_DEVICE, '6')).ok)
+    bounds.set('1', 3)
+    assert.ok((await send(downlinks, { id: 'c' })).ok)
+    assert.deepEqual([...downlinks.organizations()], ['1', '2'])
+    assert.deepEqual(downlinks.usageOf('1'), { waitingCommands: 3 })
+    await downlinks.settle()
+    await downlinks.commands.flush('1', { applicationId: '5', devEui: DEVICE })
+    assert.deepEqual([...downlinks.organizations()], ['2'])
+    assert.deepEqual(downlinks.usageOf('1'), { waitingCommands: 0 })
   })
 
   it('drop the earliest fates, in memory and in the durable state', async () => {

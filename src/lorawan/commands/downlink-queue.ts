@@ -32,6 +32,7 @@ export class DownlinkQueue {
   readonly #shelves: DownlinkShelves
   readonly #clock: DownlinkRecordsOptions['clock']
   readonly #log: Logger
+  readonly #maximumWaitingOf: DownlinkRecordsOptions['maximumWaitingOf']
   readonly #onWaiting: DownlinkRecordsOptions['onWaiting']
   readonly #onTaken: DownlinkRecordsOptions['onTaken']
   #sequence = 0
@@ -41,6 +42,7 @@ export class DownlinkQueue {
     this.#shelves = this.#records.shelves
     this.#clock = options.clock
     this.#log = options.log
+    this.#maximumWaitingOf = options.maximumWaitingOf
     this.#onWaiting = options.onWaiting
     this.#onTaken = options.onTaken
   }
@@ -54,9 +56,14 @@ export class DownlinkQueue {
     return { waiting: this.#shelves.waiting, left: this.#shelves.left }
   }
 
-  /** How many items wait for the devices of each organization. */
-  get usage(): Pick<DownlinkShelves, 'waitingOf' | 'organizations'> {
-    return this.#shelves
+  /** How many commands wait for the devices of the organization. */
+  waitingOf(organizationId: string): number {
+    return this.#shelves.waitingOf(organizationId)
+  }
+
+  /** The organizations for whose devices commands wait. */
+  waitingOrganizations(): Iterable<string> {
+    return this.#shelves.waitingOrganizations()
   }
 
   /**
@@ -324,12 +331,13 @@ export class DownlinkQueue {
   }
 
   #roomFault({ devEui, organizationId }: DownlinkContent, freed: number): string | undefined {
-    const { waitingPerDevice, waitingPerOrganization, waitingInAll, waitingAssured } = this.#records.limits
+    const { waitingPerDevice, waitingInAll, waitingAssured } = this.#records.limits
     const ofDevice = this.#shelves.device(devEui)?.waiting.length ?? 0
     if (ofDevice - freed >= waitingPerDevice) return `${waitingPerDevice} commands wait for the device already`
     const ofOrganization = this.#shelves.waitingOf(organizationId) - freed
-    if (ofOrganization >= waitingPerOrganization) {
-      return `${waitingPerOrganization} commands wait for devices of the organization already`
+    const maximumOfOrganization = this.#maximumWaitingOf(organizationId)
+    if (ofOrganization >= maximumOfOrganization) {
+      return `${maximumOfOrganization} commands wait for devices of the organization already (waitingCommands)`
     }
     if (this.#shelves.waiting - freed >= waitingInAll && ofOrganization >= waitingAssured) {
       return 'the service has no room for more commands now'

@@ -10,7 +10,10 @@ import { DOWNLINK_QUEUE_LIMITS } from './downlink-queue-limits.ts'
 import type { DownlinkQueueLimits } from './downlink-queue-limits.ts'
 import { DownlinkShelves } from './downlink-shelves.ts'
 
-export interface DownlinkRecordsOptions extends Pick<CommandPorts, 'state' | 'clock' | 'log' | 'limits'> {
+export interface DownlinkRecordsOptions extends Pick<
+  CommandPorts,
+  'state' | 'clock' | 'log' | 'limits' | 'maximumWaitingOf'
+> {
   /** Called when an item can be offered to its network server. Must not throw. */
   readonly onWaiting: (item: DownlinkItem) => void
   /** Called after an item has come to another state than `queued`. Must not throw. */

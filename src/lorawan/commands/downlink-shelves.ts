@@ -37,13 +37,13 @@ export class DownlinkShelves {
     return this.#devices.values()
   }
 
-  /** The organizations that have items. */
-  organizations(): Iterable<string> {
-    return this.#organizations.keys()
-  }
-
   waitingOf(organizationId: string): number {
     return this.#organizations.get(organizationId)?.waiting ?? 0
+  }
+
+  /** The organizations with waiting items. */
+  *waitingOrganizations(): Generator<string> {
+    for (const [organizationId, { waiting }] of this.#organizations) if (waiting > 0) yield organizationId
   }
 
   /**

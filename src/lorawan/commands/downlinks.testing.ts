@@ -151,6 +151,7 @@ export async function openTestDownlinks(
     clock,
     heardAtMs: (devEui) => heard.get(devEui),
     wordWaitMs: WORD_WAIT_MS,
+    maximumWaitingOf: () => 20_000,
     log: silentLogger,
     ...overrides,
   })

@@ -91,16 +91,14 @@ export class Downlinks {
     return { ...this.#queue.counts, transmitted: this.events.transmitted, ...this.#answers.counts, waiting, kept }
   }
 
-  /** The use that each organization makes of its bound for waiting commands. */
-  get usage(): {
-    usageOf(organizationId: string): OrganizationUsage
-    organizations(): Iterable<string>
-  } {
-    const { usage } = this.#queue
-    return {
-      usageOf: (organizationId) => ({ waitingCommands: usage.waitingOf(organizationId) }),
-      organizations: () => usage.organizations(),
-    }
+  /** How many commands wait for the devices of the organization. */
+  usageOf(organizationId: string): OrganizationUsage {
+    return { waitingCommands: this.#queue.waitingOf(organizationId) }
+  }
+
+  /** The organizations for whose devices commands wait; at most as many as waiting commands. */
+  organizations(): Iterable<string> {
+    return this.#queue.waitingOrganizations()
   }
 
   /** Reads the stored commands; to be called once, before the first command comes. */
