@@ -121,7 +121,7 @@ export const ORGANIZATION_BOUNDS = {
     minimum: 1,
     maximum: 1_000_000,
     description:
-      'Milliseconds of a processor that the payload codecs of one organization may take in a second, on average over ten seconds. Beyond, its uplinks go out without `object`.',
+      'Milliseconds of a processor that the payload codecs of one organization may take in a second, on average over ten seconds. Beyond, its uplinks wait, and its commands with an object are refused.',
   },
   httpRequestsPerSecond: {
     unit: 'per second',

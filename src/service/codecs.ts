@@ -4,9 +4,13 @@ import { systemClock } from '../clock.ts'
 import type { Parts, StartContext } from './parts.ts'
 
 /** Opens the codecs. The threads start with the first script. */
-export function openCodecs({ log, shutdown }: StartContext, { registry }: Pick<Parts, 'registry'>): Codecs {
+export function openCodecs(
+  { log, shutdown }: StartContext,
+  { registry, bounds }: Pick<Parts, 'registry' | 'bounds'>,
+): Codecs {
   const codecs = new Codecs({
     organizationOf: async (applicationId) => registry.directory.organizationOf(applicationId),
+    msPerSecondOf: (organizationId) => bounds.of(organizationId).codecMsPerSecond,
     clock: systemClock,
     log: log.child({ room: 'lorawan' }),
   })

@@ -103,7 +103,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
 
   const brokerLink = new BrokerLink()
   const networkServers = new NetworkServerList()
-  const codecs = openCodecs(context, { registry })
+  const codecs = openCodecs(context, { registry, bounds })
   const beforeCommands = { registry, bounds, sightings, state, presence, brokerLink, networkServers, codecs }
   const { downlinks, readerListener } = openDownlinks(context, beforeCommands)
   const uplinkPath = openUplinkPath(context, { registry, codecs, downlinks, brokerLink })

@@ -193,6 +193,29 @@ describe('codecs', () => {
     assert.deepEqual(killed, [{ organizationId: 'second', codec: '5 decoder', durationMs: HARD_TIME_MS }])
   })
 
+  it('tell the processor time of each organization, and refuse what is beyond its bound', async () => {
+    const ours = openTestCodecs({ msPerSecondOf: (organizationId) => (organizationId.endsWith('6') ? 1 : 500) })
+    const run = (applicationId: string, script: string) =>
+      ours.decodeUplink({ ...request, applicationId, script, bytes: Buffer.alloc(1), recvTimeMs: 0 })
+    for (const applicationId of ['5', '6']) await run(applicationId, 'function Decode() { for (;;); }')
+    const refused = await run('6', 'function Decode() { return 1 }')
+    assert.ok(!refused.ok)
+    assert.deepEqual(
+      [refused.reason, refused.message],
+      [
+        'codec_time_used',
+        'the payload codecs of the organization have used their time: 1 ms of a processor in a second (codecMsPerSecond)',
+      ],
+    )
+    assert.ok((await run('5', 'function Decode() { return 1 }')).ok)
+    assert.deepEqual([...ours.organizations()], ['organization of 5', 'organization of 6'])
+    const { codecMsPerSecond = 0 } = ours.usageOf('organization of 5')
+    assert.ok(codecMsPerSecond >= 8 && codecMsPerSecond <= 40, `${codecMsPerSecond}`)
+    assert.deepEqual([ours.hasTime('organization of 5'), ours.hasTime('organization of 6')], [true, false])
+    assert.deepEqual(ours.usageOf('unknown'), { codecMsPerSecond: 0 })
+    await ours.close()
+  })
+
   it('decode for an application that is gone', async () => {
     const ours = openTestCodecs({ organizationOf: async () => undefined })
     const script = 'function Decode() { return 1 }'

@@ -2,13 +2,14 @@
  * Payload codecs: they turn bytes of devices into objects and back, by Cayenne LPP or by an
  * application's own scripts.
  */
-import { availableParallelism } from 'node:os'
+import { given } from '../../given.ts'
 import type { Logger } from '../../logger.ts'
+import type { OrganizationUsage } from '../../organization-bounds.ts'
 import { decodeCayenneLpp, encodeCayenneLpp } from './cayenne-lpp.ts'
 import type { CayenneFaultCode } from './cayenne-lpp.ts'
 import type { GuestInput } from './guest.ts'
 import type { ScriptOperation } from './sandbox.ts'
-import { MAXIMUM_INPUT_LENGTH, MAXIMUM_SCRIPT_LENGTH } from './script-limits.ts'
+import { CODEC_THREADS, MAXIMUM_INPUT_LENGTH, MAXIMUM_SCRIPT_LENGTH } from './script-limits.ts'
 import { scriptFault } from './script-outcome.ts'
 import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
 import { ScriptPool } from './script-pool.ts'
@@ -91,7 +92,12 @@ export interface CodecsOptions {
   readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
   readonly clock: PoolClock
   readonly log: Logger
-  /** Threads for scripts; by default one for each processor, but two at most. */
+  /**
+   * The bound of an organization on the processor time of its scripts: ms in a second, on average
+   * over ten seconds. Without it there is no bound.
+   */
+  readonly msPerSecondOf?: (organizationId: string) => number
+  /** Threads for scripts; by default two. */
   readonly workers?: number
 }
 
@@ -107,14 +113,32 @@ export class Codecs {
   readonly #pool: ScriptPool
   readonly #organizationOf: CodecsOptions['organizationOf']
 
-  constructor({ organizationOf, clock, log, workers = Math.min(2, availableParallelism()) }: CodecsOptions) {
+  constructor({ organizationOf, clock, log, msPerSecondOf, workers = CODEC_THREADS }: CodecsOptions) {
     this.#organizationOf = organizationOf
-    this.#pool = new ScriptPool({ workers, clock, log })
+    this.#pool = new ScriptPool({ workers, clock, log, ...given({ msPerSecondOf }) })
   }
 
   /** Numbers for telemetry; `waiting` and `workers` are current. */
   get counters(): Readonly<Record<string, number>> {
     return this.#pool.counters
+  }
+
+  /**
+   * False while the scripts of the organization have used their time: they would be refused with
+   * `codec_time_used`.
+   */
+  hasTime(organizationId: string): boolean {
+    return this.#pool.time.hasTime(organizationId)
+  }
+
+  /** The processor time that the scripts of the organization take, on average over ten seconds. */
+  usageOf(organizationId: string): OrganizationUsage {
+    return { codecMsPerSecond: Math.round(this.#pool.time.msPerSecond(organizationId)) }
+  }
+
+  /** The organizations whose scripts have run lately, 10,000 at most. */
+  organizations(): Iterable<string> {
+    return this.#pool.time.organizations()
   }
 
   /** Decodes an uplink's bytes. Rejects only when the organization can't be looked up. */
@@ -178,14 +202,14 @@ export class Codecs {
     return { ok: true, json: JSON.stringify(decoded.object), warnings: [], console: [], durationMs: 0 }
   }
 
-  async #run(operation: ScriptOperation, request: CodecRequest, given: GuestInput): Promise<ScriptRun> {
+  async #run(operation: ScriptOperation, request: CodecRequest, guestInput: GuestInput): Promise<ScriptRun> {
     const { applicationId, script, isTrial = false } = request
     if (script.trim() === '') return unrun('script_missing', 'the application has no script for this')
     if (script.length > MAXIMUM_SCRIPT_LENGTH) {
       const text = `the script has ${script.length} characters, more than ${MAXIMUM_SCRIPT_LENGTH}`
       return unrun('script_too_long', text)
     }
-    const input = JSON.stringify(given)
+    const input = JSON.stringify(guestInput)
     if (input.length > MAXIMUM_INPUT_LENGTH) {
       const text = `the input of the script has ${input.length} characters, more than ${MAXIMUM_INPUT_LENGTH}`
       return unrun('input_too_large', text)

@@ -3,7 +3,13 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { FairQueue } from './fair-queue.ts'
 
-const limits = { total: 100, perOrganization: 100, perApplication: 10, runningPerOrganization: 1 }
+const limits = {
+  total: 100,
+  perOrganization: 100,
+  perApplication: 10,
+  assuredPerOrganization: 0,
+  runningPerOrganization: 1,
+}
 
 /** Lets one worker do all jobs. Returns their names in order. */
 function order(queue: FairQueue<{ name: string; ms: number }>): string[] {
@@ -81,6 +87,25 @@ describe('the queue of scripts', () => {
     assert.deepEqual([queue.size, queue.next(), taken('o', 'a', 1)], [0, undefined, 10])
   })
 
+  it('keeps room for an organization, however much the others have', () => {
+    const queue = new FairQueue<number>({ ...limits, total: 10, assuredPerOrganization: 3 })
+    const taken = (organizationId: string): number =>
+      Array.from({ length: 20 }, (_, n) => queue.push(organizationId, organizationId, n, 1)).filter(Boolean).length
+    assert.deepEqual([taken('hostile'), taken('one'), taken('other')], [10, 3, 3])
+  })
+
+  it('lets slow organizations run together no more jobs than they may, and the others at any time', () => {
+    const queue = new FairQueue<string>(limits, (organizationId) => organizationId.startsWith('slow'))
+    for (const name of ['slow 1', 'slow 2', 'quick']) queue.push(name, name, name, 1)
+    const first = queue.next(1)
+    assert.ok(first !== undefined)
+    assert.equal(first.job, 'slow 1')
+    assert.equal(queue.next(1)?.job, 'quick')
+    assert.deepEqual([queue.hasNext(1), queue.hasNext(2)], [false, true])
+    queue.finished(first, 100)
+    assert.equal(queue.next(1)?.job, 'slow 2')
+  })
+
   it('loses and repeats nothing, whatever comes and goes', () => {
     const step = fc.oneof(
       fc.record({ push: fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 2 })) }),
@@ -93,6 +118,7 @@ describe('the queue of scripts', () => {
           total: 20,
           perOrganization: 12,
           perApplication: 5,
+          assuredPerOrganization: 0,
           runningPerOrganization: 2,
         })
         const running: NonNullable<ReturnType<typeof queue.next>>[] = []

@@ -13,6 +13,8 @@ export interface FairQueueLimits {
   readonly perOrganization: number
   /** Waiting jobs of one application. */
   readonly perApplication: number
+  /** Waiting jobs that an organization may have, however many the others have. */
+  readonly assuredPerOrganization: number
   /** Running jobs of one organization: their number. */
   readonly runningPerOrganization: number
 }
@@ -50,6 +52,7 @@ const MAXIMUM_IDLE_SHARES = 1_000
 /** A queue of jobs that is fair in the time that jobs take, not in their number. */
 export class FairQueue<Job> {
   readonly #limits: FairQueueLimits
+  readonly #isSlow: (organizationId: string) => boolean
   readonly #organizations = new Map<string, OrganizationShare<Job>>()
   /**
    * The used time of the share that was served last. A new share begins here: it gets no credit for
@@ -60,8 +63,10 @@ export class FairQueue<Job> {
   #waitingSize = 0
   #running = 0
 
-  constructor(limits: FairQueueLimits) {
+  /** `isSlow` tells whether a job of the organization may take very long. */
+  constructor(limits: FairQueueLimits, isSlow: (organizationId: string) => boolean = () => false) {
     this.#limits = limits
+    this.#isSlow = isSlow
   }
 
   /** Waiting jobs. */
@@ -71,8 +76,9 @@ export class FairQueue<Job> {
 
   /** Adds a job. False at a bound: the job is not added. */
   push(organizationId: string, applicationKey: string, job: Job, size: number): boolean {
-    const { total, perOrganization, perApplication } = this.#limits
-    if (this.#waitingSize + size > total) return false
+    const { total, perOrganization, perApplication, assuredPerOrganization } = this.#limits
+    const sizeOfOrganization = this.#organizations.get(organizationId)?.waitingSize ?? 0
+    if (this.#waitingSize + size > total && sizeOfOrganization + size > assuredPerOrganization) return false
     const organization = this.#organizationOf(organizationId)
     if (organization.waitingSize + size > perOrganization) return false
     const application = applicationOf(organization, applicationKey)
@@ -86,14 +92,19 @@ export class FairQueue<Job> {
     return true
   }
 
-  /** True when there is a job that may run now. */
-  hasNext(): boolean {
-    return this.#choose() !== undefined
+  /**
+   * True when there is a job that may run now. Slow organizations run at most `maximumOfSlow` jobs
+   * together.
+   */
+  hasNext(maximumOfSlow = Infinity): boolean {
+    return this.#choose(maximumOfSlow) !== undefined
   }
 
-  /** The next job that may run now. */
-  next(): TakenJob<Job> | undefined {
-    const chosen = this.#choose()
+  /**
+   * The next job that may run now. Slow organizations run at most `maximumOfSlow` jobs together.
+   */
+  next(maximumOfSlow = Infinity): TakenJob<Job> | undefined {
+    const chosen = this.#choose(maximumOfSlow)
     if (chosen === undefined) return undefined
     const { organizationId, organization, applicationKey } = chosen
     const application = applicationOf(organization, applicationKey)
@@ -136,15 +147,25 @@ export class FairQueue<Job> {
     return jobs
   }
 
-  #choose() {
+  #choose(maximumOfSlow: number) {
+    const maySlowRun = this.#runningOfSlow() < maximumOfSlow
     let chosen: { organizationId: string; organization: OrganizationShare<Job>; applicationKey: string } | undefined
     for (const [organizationId, organization] of this.#organizations) {
       if (organization.waiting === 0 || organization.running >= this.#limits.runningPerOrganization) continue
       if (chosen !== undefined && chosen.organization.usedMs <= organization.usedMs) continue
+      if (!maySlowRun && this.#isSlow(organizationId)) continue
       const applicationKey = nextApplication(organization)
       if (applicationKey !== undefined) chosen = { organizationId, organization, applicationKey }
     }
     return chosen
+  }
+
+  #runningOfSlow(): number {
+    let running = 0
+    for (const [organizationId, organization] of this.#organizations) {
+      if (organization.running > 0 && this.#isSlow(organizationId)) running += organization.running
+    }
+    return running
   }
 
   #organizationOf(organizationId: string): OrganizationShare<Job> {

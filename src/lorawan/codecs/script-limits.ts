@@ -36,11 +36,25 @@ export const WORKER_START_MS = 10_000
  * Jobs that wait, in KiB of input; a job counts as one KiB at least, and a usual job is no larger.
  * All of them are eight seconds of work at 2,000 uplinks a second. The bounds of an organization
  * and of an application leave room for the others. At a bound, jobs are refused, so that a flood
- * can't fill the memory.
+ * can't fill the memory. Where organizations have filled all the room together, a further one still
+ * has its assured room.
  */
 export const MAXIMUM_WAITING_KIB = 16_384
 export const MAXIMUM_WAITING_KIB_PER_ORGANIZATION = 4_096
 export const MAXIMUM_WAITING_KIB_PER_APPLICATION = 2_048
+export const ASSURED_WAITING_KIB_PER_ORGANIZATION = 256
+
+/**
+ * Time of a processor that the end of a thread costs its organization, beside the time of the run:
+ * about what it takes to start another thread.
+ */
+export const THREAD_COST_MS = 100
+
+/**
+ * Threads for scripts, also on a machine with one processor: one thread is always left for
+ * organizations whose scripts are quick.
+ */
+export const CODEC_THREADS = 2
 
 /**
  * Scripts whose text and digest the pool remembers, in number and in UTF-16 code units. Waiting

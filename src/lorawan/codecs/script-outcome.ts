@@ -18,6 +18,7 @@ export type ScriptFaultCode =
   | 'engine_failed'
   | 'script_quarantined'
   | 'codec_busy'
+  | 'codec_time_used'
   | 'shutting_down'
 
 export interface ScriptFault {

@@ -42,8 +42,9 @@ class StandingClock implements PoolClock {
 
 const pools: ScriptPool[] = []
 
-function pool(workers = 2, clock = new StandingClock()): ScriptPool {
-  const made = new ScriptPool({ workers, clock, log: silentLogger })
+function pool(workers = 2, clock = new StandingClock(), msPerSecond = Infinity): ScriptPool {
+  const msPerSecondOf = (organizationId: string): number => (organizationId === 'victim' ? Infinity : msPerSecond)
+  const made = new ScriptPool({ workers, clock, log: silentLogger, msPerSecondOf })
   pools.push(made)
   return made
 }
@@ -176,6 +177,51 @@ describe('the pool of scripts', () => {
       [0, 1, 2].flatMap(() => ['time_exceeded', 'memory_exceeded']),
     )
     assert.equal(ours.counters.kills, 0)
+  })
+
+  it('leaves a thread to the others, however many organizations have endless scripts', async () => {
+    const clock = new StandingClock()
+    const ours = pool(2, clock)
+    const hostile = ['a', 'b', 'c']
+    assert.equal(summary(await ours.run(job('victim', QUICK))), '2')
+    // Each is known as slow after its first endless run.
+    for (const name of hostile) assert.equal(summary(await ours.run(job(name, ENDLESS))), 'time_exceeded')
+    const stuck = hostile.map((name) => ours.run(job(name, UNSTOPPABLE)))
+    for (const [n] of hostile.entries()) {
+      await clock.awaited(HARD_TIME_MS)
+      // While the clock stands, the hostile script does not come to an end. The victim's jobs do.
+      for (let fPort = 1; fPort <= 20; fPort += 1) {
+        assert.equal(summary(await ours.run(job('victim', QUICK, fPort))), String(fPort))
+      }
+      assert.deepEqual([ours.counters.kills, ours.counters.waiting], [n, hostile.length - 1 - n])
+      await clock.awaited(HARD_TIME_MS)
+      clock.advance(HARD_TIME_MS)
+    }
+    assert.deepEqual((await Promise.all(stuck)).map(summary), ['time_exceeded', 'time_exceeded', 'time_exceeded'])
+  })
+
+  it('runs no script of an organization that has used its time, until time has passed; others go on', async () => {
+    const clock = new StandingClock()
+    const ours = pool(2, clock, 15)
+    // Two endless runs are more than ten seconds of 15 ms: the third does not run.
+    const runs = [0, 1, 2].map((n) => ours.run(job('o', ENDLESS, 2, `endless ${n}`)))
+    assert.deepEqual((await Promise.all(runs)).map(summary), ['time_exceeded', 'time_exceeded', 'codec_time_used'])
+    assert.equal(summary(await ours.run(job('o', QUICK))), 'codec_time_used')
+    assert.equal(ours.time.hasTime('o'), false)
+    assert.equal(summary(await ours.run(job('victim', QUICK))), '2')
+    clock.advance(10_000)
+    assert.equal(summary(await ours.run(job('o', QUICK))), '2')
+  })
+
+  it('charges an organization for the thread that its script made end', async () => {
+    const clock = new StandingClock()
+    const ours = pool(1, clock, 100)
+    const stuck = ours.run(job('o', UNSTOPPABLE))
+    await clock.awaited(HARD_TIME_MS)
+    clock.advance(HARD_TIME_MS)
+    assert.equal(summary(await stuck), 'time_exceeded')
+    assert.equal(ours.time.msPerSecond('o'), 110)
+    assert.equal(summary(await ours.run(job('o', QUICK))), 'codec_time_used')
   })
 
   it('refuses what is beyond the bound of an application, and serves the others', async () => {

@@ -10,18 +10,21 @@ import { Worker } from 'node:worker_threads'
 import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
+import { CodecTime } from './codec-time.ts'
 import { FairQueue } from './fair-queue.ts'
 import type { TakenJob } from './fair-queue.ts'
 import { LoadedScripts } from './loaded-scripts.ts'
 import { Quarantine } from './quarantine.ts'
 import type { ScriptCall } from './sandbox.ts'
 import {
+  ASSURED_WAITING_KIB_PER_ORGANIZATION,
   HARD_TIME_MS,
   MAXIMUM_KNOWN_SCRIPTS,
   MAXIMUM_KNOWN_SCRIPT_LENGTH,
   MAXIMUM_WAITING_KIB,
   MAXIMUM_WAITING_KIB_PER_APPLICATION,
   MAXIMUM_WAITING_KIB_PER_ORGANIZATION,
+  THREAD_COST_MS,
   WORKER_START_MS,
 } from './script-limits.ts'
 import { scriptFault } from './script-outcome.ts'
@@ -52,10 +55,15 @@ export type PoolClock = Pick<Clock, 'steady' | 'after'>
 
 export interface ScriptPoolOptions {
   /**
-   * Threads at most. An organization never has all of them at a time, so that one is left for the
-   * others.
+   * Threads at most. Where there are several, an organization never has all of them at a time, and
+   * organizations with slow scripts never have all of them together. So one is left for the others.
    */
   readonly workers: number
+  /**
+   * Ms of a processor in a second that the scripts of an organization may take, on average over ten
+   * seconds. Without it there is no bound.
+   */
+  readonly msPerSecondOf?: (organizationId: string) => number
   readonly clock: PoolClock
   readonly log: Logger
 }
@@ -104,6 +112,7 @@ export class ScriptPool {
   readonly #log: Logger
   readonly #queue: FairQueue<WaitingJob>
   readonly #quarantine: Quarantine
+  readonly #time: CodecTime
   readonly #threads = new Set<Thread>()
   readonly #ending = new Set<Promise<unknown>>()
   readonly #known = new BoundedCache<KnownScript>(MAXIMUM_KNOWN_SCRIPTS, {
@@ -114,17 +123,25 @@ export class ScriptPool {
   #isStarting = false
   #isClosed = false
 
-  constructor({ workers, clock, log }: ScriptPoolOptions) {
+  constructor({ workers, clock, log, msPerSecondOf = () => Infinity }: ScriptPoolOptions) {
     this.#maximum = workers
     this.#clock = clock
     this.#log = log
     this.#quarantine = new Quarantine(() => clock.steady())
-    this.#queue = new FairQueue({
+    this.#time = new CodecTime({ clock, boundOf: msPerSecondOf })
+    const limits = {
       total: MAXIMUM_WAITING_KIB,
       perOrganization: MAXIMUM_WAITING_KIB_PER_ORGANIZATION,
       perApplication: MAXIMUM_WAITING_KIB_PER_APPLICATION,
+      assuredPerOrganization: ASSURED_WAITING_KIB_PER_ORGANIZATION,
       runningPerOrganization: Math.max(1, workers - 1),
-    })
+    }
+    this.#queue = new FairQueue(limits, (organizationId) => this.#time.isSlow(organizationId))
+  }
+
+  /** The processor time that each organization's scripts take. */
+  get time(): Pick<CodecTime, 'hasTime' | 'msPerSecond' | 'organizations'> {
+    return this.#time
   }
 
   /** Runs a script when it is its turn. Never rejects: faults are in the outcome. */
@@ -156,7 +173,13 @@ export class ScriptPool {
   }
 
   /** The reason why the script may not run now; undefined when it may. */
-  #heldBack({ key, script }: ScriptJob): ScriptOutcome | undefined {
+  #heldBack({ organizationId, key, script }: ScriptJob): ScriptOutcome | undefined {
+    if (!this.#time.hasTime(organizationId)) {
+      this.counters.refusals += 1
+      const bound = this.#time.boundOf(organizationId)
+      const text = `the payload codecs of the organization have used their time: ${bound} ms of a processor in a second (codecMsPerSecond)`
+      return scriptFault('codec_time_used', text)
+    }
     const heldMs = this.#quarantine.heldMs(key, script)
     if (heldMs === 0) return undefined
     this.counters.refusals += 1
@@ -175,11 +198,12 @@ export class ScriptPool {
   }
 
   #dispatch(): void {
+    const maximumOfSlow = this.#maximumOfSlow()
     for (;;) {
       const idle = [...this.#threads].filter(({ state }) => state === 'idle')
       const [first] = idle
       if (first === undefined) break
-      const taken = this.#queue.next()
+      const taken = this.#queue.next(maximumOfSlow)
       if (taken === undefined) break
       const heldBack = this.#heldBack(taken.job)
       if (heldBack !== undefined) {
@@ -191,8 +215,19 @@ export class ScriptPool {
       this.#hand(idle.find(({ scripts }) => scripts.has(taken.job.digest)) ?? first, taken)
     }
     this.counters.waiting = this.#queue.size
-    if (this.#isStarting || this.#threads.size >= this.#maximum || !this.#queue.hasNext()) return
-    void this.#start()
+    if (this.#isStarting || this.#threads.size >= this.#maximum) return
+    if (this.#queue.hasNext(Math.max(1, this.#maximum - 1))) void this.#start()
+  }
+
+  /**
+   * Jobs that slow organizations may run together. One thread that is ready is left for the others,
+   * so that these need not even wait for the start of a thread.
+   */
+  #maximumOfSlow(): number {
+    if (this.#maximum === 1) return 1
+    let ready = 0
+    for (const { state } of this.#threads) if (state !== 'starting') ready += 1
+    return ready - 1
   }
 
   async #start(): Promise<void> {
@@ -271,7 +306,7 @@ export class ScriptPool {
     thread.worker.postMessage(job)
   }
 
-  #finished(thread: Thread, { outcome, durationMs, sizeBytes, wasLoaded }: FinishedMessage): void {
+  #finished(thread: Thread, { outcome, durationMs, processorMs, sizeBytes, wasLoaded }: FinishedMessage): void {
     thread.callOff()
     thread.state = 'idle'
     thread.worker.unref()
@@ -280,6 +315,7 @@ export class ScriptPool {
     if (wasLoaded) this.counters.loads += 1
     if (taken !== undefined) {
       thread.scripts.ran(taken.job.digest, sizeBytes)
+      this.#time.spend(taken.organizationId, processorMs)
       this.#settle(taken, outcome, durationMs)
     }
     this.#dispatch()
@@ -320,7 +356,9 @@ export class ScriptPool {
     const { taken } = thread
     thread.taken = undefined
     if (taken !== undefined && outcome !== undefined) {
-      this.#settle(taken, outcome, this.#clock.steady() - thread.startedMs)
+      const durationMs = this.#clock.steady() - thread.startedMs
+      this.#time.spend(taken.organizationId, durationMs + THREAD_COST_MS)
+      this.#settle(taken, outcome, durationMs)
     }
     if (!this.#isClosed) this.#dispatch()
   }

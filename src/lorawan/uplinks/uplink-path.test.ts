@@ -24,8 +24,8 @@ interface Decoding {
   readonly request: DecodeRequest
   readonly succeed: () => void
   readonly fail: () => void
-  /** The answer when the codecs have no room. */
-  readonly refuse: () => void
+  /** The answer when the codecs have no room, or no time. */
+  readonly refuse: (reason?: 'codec_busy' | 'codec_time_used') => void
 }
 
 let naming: PromiseWithResolvers<void> | undefined
@@ -35,6 +35,8 @@ let seen: string[]
 let decodings: Decoding[]
 let codecs: Map<string, RegisteredCodec>
 let looks: string[]
+/** Organizations whose codecs have used their time. */
+let outOfTime: Set<string>
 let logged: string[]
 /** Tags of the registry, by DevEUI. */
 let tags: Map<string, Readonly<Record<string, string>>>
@@ -46,6 +48,7 @@ beforeEach(() => {
   seen = []
   decodings = []
   looks = []
+  outOfTime = new Set()
   logged = []
   tags = new Map()
   tagsAtHand = (devEui) => tags.has(devEui)
@@ -69,7 +72,7 @@ beforeEach(() => {
         return tags.get(devEui) ?? {}
       },
     },
-    codecs: { decodeUplink },
+    codecs: { decodeUplink, hasTime: (organizationId) => !outOfTime.has(organizationId) },
     commandEvents: {
       wants: (topicName) => /\/event\/(?:txack|log)$/.test(topicName),
       named: () => naming?.promise,
@@ -90,7 +93,7 @@ function decodeUplink(request: DecodeRequest): Promise<Decoded | CodecFault> {
     request,
     succeed: () => resolve({ ok: true, json: '{"a":1}', warnings: [], ...run }),
     fail: () => resolve({ ...fault, message: 'it threw', ...run }),
-    refuse: () => resolve({ ...fault, reason: 'codec_busy', message: 'too many', ...run }),
+    refuse: (reason = 'codec_busy') => resolve({ ...fault, reason, message: 'too many', ...run }),
   })
   return promise
 }
@@ -142,6 +145,9 @@ const errorOf = (sentence: string): string =>
 const LATE = errorOf('decoding took too long')
 const OFTEN_LATE = errorOf(
   'decoding took too long before; for a while, or until the script is changed, uplinks do not wait for it',
+)
+const NO_TIME = errorOf(
+  'codec_time_used: the payload codecs of the organization have used their time in these seconds (codecMsPerSecond)',
 )
 const BUSY = errorOf('too many uplinks of the application or its organization wait to be decoded')
 
@@ -292,6 +298,51 @@ describe('an uplink', () => {
     decodings[1]?.succeed()
     await turn()
     assert.deepEqual(seen, [WITH_OBJECT])
+  })
+
+  it('waits while the codecs of its organization have used their time; those of others go on', async () => {
+    codecs.set('6', { ...SCRIPTED, organizationId: '2' })
+    for (const applicationId of ['5', '6']) await known(applicationId)
+    outOfTime.add('1')
+    void send(UPLINK, OWN)
+    void send(UPLINK, { ...OWN, applicationId: '6', devEui: TWO, name: 'of another' })
+    await turn()
+    assert.equal(decodings.length, 1)
+    decodings.pop()?.succeed()
+    ticks(20)
+    await turn()
+    assert.deepEqual([seen, decodings.length], [['of another'], 0])
+    outOfTime.clear()
+    ticks(1)
+    await turn()
+    decodings[0]?.succeed()
+    await turn()
+    assert.deepEqual(seen, ['of another', WITH_OBJECT])
+  })
+
+  it('is decoded when the time was used up while it waited for its turn', async () => {
+    await known()
+    void send(UPLINK, OWN)
+    await turn()
+    decodings[0]?.refuse('codec_time_used')
+    await turn()
+    assert.deepEqual(seen, [])
+    ticks(1)
+    await turn()
+    decodings[1]?.succeed()
+    await turn()
+    assert.deepEqual(seen, [WITH_OBJECT])
+  })
+
+  it('goes out without its object on a shared connection when its organization has no time, and says so', async () => {
+    await known()
+    outOfTime.add('1')
+    void send(UPLINK)
+    await turn()
+    ticks(2)
+    assert.deepEqual(seen, [])
+    ticks(1)
+    assert.deepEqual(seen, [UPLINK, NO_TIME])
   })
 
   it('is decoded as the registry says now: by the new script, with the new variables', async () => {

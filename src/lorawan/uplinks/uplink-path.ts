@@ -40,12 +40,14 @@ const NO_VARIABLES: Readonly<Record<string, string>> = {}
 
 const BUSY = 'too many uplinks of the application or its organization wait to be decoded'
 const LATE = 'decoding took too long'
+const NO_TIME =
+  'codec_time_used: the payload codecs of the organization have used their time in these seconds (codecMsPerSecond)'
 const OFTEN_LATE =
   'decoding took too long before; for a while, or until the script is changed, uplinks do not wait for it'
 
 export interface UplinkPathParts {
   readonly registry: UplinkRegistry
-  readonly codecs: Pick<Codecs, 'decodeUplink'>
+  readonly codecs: Pick<Codecs, 'decodeUplink' | 'hasTime'>
   /** Takes the events that may be about commands, and puts the commands' ids into them. */
   readonly commandEvents: Pick<CommandEvents, 'wants' | 'named' | 'apply'>
   /**
@@ -211,7 +213,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
       const { applicationId, organizationId } = held.size
       this.#numbers.late += 1
       if (this.#bounds.late(held.size)) this.#log.warn({ applicationId, organizationId }, 'uplinks.late')
-      this.#settle(held, LATE)
+      this.#settle(held, this.#decoder.hasTime(organizationId) ? LATE : NO_TIME)
     }
     for (const waiter of this.#waiters) {
       const { held, resolve } = waiter
@@ -322,15 +324,17 @@ export class UplinkPath implements PublishTransformer, Publisher {
     const { applicationId, devEui } = held.topic
     const receivedAtMs = this.#clock.now()
     let isBusy = false
-    const decoder: UplinkPathParts['codecs'] = {
+    const decoder: Pick<Codecs, 'decodeUplink'> = {
       decodeUplink: async (request) => {
         const decoded = await this.#decoder.decodeUplink(request)
-        isBusy = !decoded.ok && decoded.reason === 'codec_busy'
+        isBusy = !decoded.ok && (decoded.reason === 'codec_busy' || decoded.reason === 'codec_time_used')
         return decoded
       },
     }
     try {
       const codec = await this.#codecs.codecOf(applicationId)
+      // Asked before the event is read: thousands of uplinks may be tried again with each tick.
+      if (codec.codec === 'CUSTOM_JS' && !this.#decoder.hasTime(codec.organizationId)) return false
       const variables = codec.codec === 'CUSTOM_JS' ? await this.#codecs.variablesOf(devEui) : NO_VARIABLES
       const request = { applicationId, codec: codec.codec, script: codec.decoderScript, variables, receivedAtMs }
       const outcome = await addObject(held.payload, request, decoder)
