@@ -74,10 +74,17 @@ describe('a slow organization', () => {
   })
 
   it('has several slow runs, or a long one; any number of quick runs are none', () => {
-    for (let n = 0; n < 1_000; n += 1) time.spend('quick', 25)
-    for (let n = 0; n < 2; n += 1) time.spend('slow', 30)
+    for (let n = 0; n < 1_000; n += 1) time.spend('quick', 10)
+    for (let n = 0; n < 7; n += 1) time.spend('slow', 10.5)
     assert.deepEqual([time.isSlow('quick'), time.isSlow('slow')], [false, false])
-    time.spend('slow', 30)
+    time.spend('slow', 10.5)
     assert.equal(time.isSlow('slow'), true)
+  })
+
+  it('is none because its large scripts were loaded', () => {
+    for (let n = 0; n < 1_000; n += 1) time.spend('o', 25, true)
+    assert.equal(time.isSlow('o'), false)
+    for (let n = 0; n < 3; n += 1) time.spend('o', 26, true)
+    assert.equal(time.isSlow('o'), true)
   })
 })

@@ -10,14 +10,20 @@ const AVERAGE_MS = 10_000
 const AVERAGE_SECONDS = AVERAGE_MS / 1_000
 
 /**
- * A run of a script that takes longer is slow. An uplink takes some 0.1 ms. Loading a script of
- * 65,536 characters takes 15 ms.
+ * A run of a script that takes longer is slow. An uplink takes some 0.1 ms, and using up the memory
+ * of a script 13 ms.
  */
-const SLOW_RUN_MS = 25
+const SLOW_RUN_MS = 10
 
 /**
- * The time of slow runs after which an organization is known as slow: one endless loop, or three
- * scripts that are slow to load.
+ * A run that loads its script first is slow when it takes longer. Loading a script of 65,536
+ * characters takes 15 ms.
+ */
+const SLOW_LOADING_MS = 25
+
+/**
+ * The time of slow runs after which an organization is known as slow: one endless loop, or at
+ * most eight runs that are slow.
  */
 const SLOW_RUNS_MS = 75
 
@@ -62,13 +68,13 @@ export class CodecTime {
     this.#boundOf = boundOf
   }
 
-  /** Notes a run of a script. */
-  spend(organizationId: string, ms: number): void {
+  /** Notes a run of a script, which may have been loaded for this run. */
+  spend(organizationId: string, ms: number, wasLoaded = false): void {
     const atMs = this.#clock.steady()
     const use = this.#uses.get(organizationId) ?? this.#remember(organizationId, atMs)
     use.usedMs = fadedMs(use, atMs) + ms
     use.atMs = atMs
-    if (ms <= SLOW_RUN_MS) return
+    if (ms <= (wasLoaded ? SLOW_LOADING_MS : SLOW_RUN_MS)) return
     use.slowMs = ms + (use.slowUntilMs > atMs ? use.slowMs : 0)
     use.slowUntilMs = atMs + SLOW_MEMORY_MS
   }

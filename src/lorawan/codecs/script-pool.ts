@@ -315,7 +315,7 @@ export class ScriptPool {
     if (wasLoaded) this.counters.loads += 1
     if (taken !== undefined) {
       thread.scripts.ran(taken.job.digest, sizeBytes)
-      this.#time.spend(taken.organizationId, processorMs)
+      this.#time.spend(taken.organizationId, processorMs, wasLoaded)
       this.#settle(taken, outcome, durationMs)
     }
     this.#dispatch()
