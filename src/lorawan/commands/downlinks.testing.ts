@@ -6,6 +6,7 @@ import type { OwnMessage } from '../../broker/ports/consumer.ts'
 import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
 import { TestClock } from '../../clock.testing.ts'
 import { silentLogger } from '../../logger.ts'
+import { DEFAULT_ORGANIZATION_BOUNDS } from '../../organization-bounds.ts'
 import type { CommandCodec, DownlinkEncoder } from './command-registry.ts'
 import { Downlinks } from './downlinks.ts'
 import type { CommandPorts, DevicePlace } from './command-ports.ts'
@@ -151,7 +152,7 @@ export async function openTestDownlinks(
     clock,
     heardAtMs: (devEui) => heard.get(devEui),
     wordWaitMs: WORD_WAIT_MS,
-    maximumWaitingOf: () => 20_000,
+    maximumWaitingOf: () => DEFAULT_ORGANIZATION_BOUNDS.waitingCommands,
     log: silentLogger,
     ...overrides,
   })
