@@ -15,8 +15,12 @@ export interface UsageSource {
  * Joins the rooms. A room that counts a further bound gets a line here; no two rooms may count the
  * same bound.
  */
-export function createOrganizationUsage({ broker, downlinks }: Pick<Parts, 'broker' | 'downlinks'>): UsageSource {
-  return joinUsage([byOrganization(broker), downlinks])
+export function createOrganizationUsage({
+  broker,
+  downlinks,
+  codecs,
+}: Pick<Parts, 'broker' | 'downlinks' | 'codecs'>): UsageSource {
+  return joinUsage([byOrganization(broker), downlinks, codecs])
 }
 
 /** One source that answers for several ones. */
