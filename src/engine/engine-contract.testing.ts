@@ -1,7 +1,7 @@
 /** The behaviour that every engine has: one suite, which each engine passes. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Engine } from '../broker/ports/engine.ts'
+import type { Engine, StateRequest } from '../broker/ports/engine.ts'
 import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
 import type { TestClock } from '../clock.testing.ts'
 
@@ -24,6 +24,10 @@ function eventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)
   })
+}
+
+function ascending(numbers: readonly number[]): readonly number[] {
+  return numbers.toSorted((a, b) => a - b)
 }
 
 function isUp(topicName: string): boolean {
@@ -71,6 +75,49 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
         [1, 2],
         [2, 3],
       ])
+      await engine.close()
+    },
+  },
+  {
+    title: 'messages and changes of one owner are owned in the order of the calls, whatever others have',
+    run: async (make) => {
+      const { engine } = await make({ retainedBytes: AMPLE })
+      const owned = new Map<string, number[]>()
+      const asked: Promise<void>[] = []
+      for (let number = 0; number < 3_000; number += 1) {
+        // One owner has much more than the others.
+        const owner = number % 50 === 0 ? 'seldom' : number % 31 === 0 ? undefined : 'often'
+        const name = owner ?? 'the service'
+        const request = (resolve: () => void): Omit<StateRequest, 'changes'> => ({
+          owner,
+          committed: () => {
+            owned.set(name, [...(owned.get(name) ?? []), number])
+            resolve()
+          },
+          failed: () => assert.fail('it is owned'),
+        })
+        asked.push(
+          new Promise((resolve) => {
+            if (number % 3 === 0)
+              engine.write({ ...request(resolve), changes: changesOf({ [`${name} ${number % 10}`]: `${number}` }) })
+            else engine.append(number % 4, { ...request(resolve), message: messageOf('a/b', `${number}`) })
+          }),
+        )
+        if (number % 400 === 0) await eventLoop()
+      }
+      await Promise.all(asked)
+      for (const [name, numbers] of owned) assert.deepEqual(numbers, ascending(numbers), name)
+      assert.equal([...owned.values()].flat().length, 3_000)
+      const last = new Map(await loadAll(engine))
+      assert.equal(last.get('often 9'), '2979')
+      for (let partition = 0; partition < 4; partition += 1) {
+        const { offsets, messages } = await readAll(engine, partition)
+        assert.deepEqual(offsets, ascending(offsets))
+        const often = texts(messages)
+          .map(Number)
+          .filter((number) => number % 50 !== 0 && number % 31 !== 0)
+        assert.deepEqual(often, ascending(often))
+      }
       await engine.close()
     },
   },

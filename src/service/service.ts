@@ -2,6 +2,7 @@
  * The composition root: makes one running service out of its settings. The only place where all
  * rooms meet.
  */
+import { tenantOf } from '../access/holders.ts'
 import { systemClock } from '../clock.ts'
 import { openDataDirectory } from '../data/data-directory.ts'
 import type { Disk } from '../engine/ports/disk.ts'
@@ -97,7 +98,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   const sightings = openSightings(context, { registry })
 
   const engine = createEngine(context, { registry, bounds })
-  const state = durableStateOf(engine)
+  const state = durableStateOf(engine, tenantOf)
   const presence = openPresence(context, { state })
   const policy = openPolicy(context, { registry, presence })
 

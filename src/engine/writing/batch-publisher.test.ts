@@ -41,7 +41,10 @@ function setUp(count: number, callerMs: number): Scene {
   const lanes = new RequestLanes(clock)
   const committed = (): void => clock.advance(callerMs)
   for (let number = 0; number < count; number += 1) {
-    lanes.add('a', waitingWrite({ changes: [{ key: `${number}`, value: Buffer.alloc(0) }], committed, failed }))
+    lanes.add(
+      lanes.of('a'),
+      waitingWrite({ changes: [{ key: `${number}`, value: Buffer.alloc(0) }], committed, failed }),
+    )
   }
   const bases = new Float64Array(1)
   const segment = new Segment({ number: 1, seal: 1, createdAtMs: 0, bases })

@@ -21,6 +21,7 @@ import type { Chunk, TailMemory } from '../reading/tail-memory.ts'
 import { BatchPublisher } from './batch-publisher.ts'
 import type { Batch } from './batch-publisher.ts'
 import { RequestLanes } from './request-lanes.ts'
+import type { Lane } from './request-lanes.ts'
 
 /** A batch stops waiting for more requests once it has this many. */
 const ENOUGH_RECORDS = 256
@@ -74,8 +75,8 @@ export class LogWriter {
   #next: Float64Array
   #isRunning = false
   #isClosed = false
-  #refusesMessages = false
-  #refusesState = false
+  /** The lanes that were refused something in this turn. */
+  readonly #refused = new Set<Lane>()
   #startedAt: number = -Infinity
   #isOnItsWay = false
   #averageRecords = 1
@@ -125,12 +126,13 @@ export class LogWriter {
   }
 
   #accept(owner: string | undefined, waiting: Waiting): void {
-    const failure = this.#refusal(owner, waiting)
+    const lane = this.#lanes.of(owner)
+    const failure = this.#refusal(lane, waiting)
     if (failure !== undefined) {
       queueMicrotask(() => tellFailed(waiting, failure))
       return
     }
-    this.#lanes.add(owner, waiting)
+    this.#lanes.add(lane, waiting)
     if (!this.#isRunning) {
       this.#isRunning = true
       // Deferred to the end of the turn: further requests of this turn join the batch.
@@ -138,24 +140,36 @@ export class LogWriter {
     } else if (this.#endWait !== undefined && this.#hasEnough()) this.#endWait()
   }
 
-  #refusal(owner: string | undefined, { append, bytes }: Waiting): EngineFailure | undefined {
+  #refusal(lane: Lane, { append, bytes }: Waiting): EngineFailure | undefined {
     if (this.#isClosed) return { reasonCode: ReasonCodes.unspecifiedError, reason: 'The log is closed.' }
     if (this.#failure !== undefined) return this.#failure
-    const { maximumWaitingBytes, clock } = this.#options
     const isState = append === undefined
-    const maximumBytes = isState ? maximumWaitingBytes * (1 + STATE_RESERVE) : maximumWaitingBytes
-    const fits = this.#lanes.bytes + bytes <= maximumBytes || this.#lanes.count === 0
-    // The owners' requests leave this reserve to the service itself.
-    const isReserved =
-      owner === undefined && isState && this.#lanes.ownBytes + bytes <= maximumWaitingBytes * STATE_RESERVE
-    if (isReserved) return undefined
-    if (fits && !(isState ? this.#refusesState : this.#refusesMessages)) return undefined
+    if (this.#fits(lane, bytes, isState) && !(isState ? lane.refusesState : lane.refusesMessages)) return undefined
     // The refusal holds for this turn: a smaller message must not overtake a refused message of the
     // same sender. Messages have less room than state, so they are refused with it.
-    if (!this.#refusesMessages) clock.afterTurn(() => (this.#refusesMessages = this.#refusesState = false))
-    this.#refusesMessages = true
-    if (isState) this.#refusesState = true
+    if (this.#refused.size === 0) this.#options.clock.afterTurn(() => this.#refuseNoMore())
+    this.#refused.add(lane)
+    lane.refusesMessages = true
+    if (isState) lane.refusesState = true
     return { reasonCode: ReasonCodes.quotaExceeded, reason: 'The disk is slower than what is published.' }
+  }
+
+  /**
+   * An owner may have as many bytes waiting as are still free, so the next owner always finds room.
+   * The service's own state has a reserve that no owner can take.
+   */
+  #fits(lane: Lane, bytes: number, isState: boolean): boolean {
+    const { maximumWaitingBytes } = this.#options
+    const reserveBytes = maximumWaitingBytes * STATE_RESERVE
+    const freeBytes = maximumWaitingBytes + (isState ? reserveBytes : 0) - this.#lanes.bytes
+    if (this.#lanes.count === 0) return true
+    if (lane !== this.#lanes.own) return lane.bytes + bytes <= freeBytes
+    return bytes <= freeBytes || (isState && lane.bytes + bytes <= reserveBytes)
+  }
+
+  #refuseNoMore(): void {
+    for (const lane of this.#refused) lane.refusesMessages = lane.refusesState = false
+    this.#refused.clear()
   }
 
   async #run(): Promise<void> {

@@ -19,7 +19,7 @@ function setUp(): Scene {
   const lanes = new RequestLanes(clock)
   let number = 0
   const add = (owner: string | undefined, count: number, bytes = 0): void => {
-    for (let one = 0; one < count; one += 1) lanes.add(owner, request(owner, (number += 1), bytes))
+    for (let one = 0; one < count; one += 1) lanes.add(lanes.of(owner), request(owner, (number += 1), bytes))
   }
   return { clock, lanes, add }
 }
@@ -186,7 +186,7 @@ test('everything that waits is given back when nothing can be written', () => {
   add(undefined, 5)
   const before = lanes.count
   assert.equal(lanes.takeAll().length, before)
-  assert.deepEqual([lanes.count, lanes.bytes, lanes.ownBytes, lanes.take().requests.length], [0, 0, 0, 0])
+  assert.deepEqual([lanes.count, lanes.bytes, lanes.own.bytes, lanes.take().requests.length], [0, 0, 0, 0])
   add('a', 1)
   assert.deepEqual(runsOf(lanes.take()), ['1 a'])
 })

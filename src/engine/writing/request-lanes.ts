@@ -53,6 +53,9 @@ export interface Lane {
   usedAtMs: number
   /** The number of the last batch that took requests of the lane. */
   batch: number
+  /** True for the rest of a turn in which a message of the lane was refused. */
+  refusesMessages: boolean
+  refusesState: boolean
 }
 
 /** Requests of one lane that stand together in a batch. */
@@ -73,7 +76,7 @@ export class RequestLanes {
    * The service's own requests. They go before all others: a request of an owner never is owned
    * before a request that the service made earlier.
    */
-  readonly #own = createLane(0)
+  readonly own: Lane = createLane(0)
   /** The lanes of the owners at work. */
   readonly #lanes = new Map<string, Lane>()
   /**
@@ -93,7 +96,7 @@ export class RequestLanes {
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#lastLane = this.#own
+    this.#lastLane = this.own
   }
 
   /** The number of requests that wait. */
@@ -106,15 +109,14 @@ export class RequestLanes {
     return this.#bytes
   }
 
-  /** The bytes of the service's own requests that wait. */
-  get ownBytes(): number {
-    return this.#own.bytes
+  /** The lane of the owner; undefined: the service itself. */
+  of(owner: string | undefined): Lane {
+    return owner === this.#lastOwner ? this.#lastLane : this.#laneOf(owner)
   }
 
-  /** Adds a request behind the owner's others; undefined: a request of the service itself. */
-  add(owner: string | undefined, waiting: Waiting): void {
-    const lane = owner === this.#lastOwner ? this.#lastLane : this.#laneOf(owner)
-    if (lane.requests.length === lane.taken && lane !== this.#own) {
+  /** Adds a request behind the lane's others, in the turn in which `of` gave the lane. */
+  add(lane: Lane, waiting: Waiting): void {
+    if (lane.requests.length === lane.taken && lane !== this.own) {
       if (lane.batch < this.#batch) this.#sparse.push(lane)
       else this.#busy.push(lane)
     }
@@ -133,7 +135,7 @@ export class RequestLanes {
     const isContended = this.#lanes.size > 1
     const turnMs = isContended ? TURN_MS : Infinity
     let leftMs = isContended ? BATCH_MS : Infinity
-    this.#takeRun(this.#own, Infinity, batch)
+    this.#takeRun(this.own, Infinity, batch)
     while (leftMs > 0 && batch.leftBytes > 0) {
       const lane = this.#sparse.shift() ?? this.#busy.shift()
       if (lane === undefined) break
@@ -146,7 +148,7 @@ export class RequestLanes {
 
   /** Takes everything that waits, because nothing can be written. */
   takeAll(): readonly Waiting[] {
-    const lanes = [this.#own, ...this.#lanes.values()]
+    const lanes = [this.own, ...this.#lanes.values()]
     const all = lanes.flatMap(({ requests, taken }) => requests.slice(taken))
     for (const lane of lanes) {
       lane.requests = []
@@ -183,7 +185,7 @@ export class RequestLanes {
   }
 
   #laneOf(owner: string | undefined): Lane {
-    let lane = owner === undefined ? this.#own : this.#lanes.get(owner)
+    let lane = owner === undefined ? this.own : this.#lanes.get(owner)
     if (lane === undefined) {
       lane = createLane(this.#clock.steady())
       this.#lanes.set(owner as string, lane)
@@ -201,7 +203,7 @@ export class RequestLanes {
       if (requests.length === taken && nowMs - usedAtMs >= AT_WORK_MS) this.#lanes.delete(owner)
     }
     this.#lastOwner = undefined
-    this.#lastLane = this.#own
+    this.#lastLane = this.own
   }
 }
 
@@ -272,5 +274,7 @@ function createLane(nowMs: number): Lane {
     measuredRequests: 0,
     usedAtMs: nowMs,
     batch: -1,
+    refusesMessages: false,
+    refusesState: false,
   }
 }

@@ -90,9 +90,15 @@ export class DownlinkRecords {
     return sequence
   }
 
-  /** Resolves when the durable state owns the items as they are now, all of them or none. */
+  /**
+   * Resolves when the durable state owns the items as they are now, all of them or none. The items
+   * belong to one organization.
+   */
   own(items: readonly DownlinkItem[]): Promise<void> {
-    return this.#options.state.write(items.map((item) => item.toChange()))
+    return this.#options.state.write(
+      items.map((item) => item.toChange()),
+      items[0]?.content.organizationId,
+    )
   }
 
   addWaiting(item: DownlinkItem): void {
@@ -167,11 +173,12 @@ export class DownlinkRecords {
 
   /** Starts to write the items. Items that can't be written now are written by a later `tick`. */
   write(items: readonly DownlinkItem[]): void {
-    if (items.length === 0) return
-    this.own(items).catch((error: unknown) => {
-      this.#options.log.error({ commands: items.length, error }, 'command.state_not_written')
-      for (const item of items) this.#unwritten.add(item)
-    })
+    for (const own of Map.groupBy(items, ({ content }) => content.organizationId).values()) {
+      this.own(own).catch((error: unknown) => {
+        this.#options.log.error({ commands: own.length, error }, 'command.state_not_written')
+        for (const item of own) this.#unwritten.add(item)
+      })
+    }
   }
 
   /** Expires items, forgets items that were kept long enough, and repeats failed writes. */

@@ -8,9 +8,11 @@ import type { Engine, StateChange, StateEntry } from '../../broker/ports/engine.
 export interface DurableState {
   /**
    * Writes all of the changes or none. Resolves when they are owned as durably as messages are, in
-   * the order of the calls. Rejects when they can't be owned: the disk is full, or fails.
+   * the order of the calls for the same organization. Rejects when they can't be owned: the disk is
+   * full, or fails. `organizationId` is the organization whose share of the log they take; absent:
+   * they are the service's own.
    */
-  write(changes: readonly StateChange[]): Promise<void>
+  write(changes: readonly StateChange[], organizationId?: string): Promise<void>
   /**
    * The entries whose keys begin with the prefix, in the order of their keys. The caller has to
    * read all of them before the first `write`.
@@ -18,12 +20,16 @@ export interface DurableState {
   load(prefix: string): AsyncIterable<StateEntry>
 }
 
-/** The durable state of an engine that is open. */
-export function durableStateOf(engine: Pick<Engine, 'write' | 'load'>): DurableState {
+/** The durable state of an engine that is open. `ownerOf` names an organization to the engine. */
+export function durableStateOf(
+  engine: Pick<Engine, 'write' | 'load'>,
+  ownerOf: (organizationId: string) => string,
+): DurableState {
   return {
-    write: (changes) =>
+    write: (changes, organizationId) =>
       new Promise((resolve, reject) => {
-        engine.write({ changes, committed: resolve, failed: ({ reason }) => reject(new Error(reason)) })
+        const owner = organizationId === undefined ? undefined : ownerOf(organizationId)
+        engine.write({ changes, owner, committed: resolve, failed: ({ reason }) => reject(new Error(reason)) })
       }),
     load: (prefix) => engine.load(prefix),
   }
