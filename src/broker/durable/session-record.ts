@@ -172,10 +172,21 @@ export function decode(value: Buffer): object {
   return record
 }
 
-function bytesToText(this: Readonly<Record<string, unknown>>, key: string, value: unknown): unknown {
-  // Before this call Buffers have turned themselves into arrays of numbers.
-  const raw = this[key]
-  return Buffer.isBuffer(raw) ? ({ base64: raw.toString('base64') } satisfies EncodedBytes) : value
+/**
+ * Replaces the Buffers of an object before JSON.stringify comes to them: a Buffer would turn itself
+ * into an array of numbers first, and 60 KB took a millisecond.
+ */
+function bytesToText(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value)
+  if (!members.some(([, member]) => Buffer.isBuffer(member))) return value
+  return Object.fromEntries(
+    members.map(([name, member]) => [name, Buffer.isBuffer(member) ? encodedBytes(member) : member]),
+  )
+}
+
+function encodedBytes(bytes: Buffer): EncodedBytes {
+  return { base64: bytes.toString('base64') }
 }
 
 function textToBytes(_key: string, value: unknown): unknown {
