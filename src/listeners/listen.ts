@@ -1,6 +1,6 @@
 /** The common part of all listeners: a bound port, and a way to stop. */
 import { once } from 'node:events'
-import type { AddressInfo, Server } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 
 export interface ListenerOptions {
   readonly host: string
@@ -27,4 +27,16 @@ export async function listen(server: Server, { host, port }: ListenerOptions): P
     return closed
   }
   return { port: (server.address() as AddressInfo).port, close }
+}
+
+/**
+ * Takes away the listeners that the server has for a new connection. The function that is returned
+ * gives them a connection.
+ */
+export function takeConnections(server: Server): (socket: Socket) => void {
+  const listeners = server.listeners('connection')
+  server.removeAllListeners('connection')
+  return (socket) => {
+    for (const listener of listeners) Reflect.apply(listener, server, [socket])
+  }
 }

@@ -64,6 +64,15 @@ test('bytes without a header pass unchanged, under the proxy’s own address', a
   assert.ok(!proxied.isForwarded(socket))
 })
 
+test('the header may come in two segments at the same moment', async (context) => {
+  const { firstPassed, proxied, open } = await serve(context)
+  const [, socket] = await open(PROXY, '')
+  socket.push(HEADER.subarray(0, 20))
+  socket.push(HEADER.subarray(20))
+  await firstPassed
+  assert.ok(proxied.isForwarded(socket))
+})
+
 test('the header of another peer is not read', async (context) => {
   const { passed, open } = await serve(context)
   const [, socket] = await open('127.0.0.1', HEADER)

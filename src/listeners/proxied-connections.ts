@@ -4,6 +4,7 @@
  */
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { takeConnections } from './listen.ts'
 import { readProxyHeader } from './proxy-header.ts'
 import type { ClientEnd } from './proxy-header.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
@@ -35,11 +36,7 @@ export class ProxiedConnections {
    * Connections of peers that are no trusted proxies pass at once.
    */
   standBefore(server: Server): void {
-    const listeners = server.listeners('connection')
-    const pass = (socket: Socket): void => {
-      for (const listener of listeners) Reflect.apply(listener, server, [socket])
-    }
-    server.removeAllListeners('connection')
+    const pass = takeConnections(server)
     server.on('connection', (socket: Socket) => {
       if (this.#isClosing || !this.#proxies.has(socket.remoteAddress)) pass(socket)
       else this.#read(socket, pass)
@@ -77,11 +74,14 @@ export class ProxiedConnections {
     })
     let bytes = NOTHING
     const readable = (): void => {
-      const chunk = socket.read() as Buffer | null
-      if (chunk === null) return
-      bytes = Buffer.concat([bytes, chunk])
-      const header = readProxyHeader(bytes)
-      if (header.kind === 'incomplete') return
+      let header: ReturnType<typeof readProxyHeader>
+      // The stream tells of bytes once, and gives them chunk by chunk.
+      do {
+        const chunk = socket.read() as Buffer | null
+        if (chunk === null) return
+        bytes = Buffer.concat([bytes, chunk])
+        header = readProxyHeader(bytes)
+      } while (header.kind === 'incomplete')
       socket.off('readable', readable)
       socket.off('end', destroy)
       this.#waiting.delete(socket)
