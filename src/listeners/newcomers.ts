@@ -3,8 +3,13 @@
  * when the server closes.
  */
 import type { Server, Socket } from 'node:net'
-import { steadyNow } from '../clock.ts'
+import { Server as TlsServer } from 'node:tls'
+import type { TLSSocket } from 'node:tls'
+import { steadyNow, systemClock } from '../clock.ts'
 import type { AddressLimiter } from './address-limiter.ts'
+import { Arrivals } from './arrivals.ts'
+import { HandshakeTurns } from './handshake-turns.ts'
+import { takeConnections } from './listen.ts'
 import { ProxiedConnections } from './proxied-connections.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
@@ -19,6 +24,8 @@ interface NewcomersOptions {
   readonly proxies?: TrustedProxies
   /** Whether the bounds hold for the address of a proxy that names no client; true by default. */
   readonly boundsProxies?: boolean
+  /** The turns of all listeners' TLS handshakes; absent: turns of this listener alone. */
+  readonly turns?: HandshakeTurns
 }
 
 /** Holds each connection from its TCP handshake until `settled` is called for it. */
@@ -27,20 +34,37 @@ export class Newcomers {
   readonly #refused: () => void
   readonly #unbounded: TrustedProxies | undefined
   readonly #proxied: ProxiedConnections | undefined
+  readonly #arrivals: Arrivals
   readonly #sockets = new Map<string, Socket>()
   #isClosing = false
 
   /** `refused` is called for each connection beyond the bounds of its address. */
-  constructor(limiter: AddressLimiter, refused: () => void, { proxies, boundsProxies = true }: NewcomersOptions = {}) {
+  constructor(limiter: AddressLimiter, refused: () => void, options: NewcomersOptions = {}) {
+    const { proxies, boundsProxies = true, turns = new HandshakeTurns(systemClock) } = options
     this.#limiter = limiter
     this.#refused = refused
     this.#unbounded = boundsProxies ? undefined : proxies
     this.#proxied = proxies && new ProxiedConnections(proxies)
+    this.#arrivals = new Arrivals({ turns, clock: systemClock, refused })
   }
 
-  /** To be called when the server's own listeners are in place. */
+  /**
+   * Stands before the listeners that the server has for a new connection, so it is to be called
+   * when these are in place. A connection beyond the bounds costs no TLS.
+   */
   watch(server: Server): void {
-    server.on('connection', (socket: Socket) => this.#came(socket))
+    const pass = takeConnections(server)
+    const speaksTls = server instanceof TlsServer
+    server.on('connection', (socket: Socket) => {
+      if (!this.#admits(socket)) socket.destroy()
+      else if (speaksTls) this.#arrivals.enter(socket, socket.remoteAddress ?? '', () => pass(socket))
+      else pass(socket)
+    })
+    server.on('secureConnection', (socket: TLSSocket) => {
+      const { remoteAddress = '', remotePort = 0 } = socket
+      const beneath = this.#sockets.get(keyOf(remoteAddress, remotePort))
+      if (beneath !== undefined) this.#arrivals.secured(beneath)
+    })
     this.#proxied?.standBefore(server)
   }
 
@@ -62,17 +86,13 @@ export class Newcomers {
     for (const socket of this.#sockets.values()) socket.destroy()
   }
 
-  #came(socket: Socket): void {
+  #admits(socket: Socket): boolean {
     const { remoteAddress: address = '', remotePort: port = 0 } = socket
-    if (this.#isClosing) {
-      socket.destroy()
-      return
-    }
+    if (this.#isClosing) return false
     const isBounded = this.#unbounded?.has(address) !== true
     if (isBounded && !this.#limiter.admit(address, port, steadyNow())) {
       this.#refused()
-      socket.destroy()
-      return
+      return false
     }
     const key = keyOf(address, port)
     this.#sockets.set(key, socket)
@@ -81,6 +101,7 @@ export class Newcomers {
       if (this.#sockets.get(key) === socket) this.#sockets.delete(key)
       if (isBounded) this.#limiter.closed(address, port)
     })
+    return true
   }
 }
 

@@ -7,14 +7,13 @@ import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import type { Broker } from '../broker/broker.ts'
 import { given } from '../given.ts'
 import type { AddressLimiter } from './address-limiter.ts'
+import { HANDSHAKE_TIMEOUT_MS } from './arrivals.ts'
+import type { HandshakeTurns } from './handshake-turns.ts'
 import { listen } from './listen.ts'
 import type { Listener, ListenerOptions } from './listen.ts'
 import { Newcomers } from './newcomers.ts'
 import { SocketTransport } from './socket-transport.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
-
-/** How long a TLS handshake may take before the socket is closed. Stops half-open handshakes. */
-const HANDSHAKE_TIMEOUT_MS = 10_000
 
 /** The only protocol that ALPN accepts here (RFC 7301). */
 const PROTOCOL = 'mqtt'
@@ -27,6 +26,8 @@ export interface TlsListener extends Listener {
 export interface TlsListenerOptions extends ListenerOptions {
   /** Proxies that may name their clients by the PROXY protocol; absent: none. */
   readonly proxies?: TrustedProxies
+  /** The turns of all listeners' TLS handshakes; absent: turns of this listener alone. */
+  readonly turns?: HandshakeTurns
 }
 
 /** Listens for TLS 1.2 and 1.3. Throws the system's error when the port can't be bound. */
@@ -46,7 +47,7 @@ export async function listenTls(
   const refused = (): void => {
     broker.counters.connectionsRefused += 1
   }
-  const newcomers = new Newcomers(limiter, refused, given({ proxies: options.proxies }))
+  const newcomers = new Newcomers(limiter, refused, given({ proxies: options.proxies, turns: options.turns }))
   newcomers.watch(server)
   server.on('secureConnection', (socket: TLSSocket) => {
     newcomers.settled(socket)

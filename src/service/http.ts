@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import type { Broker } from '../broker/broker.ts'
 import { History } from '../broker/delivery/history.ts'
 import { backupOf } from '../data/backup.ts'
 import { EmbeddedEngine } from '../engine/embedded.ts'
@@ -66,7 +65,7 @@ export async function createHttp(
         backupOf(dataDirectory.path, engine instanceof EmbeddedEngine ? engine : undefined, systemClock.now()),
     },
     metrics: createMetrics(parts),
-    newcomers: newcomersOf(settings, broker, proxies),
+    newcomers: newcomersOf(settings, parts, proxies),
     deployment: {
       mqtts: () => addresses.mqtts,
       certificateAuthority: caFile === undefined ? undefined : await readFile(caFile, 'utf8'),
@@ -80,7 +79,11 @@ export async function createHttp(
  * A trusted proxy that names no client has no bounds itself: its connections carry the requests of
  * all clients.
  */
-function newcomersOf(settings: Settings, broker: Broker, proxies: TrustedProxies | undefined): Newcomers {
+function newcomersOf(
+  settings: Settings,
+  { broker, handshakeTurns: turns }: Pick<Parts, 'broker' | 'handshakeTurns'>,
+  proxies: TrustedProxies | undefined,
+): Newcomers {
   const limiter = new AddressLimiter({
     attemptsPerSecond: settings.maximumHttpsConnectsPerAddress,
     openPerAddress: settings.maximumHttpsConnectionsPerAddress,
@@ -89,7 +92,7 @@ function newcomersOf(settings: Settings, broker: Broker, proxies: TrustedProxies
   const refused = (): void => {
     broker.counters.connectionsRefused += 1
   }
-  return new Newcomers(limiter, refused, { ...given({ proxies }), boundsProxies: false })
+  return new Newcomers(limiter, refused, { ...given({ proxies }), boundsProxies: false, turns })
 }
 
 function healthOf({

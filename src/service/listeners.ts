@@ -13,7 +13,7 @@ import { listening } from './start-failure.ts'
 /** Listens for HTTPS, and then for MQTT over TLS; resolves with the real ports. */
 export async function openListeners(
   { settings, shutdown }: StartContext,
-  { broker }: Pick<Parts, 'broker'>,
+  { broker, handshakeTurns: turns }: Pick<Parts, 'broker' | 'handshakeTurns'>,
   http: HttpServer,
   certificates: OpenedCertificates,
 ): Promise<{ readonly httpsPort: number; readonly mqttsPort: number }> {
@@ -36,7 +36,7 @@ export async function openListeners(
     }),
   )
   const mqtts = await listening('FIELDGATE_MQTTS_PORT', mqttsPort, () =>
-    listenTls(broker, certificates, limiter, { host, port: mqttsPort, ...given({ proxies }) }),
+    listenTls(broker, certificates, limiter, { host, port: mqttsPort, turns, ...given({ proxies }) }),
   )
   servers.push(mqtts)
   certificates.follow((pair) => {

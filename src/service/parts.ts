@@ -9,6 +9,7 @@ import type { Engine } from '../broker/ports/engine.ts'
 import type { DataDirectory } from '../data/data-directory.ts'
 import type { Disk } from '../engine/ports/disk.ts'
 import type { Registry } from '../identity/registry.ts'
+import type { HandshakeTurns } from '../listeners/handshake-turns.ts'
 import type { Codecs } from '../lorawan/codecs/codecs.ts'
 import type { Downlinks } from '../lorawan/commands/downlinks.ts'
 import type { DurableState } from '../lorawan/commands/durable-state.ts'
@@ -74,4 +75,6 @@ export interface Parts {
   readonly nearBounds: NearBounds
   readonly status: SampledStatus
   readonly addresses: PublicAddresses
+  /** The turns of all listeners' TLS handshakes. */
+  readonly handshakeTurns: HandshakeTurns
 }

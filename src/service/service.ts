@@ -9,6 +9,7 @@ import type { Disk } from '../engine/ports/disk.ts'
 import { nodeDisk } from '../engine/ports/node-disk.ts'
 import { ensureFirstAdmin } from '../identity/first-admin.ts'
 import type { Registry } from '../identity/registry.ts'
+import { HandshakeTurns } from '../listeners/handshake-turns.ts'
 import { durableStateOf } from '../lorawan/commands/durable-state.ts'
 import type { PinoLogger } from '../pino-logger.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -84,7 +85,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
   }
 }
 
-type Messaging = Omit<Parts, 'status' | 'addresses' | 'usage' | 'nearBounds'>
+type Messaging = Omit<Parts, 'status' | 'addresses' | 'handshakeTurns' | 'usage' | 'nearBounds'>
 
 /**
  * The first half of a start: the messages that were kept can be delivered, but nobody can yet
@@ -133,7 +134,8 @@ async function openToPublic(
   const usage = createOrganizationUsage(messaging)
   const nearBounds = createNearBounds(context, { ...messaging, usage })
   const status = openStatus(context, { ...messaging, nearBounds })
-  const parts: Parts = { ...messaging, usage, nearBounds, status, addresses }
+  const handshakeTurns = new HandshakeTurns(systemClock)
+  const parts: Parts = { ...messaging, usage, nearBounds, status, addresses, handshakeTurns }
   openTicks(context, parts)
 
   const certificates = await openCertificates(context)

@@ -184,8 +184,12 @@ describe('the pool of scripts', () => {
     const ours = pool(2, clock)
     const hostile = ['a', 'b', 'c']
     assert.equal(summary(await ours.run(job('victim', QUICK))), '2')
-    // Each is known as slow after its first endless run.
-    for (const name of hostile) assert.equal(summary(await ours.run(job(name, ENDLESS))), 'time_exceeded')
+    // Each is known as slow after its first endless run, or after some runs on a busy processor.
+    for (const name of hostile) {
+      for (let n = 0; n < 20 && !ours.time.isSlow(name); n += 1) {
+        assert.equal(summary(await ours.run(job(name, ENDLESS, 2, `endless ${n}`))), 'time_exceeded')
+      }
+    }
     const stuck = hostile.map((name) => ours.run(job(name, UNSTOPPABLE)))
     for (const [n] of hostile.entries()) {
       await clock.awaited(HARD_TIME_MS)

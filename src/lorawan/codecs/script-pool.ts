@@ -140,7 +140,7 @@ export class ScriptPool {
   }
 
   /** The processor time that each organization's scripts take. */
-  get time(): Pick<CodecTime, 'hasTime' | 'msPerSecond' | 'organizations'> {
+  get time(): Pick<CodecTime, 'hasTime' | 'isSlow' | 'msPerSecond' | 'organizations'> {
     return this.#time
   }
 
