@@ -105,6 +105,7 @@ function buildDocumentation() {
     ...filesOf(['docs', 'site']),
     ...linked,
     ...settings,
+    join('src', 'organization-bounds.ts'),
     'README.md',
     'CHANGELOG.md',
     'CONTRIBUTING.md',

@@ -29,7 +29,12 @@ export function registerOrganizationBounds(registry: MetricsRegistry, parts: Mea
   }
 }
 
-type MeasuredParts = Pick<Parts, 'usage' | 'bounds' | 'nearBounds'>
+interface MeasuredParts {
+  readonly usage: Pick<Parts['usage'], 'usageOf'>
+  readonly bounds: Pick<Parts['bounds'], 'of'>
+  /** Names the organizations of which there are metrics. */
+  readonly nearBounds: Pick<Parts['nearBounds'], 'measured'>
+}
 
 interface Value {
   readonly bound: BoundName
@@ -39,7 +44,7 @@ interface Value {
 function byOrganization(
   name: string,
   help: string,
-  { nearBounds }: Pick<Parts, 'nearBounds'>,
+  { nearBounds }: Pick<MeasuredParts, 'nearBounds'>,
   valuesOf: (organizationId: string) => Iterable<Value>,
 ): Gauge {
   return new Gauge({
