@@ -166,4 +166,27 @@ describe('an organization at its bounds', () => {
     assert.equal(await again.subscribe(place.filter, 1), 1)
     assert.equal(await again.subscribe(place.filter.replace('/status', '/up'), 1), 0x97)
   })
+
+  it('is in the status, the log and the metrics from the first look of the service on', async () => {
+    await stop()
+    await start()
+    const until = Date.now() + 20_000
+    for (;;) {
+      const { numbers } = await administration.must('GET', '/api/status')
+      const near = (numbers as { nearBounds: { bound: string; organizationID: string }[] }).nearBounds
+      const first = near.find(({ bound }) => bound === 'subscriptions')
+      if (first === undefined) {
+        assert.ok(Date.now() < until, 'the service looks after a second')
+        continue
+      }
+      assert.partialDeepStrictEqual(first, { organizationID: changing.organizationId, used: 4, maximum: 2 })
+      break
+    }
+    const told = `"organizationId":"${changing.organizationId}"[^\\n]*"bound":"subscriptions","used":4,"maximum":2[^\\n]*organization.near_bound`
+    assert.match(service.logText(), new RegExp(told))
+    const { text } = await service.http.ask('GET', '/metrics')
+    const labels = `{organization="${changing.organizationId}",bound="subscriptions"}`
+    assert.ok(text.includes(`fieldgate_organization_usage${labels} 4\n`), text)
+    assert.ok(text.includes(`fieldgate_organization_bound${labels} 2\n`), text)
+  })
 })
