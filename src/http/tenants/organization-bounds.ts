@@ -66,7 +66,7 @@ export function organizationBoundRoutes(registry: BoundsRegistry, view: Organiza
   return resource('Organizations', [getBounds(registry, view), changeBounds(registry)])
 }
 
-function getBounds(registry: BoundsRegistry, { deployment, usageOf }: OrganizationBoundsView): Route {
+function getBounds(registry: BoundsRegistry, view: OrganizationBoundsView): Route {
   return route({
     method: 'GET',
     url: '/api/organizations/:id/bounds',
@@ -80,8 +80,8 @@ function getBounds(registry: BoundsRegistry, { deployment, usageOf }: Organizati
     },
     handle: async ({ organizationId }) => {
       const overrides = await registry.organizationBounds.of(organizationId)
-      const usage = usageOf(organizationId)
-      return { bounds: BOUND_NAMES.map((name) => itemOf(name, deployment[name], overrides, usage)) }
+      const usage = view.usageOf(organizationId)
+      return { bounds: BOUND_NAMES.map((name) => itemOf(name, view.deployment[name], overrides, usage)) }
     },
   })
 }

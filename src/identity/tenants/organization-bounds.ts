@@ -23,7 +23,8 @@ export interface OrganizationBoundRecords {
 }
 
 /** The overrides in a store. */
-export function createOrganizationBounds({ db, change }: Store): OrganizationBoundRecords {
+export function createOrganizationBounds(store: Store): OrganizationBoundRecords {
+  const { db } = store
   return {
     of: (organizationId) => overridesOf(db, organizationId),
 
@@ -33,7 +34,8 @@ export function createOrganizationBounds({ db, change }: Store): OrganizationBou
       return new Map(Array.from(byOrganization, ([id, own]) => [id, readOverrides(own)]))
     },
 
-    change: (organizationId, changes, actor) => change(actor, (unit) => changeBounds(unit, organizationId, changes)),
+    change: (organizationId, changes, actor) =>
+      store.change(actor, (unit) => changeBounds(unit, organizationId, changes)),
   }
 }
 
