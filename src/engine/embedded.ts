@@ -204,6 +204,10 @@ export class EmbeddedEngine implements Engine {
     return this.#open.accounts.storedBytesOf(tenant)
   }
 
+  tenants(): Iterable<string> {
+    return this.#open.accounts.tenants()
+  }
+
   /**
    * Does the periodic work at once, as far as it is due: retention, and a snapshot of the state.
    */

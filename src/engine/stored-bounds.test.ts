@@ -60,6 +60,7 @@ test('the stored bytes of each tenant are known at once, and again after a resta
   const [ofA, ofB] = [engine.storedBytesOf('a'), engine.storedBytesOf('b')]
   assert.ok(ofA === 2 * ofB && ofB > 30 * TEXT_BYTES)
   assert.equal(engine.storedBytesOf('nobody'), 0)
+  assert.deepEqual([...engine.tenants()].toSorted(), ['a', 'b'])
   await engine.close()
   const segments = disk.paths().filter((path) => path.endsWith('.log'))
   const readSegments = new Set<string>()

@@ -17,10 +17,17 @@ export interface UsageSource {
  */
 export function createOrganizationUsage({
   broker,
+  engine,
   downlinks,
   codecs,
-}: Pick<Parts, 'broker' | 'downlinks' | 'codecs'>): UsageSource {
-  return joinUsage([byOrganization(broker), downlinks, codecs])
+}: Pick<Parts, 'broker' | 'engine' | 'downlinks' | 'codecs'>): UsageSource {
+  return joinUsage([
+    byOrganization(broker),
+    // Messages in memory have no bound of their own.
+    ...(engine.isDurable ? [byOrganization(storedBytesIn(engine))] : []),
+    downlinks,
+    codecs,
+  ])
 }
 
 /** One source that answers for several ones. */
@@ -34,15 +41,27 @@ export function joinUsage(sources: readonly UsageSource[]): UsageSource {
   }
 }
 
-/**
- * The use of the broker, which counts by tenant. Network servers of the whole deployment count for
- * nobody.
- */
-function byOrganization(broker: Parts['broker']): UsageSource {
+/** A room that counts by tenant. */
+interface TenantSource {
+  usageOf(tenant: string): OrganizationUsage
+  tenants(): Iterable<string>
+}
+
+function storedBytesIn(engine: Parts['engine']): TenantSource {
   return {
-    usageOf: (organizationId) => broker.usageOf(tenantOf(organizationId)),
+    usageOf: (tenant) => ({ storedBytes: engine.storedBytesOf(tenant) }),
+    tenants: () => engine.tenants(),
+  }
+}
+
+/**
+ * The organizations among the tenants. Network servers of the whole deployment count for nobody.
+ */
+function byOrganization(source: TenantSource): UsageSource {
+  return {
+    usageOf: (organizationId) => source.usageOf(tenantOf(organizationId)),
     *organizations() {
-      for (const tenant of broker.tenants()) {
+      for (const tenant of source.tenants()) {
         const organizationId = organizationOf(tenant)
         if (organizationId !== undefined) yield organizationId
       }

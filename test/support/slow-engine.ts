@@ -88,6 +88,10 @@ export class SlowEngine implements Engine {
     return this.#owned.storedBytesOf(tenant)
   }
 
+  tenants(): Iterable<string> {
+    return this.#owned.tenants()
+  }
+
   health(): EngineHealth {
     return this.#owned.health()
   }

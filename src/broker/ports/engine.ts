@@ -195,6 +195,8 @@ export interface Engine {
    * tenant.
    */
   storedBytesOf(tenant: string): number
+  /** The tenants whose stored bytes are counted. */
+  tenants(): Iterable<string>
   /** Owns everything that it was asked to own before the call, then closes. */
   close(): Promise<void>
 }

@@ -121,6 +121,10 @@ export class MemoryEngine implements Engine {
     return 0
   }
 
+  tenants(): Iterable<string> {
+    return []
+  }
+
   usage(): EngineUsage {
     let messages = 0
     let oldestAtMs: number | undefined

@@ -79,6 +79,11 @@ export class Accounts {
     return bytes
   }
 
+  /** The tenants that have accounts. */
+  tenants(): Iterable<string> {
+    return this.#byTenant.keys()
+  }
+
   /** Stored bytes by tenant. The empty tenant stands for all accounts without a known tenant. */
   storedBytesByTenant(): Map<string, number> {
     const all = new Map<string, number>()
