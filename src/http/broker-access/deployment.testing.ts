@@ -67,7 +67,7 @@ const START_MS = Date.UTC(2026, 0, 15, 12)
 
 /** Each organization has used nearly all of its Sessions. */
 function testUsage(): OrganizationUsage {
-  return { sessions: 8_000, subscriptions: 7, connectsPerSecond: 0.5 }
+  return { sessions: 8_000, subscriptions: 7, connectsPerSecond: 10 / 3 }
 }
 
 /** Network servers that work, whatever is said of them. */

@@ -55,7 +55,7 @@ test('a member sees all bounds of the organization, with the use that is counted
   const { maximum, deploymentMaximum, used, isNear } = {
     maximum: 200,
     deploymentMaximum: 200,
-    used: 0.5,
+    used: 3.3,
     isNear: false,
   }
   assert.partialDeepStrictEqual(

@@ -32,7 +32,8 @@ const BoundItem = Type.Object(
     deploymentMaximum: Type.Integer({ description: 'The bound of organizations that were given no other one.' }),
     isOverridden: flag('Whether a global admin has given this organization a bound of its own.'),
     used: Type.Union([Type.Number(), Type.Null()], {
-      description: 'The present use. null where nothing counts it, and where the service does not run.',
+      description:
+        'The present use; of a rate to one decimal. null where nothing counts it, and where the service does not run.',
     }),
     isNear: flag(`Whether ${NEAR_SHARE * 100} % of the bound or more are used.`),
   },
@@ -118,7 +119,9 @@ function changeBounds(registry: BoundsRegistry): Route {
 function itemOf(name: BoundName, deploymentMaximum: number, overrides: BoundOverrides, usage: OrganizationUsage) {
   const { unit, description } = ORGANIZATION_BOUNDS[name]
   const maximum = overrides[name] ?? deploymentMaximum
-  const used = usage[name] ?? null
+  const exact = usage[name]
+  // A rate is an average: more digits would tell nothing.
+  const used = exact === undefined ? null : Math.round(exact * 10) / 10
   const isNear = used !== null && usedShare(used, maximum) >= NEAR_SHARE
   const isOverridden = overrides[name] !== undefined
   return { name, unit, description, maximum, deploymentMaximum, isOverridden, used, isNear }
