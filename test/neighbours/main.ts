@@ -1,4 +1,7 @@
-/** `npm run neighbours -- [--seconds N] [--together] [profile ...]`: bad neighbours beside a good one. */
+/**
+ * `npm run neighbours -- [--seconds N] [--together] [profile ...]`: bad neighbours beside a good
+ * one.
+ */
 import { parseArgs } from 'node:util'
 import { PROFILES } from './profiles.ts'
 import { runNeighbours } from './run-neighbours.ts'

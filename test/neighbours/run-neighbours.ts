@@ -19,7 +19,9 @@ const ATTACKER = fileURLToPath(new URL('attacker.ts', import.meta.url))
 const MIB = 1_048_576
 
 export interface NeighboursOptions {
-  /** The profiles of one run attack the same service together, each with an organization of its own. */
+  /**
+   * The profiles of one run attack the same service together, each with an organization of its own.
+   */
   readonly runs: readonly (readonly Profile[])[]
   /** The length of the quiet time, and of the time after; the attack takes twice as long. */
   readonly ms: number
