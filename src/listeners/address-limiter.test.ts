@@ -31,4 +31,20 @@ describe('one address', () => {
     limiter.closed('a', 4)
     assert.equal(admit(5), true, 'a silent one that is closed is not silent any more')
   })
+
+  it('has many spellings and interfaces: the first 64 bits of IPv6 count, and IPv4 within IPv6 is IPv4', () => {
+    const limiter = new AddressLimiter({ ...NONE, openPerAddress: 2, pendingPerAddress: 2 })
+    const admit = (address: string, port: number): boolean => limiter.admit(address, port, at(0))
+    assert.deepEqual([admit('2001:db8::1', 1), admit('2001:db8::2', 1), admit('2001:db8::3', 1)], [true, true, false])
+    assert.equal(admit('2001:db8:0:1::1', 1), true)
+    limiter.settled('2001:db8::1', 1)
+    limiter.closed('2001:db8::1', 1)
+    assert.equal(admit('2001:db8::4', 1), true, 'the other address with this port is still pending')
+    assert.equal(admit('2001:db8::5', 1), false)
+    assert.deepEqual(
+      [admit('192.0.2.1', 1), admit('::ffff:192.0.2.1', 2), admit('::ffff:c000:201', 3)],
+      [true, true, false],
+    )
+    assert.equal(admit('::ffff:192.0.2.2', 1), true)
+  })
 })

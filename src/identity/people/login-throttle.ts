@@ -1,5 +1,4 @@
-/** Slows the guessing of passwords down: by account, by address, and by both. */
-import { isIPv6 } from 'node:net'
+/** Slows the guessing of passwords down: by account, by network, and by both. */
 import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock } from '../../clock.ts'
 
@@ -17,10 +16,10 @@ interface LoginAttempt {
 /** Slows guessing of passwords down. */
 export interface LoginThrottle {
   /**
-   * Counts an attempt at the account from the address. Returns `undefined` when the attempt comes
-   * too early.
+   * Counts an attempt at the account from the network (`networkOf`). Returns `undefined` when the
+   * attempt comes too early.
    */
-  begin(account: string, address: string): LoginAttempt | undefined
+  begin(account: string, network: string): LoginAttempt | undefined
 }
 
 interface Rule {
@@ -33,18 +32,33 @@ interface Rule {
 
 /** One guesser, one account. */
 const pairRule: Rule = { free: 5, firstWaitMs: 1000, longestWaitMs: 900_000 }
-/** One guesser, many accounts. An office behind one address shares it, so it takes more. */
-const addressRule: Rule = { free: 30, firstWaitMs: 1000, longestWaitMs: 900_000 }
 /** Many guessers, one account. The longest wait is short: it locks the owner out too. */
 const accountRule: Rule = { free: 50, firstWaitMs: 1000, longestWaitMs: 60_000 }
+
+/**
+ * One guesser, many accounts. A network may fail so often. An office behind one address shares it,
+ * so the number is greater than the number for one account.
+ */
+const NETWORK_FAILURES = 31
+/**
+ * How long one failure of a network counts. Beyond its failures a network has one attempt in this
+ * time, for all accounts that have not logged in from there: some 2,900 guesses a day. A wait that
+ * grows without end would let one guesser lock everybody out who shares its address.
+ */
+const NETWORK_FAILURE_MS = 30_000
 
 /** After this time without a failure, the failures are forgotten. */
 const MEMORY_MS = 3_600_000
 /**
- * The most entries of each of the three maps, some 150 bytes each. At the bound the entries with
- * the oldest failures go.
+ * The most entries of each of the four maps, some 150 bytes each. At the bound the entries that
+ * were not used lately go.
  */
 const MAXIMUM_ENTRIES = 20_000
+/**
+ * Networks of an account that are remembered, so that one account of an attacker with many networks
+ * doesn't push out the networks of others.
+ */
+const MAXIMUM_NETWORKS_OF_ACCOUNT = 8
 
 interface Entry {
   failures: number
@@ -56,32 +70,84 @@ interface Entry {
 type DurationClock = Pick<Clock, 'steady'>
 
 /**
- * A throttle by account, by address, and by both, with exponential waits; it forgets with the
- * process.
+ * A throttle by account, by network, and by both; it forgets with the process.
+ *
+ * An account that has logged in from a network is at home there. It is judged by its own failures
+ * in that network alone. So a guesser elsewhere, or a guesser behind the same address who tries
+ * other accounts, doesn't lock it out.
  */
 export function createLoginThrottle(clock: DurationClock): LoginThrottle {
   const pairs = createCounter(pairRule, clock)
-  const addresses = createCounter(addressRule, clock)
   const accounts = createCounter(accountRule, clock)
+  const networks = createLeakyCounter(clock)
+  const homes = createHomes()
   return {
-    begin(account, address) {
-      const network = networkOf(address)
+    begin(account, network) {
       const pair = `${network} ${account}`
-      if (pairs.isBlocked(pair) || addresses.isBlocked(network) || accounts.isBlocked(account)) return undefined
+      if (pairs.isBlocked(pair)) return undefined
+      const isAtHome = homes.has(account, network)
+      if (!isAtHome && (networks.isBlocked(network) || accounts.isBlocked(account))) return undefined
       // Attempts are counted before the slow comparison, so that a burst of parallel attempts does
       // not get around the bound.
-      const taken = [pairs.add(pair), addresses.add(network), accounts.add(account)]
+      const taken = isAtHome ? [pairs.add(pair)] : [pairs.add(pair), networks.add(network), accounts.add(account)]
       return {
         succeed() {
           for (const takeBack of taken) takeBack()
           pairs.forget(pair)
           accounts.forget(account)
-          // The failures of the address stay: its owner could clear them with an account of its
+          homes.add(account, network)
+          // The failures of the network stay: a guesser could clear them with an account of its
           // own.
         },
         forget() {
           for (const takeBack of taken) takeBack()
         },
+      }
+    },
+  }
+}
+
+/** The networks from which accounts have logged in. */
+interface Homes {
+  has(account: string, network: string): boolean
+  add(account: string, network: string): void
+}
+
+function createHomes(): Homes {
+  const networksOf = new BoundedCache<Set<string>>(MAXIMUM_ENTRIES)
+  return {
+    has: (account, network) => networksOf.get(account)?.has(network) === true,
+    add(account, network) {
+      const networks = networksOf.get(account) ?? new Set()
+      // The network is the newest now; the oldest goes.
+      networks.delete(network)
+      networks.add(network)
+      const [oldest] = networks
+      if (oldest !== undefined && networks.size > MAXIMUM_NETWORKS_OF_ACCOUNT) networks.delete(oldest)
+      networksOf.set(account, networks)
+    },
+  }
+}
+
+type FailureCounter = Pick<Counter, 'isBlocked' | 'add'>
+
+/** Counts the failures of networks. A failure counts less and less, until it counts no more. */
+function createLeakyCounter(clock: DurationClock): FailureCounter {
+  const entries = new BoundedCache<{ failures: number; atMs: number }>(MAXIMUM_ENTRIES)
+  const failuresNow = ({ failures, atMs }: { readonly failures: number; readonly atMs: number }): number =>
+    Math.max(failures - (clock.steady() - atMs) / NETWORK_FAILURE_MS, 0)
+  return {
+    isBlocked(key) {
+      const entry = entries.get(key)
+      return entry !== undefined && failuresNow(entry) > NETWORK_FAILURES - 1
+    },
+    add(key) {
+      const entry = entries.get(key) ?? { failures: 0, atMs: 0 }
+      entry.failures = failuresNow(entry) + 1
+      entry.atMs = clock.steady()
+      entries.set(key, entry)
+      return () => {
+        entry.failures = Math.max(entry.failures - 1, 0)
       }
     },
   }
@@ -124,22 +190,4 @@ function createCounter(rule: Rule, clock: DurationClock): Counter {
     },
     forget: (key) => entries.delete(key),
   }
-}
-
-/**
- * The network of one guesser: an IPv4 address, or the first 64 bits of an IPv6 address, which every
- * customer has for itself.
- */
-function networkOf(address: string): string {
-  const mapped = /^::ffff:([0-9.]+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  if (!isIPv6(address)) return address.slice(0, 64)
-  const [head = '', tail] = address.toLowerCase().split('%')[0]?.split('::') ?? []
-  const groups = head === '' ? [] : head.split(':')
-  const rest = tail === undefined || tail === '' ? [] : tail.split(':')
-  const missing = tail === undefined ? 0 : Math.max(8 - groups.length - rest.length, 0)
-  return [...groups, ...Array.from({ length: missing }, () => '0'), ...rest]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')
 }

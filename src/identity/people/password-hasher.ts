@@ -1,12 +1,14 @@
 /** Hashes passwords with argon2id, a few at a time. */
 import { hash, verify } from '@node-rs/argon2'
+import { HashTurns } from './hash-turns.ts'
+import type { Asker } from './hash-turns.ts'
 
 /** Hashes passwords and compares them with hashes; slow on purpose. */
 export interface PasswordHasher {
   /** The hash in PHC form, or `undefined` when too many hashes wait already. */
-  hash(password: string): Promise<string | undefined>
+  hash(password: string, asker: Asker): Promise<string | undefined>
   /** Whether the hash is that password's, or `undefined` when too many hashes wait already. */
-  verify(passwordHash: string, password: string): Promise<boolean | undefined>
+  verify(passwordHash: string, password: string, asker: Asker): Promise<boolean | undefined>
 }
 
 /** OWASP's parameters for argon2id: 19 MiB, two passes, one lane. `algorithm` 2 is argon2id. */
@@ -19,36 +21,30 @@ const parameters = { algorithm: 2, memoryCost: 19456, timeCost: 2, parallelism: 
 const CONCURRENCY = 2
 
 /**
- * Hashes that may wait, about 1 s of work. Further attempts are refused, so that the queue does not
- * grow without end.
+ * Hashes that may wait, about 1 s of work. Beyond the bound a hash is refused, of the network and
+ * the account that have the most, so that the queue does not grow without end.
  */
 const MAXIMUM_WAITING = 64
 
-/** argon2id (RFC 9106) on the thread pool, a few at a time. */
+/** argon2id (RFC 9106) on the thread pool, a few at a time, by networks and accounts in turn. */
 export function createPasswordHasher(): PasswordHasher {
   let running = 0
-  const waiting: (() => void)[] = []
+  const turns = new HashTurns(MAXIMUM_WAITING)
 
-  async function inTurn<T>(work: () => Promise<T>): Promise<T | undefined> {
-    if (running >= CONCURRENCY) {
-      if (waiting.length >= MAXIMUM_WAITING) return undefined
-      // A finished hash hands its place over to a waiting one, so `running` does not change.
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else {
-      running += 1
-    }
+  async function inTurn<T>(asker: Asker, work: () => Promise<T>): Promise<T | undefined> {
+    // A finished hash hands its place over to a waiting one, so `running` does not change.
+    if (running < CONCURRENCY) running += 1
+    else if (!(await turns.wait(asker))) return undefined
     try {
       return await work()
     } finally {
-      const next = waiting.shift()
-      if (next === undefined) running -= 1
-      else next()
+      if (!turns.next()) running -= 1
     }
   }
 
   return {
-    hash: (password) => inTurn(() => hash(canonical(password), parameters)),
-    verify: (passwordHash, password) => inTurn(() => verify(passwordHash, canonical(password))),
+    hash: (password, asker) => inTurn(asker, () => hash(canonical(password), parameters)),
+    verify: (passwordHash, password, asker) => inTurn(asker, () => verify(passwordHash, canonical(password))),
   }
 }
 

@@ -14,6 +14,7 @@ import {
 } from '../registry.testing.ts'
 
 const address = '192.0.2.1'
+const ada = { network: address, account: 'ada' }
 
 async function logIn(registry: Registry, userName: string, password: string, from = address): Promise<string> {
   return reasonOf(await registry.passwords.authenticate({ userName, password, address: from }))
@@ -98,6 +99,59 @@ test('many accounts from one address are throttled, and an account of its own do
   assert.equal(await logIn(registry, 'another', 'wrong horse', '2001:db8:0:1::1'), 'login_failed')
 })
 
+test('guesses behind one address lock nobody out who has logged in from there before', async () => {
+  await using opened = await openTestRegistry()
+  const { registry, clock } = opened
+  await addUser(registry, 'ada')
+  await addUser(registry, 'bea')
+  assert.equal(await logIn(registry, 'ada', 'correct horse'), 'ok')
+  for (let attempt = 0; attempt < 100; attempt += 1) await logIn(registry, `made up ${attempt}`, 'wrong horse')
+  assert.equal(await logIn(registry, 'bea', 'correct horse'), 'login_throttled', 'the address has too many failures')
+  assert.equal(await logIn(registry, 'ada', 'correct horse'), 'ok')
+  clock.advance(30_000)
+  assert.equal(await logIn(registry, 'bea', 'correct horse'), 'ok', 'the address has an attempt in 30 s')
+  assert.equal(await logIn(registry, 'cyd', 'wrong horse'), 'login_failed')
+  assert.equal(await logIn(registry, 'dot', 'wrong horse'), 'login_throttled')
+  assert.equal(await logIn(registry, 'bea', 'correct horse'), 'ok', 'now it has logged in from there')
+})
+
+test('an account that has logged in from an address is guessed there no faster', async () => {
+  await using opened = await openTestRegistry()
+  const { registry, clock } = opened
+  await addUser(registry, 'ada')
+  assert.equal(await logIn(registry, 'ada', 'correct horse'), 'ok')
+  let guesses = 0
+  for (let second = 0; second < 24 * 3600; second += 1) {
+    if ((await logIn(registry, 'ada', 'wrong horse')) === 'login_failed') guesses += 1
+    clock.advance(1000)
+  }
+  assert.ok(guesses < 120, `${guesses} guesses in a day`)
+})
+
+test('guesses from elsewhere lock no account out of the networks from which it has logged in', () => {
+  const throttle = createLoginThrottle(createTestClock())
+  throttle.begin('ada', address)?.succeed()
+  const guess = (attempt: number) => throttle.begin('ada', `10.0.${attempt >> 8}.${attempt & 255}`)
+  for (let attempt = 0; attempt < 1000; attempt += 1) guess(attempt)
+  assert.equal(guess(1000), undefined)
+  assert.ok(throttle.begin('ada', address))
+})
+
+test('an account is remembered in its eight newest networks: one account does not push out others', () => {
+  const throttle = createLoginThrottle(createTestClock())
+  throttle.begin('ada', address)?.succeed()
+  for (let network = 0; network < 30_000; network += 1) throttle.begin('mallory', `network ${network}`)?.succeed()
+  const block = (network: string): void => {
+    for (let attempt = 0; attempt < 100; attempt += 1) throttle.begin(`made up ${attempt}`, network)
+  }
+  block(address)
+  block('network 29991')
+  block('network 29992')
+  assert.ok(throttle.begin('ada', address))
+  assert.equal(throttle.begin('mallory', 'network 29991'), undefined)
+  assert.ok(throttle.begin('mallory', 'network 29992'))
+})
+
 test('one account from many addresses is throttled, for a minute at most', () => {
   const clock = createTestClock()
   const throttle = createLoginThrottle(clock)
@@ -124,30 +178,30 @@ test('an attempt that was not looked at does not count', () => {
 
 test('argon2id: two at once, a bounded number in waiting, the rest refused', async () => {
   const hasher = createPasswordHasher()
-  const hash = await hasher.hash('correct horse')
+  const hash = await hasher.hash('correct horse', ada)
   assert.match(hash ?? '', /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
-  assert.equal(await hasher.verify(hash ?? '', 'correct horse'), true)
-  assert.equal(await hasher.verify(hash ?? '', 'wrong horse'), false)
-  const answers = await Promise.all(Array.from({ length: 70 }, () => hasher.verify(hash ?? '', 'wrong horse')))
+  assert.equal(await hasher.verify(hash ?? '', 'correct horse', ada), true)
+  assert.equal(await hasher.verify(hash ?? '', 'wrong horse', ada), false)
+  const answers = await Promise.all(Array.from({ length: 70 }, () => hasher.verify(hash ?? '', 'wrong horse', ada)))
   assert.equal(answers.filter((answer) => answer === false).length, 66)
   assert.equal(answers.filter((answer) => answer === undefined).length, 4)
-  assert.equal(await hasher.verify(hash ?? '', 'correct horse'), true)
+  assert.equal(await hasher.verify(hash ?? '', 'correct horse', ada), true)
 })
 
 test('a password is the same however its characters are composed', async () => {
   const hasher = createPasswordHasher()
-  const hash = await hasher.hash('pässword'.normalize('NFC'))
-  assert.equal(await hasher.verify(hash ?? '', 'pässword'.normalize('NFD')), true)
+  const hash = await hasher.hash('pässword'.normalize('NFC'), ada)
+  assert.equal(await hasher.verify(hash ?? '', 'pässword'.normalize('NFD'), ada), true)
 })
 
 test('with the real hashes: nobody and a wrong password are compared with a hash of the same cost', async () => {
   const costs: string[] = []
   const real = createPasswordHasher()
   const passwordHasher: typeof real = {
-    hash: (password) => real.hash(password),
-    verify(hash, password) {
+    hash: (password, asker) => real.hash(password, asker),
+    verify(hash, password, asker) {
       costs.push(hash.split('$').slice(0, 4).join('$'))
-      return real.verify(hash, password)
+      return real.verify(hash, password, asker)
     },
   }
   await using opened = await openTestRegistry({ passwordHasher })

@@ -1,5 +1,6 @@
 /** Logging in by password. */
 import { randomBytes } from 'node:crypto'
+import { networkOf } from '../../client-network.ts'
 import { createLoginThrottle } from './login-throttle.ts'
 import type { PasswordHasher } from './password-hasher.ts'
 import { granted, refuse } from '../store/result.ts'
@@ -37,14 +38,16 @@ export function createPasswords({ db, clock }: Store, hasher: PasswordHasher): P
     async authenticate({ userName, password, address }) {
       const isPossible = isLine(userName, 1, MAXIMUM_USER_NAME) && isLine(password, 1, MAXIMUM_PASSWORD)
       const account = isPossible ? foldText(userName) : ''
-      const attempt = throttle.begin(account, address)
+      const network = networkOf(address)
+      const attempt = throttle.begin(account, network)
       if (attempt === undefined) {
         return refuse('resource_exhausted', 'login_throttled', 'too many failed logins, try again later')
       }
       const row = isPossible
         ? await db.selectFrom('users').selectAll().where('email_key', '=', account).executeTakeFirst()
         : undefined
-      const isRight = await hasher.verify(row?.password_hash ?? nobodysHash, isPossible ? password : 'impossible')
+      const guess = isPossible ? password : 'impossible'
+      const isRight = await hasher.verify(row?.password_hash ?? nobodysHash, guess, { network, account })
       if (isRight === undefined) {
         attempt.forget()
         return refuse('resource_exhausted', 'login_busy', 'too many passwords are being checked, try again')

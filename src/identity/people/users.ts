@@ -2,6 +2,7 @@
 import { findOrganization } from '../tenants/organizations.ts'
 import type { Selectable } from 'kysely'
 import type { MemberRoles } from '../tenants/members.ts'
+import type { Asker } from './hash-turns.ts'
 import type { PasswordHasher } from './password-hasher.ts'
 import { listPage } from '../store/list-page.ts'
 import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
@@ -95,7 +96,7 @@ export function createUsers(store: Store, hasher: PasswordHasher): Users {
         return refuse('invalid_argument', 'too_many_organizations', `at most ${MAXIMUM_ORGANIZATIONS} organizations`)
       }
       if ((await find('email_key', foldText(user.email))) !== undefined) return alreadyExists('user_exists')
-      const passwordHash = await hasher.hash(user.password)
+      const passwordHash = await hasher.hash(user.password, signedIn(actor))
       if (passwordHash === undefined) return busy()
       return store.change(actor, (unit) => insertUser(unit, user, passwordHash))
     },
@@ -129,7 +130,7 @@ export function createUsers(store: Store, hasher: PasswordHasher): Users {
       if (refusal !== undefined) return refusal
       const rowId = parseId(id)
       if (rowId === undefined || (await find('id', rowId)) === undefined) return notFound('user_not_found')
-      const passwordHash = await hasher.hash(password)
+      const passwordHash = await hasher.hash(password, signedIn(actor))
       if (passwordHash === undefined) return busy()
       return store.change(actor, async ({ trx, nowMs, audit, emit }) => {
         const { numUpdatedRows } = await trx
@@ -302,6 +303,11 @@ function refusePassword(password: string): Refusal | undefined {
 
 function lastAdmin(): Refusal {
   return refuse('failed_precondition', 'last_admin', 'the last active global admin must stay')
+}
+
+/** The actor as one who waits for a hash; it has authenticated, so its network doesn't matter. */
+function signedIn({ userId }: Actor): Asker {
+  return { network: '', account: userId ?? '' }
 }
 
 function busy(): Refusal {
