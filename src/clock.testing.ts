@@ -6,8 +6,12 @@ import type { SteadyMs } from './clock.ts'
 import type { Clock } from './clock.ts'
 
 export class TestClock implements Clock {
-  #now = 1_750_000_000_000
+  #now: number
   #timers: { readonly atMs: number; readonly run: () => void }[] = []
+
+  constructor(startMs = 1_750_000_000_000) {
+    this.#now = startMs
+  }
 
   now(): number {
     return this.#now

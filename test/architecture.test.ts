@@ -95,14 +95,15 @@ const SUB_ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string
   },
   http: {
     pages: [],
-    api: ['pages'],
+    shares: [],
+    api: ['pages', 'shares'],
     account: ['api'],
-    devices: ['api'],
+    devices: ['api', 'shares'],
     operation: ['api'],
     'broker-access': ['api', 'operation'],
     serving: ['api'],
     tenants: ['account', 'api', 'devices'],
-    '.': ['account', 'api', 'broker-access', 'devices', 'operation', 'pages', 'serving', 'tenants'],
+    '.': ['account', 'api', 'broker-access', 'devices', 'operation', 'pages', 'serving', 'shares', 'tenants'],
   },
   cli: {
     terminal: [],

@@ -44,6 +44,10 @@ import type { BrokerTokenSettings } from './broker-access/mosquitto-auth.ts'
 import { answerClientError, createNodeServer, replaceCertificate } from './serving/node-server.ts'
 import type { TlsMaterial } from './serving/node-server.ts'
 import { openApiRoutes, registerOpenApi } from './api/openapi.ts'
+import { createPayerOf } from './api/payers.ts'
+import { RequestGate } from './api/request-gate.ts'
+import type { RequestShares } from './shares/request-shares.ts'
+import type { Turns } from './shares/work-turns.ts'
 import { operationRoutes } from './operation/operation.ts'
 import type { BrokerView } from './operation/operation.ts'
 import { organizationBoundRoutes } from './tenants/organization-bounds.ts'
@@ -80,6 +84,10 @@ interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
 export interface HttpServerOptions {
   readonly registry: Registry
   readonly clock: Pick<Clock, 'now' | 'steady'>
+  /** Without it no organization and no address has a bound of requests. */
+  readonly shares?: RequestShares
+  /** The turns of heavy requests. */
+  readonly turns: Turns
   /** A child logger of its own. */
   readonly log: Logger
   readonly settings: HttpSettings
@@ -165,12 +173,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   answerErrors(app, [documentation, await filesOf(options)])
   logRequests(app, options.metrics)
   addSecurityHeaders(app, options.settings)
-  authenticateRequests(app, options.registry)
+  const gate = new RequestGate(createPayerOf(options.registry), options.shares)
+  authenticateRequests(app, options.registry, gate)
   const refuseOtherMethods = collectMethods(app)
   await registerOpenApi(app, options.settings.baseUrl)
-  addRoutes(app, options.registry, routesOf(options))
-  await addScopes(app, options)
-  addRoutes(app, options.registry, openApiRoutes(app, documentation))
+  addRoutes(app, options.registry, gate, routesOf(options))
+  await addScopes(app, gate, options)
+  addRoutes(app, options.registry, gate, openApiRoutes(app, documentation))
   refuseOtherMethods()
   await app.ready()
   return app
@@ -186,7 +195,7 @@ function filesOf({ consoleDirectory }: HttpServerOptions): Promise<ConsoleFiles>
  */
 function routesOf(options: HttpServerOptions): readonly Route[] {
   const { registry, settings, broker, brokerViews, codecs, commands, history, metrics, clock } = options
-  const { status, networkServers, backups } = options
+  const { status, networkServers, backups, turns } = options
   return [
     ...loginRoutes(registry),
     ...accountRoutes(registry),
@@ -198,9 +207,9 @@ function routesOf(options: HttpServerOptions): readonly Route[] {
     ...userRoutes(registry),
     ...applicationRoutes(registry, codecs),
     ...(codecs === undefined ? [] : codecTrialRoutes(codecs, clock)),
-    ...deviceRoutes(registry),
+    ...deviceRoutes(registry, turns),
     ...(commands === undefined ? [] : deviceQueueRoutes(commands)),
-    ...(history === undefined ? [] : historyRoutes(registry, history, clock)),
+    ...(history === undefined ? [] : historyRoutes(registry, history, clock, turns)),
     ...brokerTokenRoutes(registry, brokerViews),
     ...(brokerViews === undefined ? [] : connectionRoutes(registry, brokerViews)),
     ...(brokerViews === undefined ? [] : refusalRoutes(registry, brokerViews)),
@@ -216,16 +225,20 @@ function routesOf(options: HttpServerOptions): readonly Route[] {
 }
 
 /** Registers the routes whose bodies are not read as JSON, each group in a scope of its own. */
-async function addScopes(app: HttpApp, { registry, networkServerEvents }: HttpServerOptions): Promise<void> {
+async function addScopes(
+  app: HttpApp,
+  gate: RequestGate,
+  { registry, turns, networkServerEvents }: HttpServerOptions,
+): Promise<void> {
   const parseJson = strictJsonParser(app)
   await app.register(async (scope: HttpApp) => {
     streamUploads(scope)
-    addRoutes(scope, registry, importRoutes(registry, parseJson))
+    addRoutes(scope, registry, gate, importRoutes(registry, turns, parseJson))
   })
   if (networkServerEvents === undefined) return
   await app.register(async (scope: HttpApp) => {
     keepBodies(scope)
-    addRoutes(scope, registry, networkServerEventRoutes(networkServerEvents))
+    addRoutes(scope, registry, gate, networkServerEventRoutes(networkServerEvents))
   })
 }
 

@@ -7,11 +7,14 @@ import { backupOf } from '../data/backup.ts'
 import { EmbeddedEngine } from '../engine/embedded.ts'
 import type { BrokerView } from '../http/operation/operation.ts'
 import { createHttpServer } from '../http/server.ts'
+import { RequestShares } from '../http/shares/request-shares.ts'
+import { WorkTurns } from '../http/shares/work-turns.ts'
 import { systemClock } from '../clock.ts'
 import { AddressLimiter } from '../listeners/address-limiter.ts'
 import { Newcomers } from '../listeners/newcomers.ts'
 import { TrustedProxies } from '../listeners/trusted-proxies.ts'
 import { given } from '../given.ts'
+import type { BoundsByOrganization } from '../organization-bounds.ts'
 import { EventHistory } from '../lorawan/uplinks/event-history.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createBrokerViews } from './broker-views.ts'
@@ -35,12 +38,15 @@ export async function createHttp(
   parts: Omit<Parts, 'sightings' | 'state' | 'presence' | 'readerListener' | 'brokerLink' | 'networkServers'>,
 ): Promise<HttpServer> {
   const { registry, engine, policy, broker, downlinks, openedNetworkServers, addresses, bounds, usage } = parts
+  const { requestShares } = parts
   const { cert, key, caFile } = certificates
   const proxies = TrustedProxies.of(settings.trustedProxies)
   const isTrustedProxy = proxies && ((address: string) => proxies.has(address))
   return createHttpServer({
     registry,
     clock: systemClock,
+    shares: requestShares,
+    turns: new WorkTurns(systemClock),
     log: log.child({ room: 'http' }),
     settings: {
       baseUrl: addresses.https,
@@ -74,6 +80,24 @@ export async function createHttp(
     documentationDirectory: DOCUMENTATION_DIRECTORY,
   })
 }
+
+/**
+ * Requests of each organization, person and address in a second. A person who is asked for no
+ * organization, or for several, has the bound of one organization. Global admins are no tenants:
+ * their bound only keeps a program that has gone wild from the others.
+ */
+export function createRequestShares(settings: Settings, bounds: BoundsByOrganization): RequestShares {
+  const { maximumHttpRequestsPerAddress: perAddress } = settings
+  return new RequestShares(systemClock, {
+    organization: (id) => bounds.of(id).httpRequestsPerSecond,
+    networkServer: (id) => bounds.of(id).publishesPerSecond,
+    person: () => bounds.deployment.httpRequestsPerSecond,
+    globalAdmin: () => GLOBAL_ADMIN_REQUESTS_PER_SECOND,
+    network: () => (perAddress === 0 ? Infinity : perAddress),
+  })
+}
+
+const GLOBAL_ADMIN_REQUESTS_PER_SECOND = 1000
 
 /**
  * A trusted proxy that names no client has no bounds itself: its connections carry the requests of

@@ -6,6 +6,7 @@ import type { AccessPolicy } from '../access/policy.ts'
 import type { Broker } from '../broker/broker.ts'
 import type { ReaderListener } from '../broker/ports/consumer.ts'
 import type { Engine } from '../broker/ports/engine.ts'
+import type { RequestShares } from '../http/shares/request-shares.ts'
 import type { DataDirectory } from '../data/data-directory.ts'
 import type { Disk } from '../engine/ports/disk.ts'
 import type { Registry } from '../identity/registry.ts'
@@ -74,6 +75,8 @@ export interface Parts {
   /** The organizations that are near a bound. */
   readonly nearBounds: NearBounds
   readonly status: SampledStatus
+  /** Tells how many requests each organization makes. */
+  readonly requestShares: RequestShares
   readonly addresses: PublicAddresses
   /** The turns of all listeners' TLS handshakes. */
   readonly handshakeTurns: HandshakeTurns

@@ -18,7 +18,7 @@ import { createEngine, openBroker, openPolicy, openPresence } from './broker.ts'
 import { openCertificates } from './certificates.ts'
 import { openCodecs } from './codecs.ts'
 import { openDownlinks } from './downlinks.ts'
-import { createHttp } from './http.ts'
+import { createHttp, createRequestShares } from './http.ts'
 import { openListeners } from './listeners.ts'
 import { readEntriesOfFile, readEntriesOfRegistry } from './network-server-entries.ts'
 import { NetworkServerList } from './network-server-list.ts'
@@ -96,6 +96,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
 
   const registry = await openRegistry(context)
   const bounds = await openBounds(context, { registry })
+  const requestShares = createRequestShares(context.settings, bounds)
   const sightings = openSightings(context, { registry })
 
   const engine = createEngine(context, { registry, bounds })
@@ -119,7 +120,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   await presence.load()
   await downlinks.load()
 
-  return { ...beforeCommands, ...beforeBroker, broker, entriesOfFile, openedNetworkServers }
+  return { ...beforeCommands, ...beforeBroker, requestShares, broker, entriesOfFile, openedNetworkServers }
 }
 
 /** The second half of a start: the listeners open, and the service is ready. */

@@ -137,6 +137,14 @@ export const boundDefinitions = {
     description:
       'Connections to the MQTTS port on which one client address has not finished the TLS handshake yet. 0 for no limit.',
   }),
+  maximumHttpRequestsPerAddress: integer({
+    name: 'FIELDGATE_MAXIMUM_HTTP_REQUESTS_PER_ADDRESS',
+    default: 200,
+    minimum: 0,
+    maximum: 10_000_000,
+    description:
+      'HTTP requests without a good credential (logins, health, unknown paths, pages) that one client address may make in a second, on average over ten seconds. Beyond, each waits for up to a second; none is refused. 0 for no limit.',
+  }),
 } as const
 
 type SettingOf<Name extends BoundName> = `maximum${Capitalize<Name>}PerOrganization`

@@ -2,6 +2,7 @@
 import { organizationBounds } from '../../settings/bounds.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { createHttpServer } from '../../http/server.ts'
+import { WorkTurns } from '../../http/shares/work-turns.ts'
 import { systemClock } from '../../clock.ts'
 import type { Registry } from '../../identity/registry.ts'
 import { createPinoLogger } from '../../pino-logger.ts'
@@ -14,6 +15,7 @@ export async function createInProcessCarrier(registry: Registry, settings: Setti
   const server = await createHttpServer({
     registry,
     clock: systemClock,
+    turns: new WorkTurns(systemClock),
     log: createPinoLogger({ level: 'error', format: 'text' }),
     settings: {
       baseUrl: `https://${settings.publicHost}:${settings.httpsPort}`,

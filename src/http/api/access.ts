@@ -50,6 +50,11 @@ export interface Access<Found = unknown> {
   readonly reads: readonly MemberPath[]
   /** Throws a refusal, or returns the owner and the person for the handler. */
   check(asked: Asked): Promise<Found>
+  /**
+   * The organization that the request is about, of what the check has found; its share of requests
+   * is used. Absent, null or undefined: the request is about no organization.
+   */
+  organizationOf?(found: Found): string | null | undefined
 }
 
 /** The person behind a session. */
@@ -73,11 +78,13 @@ function forPeople<Found extends object>(
   sentence: string,
   reads: readonly MemberPath[],
   look: (viewer: Viewer, asked: Asked) => Promise<Found>,
+  organizationOf: (found: Found) => string | null | undefined = () => undefined,
 ): Access<Person & Found> {
   return {
     credential: 'session',
     sentence,
     reads,
+    organizationOf,
     check: async (asked) => {
       assert(asked.caller?.kind === 'session', 'the route must take a session')
       const { viewer } = asked.caller
@@ -131,16 +138,21 @@ export const NETWORK_SERVER: Access<{ readonly organizationId: string | null }> 
   },
 }
 
+function organizationIdOf({ organizationId }: { readonly organizationId: string | undefined }): string | undefined {
+  return organizationId
+}
+
 /** The organization that the member names. */
 export function inOrganization(
   action: Action,
   member: MemberPath,
 ): Access<Person & { readonly organizationId: string }> {
-  return forPeople(`For ${peopleOf(action, 'the organization')}.`, [member], async (viewer, { registry, request }) => {
+  const look = async (viewer: Viewer, { registry, request }: Asked) => {
     const organizationId = textAt(request, member)
     await demandIn(registry, viewer, organizationId, action)
     return { organizationId }
-  })
+  }
+  return forPeople(`For ${peopleOf(action, 'the organization')}.`, [member], look, organizationIdOf)
 }
 
 /** As `inOrganization`, with the organization looked up. */
@@ -148,9 +160,11 @@ export function onOrganization(
   action: Action,
   member: MemberPath,
 ): Access<Person & { readonly organization: Organization }> {
-  return forPeople(`For ${peopleOf(action, 'the organization')}.`, [member], async (viewer, { registry, request }) => ({
+  const look = async (viewer: Viewer, { registry, request }: Asked) => ({
     organization: await organizationFor(registry, viewer, textAt(request, member), action),
-  }))
+  })
+  const sentence = `For ${peopleOf(action, 'the organization')}.`
+  return forPeople(sentence, [member], look, ({ organization }) => organization.id)
 }
 
 /** The application that the member names. */
@@ -158,17 +172,21 @@ export function onApplication(
   action: Action,
   member: MemberPath,
 ): Access<Person & { readonly application: Application }> {
-  return forPeople(`For ${peopleOf(action, 'its organization')}.`, [member], async (viewer, { registry, request }) => ({
+  const look = async (viewer: Viewer, { registry, request }: Asked) => ({
     application: await applicationFor(registry, viewer, textAt(request, member), action),
-  }))
+  })
+  const sentence = `For ${peopleOf(action, 'its organization')}.`
+  return forPeople(sentence, [member], look, ({ application }) => application.organizationId)
 }
 
 /** The device that the member names by its DevEUI, in any spelling. */
 export function onDevice(action: Action, member: MemberPath): Access<Person & { readonly device: Device }> {
-  return forPeople(`For ${peopleOf(action, 'its organization')}.`, [member], async (viewer, { registry, request }) => {
+  const look = async (viewer: Viewer, { registry, request }: Asked) => {
     const devEui = devEuiOf(lastName(member), textAt(request, member))
     return { device: await deviceFor(registry, viewer, devEui, action) }
-  })
+  }
+  const sentence = `For ${peopleOf(action, 'its organization')}.`
+  return forPeople(sentence, [member], look, ({ device }) => device.organizationId)
 }
 
 /** The organization. Where the member names none: the whole deployment, for global admins. */
@@ -177,20 +195,23 @@ export function inOrganizationOrDeployment(
   member: MemberPath,
 ): Access<Person & { readonly organizationId: string | undefined }> {
   const sentence = `With ${lastName(member)} for ${peopleOf(action, 'the organization')}, without it for global admins.`
-  return forPeople(sentence, [member], async (viewer, { registry, request }) => {
+  const look = async (viewer: Viewer, { registry, request }: Asked) => {
     const given = textAt(request, member)
     // In a body only "" means the whole deployment: a 0 that was a client's empty value must not.
     const organizationId = member.startsWith('body.') ? (given === '' ? undefined : given) : givenId(given)
     if (organizationId === undefined) demandGlobalAdmin(viewer)
     else await demandIn(registry, viewer, organizationId, action)
     return { organizationId }
-  })
+  }
+  return forPeople(sentence, [member], look, organizationIdOf)
 }
 
 /** The organization or the application to which a list is narrowed. */
 interface Narrowed {
   readonly organizationId: string | undefined
   readonly applicationId: string | undefined
+  /** The organization that is named, or the organization of the application that is named. */
+  readonly owner: string | undefined
   /** The person's role in the organization; undefined where no organization is named. */
   readonly role: Role | undefined
 }
@@ -207,14 +228,16 @@ export function narrowed(
   const reads = application === undefined ? [organization] : [organization, application]
   const people = peopleOf(action, 'the organization')
   const sentence = `With ${reads.map(lastName).join(' or ')} for ${people}, otherwise for everyone who is signed in.`
-  return forPeople(sentence, reads, async (viewer, { registry, request }) => {
+  const look = async (viewer: Viewer, { registry, request }: Asked): Promise<Narrowed> => {
     const organizationId = givenId(textAt(request, organization))
     const applicationId = application === undefined ? undefined : givenId(textAt(request, application))
     const role = organizationId === undefined ? undefined : await roleIn(registry, viewer, organizationId)
     if (role !== undefined) demand(role, action)
-    if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, action)
-    return { organizationId, applicationId, role }
-  })
+    const found =
+      applicationId === undefined ? undefined : await applicationFor(registry, viewer, applicationId, action)
+    return { organizationId, applicationId, owner: organizationId ?? found?.organizationId, role }
+  }
+  return forPeople(sentence, reads, look, ({ owner }) => owner)
 }
 
 /**
@@ -224,13 +247,15 @@ export function narrowed(
 export function rowsOfUpload(
   action: Action,
   member: MemberPath,
-): Access<Person & { readonly applicationId: string | undefined }> {
+): Access<Person & { readonly applicationId: string | undefined; readonly organizationId: string | undefined }> {
   const sentence = `For ${peopleOf(action, 'the organization of each row')}.`
-  return forPeople(sentence, [member], async (viewer, { registry, request }) => {
+  const look = async (viewer: Viewer, { registry, request }: Asked) => {
     const applicationId = givenId(textAt(request, member))
-    if (applicationId !== undefined) await applicationFor(registry, viewer, applicationId, action)
-    return { applicationId }
-  })
+    const found =
+      applicationId === undefined ? undefined : await applicationFor(registry, viewer, applicationId, action)
+    return { applicationId, organizationId: found?.organizationId }
+  }
+  return forPeople(sentence, [member], look, organizationIdOf)
 }
 
 /**
@@ -260,6 +285,7 @@ export function eventsOfApplication(
     sentence: EVENT_READERS,
     reads: inside === undefined ? [member] : [member, inside],
     check: async (asked) => ({ application: await readableApplication(asked, textAt(asked.request, member), inside) }),
+    organizationOf: ({ application }) => application.organizationId,
   }
 }
 
@@ -309,7 +335,7 @@ export interface HiddenThing<Thing> {
 export function onHidden<Thing>(action: Action, thing: HiddenThing<Thing>): Access<Person & { readonly found: Thing }> {
   const people = peopleOf(action, 'its organization')
   const sentence = thing.ownerOf === undefined ? `For ${people}.` : `For its owner, and for ${people}.`
-  return forPeople(sentence, [thing.named], async (viewer, { registry, request }) => {
+  const look = async (viewer: Viewer, { registry, request }: Asked) => {
     const found = await thing.find(textAt(request, thing.named))
     if (found === undefined) throw objectNotFound()
     if (viewer.isAdmin || thing.ownerOf?.(found) === viewer.userId) return { found }
@@ -317,7 +343,8 @@ export function onHidden<Thing>(action: Action, thing: HiddenThing<Thing>): Acce
     const role = organizationId === undefined ? 'none' : await roleIn(registry, viewer, organizationId)
     if (!mayDo(role, action)) throw objectNotFound()
     return { found }
-  })
+  }
+  return forPeople(sentence, [thing.named], look, ({ found }) => thing.organizationIdOf(found))
 }
 
 const PEOPLE: Readonly<Record<Exclude<Role, 'none' | 'globalAdmin'>, string>> = {

@@ -14,6 +14,7 @@ import { accepted, RequestRefused } from './errors.ts'
 import type { Access } from './access.ts'
 import type { Caller, Credential } from './caller.ts'
 import type { HttpApp } from './http-app.ts'
+import type { RequestGate } from './request-gate.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -29,6 +30,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set before the body is read. Null on routes that take no credential. */
     caller: Caller | null
+    /** The payer of the request's heavy work (`WorkTurns`); set before the handler runs. */
+    turnsOf: string
   }
 }
 
@@ -48,12 +51,13 @@ const MAXIMUM_TOKEN_LENGTH = 4096
 
 /**
  * Checks the credential of every request before its body is read, and refuses to start with a route
- * that does not say who may use it.
+ * that does not say who may use it. Requests without a good credential wait at the gate.
  */
-export function authenticateRequests(app: HttpApp, registry: AuthenticationRegistry): void {
+export function authenticateRequests(app: HttpApp, registry: AuthenticationRegistry, gate: RequestGate): void {
   const accessPolicy: RoutePolicy[] = []
   app.decorate('accessPolicy', accessPolicy)
   app.decorateRequest('caller', null)
+  app.decorateRequest('turnsOf', '')
   app.addHook('onRoute', ({ method, url, config }: RouteOptions) => {
     if (config?.refusesMethod === true) return
     const may = config?.may
@@ -63,8 +67,14 @@ export function authenticateRequests(app: HttpApp, registry: AuthenticationRegis
   app.addHook('onRequest', async (request) => {
     const credential = request.routeOptions.config.may?.credential
     // Unknown paths answer 404 to everybody, and other methods 405.
-    if (credential === undefined || credential === 'none') return
-    request.caller = await callerOf(request, credential, registry)
+    if (credential === undefined || credential === 'none') return gate.strangerCame(request)
+    try {
+      request.caller = await callerOf(request, credential, registry)
+    } catch (error) {
+      await gate.strangerCame(request)
+      throw error
+    }
+    return undefined
   })
 }
 

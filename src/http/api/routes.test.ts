@@ -7,6 +7,8 @@ import type { TestDeployment } from '../broker-access/deployment.testing.ts'
 import { inOrganization, OPEN } from './access.ts'
 import { authenticateRequests } from './authenticate.ts'
 import type { HttpApp } from './http-app.ts'
+import { createPayerOf } from './payers.ts'
+import { RequestGate } from './request-gate.ts'
 import { addRoutes, route } from './routes.ts'
 
 let deployment: TestDeployment
@@ -19,17 +21,21 @@ after(async () => {
   await deployment.close()
 })
 
+function openGate(): RequestGate {
+  return new RequestGate(createPayerOf(deployment.registry), undefined)
+}
+
 /** A server without routes that asks each route who may use it. */
 function emptyServer(): HttpApp {
   const app = fastify() as unknown as HttpApp
-  authenticateRequests(app, deployment.registry)
+  authenticateRequests(app, deployment.registry, openGate())
   return app
 }
 
 test('a route that does not say who may use it can’t be registered', () => {
   const app = emptyServer()
   assert.throws(() => app.get('/open-by-mistake', async () => ({})), /does not say who may use it/)
-  addRoutes(app, deployment.registry, [
+  addRoutes(app, deployment.registry, openGate(), [
     route({ method: 'GET', url: '/open', may: OPEN, schema: {}, handle: async () => ({}) }),
   ])
 })
@@ -38,7 +44,10 @@ test('a route whose schema lacks the member that names the owner can’t be regi
   const may = inOrganization('organization.read', 'params.id')
   const schema = { params: Type.Object({ organizationId: Type.String() }) }
   const wrong = route({ method: 'GET', url: '/organizations/:organizationId', may, schema, handle: async () => ({}) })
-  assert.throws(() => addRoutes(emptyServer(), deployment.registry, [wrong]), /the schema has no params\.id/)
+  assert.throws(
+    () => addRoutes(emptyServer(), deployment.registry, openGate(), [wrong]),
+    /the schema has no params\.id/,
+  )
 })
 
 test('every route of the server says who may use it, and the document begins with its sentence', async () => {

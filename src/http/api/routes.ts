@@ -21,6 +21,7 @@ import type { Access, MemberPath } from './access.ts'
 import type { Credential } from './caller.ts'
 import type { HttpApp } from './http-app.ts'
 import type { OwnershipRegistry } from './ownership.ts'
+import type { RequestGate } from './request-gate.ts'
 
 type Handler<Schema extends FastifySchema> = RouteHandlerMethod<
   RawServerDefault,
@@ -73,8 +74,13 @@ export function resource(tag: string, routes: readonly Route[]): readonly Route[
   return routes.map((one) => ({ ...one, schema: { ...one.schema, tags: [tag] } }))
 }
 
-/** Registers routes. Owners are looked up in the registry. */
-export function addRoutes(app: HttpApp, registry: OwnershipRegistry, routes: readonly Route[]): void {
+/** Registers routes. Owners are looked up in the registry, and requests go through the gate. */
+export function addRoutes(
+  app: HttpApp,
+  registry: OwnershipRegistry,
+  gate: RequestGate,
+  routes: readonly Route[],
+): void {
   for (const { may, schema, before, handle, ...options } of routes) {
     for (const member of may.reads) {
       assert(hasMember(schema, member), `${options.method} ${options.url}: the schema has no ${member}`)
@@ -85,10 +91,33 @@ export function addRoutes(app: HttpApp, registry: OwnershipRegistry, routes: rea
       schema: schema.hide === true ? schema : documented(schema, may),
       handler: async (request, reply) => {
         before?.(request)
-        const found = await may.check({ registry, request, caller: request.caller })
-        return handle(found, request, reply)
+        const found = await checked(may, registry, gate, request)
+        const { turnsOf, release } = await gate.enter(request, may.organizationOf?.(found))
+        request.turnsOf = turnsOf
+        try {
+          return await handle(found, request, reply)
+        } finally {
+          // An answer that its client doesn't read holds memory. The work for a client that has
+          // gone goes on to its end.
+          if (reply.raw.closed) release()
+          else reply.raw.once('close', release)
+        }
       },
     })
+  }
+}
+
+async function checked(
+  may: Access,
+  registry: OwnershipRegistry,
+  gate: RequestGate,
+  request: FastifyRequest,
+): Promise<unknown> {
+  try {
+    return await may.check({ registry, request, caller: request.caller })
+  } catch (error) {
+    await gate.refused(request)
+    throw error
   }
 }
 

@@ -6,7 +6,8 @@ import { EventEmitter } from 'node:events'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
 import { Registry as MetricsRegistry } from 'prom-client'
-import type { SteadyMs } from '../../clock.ts'
+import { systemClock } from '../../clock.ts'
+import { TestClock } from '../../clock.testing.ts'
 import { openRegistry } from '../../identity/registry.ts'
 import type { Registry } from '../../identity/registry.ts'
 import type { Result } from '../../identity/store/result.ts'
@@ -15,6 +16,7 @@ import { openTestCommands } from '../devices/commands.testing.ts'
 import { openTestCodecs } from '../../lorawan/codecs/codecs.testing.ts'
 import type { NetworkServerSetups, NetworkServerTrial } from '../tenants/network-servers.ts'
 import { createHttpServer } from '../server.ts'
+import { WorkTurns } from '../shares/work-turns.ts'
 import type { HttpServerOptions } from '../server.ts'
 import { DEFAULT_ORGANIZATION_BOUNDS } from '../../organization-bounds.ts'
 import type { OrganizationUsage } from '../../organization-bounds.ts'
@@ -22,13 +24,6 @@ import { TestEvents } from '../devices/stored-events.testing.ts'
 
 /** The password of every user of the deployment. */
 export const PASSWORD = 'correct horse battery staple'
-
-/** A clock that a test moves. */
-interface TestClock {
-  now(): number
-  steady(): SteadyMs
-  advance(ms: number): void
-}
 
 /**
  * The people of the deployment; all but `stranger` and `globalAdmin` belong to the first
@@ -87,14 +82,7 @@ const WORKS: NetworkServerTrial = {
 
 /** Opens a deployment in memory. */
 export async function openTestDeployment(overrides: Partial<HttpServerOptions> = {}): Promise<TestDeployment> {
-  let nowMs = START_MS
-  const clock: TestClock = {
-    now: () => nowMs,
-    steady: () => nowMs as SteadyMs,
-    advance: (ms) => {
-      nowMs += ms
-    },
-  }
+  const clock = new TestClock(START_MS)
   const logLines: string[] = []
   const logged = new EventEmitter()
   const log = pino(
@@ -113,6 +101,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
   const app = await createHttpServer({
     registry,
     clock,
+    turns: new WorkTurns(systemClock),
     log,
     metrics: new MetricsRegistry(),
     commands: await openTestCommands(registry, clock),

@@ -25,14 +25,15 @@ import { narrowed, onApplication, onDevice } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
+import type { Turns } from '../shares/work-turns.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 const Parameters = Type.Object({ devEui: DevEuiInput })
 
-/** The routes of devices. */
-export function deviceRoutes(registry: OwnershipRegistry): readonly Route[] {
+/** The routes of devices. Long lists are made in turns. */
+export function deviceRoutes(registry: OwnershipRegistry, turns: Turns): readonly Route[] {
   return resource('Devices', [
-    listDevices(registry),
+    listDevices(registry, turns),
     createDevice(registry),
     getDevice(),
     changeDevice(registry),
@@ -42,7 +43,7 @@ export function deviceRoutes(registry: OwnershipRegistry): readonly Route[] {
 
 const CreatedDevice = Type.Object({ devEUI: DevEui }, { description: 'Created', [NAME]: 'CreatedDevice' })
 
-function listDevices(registry: OwnershipRegistry): Route {
+function listDevices(registry: OwnershipRegistry, turns: Turns): Route {
   return route({
     method: 'GET',
     url: '/api/devices',
@@ -62,7 +63,7 @@ function listDevices(registry: OwnershipRegistry): Route {
     },
     handle: async ({ viewer, organizationId, applicationId }, request) => {
       const page = { ...pageOf(request.query), ...given({ applicationId, organizationId }) }
-      return written(await registry.devices.list(viewer, page), deviceItem)
+      return written(await turns.run(request.turnsOf, () => registry.devices.list(viewer, page)), deviceItem)
     },
   })
 }

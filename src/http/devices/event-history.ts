@@ -22,6 +22,7 @@ import { textOfEvents } from './event-text.ts'
 import { applicationId, choice, DevEui, DevEuiInput, Timestamp } from '../api/fields.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
+import type { Turns } from '../shares/work-turns.ts'
 import { RULE } from '../api/validate.ts'
 
 /** The parts of the registry that history needs. */
@@ -162,8 +163,9 @@ export function historyRoutes(
   registry: HistoryRegistry,
   history: StoredEvents,
   clock: Pick<Clock, 'steady'>,
+  turns: Turns,
 ): readonly Route[] {
-  const desk = new ReadingDesk(registry, history, clock)
+  const desk = new ReadingDesk(registry, history, clock, turns)
   return resource('Events', [applicationEvents(desk), deviceEvents(desk)])
 }
 
@@ -222,13 +224,15 @@ class ReadingDesk {
   readonly #registry: HistoryRegistry
   readonly #history: StoredEvents
   readonly #clock: Pick<Clock, 'steady'>
+  readonly #turns: Turns
   readonly #readers = new Map<string, number>()
   #allReaders = 0
 
-  constructor(registry: HistoryRegistry, history: StoredEvents, clock: Pick<Clock, 'steady'>) {
+  constructor(registry: HistoryRegistry, history: StoredEvents, clock: Pick<Clock, 'steady'>, turns: Turns) {
     this.#registry = registry
     this.#history = history
     this.#clock = clock
+    this.#turns = turns
   }
 
   async answer(
@@ -243,10 +247,24 @@ class ReadingDesk {
     if (request.method === 'HEAD') return { type, body: '' }
     const release = this.#seat(branch.application.organizationId)
     const pages = this.#pagesWhileAllowed(request, may, branch, query)
-    const body = Readable.from(asLines ? lines(pages) : list(pages), { objectMode: false, highWaterMark: PART_BYTES })
+    const parts = this.#inTurns(request.turnsOf, asLines ? lines(pages) : list(pages))
+    const body = Readable.from(parts, { objectMode: false, highWaterMark: PART_BYTES })
     // `close` also comes when the client has gone before the first part.
     body.once('close', release)
     return { type, body }
+  }
+
+  /** Each part of an answer is read and written in a turn of its own. */
+  async *#inTurns(turnsOf: string, parts: AsyncGenerator<Buffer, void, void>): AsyncGenerator<Buffer, void, void> {
+    try {
+      for (;;) {
+        const { value, done } = await this.#turns.run(turnsOf, () => parts.next())
+        if (done === true) return
+        yield value
+      }
+    } finally {
+      await parts.return()
+    }
   }
 
   async *#pagesWhileAllowed(

@@ -19,13 +19,17 @@ import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
+import type { Turns } from '../shares/work-turns.ts'
 import { RULE, skipBody } from '../api/validate.ts'
 
 /** The most rows of one import. A longer import stops there. */
 const MAXIMUM_ROWS = 500_000
 
-/** Rows that are created together. */
-const BATCH_ROWS = 500
+/**
+ * Rows that are checked, and then created together: either holds up the event loop for some 5 ms.
+ * Most of the time of a smaller batch would be the sync to the disk.
+ */
+const BATCH_ROWS = 50
 
 /**
  * Refused rows that the report names. Further ones are only counted: the report of a wrong file
@@ -37,10 +41,11 @@ const MAXIMUM_REPORTED_ROWS = 1000
 const MAXIMUM_UNKNOWN_COLUMNS = 100
 
 /**
- * Imports at the same time in this process; the next one is answered with 429. The bound keeps
- * uploads from starving other writes.
+ * Imports at the same time in this process, and those of one organization or person; the next one
+ * is answered with 429. Each holds a list of its DevEUIs, some 50 MB for the longest import.
  */
-const MAXIMUM_IMPORTS = 4
+const MAXIMUM_IMPORTS = 8
+const MAXIMUM_IMPORTS_OF_PAYER = 2
 
 const IMPORT_TIMEOUT_MS = 600_000
 
@@ -92,12 +97,20 @@ export function streamUploads(scope: HttpApp): void {
 }
 
 /** The import, for a scope that `streamUploads` has prepared. */
-export function importRoutes(registry: OwnershipRegistry, parseJson: (text: string) => unknown): readonly Route[] {
-  let running = 0
-  const demandSeat = (): void => {
-    if (running < MAXIMUM_IMPORTS) return
-    const headers = { 'retry-after': '10' }
-    throw new RequestRefused('resource_exhausted', 'too many imports at once', 'import_busy', { headers })
+export function importRoutes(
+  registry: OwnershipRegistry,
+  turns: Turns,
+  parseJson: (text: string) => unknown,
+): readonly Route[] {
+  /** The payers of the running imports. */
+  const running: string[] = []
+  const takeSeat = (payer: string): void => {
+    const own = running.filter((other) => other === payer).length
+    if (running.length >= MAXIMUM_IMPORTS || own >= MAXIMUM_IMPORTS_OF_PAYER) {
+      const headers = { 'retry-after': '10' }
+      throw new RequestRefused('resource_exhausted', 'too many imports at once', 'import_busy', { headers })
+    }
+    running.push(payer)
   }
   const importDevices = route({
     method: 'POST',
@@ -124,19 +137,17 @@ export function importRoutes(registry: OwnershipRegistry, parseJson: (text: stri
     before: ({ headers, body }) => {
       if (Number(headers['content-length'] ?? 0) > MAXIMUM_IMPORT_BYTES) throw uploadTooLarge()
       if (body === undefined || body === null) throw withoutBody()
-      demandSeat()
     },
-    handle: async ({ viewer, applicationId }, { body, query, headers }, reply) => {
+    handle: async ({ viewer, applicationId }, { body, query, headers, turnsOf }, reply) => {
       if (body === undefined || body === null) throw withoutBody()
-      // Other imports may have begun while the application was looked up.
-      demandSeat()
-      running += 1
+      takeSeat(turnsOf)
       try {
         const isCsv = /^\s*text\/csv\b/i.test(headers['content-type'] ?? '')
-        const upload = { body, isCsv, dryRun: query.dryRun ?? false, applicationId, gone: goneSignal(reply) }
+        const inTurn: InTurn = (slice) => turns.run(turnsOf, slice)
+        const upload = { body, isCsv, dryRun: query.dryRun ?? false, applicationId, gone: goneSignal(reply), inTurn }
         return await importUpload(registry, viewer, upload, parseJson)
       } finally {
-        running -= 1
+        running.splice(running.indexOf(turnsOf), 1)
         // Reads the rest of the upload of an import that stopped early: a client that is still
         // sending would not see the answer.
         body.resume()
@@ -146,6 +157,9 @@ export function importRoutes(registry: OwnershipRegistry, parseJson: (text: stri
   return resource('Devices', [importDevices])
 }
 
+/** Runs a slice of work in a turn of the payer of the import. */
+type InTurn = <T>(slice: () => Promise<T>) => Promise<T>
+
 interface Upload {
   readonly body: Readable
   readonly isCsv: boolean
@@ -154,12 +168,13 @@ interface Upload {
   readonly applicationId: string | undefined
   /** Aborted when the client is gone. */
   readonly gone: AbortSignal
+  readonly inTurn: InTurn
 }
 
 async function importUpload(
   registry: OwnershipRegistry,
   viewer: Viewer,
-  { body, isCsv, dryRun, applicationId, gone }: Upload,
+  { body, isCsv, dryRun, applicationId, gone, inTurn }: Upload,
   parseJson: (text: string) => unknown,
 ) {
   // Destroying the request would cut the connection before the answer is out.
@@ -171,7 +186,12 @@ async function importUpload(
   const rows = isCsv ? csvRows(upload, onUnknownColumn) : jsonLineRows(upload, parseJson)
   const check = createRowCheck(registry, viewer, applicationId, onUnknownColumn)
   const write = dryRun ? createPreview(registry, viewer) : createWriter(registry, viewer)
-  const progress = await importRows(rows, check, write, gone)
+  const progress: Progress = { rows: 0, created: 0, refused: 0, stopped: '', errors: [] }
+  const take = async (batch: readonly ImportRow[]): Promise<void> => {
+    const checked = await inTurn(() => checkBatch(batch, check))
+    await takeBatch(checked, write, inTurn, progress)
+  }
+  await importRows(rows, take, progress, gone)
   return {
     dryRun,
     isComplete: progress.stopped === '',
@@ -202,22 +222,22 @@ function goneSignal(reply: Pick<FastifyReply, 'raw'>): AbortSignal {
  */
 async function importRows(
   rows: AsyncIterable<ImportRow>,
-  check: RowCheck,
-  write: ImportWriter,
+  take: (batch: readonly ImportRow[]) => Promise<void>,
+  progress: Progress,
   signal: AbortSignal,
-): Promise<Progress> {
-  const progress: Progress = { rows: 0, created: 0, refused: 0, stopped: '', errors: [] }
-  const batch: CheckedRow[] = []
+): Promise<void> {
+  let batch: ImportRow[] = []
   const flush = async (): Promise<void> => {
-    await takeBatch(batch, write, progress)
-    batch.length = 0
+    const full = batch
+    batch = []
+    await take(full)
   }
   try {
     for await (const row of rows) {
       signal.throwIfAborted()
       if (progress.rows === MAXIMUM_ROWS) throw tooManyRows()
       progress.rows += 1
-      batch.push(await check(row))
+      batch.push(row)
       if (batch.length === BATCH_ROWS) await flush()
     }
   } catch (error) {
@@ -228,16 +248,26 @@ async function importRows(
   // Nobody reads the report of an upload whose connection is gone, and the service may be about to
   // close.
   if (batch.length > 0 && !signal.aborted) await flush()
-  return progress
+}
+
+async function checkBatch(batch: readonly ImportRow[], check: RowCheck): Promise<readonly CheckedRow[]> {
+  const checked: CheckedRow[] = []
+  for (const row of batch) checked.push(await check(row))
+  return checked
 }
 
 /**
  * Writes the good rows of a batch together, then notes the refused rows in the order of the lines.
  */
-async function takeBatch(batch: readonly CheckedRow[], write: ImportWriter, progress: Progress): Promise<void> {
+async function takeBatch(
+  batch: readonly CheckedRow[],
+  write: ImportWriter,
+  inTurn: InTurn,
+  progress: Progress,
+): Promise<void> {
   const devices = batch.flatMap((row) => ('device' in row ? [row.device] : []))
   const room = MAXIMUM_REPORTED_ROWS - progress.errors.length
-  const outcomes = (await write(devices, room)).values()
+  const outcomes = (await inTurn(() => write(devices, room))).values()
   for (const row of batch) {
     if (!('device' in row)) {
       note(progress, row)

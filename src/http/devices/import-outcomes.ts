@@ -25,6 +25,7 @@ export type ImportWriter = (devices: readonly NewDevice[], worded: number) => Pr
 
 /** The writer that creates the devices. */
 export function createWriter(registry: OwnershipRegistry, viewer: Viewer): ImportWriter {
+  const holderOf = createHolderSearch(registry, viewer)
   return async (devices, worded) => {
     const results = await registry.devices.createMany(devices, viewer)
     const outcomes: ImportOutcome[] = []
@@ -33,7 +34,7 @@ export function createWriter(registry: OwnershipRegistry, viewer: Viewer): Impor
       const devEui = devices[index]?.devEui ?? ''
       if (result.ok) outcomes.push(ACCEPTED)
       else if (result.reason !== 'device_exists' || left <= 0) outcomes.push(result)
-      else outcomes.push((await visibleHolder(registry, viewer, devEui)) ?? TAKEN_ELSEWHERE)
+      else outcomes.push((await holderOf(devEui)) ?? TAKEN_ELSEWHERE)
       if (!result.ok) left -= 1
     }
     return outcomes
@@ -46,9 +47,10 @@ export function createWriter(registry: OwnershipRegistry, viewer: Viewer): Impor
  * be a cheap search for half a million DevEUIs.
  */
 export function createPreview(registry: OwnershipRegistry, viewer: Viewer): ImportWriter {
+  const holderOf = createHolderSearch(registry, viewer)
   return async (devices) => {
     const outcomes: ImportOutcome[] = []
-    for (const { devEui } of devices) outcomes.push((await visibleHolder(registry, viewer, devEui)) ?? ACCEPTED)
+    for (const { devEui } of devices) outcomes.push((await holderOf(devEui)) ?? ACCEPTED)
     return outcomes
   }
 }
@@ -63,20 +65,41 @@ const TAKEN_ELSEWHERE: ImportOutcome = {
   reason: 'device_exists_elsewhere',
 }
 
-/** The refusal that names the device with the DevEUI, where the person may see it. */
-async function visibleHolder(
+/** Places whose words are remembered during an import. */
+const MAXIMUM_REMEMBERED_PLACES = 1000
+
+/**
+ * The refusal that names the device with the DevEUI, where the person may see it. The words for the
+ * devices of one application are looked up once: an import may meet thousands of its devices.
+ */
+function createHolderSearch(
   registry: OwnershipRegistry,
   viewer: Viewer,
-  devEui: string,
-): Promise<ImportOutcome | undefined> {
-  const device = await registry.devices.get(devEui)
-  if (device === undefined || (await roleIn(registry, viewer, device.organizationId)) === 'none') return undefined
-  return { ok: false, message: await placeOf(registry, device), reason: 'device_exists' }
+): (devEui: string) => Promise<ImportOutcome | undefined> {
+  const places = new Map<string, string | undefined>()
+  const placeFor = async (device: Device): Promise<string | undefined> => {
+    const { applicationId } = device
+    if (places.has(applicationId)) return places.get(applicationId)
+    const isVisible = (await roleIn(registry, viewer, device.organizationId)) !== 'none'
+    const place = isVisible ? await placeOf(registry, device) : undefined
+    if (places.size >= MAXIMUM_REMEMBERED_PLACES) places.clear()
+    places.set(applicationId, place)
+    return place
+  }
+  return async (devEui) => {
+    const device = await registry.devices.get(devEui)
+    const place = device && (await placeFor(device))
+    if (device === undefined || place === undefined) return undefined
+    return {
+      ok: false,
+      message: `the device "${device.name}" in ${place} has this DevEUI already`,
+      reason: 'device_exists',
+    }
+  }
 }
 
-async function placeOf(registry: OwnershipRegistry, { name, applicationId, organizationId }: Device): Promise<string> {
+async function placeOf(registry: OwnershipRegistry, { applicationId, organizationId }: Device): Promise<string> {
   const application = await registry.applications.get(applicationId)
   const organization = await registry.organizations.get(organizationId)
-  const place = `application "${application?.name ?? applicationId}" of organization "${organization?.name ?? organizationId}"`
-  return `the device "${name}" in ${place} has this DevEUI already`
+  return `application "${application?.name ?? applicationId}" of organization "${organization?.name ?? organizationId}"`
 }

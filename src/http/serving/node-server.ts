@@ -32,8 +32,12 @@ const LIMITS = {
   maximumHeaderBytes: 16 * 1024,
   /** Until the header block is complete. Stops headers that are dripped byte by byte. */
   headersTimeoutMs: 15_000,
-  /** Until the whole request has been read; the largest import (64 MiB) fits at 5 Mbit/s. */
-  requestTimeoutMs: 120_000,
+  /**
+   * Until the whole request has been read. An import is read no faster than its rows are created,
+   * and takes minutes; all other bodies are short. A client that drips its body holds nothing but
+   * its connection.
+   */
+  requestTimeoutMs: 600_000,
   /** A socket on which nothing moves in either direction. */
   idleTimeoutMs: 60_000,
   /** A kept-alive connection without a request. */
