@@ -311,7 +311,7 @@ describe('a change of the registry', () => {
       { kind: 'device_created', ...device },
       { kind: 'device_changed', ...device },
       { kind: 'device_removed', ...device },
-      { kind: 'devices_changed' },
+      { kind: 'devices_changed', devEuis: ['0101010101010101'] },
     ]
     for (const change of changes) assert.deepEqual(await reached(() => registry.changes.emit(change)), {}, change.kind)
     assert.deepEqual(lost, [])

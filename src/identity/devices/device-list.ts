@@ -35,6 +35,11 @@ const CANDIDATES_BATCH = 500
  * Row ids of one look into the trigram index, so that words with many candidates don't hold it up.
  */
 const SEARCH_SPAN = 131_072
+/**
+ * Devices that one statement reads. A device may have 40 KB of tags and variables: a page of a
+ * thousand of them would hold up the event loop for a tenth of a second.
+ */
+const READ_BATCH = 50
 /** Further trigrams of a long word do not reduce the candidates. */
 const MAXIMUM_TRIGRAMS = 24
 /**
@@ -191,6 +196,7 @@ async function findDirectly(
   const counted = await sql<{ readonly count: number }>`${found} select count(*) as count from found`.execute(db)
   const totalCount = counted.rows[0]?.count ?? 0
   if (limit === 0 || offset >= totalCount) return { totalCount, items: [] }
+  await nextTurn()
   const { rows } = await sql<{ readonly id: number }>`
     ${found} select id from found order by order_key limit ${limit} offset ${offset}`.execute(db)
   return { totalCount, items: rows.map(({ id }) => id) }
@@ -349,7 +355,15 @@ async function countSlice(
 }
 
 async function readDevices({ db }: Store, ids: readonly number[]): Promise<readonly Device[]> {
-  if (ids.length === 0) return []
+  const devices: Device[] = []
+  for (let start = 0; start < ids.length; start += READ_BATCH) {
+    if (start > 0) await nextTurn()
+    devices.push(...(await readBatch(db, ids.slice(start, start + READ_BATCH))))
+  }
+  return devices
+}
+
+async function readBatch(db: Store['db'], ids: readonly number[]): Promise<readonly Device[]> {
   const rows = await db
     .selectFrom('devices')
     .innerJoin('applications', 'applications.id', 'devices.application_id')

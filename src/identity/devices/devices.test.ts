@@ -151,6 +151,20 @@ test('an import tells the outcome of each row, and the good ones are there', asy
   assert.deepEqual(await registry.devices.createMany([], nobody), [])
 })
 
+test('an import leaves what is remembered of other devices', async () => {
+  await using opened = await openTestRegistry()
+  const { registry } = opened
+  const organizationId = await addOrganization(registry, 'acme')
+  const applicationId = await addApplication(registry, organizationId, 'a')
+  const device = (number: number) => ({ devEui: devEuiOf(number), name: `device ${number}`, applicationId })
+  valueOf(await registry.devices.create(device(1), nobody))
+  await registry.directory.device(devEuiOf(1))
+  assert.equal(await registry.directory.device(devEuiOf(2)), undefined)
+  await registry.devices.createMany([device(2), device(3)], nobody)
+  assert.ok(!(registry.directory.device(devEuiOf(1)) instanceof Promise), 'it is still at hand')
+  assert.equal((await registry.directory.device(devEuiOf(2)))?.applicationId, applicationId)
+})
+
 test('tags come back as they were given, whatever they are called', async () => {
   await using opened = await openTestRegistry()
   const { registry } = opened

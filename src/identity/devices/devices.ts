@@ -208,7 +208,7 @@ async function tellOfAdded(
   for (const [organizationId, count] of counts) {
     await audit('devices.created', String(organizationId), String(organizationId), { count })
   }
-  emit({ kind: 'devices_changed' })
+  emit({ kind: 'devices_changed', devEuis: rows.map((row) => row.dev_eui) })
 }
 
 async function updateDevice(unit: Unit, devEui: string, fields: Partial<DeviceFields>): Promise<Result<void>> {

@@ -28,7 +28,7 @@ export type Change =
       readonly organizationId: string
     }
   /** Many devices were created at once. */
-  | { readonly kind: 'devices_changed' }
+  | { readonly kind: 'devices_changed'; readonly devEuis: readonly string[] }
   | { readonly kind: 'token_revoked'; readonly tokenId: string }
   | { readonly kind: 'service_credential_revoked'; readonly id: string }
 

@@ -53,7 +53,7 @@ const TABLE: readonly (readonly [Change, readonly string[]])[] = [
   [{ kind: 'device_created', ...device }, ['device eui', 'place eui']],
   [{ kind: 'device_changed', ...device }, ['device eui', 'place eui']],
   [{ kind: 'device_removed', ...device }, ['device eui', 'place eui']],
-  [{ kind: 'devices_changed' }, ['device all', 'place all']],
+  [{ kind: 'devices_changed', devEuis: ['e1', 'e2'] }, ['device e1', 'place e1', 'device e2', 'place e2']],
   [{ kind: 'service_credential_revoked', id: 'c' }, []],
 ]
 
@@ -70,8 +70,8 @@ test('a memory of one fact is told of no other, and nothing is told after the en
   const { told, facts, changes } = open()
   const end = forgetOnChange(changes, { device: facts.device })
   for (const [change] of TABLE) changes.emit(change)
-  assert.deepEqual(told, ['device eui', 'device eui', 'device eui', 'device all'])
+  assert.deepEqual(told, ['device eui', 'device eui', 'device eui', 'device e1', 'device e2'])
   end()
-  changes.emit({ kind: 'devices_changed' })
-  assert.equal(told.length, 4)
+  changes.emit({ kind: 'devices_changed', devEuis: ['e3'] })
+  assert.equal(told.length, 5)
 })

@@ -27,9 +27,9 @@ export interface RememberedFacts {
     amend(organizationId: string, apply: (applicationIds: Set<string>) => void): void
   }
   /** A device with its variables and tags, by DevEUI. */
-  readonly device?: ForgetfulOfAll
+  readonly device?: Forgetful
   /** The application of a device, by DevEUI; devices of one application are a group. */
-  readonly place?: ForgetfulOfAll & { forgetGroup(applicationId: string): void }
+  readonly place?: Forgetful & { forgetGroup(applicationId: string): void }
 }
 
 /** Tells the memories of each change from now on. Returns the function that ends this. */
@@ -75,8 +75,11 @@ function apply(change: Change, { user, access, application, applicationIds, devi
       place?.forget(change.devEui)
       return
     case 'devices_changed':
-      device?.forgetAll()
-      place?.forgetAll()
+      // Never all devices: an import would make the service forget the devices of everybody.
+      for (const devEui of change.devEuis) {
+        device?.forget(devEui)
+        place?.forget(devEui)
+      }
       return
     case 'organization_bounds_changed':
       // The bounds in force are not among these facts: the service follows them itself.
