@@ -107,3 +107,21 @@ describe('a connection that says nothing', { concurrency: true }, () => {
     assert.ok(grownBytes < 50 * MIB, `${Math.round(grownBytes / MIB)} MiB more than before`)
   })
 })
+
+// Apart from the others: a crowd takes the places of the connections that wait longest.
+describe('a crowd of many addresses', () => {
+  it('with 20,000 connections and half of a ClientHello on each leaves room for others', async () => {
+    const crowds: SilentConnections[] = []
+    try {
+      for (let index = 0; index < 20; index += 1) {
+        const address = `127.0.4.${1 + index}`
+        crowds.push(await SilentConnections.open({ port: httpsPort, count: 1_000, address, firstBytes: HALF_A_HELLO }))
+      }
+      await assertServes()
+      for (const crowd of crowds) await crowd.closed(HANDSHAKE_MS)
+      await assertServes()
+    } finally {
+      for (const crowd of crowds) crowd.destroy()
+    }
+  })
+})
