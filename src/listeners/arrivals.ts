@@ -4,6 +4,7 @@
  * and no more: it takes a tenth of the memory that it would take with TLS.
  */
 import type { Socket } from 'node:net'
+import { networkOf } from '../client-network.ts'
 import { later } from '../clock.ts'
 import type { Clock, SteadyMs } from '../clock.ts'
 import { MAXIMUM_HELLO_BYTES, stateOfHello } from './client-hello.ts'
@@ -67,7 +68,7 @@ export class Arrivals {
   enter(socket: Socket, address: string, begin: () => void): void {
     if (this.#waiting.size >= MAXIMUM_WAITING) this.#cutOldest(this.#waiting)
     const arrival: Arrival = new Arrival(socket, later(this.#clock.steady(), DEADLINE_MS), {
-      isWhole: () => this.#turns.wait(address, arrival),
+      isWhole: () => this.#turns.wait(networkOf(address), arrival),
       begins: () => {
         this.#remove(arrival)
         this.#shakesHands(socket, arrival)
