@@ -55,6 +55,12 @@ export class BoundedCache<Value> {
     this.#old.delete(key)
   }
 
+  /** The keys of all values; the order has no meaning. */
+  *keys(): Generator<string> {
+    yield* this.#young.keys()
+    for (const key of this.#old.keys()) if (!this.#young.has(key)) yield key
+  }
+
   clear(): void {
     this.#young.clear()
     this.#youngSize = 0

@@ -20,13 +20,15 @@ export function createOrganizationUsage({
   engine,
   downlinks,
   codecs,
-}: Pick<Parts, 'broker' | 'engine' | 'downlinks' | 'codecs'>): UsageSource {
+  requestShares,
+}: Pick<Parts, 'broker' | 'engine' | 'downlinks' | 'codecs' | 'requestShares'>): UsageSource {
   return joinUsage([
     byOrganization(broker),
     // Messages in memory have no bound of their own.
     ...(engine.isDurable ? [byOrganization(storedBytesIn(engine))] : []),
     downlinks,
     codecs,
+    requestShares,
   ])
 }
 

@@ -6,6 +6,7 @@
 import { BoundedCache } from '../../bounded-cache.ts'
 import { later } from '../../clock.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
+import type { OrganizationUsage } from '../../organization-bounds.ts'
 
 /** To whom a request counts. */
 export interface Payer {
@@ -121,6 +122,16 @@ export class RequestShares {
     if (waitMs > 0) await this.#sleep(waitMs)
   }
 
+  /** The present use of the organization's bound. */
+  usageOf(organizationId: string): OrganizationUsage {
+    return { httpRequestsPerSecond: this.requestsPerSecondOf(organizationId) }
+  }
+
+  /** The organizations that are remembered; at most `MAXIMUM_PAYERS`. */
+  *organizations(): Generator<string> {
+    for (const key of this.#accounts.keys()) if (key.startsWith(ORGANIZATION)) yield key.slice(ORGANIZATION.length)
+  }
+
   /** The requests of the organization in a second at present, on average over ten seconds. */
   requestsPerSecondOf(organizationId: string): number {
     const account = this.#accounts.get(keyOf({ kind: 'organization', id: organizationId }))
@@ -184,6 +195,9 @@ export class RequestShares {
 }
 
 const COUNT_MS = BURST_SECONDS * 1000
+
+/** The beginning of the keys of organizations. */
+const ORGANIZATION = keyOf({ kind: 'organization', id: '' })
 
 /** The payer as one text. */
 export function keyOf({ kind, id }: Payer): string {
