@@ -21,6 +21,7 @@ import { silentLogger } from '../logger.ts'
 import { Accounts } from './segments/accounts.ts'
 import type { TenantOfBranch } from './segments/accounts.ts'
 import { openShares } from './opening/open-shares.ts'
+import { LogRewriter } from './writing/log-rewriter.ts'
 import { StoredBounds } from './writing/stored-bounds.ts'
 import { NewSegments } from './segments/active-segment.ts'
 import { BlockCache } from './reading/block-cache.ts'
@@ -233,6 +234,10 @@ export class EmbeddedEngine implements Engine {
     await readable.files.close()
   }
 
+  get #segmentMs(): number {
+    return this.#options.segmentMs ?? 3_600_000
+  }
+
   get #open(): Opened {
     assert(this.#opened !== undefined, 'the engine is open')
     return this.#opened
@@ -250,7 +255,13 @@ export class EmbeddedEngine implements Engine {
     // Retention removes whole segments. Where little is kept, segments must be small.
     const segmentBytes = this.#options.segmentBytes ?? Math.min(64 * MIB, Math.max(MIB, retentionBytes / 16))
     const bounds = this.#makeBounds(segments, accounts, retentionBytes)
+    const forget = async (segment: Segment): Promise<void> => {
+      indexes.forget(segment)
+      cache.forget(segment.id)
+      await files.forget(segment)
+    }
     const upkeep = new LogUpkeep({
+      rewriter: this.#makeRewriter({ ...readable, segments }, accounts, { bounds, segmentBytes, forget }),
       accounts,
       indexes,
       bounds,
@@ -267,11 +278,7 @@ export class EmbeddedEngine implements Engine {
       maximumAgeMs: this.#options.retentionMs ?? 7 * DAY_MS,
       maximumBytes: retentionBytes,
       snapshotBytes: segmentBytes,
-      forget: async (segment) => {
-        indexes.forget(segment)
-        cache.forget(segment.id)
-        await files.forget(segment)
-      },
+      forget,
     })
     const newSegments = new NewSegments({
       disk,
@@ -281,7 +288,7 @@ export class EmbeddedEngine implements Engine {
       seal,
       gap: recovered.gap,
       segmentBytes,
-      segmentMs: this.#options.segmentMs ?? 3_600_000,
+      segmentMs: this.#segmentMs,
       accounts,
     })
     const writer = new LogWriter({
@@ -317,6 +324,38 @@ export class EmbeddedEngine implements Engine {
     const maximumBytesOf = this.#options.tenants?.maximumStoredBytesOf
     if (maximumBytesOf === undefined) return undefined
     return new StoredBounds({ accounts, segments, maximumBytesOf, maximumBytes, logger: this.#logger })
+  }
+
+  #makeRewriter(
+    { segments, indexes, files }: ReadableLog & { readonly segments: Segment[] },
+    accounts: Accounts,
+    {
+      bounds,
+      segmentBytes,
+      forget,
+    }: {
+      readonly bounds: StoredBounds | undefined
+      readonly segmentBytes: number
+      readonly forget: (segment: Segment) => Promise<void>
+    },
+  ): LogRewriter | undefined {
+    if (bounds === undefined) return undefined
+    const { disk, directory } = this.#options
+    return new LogRewriter({
+      disk,
+      logDirectory: logDirectoryOf(directory),
+      stateDirectory: stateDirectoryOf(directory),
+      files,
+      indexes,
+      accounts,
+      clock: this.#clock,
+      logger: this.#logger,
+      segments,
+      filledBytes: bounds.filledBytes,
+      segmentBytes,
+      segmentMs: this.#segmentMs,
+      forget,
+    })
   }
 
   #sealed(segment: Segment, indexes: SegmentIndexes, upkeep: LogUpkeep): void {

@@ -84,10 +84,20 @@ export async function readAll(
   partition: number,
   from = 0,
   maximumMessages = 100,
-): Promise<{ readonly messages: Message[]; readonly offsets: number[]; readonly lost: number; readonly next: number }> {
-  const all = { messages: [] as Message[], offsets: [] as number[], lost: 0, next: from }
+): Promise<{
+  readonly messages: Message[]
+  readonly offsets: number[]
+  readonly lost: number
+  /** By tenant: messages that were removed because of the tenant's own bound. */
+  readonly removed: ReadonlyMap<string, number>
+  readonly next: number
+}> {
+  const removed = new Map<string, number>()
+  const all = { messages: [] as Message[], offsets: [] as number[], lost: 0, removed, next: from }
   while (all.next < engine.tail(partition)) {
-    const { messages, offsets, lost, next } = await engine.read(partition, all.next, maximumMessages)
+    const result = await engine.read(partition, all.next, maximumMessages)
+    const { messages, offsets, lost, next } = result
+    for (const [tenant, count] of result.removed ?? []) removed.set(tenant, (removed.get(tenant) ?? 0) + count)
     all.messages.push(...messages)
     all.offsets.push(...offsets)
     all.lost += lost

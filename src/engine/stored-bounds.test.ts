@@ -1,61 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TestClock } from '../clock.testing.ts'
-import { EmbeddedEngine } from './embedded.ts'
-import type { EmbeddedEngineOptions } from './embedded.ts'
-import { append, messageOf, readAll, scanAll, texts } from './engine-client.testing.ts'
+import { append, messageOf, readAll } from './engine-client.testing.ts'
 import { SimulatedDisk } from './ports/simulated-disk.testing.ts'
-
-/** Bytes of a message's text; its record has some 150 bytes. */
-const TEXT_BYTES = 100
-
-/** The tenants a and b have one application each, and all messages are in one partition. */
-async function openOn(
-  disk: SimulatedDisk,
-  bounds: Readonly<Record<string, number>> = {},
-  options: Partial<EmbeddedEngineOptions> = {},
-): Promise<EmbeddedEngine> {
-  const engine = new EmbeddedEngine({
-    disk,
-    directory: '/data',
-    partitions: 1,
-    clock: new TestClock(),
-    gatherMs: 0,
-    segmentBytes: 2_000,
-    tailBytes: 0,
-    tenants: {
-      tenantOf: (branch) => branch.slice('application/'.length),
-      maximumStoredBytesOf: (tenant) => bounds[tenant] ?? Infinity,
-    },
-    ...options,
-  })
-  await engine.open()
-  return engine
-}
-
-/** Appends messages of the tenants in turn; each text is its number. */
-async function fill(engine: EmbeddedEngine, tenants: readonly string[], count: number): Promise<void> {
-  for (let number = 0; number < count; number += 1) {
-    const tenant = tenants[number % tenants.length] ?? ''
-    await append(engine, 0, messageOf(`application/${tenant}/device/1/event/up`, `${number}`.padEnd(TEXT_BYTES)))
-  }
-}
-
-function numbers(messages: Parameters<typeof texts>[0]): number[] {
-  return texts(messages).map(Number)
-}
-
-async function history(
-  engine: EmbeddedEngine,
-  tenant: string,
-  direction: 'oldest first' | 'newest first',
-): Promise<number[]> {
-  return numbers(await scanAll(engine, { partition: 0, topicPrefix: `application/${tenant}/`, direction }, 7))
-}
+import { TEXT_BYTES, fill, history, numbers, openWithTenants } from './tenants.testing.ts'
 
 test('the stored bytes of each tenant are known at once, and again after a restart, without reading the segments', async () => {
   const disk = new SimulatedDisk()
-  const engine = await openOn(disk)
+  const engine = await openWithTenants(disk)
   await fill(engine, ['a', 'a', 'b'], 90)
   const [ofA, ofB] = [engine.storedBytesOf('a'), engine.storedBytesOf('b')]
   assert.ok(ofA === 2 * ofB && ofB > 30 * TEXT_BYTES)
@@ -68,7 +20,7 @@ test('the stored bytes of each tenant are known at once, and again after a resta
     if (operation === 'read' && segments.includes(path) && (position ?? 0) > 0) readSegments.add(path)
     return undefined
   }
-  const again = await openOn(disk)
+  const again = await openWithTenants(disk)
   assert.deepEqual([again.storedBytesOf('a'), again.storedBytesOf('b')], [ofA, ofB])
   assert.ok(segments.length > 5 && readSegments.size <= 1, 'only the newest segment is read')
   await again.close()
@@ -76,17 +28,17 @@ test('the stored bytes of each tenant are known at once, and again after a resta
 
 test('a killed process knows the stored bytes again, also those of the segment that was written to', async () => {
   const disk = new SimulatedDisk()
-  const engine = await openOn(disk)
+  const engine = await openWithTenants(disk)
   await fill(engine, ['a', 'b'], 31)
   const stored = [engine.storedBytesOf('a'), engine.storedBytesOf('b')]
-  const again = await openOn(disk.kill())
+  const again = await openWithTenants(disk.kill())
   assert.deepEqual([again.storedBytesOf('a'), again.storedBytesOf('b')], stored)
   await again.close()
 })
 
 test('a tenant above its bound loses its own oldest messages, and no other tenant loses one', async () => {
   const disk = new SimulatedDisk()
-  const engine = await openOn(disk, { a: 6_000 })
+  const engine = await openWithTenants(disk, { a: 6_000 })
   await fill(engine, ['a', 'a', 'b'], 300)
   await engine.maintain()
   assert.ok(engine.storedBytesOf('a') <= 6_000 + 2_000)
@@ -110,7 +62,7 @@ test('a tenant above its bound loses its own oldest messages, and no other tenan
 })
 
 test('a read tells how many messages of which tenant were removed', async () => {
-  const engine = await openOn(new SimulatedDisk(), { a: 0 })
+  const engine = await openWithTenants(new SimulatedDisk(), { a: 0 })
   await fill(engine, ['a', 'a', 'b'], 300)
   await engine.maintain()
   let removed = 0
@@ -128,7 +80,7 @@ test('a read tells how many messages of which tenant were removed', async () => 
 test('the tenant of an application that is looked up later has its bytes then', async () => {
   const known = new Map<string, string>()
   const clock = new TestClock()
-  const engine = await openOn(
+  const engine = await openWithTenants(
     new SimulatedDisk(),
     {},
     {
@@ -147,3 +99,17 @@ test('the tenant of an application that is looked up later has its bytes then', 
 function numbersOfA(count: number): number[] {
   return Array.from({ length: count }, (_, number) => number).filter((number) => number % 3 !== 2)
 }
+test('when the log is full, the tenant with the most stored bytes loses its oldest messages first', async () => {
+  const disk = new SimulatedDisk()
+  const engine = await openWithTenants(disk, {}, { retentionBytes: 40_000 })
+  for (let number = 0; number < 1_000; number += 1) {
+    const topicName = `application/${number % 10 === 0 ? 'b' : 'a'}/device/1/event/up`
+    await append(engine, 0, messageOf(topicName, `${number}`.padEnd(TEXT_BYTES)))
+    if (number % 10 === 0) await engine.maintain()
+  }
+  assert.equal((await history(engine, 'b', 'oldest first')).length, 100)
+  const ofA = await history(engine, 'a', 'oldest first')
+  assert.ok(ofA.length > 30 && ofA.length < 200, `${ofA.length}`)
+  assert.equal(ofA.at(-1), 999)
+  await engine.close()
+})

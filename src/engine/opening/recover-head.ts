@@ -2,10 +2,11 @@
  * Reconstructs the damaged head of a segment from the segments around it and from its own records.
  */
 import type { DiskFile } from '../ports/disk.ts'
-import { KIND_MESSAGE, kindOf, placeOfRecord } from '../segments/record.ts'
+import { KIND_MESSAGE, KIND_REMOVED, kindOf, placeOfRecord } from '../segments/record.ts'
 import { isRecordAt, scanRecords } from '../segments/scan-records.ts'
+import type { Stretch } from '../segments/scan-records.ts'
 import { GREATEST_JUMP } from '../segments/segment-indexes.ts'
-import type { SegmentIndex } from '../segments/segment-index.ts'
+import type { StoredIndex } from '../segments/segment-index-file.ts'
 import { segmentHeaderBytes } from '../segments/segment-header.ts'
 import type { SegmentHeader } from '../segments/segment-header.ts'
 
@@ -20,7 +21,7 @@ export interface Surroundings {
    */
   readonly before: Float64Array | undefined
   /** The segment's own index; undefined: there is none. */
-  readonly index: SegmentIndex | undefined
+  readonly stored: StoredIndex | undefined
   /** The head of the next segment; undefined: there is none, or it follows another segment. */
   readonly following: SegmentHeader | undefined
 }
@@ -30,20 +31,30 @@ export interface Surroundings {
  * `scanRecords`.
  */
 export async function headerWithoutHead(file: DiskFile, around: Surroundings): Promise<SegmentHeader | undefined> {
-  const { number, partitions, before, index, following } = around
+  const { number, partitions, before, stored, following } = around
+  const index = stored?.index
   const from = segmentHeaderBytes(partitions)
-  const to = following?.previous?.length ?? (await file.size())
+  const size = await file.size()
   // In a log of version 1 the first record has no seal. It stands at a place where no tenant can
   // write.
-  const seal = (await isRecordAt(file, { from, to }, 0)) ? 0 : around.seal
+  const seal = (await isRecordAt(file, { from, to: size }, 0)) ? 0 : around.seal
+  // The head of the next segment knows the length of the segment as it was before a rewriting.
+  const isRewritten = await hasRemoved(file, { from, to: size }, seal)
+  const to = isRewritten ? size : (following?.previous?.length ?? size)
   const firstSeen = new Map<number, number>()
   let createdAtMs: number | undefined
   let records = 0
+  let messages = 0
+  let earliestMs = Infinity
+  let latestMs = -Infinity
   await scanRecords(file, { from, to }, seal, ({ bytes, start }) => {
     records += 1
     if (kindOf(bytes, start) !== KIND_MESSAGE) return
     const { partition, offset, ownedAtMs } = placeOfRecord(bytes, start)
     createdAtMs ??= ownedAtMs
+    messages += 1
+    earliestMs = Math.min(earliestMs, ownedAtMs)
+    latestMs = Math.max(latestMs, ownedAtMs)
     if (!firstSeen.has(partition)) firstSeen.set(partition, offset)
   })
   if (records === 0 && following === undefined) return undefined
@@ -58,5 +69,19 @@ export async function headerWithoutHead(file: DiskFile, around: Surroundings): P
     return end === undefined ? base : Math.min(base, end)
   })
   createdAtMs ??= following?.createdAtMs ?? 0
-  return { number, seal, createdAtMs, gap: 0, previous: undefined, bases }
+  const header = { number, seal, createdAtMs, gap: 0, previous: undefined, bases }
+  if (!isRewritten) return header
+  const { generation = 1 } = stored ?? {}
+  const firstMs = messages === 0 ? createdAtMs : earliestMs
+  const lastMs = messages === 0 ? (following?.previous?.lastMs ?? createdAtMs) : latestMs
+  return { ...header, rewritten: { length: size, firstMs, lastMs, messages, generation } }
+}
+
+/** True if a record says which accounts have lost messages: a rewritten segment ends with it. */
+async function hasRemoved(file: DiskFile, range: Stretch, seal: number): Promise<boolean> {
+  let isFound = false
+  await scanRecords(file, range, seal, ({ bytes, start }) => {
+    isFound ||= kindOf(bytes, start) === KIND_REMOVED
+  })
+  return isFound
 }

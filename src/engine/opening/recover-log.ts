@@ -38,6 +38,7 @@ import { readStoredIndex } from '../segments/segment-indexes.ts'
 import {
   indexName,
   indexNumberOf,
+  isRewrittenName,
   segmentHeaderBytes,
   segmentName,
   segmentNumberOf,
@@ -164,6 +165,8 @@ class Recovery {
     const numbers = names.flatMap((name) => segmentNumberOf(name) ?? []).toSorted((one, other) => one - other)
     const { chain, leftovers } = chainOf(await readHeads(this.#disk, this.#directory, numbers, this.#partitions))
     if (this.#isCheck) return chain
+    // The rewriting of a segment was broken off: the segment itself is whole.
+    for (const name of names.filter(isRewrittenName)) await this.#remove(`${this.#directory}/${name}`)
     for (const { number, header } of leftovers) {
       this.#logger.info({ segment: number }, 'log.leftover_removed')
       const path = `${this.#directory}/${segmentName(number)}`
@@ -205,7 +208,7 @@ class Recovery {
       partitions: this.#partitions,
       seal: this.#seal,
       before: this.#segments.at(-1)?.ends,
-      index: (await this.#storedIndex(number))?.index,
+      stored: await this.#storedIndex(number),
       following,
     }
     const header = await this.#withFile(number, (file) => headerWithoutHead(file, around))

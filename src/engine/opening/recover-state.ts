@@ -43,9 +43,10 @@ export async function recoverState(
   const state = new StateStore()
   const [newest] = snapshots
   const nothing = { state, at: undefined, snapshot: undefined, newest, tails: new Float64Array(), damaged: [] }
+  const at = beginningOfChanges(heads)
   if (newest === undefined) {
     const damages = heads.length === 0 || isWholeFrom(heads, undefined) ? [] : [missing(heads)]
-    return { ...nothing, damages }
+    return { ...nothing, at, damages }
   }
   const damaged: { snapshot: Snapshot; reading: SnapshotReading }[] = []
   for (const snapshot of snapshots) {
@@ -69,7 +70,7 @@ export async function recoverState(
   // applied to the rest of the newest snapshot.
   const { end } = await state.readSnapshot(disk, directory, newest, seal)
   const damages = damaged.map((one, index) => damageOfSnapshot(one, index === 0 ? lostText(one.reading, heads) : ''))
-  return { ...nothing, tails: end?.tails ?? nothing.tails, damages, damaged: files }
+  return { ...nothing, at, tails: end?.tails ?? nothing.tails, damages, damaged: files }
 }
 
 const HEALED_BY_OLDER = `${NOTHING_OF_THE_STATE}: the snapshot before it and the log have all of it.`
@@ -83,10 +84,23 @@ function isWholeFrom(heads: readonly Head[], at: LogPosition | undefined): boole
   const from = heads[first]
   if (from === undefined) return false
   if (at === undefined && (from.header === undefined || from.header.previous !== undefined)) return false
+  if (at === undefined && beginningOfChanges(heads) !== undefined) return false
   return heads.slice(first + 1).every(({ header }, index) => {
     // The head behind a damaged one says which segment it follows.
     return header === undefined || header.previous?.number === heads[first + index]?.number
   })
+}
+
+/**
+ * The place from which the log has all changes of state: behind the last rewritten segment.
+ * Undefined: no segment was rewritten, so the log has them from its beginning. An older change in
+ * front of a rewritten segment must not be applied, because the change that replaced it may be
+ * gone.
+ */
+function beginningOfChanges(heads: readonly Head[]): LogPosition | undefined {
+  const last = heads.findLastIndex(({ header }) => header?.rewritten !== undefined)
+  const from = heads[last + 1]
+  return last === -1 || from === undefined ? undefined : { segment: from.number, position: 0 }
 }
 
 function damageOfSnapshot(
@@ -107,6 +121,7 @@ function missing(heads: readonly Head[]): LogDamage {
 }
 
 function beginningOf(heads: readonly Head[]): string {
-  const header = heads.find((head) => head.header !== undefined)?.header
+  const from = beginningOfChanges(heads)?.segment ?? 0
+  const header = heads.find((head) => head.header !== undefined && head.number >= from)?.header
   return header === undefined ? 'the beginning of the log' : new Date(header.createdAtMs).toISOString()
 }

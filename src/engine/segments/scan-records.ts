@@ -49,6 +49,14 @@ export interface ScanOutcome {
   readonly damagedBytes: number
 }
 
+/** The pace of a reader that must not disturb others. */
+export interface Pace {
+  /** Bytes read at a time. */
+  readonly windowBytes: number
+  /** Called before each read; the scan waits for it, and rejects if it rejects. */
+  turn(): Promise<void>
+}
+
 /**
  * Visits the whole records between two positions, in order, and passes over all other bytes. Bytes
  * that the disk can't read count as damaged. Throws `NewerRecordError` and the disk's other errors.
@@ -58,10 +66,11 @@ export async function scanRecords(
   range: { readonly from: number; readonly to: number },
   seal: number,
   visit: (record: VisitedRecord) => void,
+  pace?: Pace,
 ): Promise<ScanOutcome> {
   const { from } = range
   const to = Math.min(range.to, await file.size())
-  const window = new Window(file, from, to)
+  const window = new Window(file, from, to, pace)
   const stretches: Stretch[] = []
   let position = from
   let end = from
@@ -126,10 +135,12 @@ class Window {
   at: number
   readonly #file: DiskFile
   readonly #to: number
+  readonly #pace: Pace | undefined
   #filled = 0
 
-  constructor(file: DiskFile, from: number, to: number) {
+  constructor(file: DiskFile, from: number, to: number, pace?: Pace) {
     this.#file = file
+    this.#pace = pace
     this.#to = to
     this.at = from
     this.bytes = Buffer.allocUnsafeSlow(0)
@@ -154,7 +165,9 @@ class Window {
   async reach(position: number, wanted: number): Promise<boolean> {
     const start = position - this.at
     if (this.at + this.#filled >= this.#to || this.#filled - start >= wanted) return false
-    const size = Math.min(Math.max(WINDOW_BYTES, wanted), this.#to - position)
+    await this.#pace?.turn()
+    const windowBytes = this.#pace?.windowBytes ?? WINDOW_BYTES
+    const size = Math.min(Math.max(windowBytes, wanted), this.#to - position)
     const larger = size > this.bytes.length ? Buffer.allocUnsafeSlow(size) : this.bytes
     const kept = Math.max(0, this.#filled - start)
     if (kept > 0) this.bytes.copy(larger, 0, start, this.#filled)

@@ -81,6 +81,16 @@ export function segmentName(number: number): string {
   return `${String(number).padStart(20, '0')}.log`
 }
 
+/** The name of a segment's file while it is being rewritten. */
+export function rewrittenName(number: number): string {
+  return `${segmentName(number)}.new`
+}
+
+/** True for the name of a file that is being rewritten. */
+export function isRewrittenName(name: string): boolean {
+  return /^\d{20}\.log\.new$/.test(name)
+}
+
 /** The name of the index beside a segment. */
 export function indexName(number: number): string {
   return `${String(number).padStart(20, '0')}.index`

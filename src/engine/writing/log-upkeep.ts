@@ -10,11 +10,18 @@ import type { Accounts } from '../segments/accounts.ts'
 import { indexName, segmentName, segmentNumberOf } from '../segments/segment-header.ts'
 import type { SegmentIndexes } from '../segments/segment-indexes.ts'
 import type { Segment } from '../segments/segment.ts'
+import type { LogRewriter } from './log-rewriter.ts'
 import type { Snapshot, StateStore } from './state-store.ts'
 import type { StoredBounds } from './stored-bounds.ts'
 
 /** The interval of retention; it also runs whenever a segment is complete. */
 const MAINTAIN_MS = 60_000
+/**
+ * The part of its bound by which the log may be larger while segments are being rewritten. A flood
+ * may be faster than the rewriting for a while; without this room, the oldest messages of all would
+ * go.
+ */
+const OVERFLOW = 1 / 8
 
 export interface LogUpkeepOptions {
   readonly disk: Disk
@@ -43,6 +50,7 @@ export interface LogUpkeepOptions {
   readonly indexes: SegmentIndexes
   /** Undefined: the tenants have no bounds of their own. */
   readonly bounds: StoredBounds | undefined
+  readonly rewriter: LogRewriter | undefined
   /** Called when a segment is no longer part of the log: drops its memory and its open file. */
   readonly forget: (segment: Segment) => Promise<void>
 }
@@ -55,6 +63,8 @@ export class LogUpkeep {
   #cancel: (() => void) | undefined
   #isClosed = false
   #pins = 0
+  /** Requests that wait for their turn. */
+  #waiting = 0
   /** The number of the newest segment that was taken out of the log. */
   #droppedNumber = 0
   /** The number of the newest segment whose file is gone. */
@@ -93,7 +103,11 @@ export class LogUpkeep {
    * tries again.
    */
   maintain(): Promise<void> {
-    this.#work = this.#work.then(() => this.#maintain())
+    this.#waiting += 1
+    this.#work = this.#work.then(() => {
+      this.#waiting -= 1
+      return this.#maintain()
+    })
     return this.#work
   }
 
@@ -122,10 +136,24 @@ export class LogUpkeep {
     await this.#tryOnDisk(async () => {
       if (this.#isSnapshotDue()) await this.#writeSnapshot()
       // Never drop a segment that recovery still needs.
-      if (this.#removable() < this.#expired()) await this.#writeSnapshot()
-      await this.#drop(Math.min(this.#expired(), this.#removable()))
+      if (this.#removable() < this.#expired(this.#options.maximumBytes)) await this.#writeSnapshot()
+      const isMoreToCome = await this.#rewrite()
+      const maximumBytes = this.#options.maximumBytes * (isMoreToCome ? 1 + OVERFLOW : 1)
+      await this.#drop(Math.min(this.#expired(maximumBytes), this.#removable()))
       await this.#removeFiles()
     })
+  }
+
+  /** Gives removed messages' bytes back. True: there is more to do, and the next run goes on. */
+  async #rewrite(): Promise<boolean> {
+    const { rewriter } = this.#options
+    if (rewriter === undefined) return false
+    const outcome = await rewriter.run({
+      isInterrupted: () => this.#isClosed || this.#pins > 0,
+      isEnough: () => this.#waiting > 0,
+    })
+    if (outcome === 'blocked' && rewriter.isUnderPressure) await this.#writeSnapshot()
+    return outcome !== 'done'
   }
 
   async #enforceBounds(): Promise<void> {
@@ -177,8 +205,8 @@ export class LogUpkeep {
    * The number of oldest segments that retention may remove. Only sealed segments count, and never
    * the last one, which holds the tails.
    */
-  #expired(): number {
-    const { segments, maximumAgeMs, maximumBytes, clock } = this.#options
+  #expired(maximumBytes: number): number {
+    const { segments, maximumAgeMs, clock } = this.#options
     const oldestMs = clock.now() - maximumAgeMs
     let bytes = segments.reduce((sum, { length }) => sum + length, 0)
     let count = 0

@@ -47,25 +47,32 @@ export class StoredBounds {
     this.#enforceOwn(stored, removed)
     this.#enforceWhole(stored, removed)
     for (const [tenant, bytes] of removed) {
-      this.#options.logger.warn({ tenant, bytes, storedBytes: stored.get(tenant) }, 'log.tenant_over_bound')
+      this.#options.logger.info({ tenant, bytes, storedBytes: stored.get(tenant) }, 'log.messages_removed')
     }
   }
 
-  /** Each tenant above its own bound loses its oldest messages. */
+  /**
+   * Each tenant above its own bound loses its oldest messages. It keeps its messages in the newest
+   * complete segment that has some: otherwise a tenant with a small bound would lose all messages
+   * whenever a segment is complete.
+   */
   #enforceOwn(stored: Map<string, number>, removed: Map<string, number>): void {
     const { segments, maximumBytesOf } = this.#options
-    const bounds = new Map<string, number>()
+    const over = new Map<string, { readonly bound: number; kept: number; isBeyond: boolean; hasComplete: boolean }>()
     for (const [tenant, bytes] of stored) {
       const bound = tenant === '' ? Infinity : maximumBytesOf(tenant)
-      if (bytes > bound) bounds.set(tenant, bound)
+      if (bytes > bound) over.set(tenant, { bound, kept: 0, isBeyond: false, hasComplete: false })
     }
-    for (const segment of segments) {
-      if (bounds.size === 0) return
-      for (const tenant of tenantsIn(segment)) {
-        const bound = bounds.get(tenant)
-        if (bound === undefined) continue
-        take(segment, tenant, stored, removed)
-        if ((stored.get(tenant) ?? 0) <= bound) bounds.delete(tenant)
+    if (over.size === 0) return
+    for (const segment of segments.toReversed()) {
+      for (const [tenant, bytes] of bytesByTenant(segment)) {
+        const state = over.get(tenant)
+        if (state === undefined) continue
+        const { isSealed } = segment
+        if (isSealed && state.hasComplete && state.kept + bytes > state.bound) state.isBeyond = true
+        if (state.isBeyond) take(segment, tenant, stored, removed)
+        else state.kept += bytes
+        state.hasComplete ||= isSealed
       }
     }
   }
@@ -80,7 +87,8 @@ export class StoredBounds {
     while (total > this.filledBytes && holders.size > 0) {
       const largest = largestOf(holders)
       const place = segments.findIndex(
-        (segment, index) => index >= (behind.get(largest) ?? 0) && tenantsIn(segment).has(largest),
+        (segment, index) =>
+          segment.isSealed && index >= (behind.get(largest) ?? 0) && bytesByTenant(segment).has(largest),
       )
       if (place === -1) {
         // All of its messages stand in the segment that is being written.
@@ -99,14 +107,14 @@ export function neededBytes({ length, headBytes, isSealed, shares }: Segment): n
   return shares === undefined || !isSealed ? length : headBytes + shares.keptBytes
 }
 
-/** The tenants that have messages in a segment, if the segment can lose them. */
-function tenantsIn({ isSealed, shares }: Segment): Set<string> {
-  const tenants = new Set<string>()
-  if (!isSealed || shares === undefined) return tenants
-  for (const [number, { tenant }] of shares.accounts.entries()) {
-    if (!shares.isRemoved(number) && (shares.bytes[number] as number) > 0) tenants.add(tenant)
+/** The bytes of the messages in a segment by tenant, without removed messages. */
+function bytesByTenant({ shares }: Segment): Map<string, number> {
+  const byTenant = new Map<string, number>()
+  for (const [number, { tenant }] of shares?.accounts.entries() ?? []) {
+    const bytes = shares?.bytes[number] ?? 0
+    if (bytes > 0 && shares?.isRemoved(number) === false) byTenant.set(tenant, (byTenant.get(tenant) ?? 0) + bytes)
   }
-  return tenants
+  return byTenant
 }
 
 /** Removes the tenant's messages from a segment. Returns their bytes. */
