@@ -113,3 +113,25 @@ test('when the log is full, the tenant with the most stored bytes loses its olde
   assert.equal(ofA.at(-1), 999)
   await engine.close()
 })
+
+test('a full log of an earlier program goes oldest first, and new messages stay', async () => {
+  const disk = new SimulatedDisk()
+  const old = await openWithTenants(disk, {}, { retentionBytes: 1e9 })
+  await fill(old, ['a', 'b'], 400)
+  await old.close()
+  for (const path of disk.paths()) if (path.endsWith('.index')) await disk.remove(path)
+  const engine = await openWithTenants(disk, {}, { retentionBytes: 50_000 })
+  for (let number = 400; number < 440; number += 1) {
+    const tenant = number % 2 === 0 ? 'a' : 'b'
+    await append(engine, 0, messageOf(`application/${tenant}/device/1/event/up`, `${number}`.padEnd(TEXT_BYTES)))
+  }
+  await engine.maintain()
+  const read = await readAll(engine, 0)
+  const first = 440 - read.messages.length
+  assert.deepEqual(
+    numbers(read.messages),
+    Array.from({ length: 440 - first }, (_, index) => first + index),
+  )
+  assert.ok(read.messages.length > 200 && read.lost > 0)
+  await engine.close()
+})

@@ -127,22 +127,16 @@ export class SegmentShares {
   /** By number: 1 for an account whose messages in this segment were removed. */
   removed: Uint8Array | undefined = undefined
   removedBytes = 0
+  /** Bytes of the messages that were not removed. */
+  keptBytes = 0
+  /** The number of messages that were not removed. */
+  keptMessages = 0
   readonly #numbers = new Map<Account, number>()
   #isCounted = false
 
   /** A new table has the account of nobody; undefined: it is empty, to be filled from a file. */
   constructor(nobody: Account | undefined) {
     if (nobody !== undefined) this.append(nobody, 0, 0)
-  }
-
-  /** Bytes of all messages that were not removed. */
-  get keptBytes(): number {
-    return this.bytes.reduce((sum, bytes) => sum + bytes, 0) - this.removedBytes
-  }
-
-  /** The number of messages that were not removed. */
-  get keptMessages(): number {
-    return this.messages.reduce((sum, messages, number) => (this.isRemoved(number) ? sum : sum + messages), 0)
   }
 
   isRemoved(number: number): boolean {
@@ -173,6 +167,8 @@ export class SegmentShares {
     const number = this.accounts.push(account) - 1
     this.bytes.push(bytes)
     this.messages.push(messages)
+    this.keptBytes += bytes
+    this.keptMessages += messages
     if (!this.#numbers.has(account)) this.#numbers.set(account, number)
   }
 
@@ -180,6 +176,8 @@ export class SegmentShares {
   add(number: number, bytes: number): void {
     this.bytes[number] = (this.bytes[number] as number) + bytes
     this.messages[number] = (this.messages[number] as number) + 1
+    this.keptBytes += bytes
+    this.keptMessages += 1
     if (this.#isCounted) (this.accounts[number] as Account).storedBytes += bytes
   }
 
@@ -209,6 +207,8 @@ export class SegmentShares {
     this.removed ??= new Uint8Array(this.accounts.length)
     this.removed[number] = 1
     this.removedBytes += this.bytes[number] as number
+    this.keptBytes -= this.bytes[number] as number
+    this.keptMessages -= this.messages[number] as number
     if (this.#isCounted) (this.accounts[number] as Account).storedBytes -= this.bytes[number] as number
   }
 

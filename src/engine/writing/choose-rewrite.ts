@@ -12,6 +12,11 @@ const WORTH_UNDER_PRESSURE = 1 / 16
 /** The most segments that become one in a single rewriting. Bounds the open files. */
 const MAXIMUM_SOURCES = 16
 /**
+ * The most bytes that are read in a single rewriting, in segments. Bounds the memory for the
+ * indexes of these segments.
+ */
+const MAXIMUM_SEGMENTS_OF_BYTES = 4
+/**
  * A neighbour joins if it has at most this many times the bytes of the others. So a byte is copied
  * a few times, however small the segments are that a flood leaves behind.
  */
@@ -47,12 +52,16 @@ export function chooseRewrite(segments: readonly Segment[], choice: Choice): rea
   return best === -1 ? undefined : withNeighbours(segments, best, choice)
 }
 
-/** True if a segment is worth it that must wait for a snapshot of the state. */
+/**
+ * True if a segment with removed messages is worth it, but must wait for a snapshot of the state.
+ */
 export function waitsForSnapshot(segments: readonly Segment[], choice: Choice): boolean {
-  return segments.some(
-    (segment) =>
-      segment.number >= choice.below && segment.isSealed && segment !== segments.at(-1) && isWorth(segment, choice),
-  )
+  return segments.some((segment) => {
+    const { number, isSealed, shares, length } = segment
+    // Without removed messages, the next snapshot that is due is early enough.
+    const isNeeded = (shares?.removedBytes ?? 0) >= length * WORTH_UNDER_PRESSURE && isWorth(segment, choice)
+    return number >= choice.below && isSealed && segment !== segments.at(-1) && isNeeded
+  })
 }
 
 function mayBeRewritten(segment: Segment, { below, spoiled }: Choice): boolean {
@@ -82,7 +91,8 @@ function joins(neighbour: Segment, row: readonly Segment[], choice: Choice): boo
   if (neighbour.rewritten === undefined && !isWorth(neighbour, choice)) return false
   const bytes = keptBytes(neighbour)
   const all = row.reduce((sum, segment) => sum + keptBytes(segment), 0)
-  if (all > choice.segmentBytes) return false
+  const read = row.reduce((sum, segment) => sum + segment.length, 0)
+  if (all > choice.segmentBytes || read > MAXIMUM_SEGMENTS_OF_BYTES * choice.segmentBytes) return false
   if (bytes > JOINS_UP_TO * Math.max(all - bytes, choice.segmentBytes / 64)) return false
   const times = row.map(({ createdAtMs }) => createdAtMs)
   if (Math.max(...times) - Math.min(...times) > choice.segmentMs) return false

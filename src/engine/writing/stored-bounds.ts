@@ -102,9 +102,13 @@ export class StoredBounds {
   }
 }
 
-/** Bytes of a segment that would be left if it were rewritten. */
-export function neededBytes({ length, headBytes, isSealed, shares }: Segment): number {
-  return shares === undefined || !isSealed ? length : headBytes + shares.keptBytes
+/**
+ * Bytes of a segment that would be left if it were rewritten. A segment whose shares are not known
+ * counts nothing: nobody can lose messages for it, and it goes as a whole when the log is full.
+ */
+function neededBytes({ length, headBytes, isSealed, shares }: Segment): number {
+  if (shares === undefined) return 0
+  return isSealed ? headBytes + shares.keptBytes : length
 }
 
 /** The bytes of the messages in a segment by tenant, without removed messages. */
