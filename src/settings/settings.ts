@@ -135,7 +135,7 @@ export const definitions = {
     minimum: 268_435_456,
     maximum: 281_474_976_710_656,
     description:
-      'How many bytes of messages are kept at most. When this limit is reached, the oldest messages are deleted first.',
+      'How many bytes of messages are kept at most. When this limit is near, the organization with the most stored bytes loses its oldest messages first.',
   }),
   keepQoS0Events: choice({
     name: 'FIELDGATE_KEEP_QOS0_EVENTS',
