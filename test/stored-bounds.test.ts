@@ -41,7 +41,7 @@ async function takeUpTo(client: TestClient, last: number): Promise<{ events: num
   const events: number[] = []
   let missed = 0
   while (events.at(-1) !== last) {
-    const { topicName, payload, packetId = 0 } = await client.next('publish')
+    const { topicName, payload, packetId } = await client.next('publish')
     if (topicName === MISSED_TOPIC_NAME) missed += JSON.parse(payload.toString()).missedAtMost
     else events.push(Number(payload.toString()))
     client.send({ type: 'puback', packetId, reasonCode: 0, properties: undefined })
