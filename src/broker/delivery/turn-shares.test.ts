@@ -110,6 +110,16 @@ describe('the shares of a turn', () => {
     assert.deepEqual([done.splice(0).join(''), turn(), turn(), turn(), turn()], ['a', '', '', '', 'a'])
   })
 
+  it('make an account wait for eight turns at most, because the process may have been stopped meanwhile', () => {
+    const { worker, done, turn } = start()
+    const a = worker('a')
+    a.work(1_000)
+    a.work(1)
+    for (let turns = 1; turns < 8; turns += 1) assert.equal(turn(), turns === 1 ? 'a' : '')
+    assert.equal(turn(), 'a')
+    assert.deepEqual(done, [])
+  })
+
   it('take two slices for all that wait, however many accounts there are, and each comes in its turn', () => {
     const { worker, done, turn } = start()
     const names = ['a', 'b', 'c', 'd', 'e']

@@ -20,6 +20,12 @@ export const SLICE_MS = 2
  */
 const WAITING_MS = 2 * SLICE_MS
 
+/**
+ * The most that is counted as time of one account. The clock goes on while another process has the
+ * processor, or while memory is collected, and nobody shall pay for that with a long wait.
+ */
+const MAXIMUM_SPENT_MS = 8 * SLICE_MS
+
 /** Work that waits for its account's next slice. */
 export interface TurnJob {
   /** Works for about as long as the share has time, and waits again if work is left. */
@@ -70,7 +76,7 @@ export class TurnShares {
   /** Counts time that the account worked. */
   spend(share: TurnShare, ms: number): void {
     if (ms <= 0) return
-    share.spentMs += ms
+    share.spentMs = Math.min(share.spentMs + ms, MAXIMUM_SPENT_MS)
     this.#spent.add(share)
     this.plan()
   }
