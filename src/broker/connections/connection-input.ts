@@ -6,6 +6,7 @@
 import type { SteadyMs } from '../../clock.ts'
 import { PacketReader } from '../../mqtt/packet-reader.ts'
 import type { ClientPacket, ProtocolVersion } from '../../mqtt/packet.ts'
+import { SLICE_MS } from '../delivery/turn-shares.ts'
 import type { TurnJob } from '../delivery/turn-shares.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { Account } from './accounts.ts'
@@ -140,8 +141,9 @@ export class ConnectionInput implements TurnJob {
     judged.then(
       () => {
         this.#waits -= 1
-        // Within one turn the account worked all the time. Over several turns others did.
-        if (turns.turn === turn) turns.spend(this.#account.reading, clock.steady() - begunAt)
+        // Within one turn the account worked most of the time, and over several turns others did.
+        // Others may have worked in this turn, too: the account pays for a slice at most.
+        if (turns.turn === turn) turns.spend(this.#account.reading, Math.min(clock.steady() - begunAt, SLICE_MS))
         this.resume()
       },
       (error: unknown) => this.#owner.failed(error),

@@ -110,6 +110,16 @@ describe('the shares of a turn', () => {
     assert.deepEqual([done.splice(0).join(''), turn(), turn(), turn(), turn()], ['a', '', '', '', 'a'])
   })
 
+  it('make such an account wait no longer than until the others had as much time', () => {
+    const { worker, done, turn, clock } = start()
+    const a = worker('a')
+    a.work(4 * SLICE_MS)
+    a.work(1)
+    assert.deepEqual([done.splice(0).join(''), turn()], ['a', ''])
+    clock.workedMs += 3 * SLICE_MS
+    assert.equal(turn(), 'a')
+  })
+
   it('make an account wait for eight turns at most, because the process may have been stopped meanwhile', () => {
     const { worker, done, turn } = start()
     const a = worker('a')

@@ -36,9 +36,12 @@ export interface TurnJob {
 export class TurnShare {
   /**
    * The time worked since the last slices were given out. It may be longer than a slice, because
-   * one message to many subscribers can take longer: then the account waits for several turns.
+   * one message to many subscribers can take longer: then the account waits for several turns, or
+   * until the others have had as much time.
    */
   spentMs = 0
+  /** The time worked in the present turn. */
+  turnMs = 0
   /** True: its jobs wait for the next second, and not for the next turn. */
   isParked = false
   readonly waiting = new Set<TurnJob>()
@@ -68,6 +71,8 @@ export class TurnShares {
   /** The shares with jobs that wait for a turn; the one that waits longest first. */
   readonly #waiting = new Set<TurnShare>()
   #isPlanned = false
+  /** When the present turn was planned to end. */
+  #begunAt = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -77,6 +82,7 @@ export class TurnShares {
   spend(share: TurnShare, ms: number): void {
     if (ms <= 0) return
     share.spentMs = Math.min(share.spentMs + ms, MAXIMUM_SPENT_MS)
+    share.turnMs += ms
     this.#spent.add(share)
     this.plan()
   }
@@ -111,14 +117,18 @@ export class TurnShares {
   plan(): void {
     if (this.#isPlanned) return
     this.#isPlanned = true
+    this.#begunAt = this.#clock.steady()
     this.#clock.afterTurn(() => this.#next())
   }
 
   #next(): void {
     this.#isPlanned = false
     this.turn += 1
+    const elapsedMs = this.#clock.steady() - this.#begunAt
     for (const share of this.#spent) {
-      share.spentMs -= SLICE_MS
+      // Handshakes, HTTP and the log take time of a turn, too. Long turns make no long waits.
+      share.spentMs -= Math.max(SLICE_MS, elapsedMs - share.turnMs)
+      share.turnMs = 0
       if (share.spentMs > 0) continue
       share.spentMs = 0
       this.#spent.delete(share)
