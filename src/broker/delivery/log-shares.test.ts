@@ -189,11 +189,11 @@ const MIB = 1_048_576
 const KIB = 1_024
 
 describe('while other tenants are at work', () => {
-  it('a tenant has 64 KiB on its way, though there is much more room', () => {
+  it('a tenant has 512 KiB on its way, though there is much more room', () => {
     const { add, started } = setUp(4 * MIB)
     add('b', 1, KIB)
     add('a', 3_000, KIB)
-    assert.deepEqual(['a', 'b'].map(started), [64 * KIB, KIB])
+    assert.deepEqual(['a', 'b'].map(started), [512 * KIB, KIB])
   })
 
   it('a tenant has as much on its way as the log owns of it in 10 ms', async () => {
@@ -201,13 +201,13 @@ describe('while other tenants are at work', () => {
     add('b', 1, KIB)
     add('a', 3_000, KIB)
     for (const [passedMs, expectedKib] of [
-      [5, 64],
-      // 128 KiB in 10 ms
-      [5, 128],
-      [20, 64],
+      [5, 512],
+      // 1 MiB in 10 ms
+      [5, 1_024],
+      [20, 512],
     ] as const) {
       clock.advance(passedMs)
-      await own('a', 64)
+      await own('a', 512)
       assert.equal(started('a'), expectedKib * KIB)
     }
     assert.equal(shares.usage('a').bytes, started('a'))

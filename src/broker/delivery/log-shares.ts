@@ -19,10 +19,10 @@ import { OverShare } from './over-share.ts'
  */
 const WINDOW_MS = 10
 /**
- * Bytes that a tenant may have on its way at least. With less, a slow disk would write very small
- * batches.
+ * Bytes that a tenant may have on its way at least: several hundred small messages. With less, a
+ * disk that takes longer than the window for a sync would write very small batches.
  */
-const LEAST_WINDOW_BYTES = 65_536
+const LEAST_WINDOW_BYTES = 524_288
 /** A tenant counts as at work for this time after its last message, ms. */
 const AT_WORK_MS = 1_000
 /**

@@ -80,6 +80,8 @@ export class LogWriter {
   #startedAt: number = -Infinity
   #isOnItsWay = false
   #averageRecords = 1
+  /** The time for which a batch waits for the disk when nothing else is to do, on average, ms. */
+  #spareMs = 0
   /** Resolves when the batch before the one that is being written is published. */
   #published: Promise<void> = Promise.resolve()
   #endWait: (() => void) | undefined
@@ -173,6 +175,7 @@ export class LogWriter {
   }
 
   async #run(): Promise<void> {
+    const { clock } = this.#options
     let durable: Batch | undefined
     for (;;) {
       const waitMs = this.#waitMs()
@@ -191,7 +194,9 @@ export class LogWriter {
       )
       // This runs while the disk works on the next batch.
       if (durable !== undefined) await (this.#published = this.#publisher.publish(durable))
+      const publishedAt = clock.steady()
       const failed = await writing
+      this.#spareMs += (clock.steady() - publishedAt - this.#spareMs) / 8
       if (failed === undefined) durable = batch
       else {
         durable = undefined
@@ -225,7 +230,7 @@ export class LogWriter {
   }
 
   #take(): Batch {
-    const { requests, runs } = this.#lanes.take()
+    const { requests, runs } = this.#lanes.take(this.#spareMs)
     this.#averageRecords += (requests.length - this.#averageRecords) / 8
     return { requests, runs, segment: undefined, end: 0, ownedAtMs: 0 }
   }

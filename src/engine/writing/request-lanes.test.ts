@@ -108,7 +108,25 @@ test('however cheap the requests of an owner were, a turn has a bound', () => {
   add('b', 1)
   for (const { lane } of lanes.take().runs) measured(lane, 0, 10_000)
   const taken = lanes.take().requests.length
-  assert.equal(taken > 256 && taken <= 512, true, `${taken} requests`)
+  assert.equal(taken > 512 && taken <= 1_024, true, `${taken} requests`)
+})
+
+test('the requests of a new owner count as those of all owners do', () => {
+  const { lanes, add } = setUp()
+  add('a', 64)
+  for (const { lane } of lanes.take().runs) measured(lane, 1, 64)
+  add('a', 10_000)
+  for (let owner = 0; owner < 1_000; owner += 1) add(`${owner}`, 1)
+  const taken = lanes.take().requests.length
+  assert.equal(taken >= 200 && taken <= 256, true, `${taken} requests`)
+})
+
+test('a batch is larger where there is time to spare for the disk', () => {
+  const { lanes, add } = setUp()
+  add('flood', 10_000)
+  add('b', 1)
+  const sizes = [0, 4, 100].map((spareMs) => lanes.take(spareMs).requests.length)
+  assert.equal((sizes[1] ?? 0) > 1.8 * (sizes[0] ?? 0) && (sizes[2] ?? 0) <= 16 * 32 + 4, true, sizes.join())
 })
 
 test('owners with much to write have the same share of the log, by work', () => {

@@ -14,9 +14,14 @@ import type { Waiting } from './log-request.ts'
 const MAXIMUM_BATCH_BYTES = 4_194_304
 /**
  * The work of one batch while several owners are at work, ms. A request of another owner waits for
- * that much work at most.
+ * that much work, or for the disk.
  */
 const BATCH_MS = 4
+/**
+ * The most work of such a batch, ms, where the disk takes long for a sync. Else the service would
+ * idle while the disk works.
+ */
+const MAXIMUM_BATCH_MS = 16
 /** The work that one lane may add to a batch before it is the next lane's turn, ms. */
 const TURN_MS = 1
 /** Bytes that the disk takes in a ms. A careful guess: large messages wait for the disk. */
@@ -25,8 +30,8 @@ const BYTES_PER_MS = 262_144
  * The least work of a request, ms. Bounds the number of requests in a turn, however cheap the
  * owner's requests have been so far.
  */
-const LEAST_MS = 1 / 128
-/** The work of a request of an owner whose requests were not measured yet, ms. */
+const LEAST_MS = 1 / 256
+/** The work of a request before any was measured, ms. */
 const UNMEASURED_MS = 1 / 32
 /** Requests over which an owner's work is averaged. The clock counts whole ms. */
 const MEASURED_REQUESTS = 64
@@ -45,10 +50,9 @@ export interface Lane {
    * The work that the lane may add in its present turn, ms. Below 0: it took more than its turn.
    */
   creditMs: number
-  /** The average work of a request, beside its bytes, ms. */
-  requestMs: number
-  measuredMs: number
-  measuredRequests: number
+  readonly work: Work
+  /** The work of the requests of all lanes. */
+  readonly allWork: Work
   /** When a batch last took requests of the lane. */
   usedAtMs: number
   /** The number of the last batch that took requests of the lane. */
@@ -56,6 +60,14 @@ export interface Lane {
   /** True for the rest of a turn in which a message of the lane was refused. */
   refusesMessages: boolean
   refusesState: boolean
+}
+
+/** A measure of the work that requests make, beside the writing of their bytes. */
+export interface Work {
+  /** The average work of a request, ms; undefined before it is known. */
+  requestMs: number | undefined
+  measuredMs: number
+  measuredRequests: number
 }
 
 /** Requests of one lane that stand together in a batch. */
@@ -72,11 +84,12 @@ export interface Taken {
 
 export class RequestLanes {
   readonly #clock: Clock
+  readonly #allWork: Work = createWork()
   /**
    * The service's own requests. They go before all others: a request of an owner never is owned
    * before a request that the service made earlier.
    */
-  readonly own: Lane = createLane(0)
+  readonly own: Lane = createLane(0, this.#allWork)
   /** The lanes of the owners at work. */
   readonly #lanes = new Map<string, Lane>()
   /**
@@ -126,15 +139,18 @@ export class RequestLanes {
     this.#bytes += waiting.bytes
   }
 
-  /** Takes the requests of the next batch: at least one, where any waits. */
-  take(): Taken {
+  /**
+   * Takes the requests of the next batch: at least one, where any waits. `spareMs` is the time for
+   * which the last batches waited for the disk alone.
+   */
+  take(spareMs = 0): Taken {
     const nowMs = this.#clock.steady()
     this.#sweep(nowMs)
     this.#batch += 1
     const batch: Batch = { nowMs, requests: [], runs: [], leftBytes: MAXIMUM_BATCH_BYTES }
     const isContended = this.#lanes.size > 1
     const turnMs = isContended ? TURN_MS : Infinity
-    let leftMs = isContended ? BATCH_MS : Infinity
+    let leftMs = isContended ? Math.min(BATCH_MS + spareMs, MAXIMUM_BATCH_MS) : Infinity
     this.#takeRun(this.own, Infinity, batch)
     while (leftMs > 0 && batch.leftBytes > 0) {
       const lane = this.#sparse.shift() ?? this.#busy.shift()
@@ -187,7 +203,7 @@ export class RequestLanes {
   #laneOf(owner: string | undefined): Lane {
     let lane = owner === undefined ? this.own : this.#lanes.get(owner)
     if (lane === undefined) {
-      lane = createLane(this.#clock.steady())
+      lane = createLane(this.#clock.steady(), this.#allWork)
       this.#lanes.set(owner as string, lane)
     }
     this.#lastOwner = owner
@@ -230,6 +246,7 @@ function takeAllOf(lane: Lane, batch: Batch): TakenOfLane {
 }
 
 function takeSomeOf(lane: Lane, creditMs: number, batch: Batch): TakenOfLane {
+  const requestMs = lane.work.requestMs ?? lane.allWork.requestMs ?? UNMEASURED_MS
   let spentMs = 0
   let bytes = 0
   const first = lane.taken
@@ -240,7 +257,7 @@ function takeSomeOf(lane: Lane, creditMs: number, batch: Batch): TakenOfLane {
       batch.leftBytes = bytes
       break
     }
-    spentMs += lane.requestMs + waiting.bytes / BYTES_PER_MS
+    spentMs += requestMs + waiting.bytes / BYTES_PER_MS
     bytes += waiting.bytes
     batch.requests.push(waiting)
   }
@@ -254,24 +271,32 @@ function takeSomeOf(lane: Lane, creditMs: number, batch: Batch): TakenOfLane {
 }
 
 /** Notes how long the last steps of that many requests of the lane took. */
-export function measured(lane: Lane, ms: number, requests: number): void {
-  lane.measuredMs += ms
-  lane.measuredRequests += requests
-  if (lane.measuredRequests < MEASURED_REQUESTS && lane.measuredMs < MEASURED_MS) return
-  lane.requestMs = Math.max(LEAST_MS, lane.measuredMs / lane.measuredRequests)
-  lane.measuredMs = 0
-  lane.measuredRequests = 0
+export function measured({ work, allWork }: Lane, ms: number, requests: number): void {
+  note(work, ms, requests)
+  note(allWork, ms, requests)
 }
 
-function createLane(nowMs: number): Lane {
+function note(work: Work, ms: number, requests: number): void {
+  work.measuredMs += ms
+  work.measuredRequests += requests
+  if (work.measuredRequests < MEASURED_REQUESTS && work.measuredMs < MEASURED_MS) return
+  work.requestMs = Math.max(LEAST_MS, work.measuredMs / work.measuredRequests)
+  work.measuredMs = 0
+  work.measuredRequests = 0
+}
+
+function createWork(): Work {
+  return { requestMs: undefined, measuredMs: 0, measuredRequests: 0 }
+}
+
+function createLane(nowMs: number, allWork: Work): Lane {
   return {
     requests: [],
     taken: 0,
     bytes: 0,
     creditMs: 0,
-    requestMs: UNMEASURED_MS,
-    measuredMs: 0,
-    measuredRequests: 0,
+    work: createWork(),
+    allWork,
     usedAtMs: nowMs,
     batch: -1,
     refusesMessages: false,
