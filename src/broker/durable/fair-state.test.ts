@@ -103,6 +103,24 @@ describe('while one tenant subscribes without end on a slow disk', () => {
     )
   })
 
+  it('a Session that is no longer kept when its turn comes in a checkpoint leaves no record', async () => {
+    const { engine, clients, broker, connect } = await setUp(60)
+    for (const client of clients) subscribe(client, 'one')
+    for (let round = 0; round < 20; round += 1) await settle(engine)
+    for (const client of clients) client.drop()
+    const checkpoint = broker.store?.checkpoint()
+    await setImmediate()
+    assert.ok(broker.logUsage('a').heldBytes > 0, 'a part of the Sessions waits for room')
+    const key = STATE_KEYS.session(['a', 'user', '59'].join('\0'))
+    engine.requests.length = 0
+    const again = await connect({ userName: 'a', clientId: '59', cleanStart: false })
+    for (let round = 0; round < 20; round += 1) await settle(engine)
+    await checkpoint
+    const writes = engine.requests.flatMap(({ changes }) => changes).filter((change) => change.key === key)
+    assert.equal(writes.at(-1)?.value, undefined)
+    assert.equal(again.sessionPresent, true)
+  })
+
   it('a checkpoint saves the tails behind the Sessions that have changed', async () => {
     const { engine, clients, broker } = await setUp(60)
     for (const client of clients) subscribe(client, 'one')

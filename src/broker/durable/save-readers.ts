@@ -72,7 +72,8 @@ function saveGroup(tenant: string, readers: readonly Reader[], parts: SaveReader
       const changes: StateChange[] = []
       for (const reader of readers) {
         reader.isUnsaved = false
-        const change = reader.change(parts.changes)
+        // While it waited, the reader may have become one that ends with its connection.
+        const change = reader.isKept ? reader.change(parts.changes) : undefined
         if (change !== undefined) changes.push(change)
       }
       if (changes.length === 0) resolve(true)

@@ -6,7 +6,8 @@
  * A checkpoint writes every Session that changed since the last one, then the tails of the log as
  * they were when it began. A live Session that has not changed since stands at these tails. So
  * after a crash the messages at QoS 1 that were sent since the last checkpoint are repeated: at
- * most those of a second, or `MESSAGES_BETWEEN_CHECKPOINTS`.
+ * most those of a second, or `MESSAGES_BETWEEN_CHECKPOINTS`. While a tenant's records wait for room
+ * in its share, the checkpoint takes longer, and more messages may be repeated.
  */
 import type { Clock } from '../../clock.ts'
 import type { Engine, EngineFailure, StateChange } from '../ports/engine.ts'
