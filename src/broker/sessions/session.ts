@@ -111,6 +111,8 @@ export interface WaitingRetained {
  */
 const OF_SESSION_BYTES = 512
 const OF_SUBSCRIPTION_BYTES = 128
+/** Bytes for an offset at which a subscription begins. */
+const OF_PLACE_BYTES = 8
 const OF_MESSAGE_BYTES = 64
 
 export class Session implements Reader {
@@ -319,9 +321,10 @@ export class Session implements Reader {
   }
 
   get recordBytes(): number {
-    this.#subscriptionBytes ??= this.subscriptions
-      .values()
-      .reduce((sum, { topicFilter }) => sum + topicFilter.length + OF_SUBSCRIPTION_BYTES, OF_SESSION_BYTES)
+    this.#subscriptionBytes ??= this.subscriptions.values().reduce((sum, { topicFilter, since }) => {
+      const ofPlaces = (since?.size ?? 0) * OF_PLACE_BYTES
+      return sum + topicFilter.length + OF_SUBSCRIPTION_BYTES + ofPlaces
+    }, OF_SESSION_BYTES)
     return this.#subscriptionBytes + this.inflight.size * OF_MESSAGE_BYTES
   }
 
