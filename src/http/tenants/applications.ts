@@ -1,6 +1,6 @@
 /** Endpoint 3 of the specification, and the administration of applications. */
 import { Type } from 'typebox'
-import type { Application, ApplicationFields } from '../../identity/tenants/applications.ts'
+import type { ApplicationFields, ListedApplication } from '../../identity/tenants/applications.ts'
 import type { Registry } from '../../identity/registry.ts'
 import { accepted, invalidArgument } from '../api/errors.ts'
 import {
@@ -250,7 +250,7 @@ function changesOf(changes: ApplicationChanges, serviceProfileId: string | undef
   return given({ ...fields, payloadEncoderScript, payloadDecoderScript })
 }
 
-function itemOf(application: Application) {
+function itemOf(application: ListedApplication) {
   return {
     id: application.id,
     name: application.name,

@@ -1,4 +1,5 @@
 /** Applications: groups of devices that belong to one organization. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findOrganization } from './organizations.ts'
 import type { Selectable } from 'kysely'
 import { applicationIdOf, hasApplicationId, parseRequestedId } from '../store/application-ids.ts'
@@ -42,6 +43,9 @@ export interface Application extends NewApplication {
   readonly updatedAtMs: number
 }
 
+/** An application as a list has it: without its scripts, which may be a hundred times as long. */
+export type ListedApplication = Omit<Application, 'payloadEncoderScript' | 'payloadDecoderScript'>
+
 /** The applications of all organizations. */
 export interface Applications {
   /**
@@ -56,13 +60,15 @@ export interface Applications {
   /** Removes it with its devices. Refusal: application_not_found. */
   remove(id: string, actor: Actor): Promise<Result<void>>
   /** Sorted by name; `search` looks into name. */
-  list(viewer: Viewer, page: Page & { readonly organizationId?: string }): Promise<Listed<Application>>
+  list(viewer: Viewer, page: Page & { readonly organizationId?: string }): Promise<Listed<ListedApplication>>
 }
 
 const MAXIMUM_NAME = 100
 const MAXIMUM_DESCRIPTION = 10_000
 /** In characters. The longest codec of a device maker has about half of it. */
 const MAXIMUM_SCRIPT = 65_536
+/** Applications that one statement reads. */
+const READ_BATCH = 50
 
 /** The applications of a store. */
 export function createApplications(store: Store, removal: DeviceRemoval): Applications {
@@ -83,27 +89,43 @@ export function createApplications(store: Store, removal: DeviceRemoval): Applic
       return outcome
     },
 
-    list(viewer, page) {
+    async list(viewer, page) {
       let scope = db.selectFrom('applications').where('removed_at', 'is', null)
       if (page.organizationId !== undefined) {
         scope = scope.where('organization_id', '=', parseId(page.organizationId) ?? 0)
       }
-      return listPage(
-        viewer.isAdmin ? scope : scope.where('organization_id', 'in', organizationsOf(db, viewer)),
-        page,
-        {
-          searched: 'sort_key',
-          sorted: (rows) => rows.selectAll().orderBy('sort_key').orderBy('id'),
-          itemOf: applicationOf,
-        },
-      )
+      const visible = viewer.isAdmin ? scope : scope.where('organization_id', 'in', organizationsOf(db, viewer))
+      const { totalCount, items } = await listPage(visible, page, {
+        searched: 'sort_key',
+        sorted: (rows) => rows.select('id').orderBy('sort_key').orderBy('id'),
+        itemOf: ({ id }: { readonly id: number }) => id,
+      })
+      return { totalCount, items: await readListed(db, items) }
     },
   }
 }
 
 type Row = Selectable<Schema['applications']>
 
+const LISTED_COLUMNS = [
+  'id',
+  'uuid',
+  'organization_id',
+  'name',
+  'description',
+  'service_profile_id',
+  'service_profile_name',
+  'payload_codec',
+  'created_at',
+  'updated_at',
+] as const
+
 function applicationOf(row: Row): Application {
+  const { payload_encoder_script: payloadEncoderScript, payload_decoder_script: payloadDecoderScript } = row
+  return { ...listedOf(row), payloadEncoderScript, payloadDecoderScript }
+}
+
+function listedOf(row: Pick<Row, (typeof LISTED_COLUMNS)[number]>): ListedApplication {
   return {
     id: applicationIdOf(row),
     organizationId: String(row.organization_id),
@@ -112,11 +134,33 @@ function applicationOf(row: Row): Application {
     serviceProfileId: row.service_profile_id,
     serviceProfileName: row.service_profile_name,
     payloadCodec: row.payload_codec as PayloadCodec,
-    payloadEncoderScript: row.payload_encoder_script,
-    payloadDecoderScript: row.payload_decoder_script,
     createdAtMs: row.created_at,
     updatedAtMs: row.updated_at,
   }
+}
+
+/**
+ * Reads applications some at a time, with a turn of the event loop between two statements: SQLite
+ * steps over the scripts of each, up to 130 KB.
+ */
+async function readListed(db: Store['db'], ids: readonly number[]): Promise<readonly ListedApplication[]> {
+  const listed: ListedApplication[] = []
+  for (let start = 0; start < ids.length; start += READ_BATCH) {
+    if (start > 0) await nextTurn()
+    const batch = ids.slice(start, start + READ_BATCH)
+    const rows = await db
+      .selectFrom('applications')
+      .select(LISTED_COLUMNS)
+      .where('id', 'in', batch)
+      .where('removed_at', 'is', null)
+      .execute()
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    for (const id of batch) {
+      const row = byId.get(id)
+      if (row !== undefined) listed.push(listedOf(row))
+    }
+  }
+  return listed
 }
 
 async function findRow(db: Store['db'], id: string): Promise<Row | undefined> {
