@@ -30,7 +30,7 @@ const BYTES_PER_MS = 262_144
  * The least work of a request, ms. Bounds the number of requests in a turn, however cheap the
  * owner's requests have been so far.
  */
-const LEAST_MS = 1 / 256
+const LEAST_MS = 1 / 128
 /** The work of a request before any was measured, ms. */
 const UNMEASURED_MS = 1 / 32
 /** Requests over which an owner's work is averaged. The clock counts whole ms. */
