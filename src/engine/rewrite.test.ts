@@ -189,6 +189,28 @@ test('no segment is rewritten while a backup reads the files, and a backup has t
   await again.close()
 })
 
+test('a rewriting that a backup interrupts leaves nothing behind, and begins again later', async () => {
+  const disk = await unbounded()
+  const engine = await openWithTenants(disk, BOUNDS)
+  const before = bytesOf(disk)
+  const created = Promise.withResolvers<void>()
+  disk.fault = (operation, path) => {
+    if (operation === 'create' && path.endsWith('.new') && path.includes('/log/')) created.resolve()
+    return undefined
+  }
+  const maintaining = engine.maintain()
+  await created.promise
+  const { release } = await engine.pinFiles()
+  await maintaining
+  assert.ok(!disk.paths().some((path) => path.endsWith('.new')))
+  assert.equal(bytesOf(disk), before)
+  release()
+  await engine.maintain()
+  assert.ok(bytesOf(disk) < 0.7 * before)
+  await assertServed(engine)
+  await engine.close()
+})
+
 test('damage of a rewritten segment costs the damaged messages alone, and their number is told', async () => {
   const disk = await rewritten()
   const path = disk.paths().find((one) => one.endsWith('.log')) ?? assert.fail()

@@ -8,7 +8,7 @@ import type { Disk, DiskFile } from '../ports/disk.ts'
 import type { Accounts, SegmentShares } from './accounts.ts'
 import { KIND_MESSAGE, KIND_REMOVED, kindOf, placeOfRecord, readRemoved, topicNameOfRecord } from './record.ts'
 import { scanRecords } from './scan-records.ts'
-import type { ScanOutcome } from './scan-records.ts'
+import type { Pace, ScanOutcome } from './scan-records.ts'
 import type { SegmentFiles } from './segment-files.ts'
 import { decodeIndex, encodeIndex } from './segment-index-file.ts'
 import type { StoredIndex } from './segment-index-file.ts'
@@ -66,12 +66,15 @@ export class SegmentIndexes {
     return await loading
   }
 
-  /** Makes the segment's index again from its records, with its shares of the accounts. */
-  async rebuild(segment: Segment): Promise<SegmentIndex> {
+  /**
+   * Makes the segment's index again from its records, with its shares of the accounts. Rejects with
+   * the disk's error, and with the errors of the pace.
+   */
+  async rebuild(segment: Segment, pace?: Pace): Promise<SegmentIndex> {
     const { files, logger, accounts } = this.#options
     const index = new SegmentIndex(segment.bases.length, segment.createdAtMs, accounts)
     const { end, damages, damagedBytes } = await files.use(segment, (file) =>
-      buildIndex(file, segment, index, accounts),
+      buildIndex(file, segment, index, accounts, undefined, pace),
     )
     const bytes = damagedBytes + segment.length - end
     if (bytes > 0) logger.error({ kind: 'records', file: segmentName(segment.number), damages, bytes }, 'log.damaged')
@@ -186,6 +189,7 @@ export function buildIndex(
   index: SegmentIndex,
   accounts: Accounts,
   visit?: (bytes: Buffer, start: number, position: number, length: number) => void,
+  pace?: Pace,
 ): Promise<ScanOutcome> {
   const { rewritten, bases } = segment
   const topics = new KnownTopics(accounts)
@@ -193,23 +197,29 @@ export function buildIndex(
     for (const [partition, base] of bases.entries()) index.beginRewritten(partition, base)
   }
   const range = { from: segment.headBytes, to: segment.length }
-  return scanRecords(file, range, segment.seal, ({ bytes, start, position, length }) => {
-    const kind = kindOf(bytes, start)
-    if (kind === KIND_MESSAGE) {
-      const { partition, offset, ownedAtMs } = placeOfRecord(bytes, start)
-      const before = index.partition(partition)
-      const expected = before === undefined ? (bases[partition] ?? Infinity) : endOf(before)
-      if (offset < expected || offset > expected + (rewritten === undefined ? GREATEST_JUMP : GREATEST_GAP)) return
-      const { branch, account } = topics.of(topicNameOfRecord(bytes, start))
-      const number = index.shares.numberOf(account)
-      index.add(partition, offset, position, ownedAtMs, branch, number)
-      index.shares.add(number, length)
-      segment.sawTime(ownedAtMs)
-    } else if (kind === KIND_REMOVED && rewritten !== undefined) {
-      for (const { partition, topicBranch, tenant } of readRemoved(bytes, start)) {
-        index.noteRemoved(partition, index.shares.numberOf(accounts.of(topicBranch, tenant)))
+  return scanRecords(
+    file,
+    range,
+    segment.seal,
+    ({ bytes, start, position, length }) => {
+      const kind = kindOf(bytes, start)
+      if (kind === KIND_MESSAGE) {
+        const { partition, offset, ownedAtMs } = placeOfRecord(bytes, start)
+        const before = index.partition(partition)
+        const expected = before === undefined ? (bases[partition] ?? Infinity) : endOf(before)
+        if (offset < expected || offset > expected + (rewritten === undefined ? GREATEST_JUMP : GREATEST_GAP)) return
+        const { branch, account } = topics.of(topicNameOfRecord(bytes, start))
+        const number = index.shares.numberOf(account)
+        index.add(partition, offset, position, ownedAtMs, branch, number)
+        index.shares.add(number, length)
+        segment.sawTime(ownedAtMs)
+      } else if (kind === KIND_REMOVED && rewritten !== undefined) {
+        for (const { partition, topicBranch, tenant } of readRemoved(bytes, start)) {
+          index.noteRemoved(partition, index.shares.numberOf(accounts.of(topicBranch, tenant)))
+        }
       }
-    }
-    visit?.(bytes, start, position, length)
-  })
+      visit?.(bytes, start, position, length)
+    },
+    pace,
+  )
 }

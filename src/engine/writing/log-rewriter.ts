@@ -8,15 +8,11 @@ import type { SegmentFiles } from '../segments/segment-files.ts'
 import { adoptShares } from '../segments/segment-indexes.ts'
 import type { SegmentIndexes } from '../segments/segment-indexes.ts'
 import type { Segment } from '../segments/segment.ts'
+import { PAUSE_FACTOR, PAUSE_FACTOR_UNDER_PRESSURE, createBackgroundPace } from './background-pace.ts'
 import { chooseRewrite, freeableBytes, waitsForSnapshot } from './choose-rewrite.ts'
 import type { Choice } from './choose-rewrite.ts'
 import { rewriteSegments } from './rewrite-segments.ts'
 import { snapshotsOf } from './state-store.ts'
-
-/** The rewriting takes at most a fourth of its time for work, so that it disturbs nobody. */
-const PAUSE_FACTOR = 3
-/** The same while the log is nearly full: at most half of its time. */
-const PAUSE_FACTOR_UNDER_PRESSURE = 1
 
 export interface LogRewriterOptions {
   readonly disk: Disk
@@ -86,6 +82,7 @@ export class LogRewriter {
     const { disk, logDirectory: directory, files, indexes, accounts, clock, logger } = this.#options
     const startedAt = clock.steady()
     const freeable = sources.reduce((sum, segment) => sum + freeableBytes(segment), 0)
+    const pauseFactor = choice.isUnderPressure ? PAUSE_FACTOR_UNDER_PRESSURE : PAUSE_FACTOR
     const replaced: { target?: Segment } = {}
     try {
       const outcome = await rewriteSegments(sources, {
@@ -94,8 +91,7 @@ export class LogRewriter {
         files,
         indexes,
         accounts,
-        clock,
-        pauseFactor: choice.isUnderPressure ? PAUSE_FACTOR_UNDER_PRESSURE : PAUSE_FACTOR,
+        pace: createBackgroundPace(clock, pauseFactor, isInterrupted),
         isInterrupted,
         replace: (target) => {
           replaced.target = target

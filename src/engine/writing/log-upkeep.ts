@@ -10,6 +10,7 @@ import type { Accounts } from '../segments/accounts.ts'
 import { indexName, segmentName, segmentNumberOf } from '../segments/segment-header.ts'
 import type { SegmentIndexes } from '../segments/segment-indexes.ts'
 import type { Segment } from '../segments/segment.ts'
+import { InterruptedError, PAUSE_FACTOR, createBackgroundPace } from './background-pace.ts'
 import type { LogRewriter } from './log-rewriter.ts'
 import type { Snapshot, StateStore } from './state-store.ts'
 import type { StoredBounds } from './stored-bounds.ts'
@@ -149,7 +150,7 @@ export class LogUpkeep {
     const { rewriter } = this.#options
     if (rewriter === undefined) return false
     const outcome = await rewriter.run({
-      isInterrupted: () => this.#isClosed || this.#pins > 0,
+      isInterrupted: () => this.#isInterrupted,
       isEnough: () => this.#waiting > 0,
     })
     if (outcome === 'blocked' && rewriter.isUnderPressure) await this.#writeSnapshot()
@@ -157,20 +158,28 @@ export class LogUpkeep {
   }
 
   async #enforceBounds(): Promise<void> {
-    const { accounts, bounds, segments, indexes } = this.#options
+    const { accounts, bounds, segments, indexes, clock } = this.#options
     if (bounds === undefined) return
     await accounts.resolve()
     bounds.enforce()
     // A program of an earlier version wrote no shares. They are made one segment at a time, so that
     // the reading disturbs nobody.
     const unknown = segments.find(({ isSealed, shares }) => isSealed && shares === undefined)
-    if (unknown !== undefined) await this.#tryOnDisk(() => indexes.rebuild(unknown).then(() => {}))
+    if (unknown === undefined) return
+    const pace = createBackgroundPace(clock, PAUSE_FACTOR, () => this.#isInterrupted)
+    await this.#tryOnDisk(() => indexes.rebuild(unknown, pace).then(() => {}))
+  }
+
+  /** True: work in the background is to end at once. */
+  get #isInterrupted(): boolean {
+    return this.#isClosed || this.#pins > 0
   }
 
   async #tryOnDisk(run: () => Promise<void>): Promise<void> {
     try {
       await run()
     } catch (error) {
+      if (error instanceof InterruptedError) return
       if (codeOf(error) === 'unknown') throw error
       this.#options.logger.error({ code: codeOf(error) }, 'log.upkeep_failed')
     }

@@ -13,13 +13,12 @@
  * Changes of state are left out as well. So only segments may be rewritten that no snapshot of the
  * state needs any more.
  */
-import type { Clock } from '../../clock.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import type { Accounts } from '../segments/accounts.ts'
 import { KIND_MESSAGE, kindOf, placeOfRecord, removedRecord } from '../segments/record.ts'
 import type { RemovedAccount } from '../segments/record.ts'
 import { scanRecords } from '../segments/scan-records.ts'
-import type { VisitedRecord } from '../segments/scan-records.ts'
+import type { Pace, VisitedRecord } from '../segments/scan-records.ts'
 import type { SegmentFiles } from '../segments/segment-files.ts'
 import {
   indexName,
@@ -33,9 +32,8 @@ import type { SegmentHeader } from '../segments/segment-header.ts'
 import type { SegmentIndexes } from '../segments/segment-indexes.ts'
 import { SegmentIndex, entryFrom, offsetOf } from '../segments/segment-index.ts'
 import { Segment } from '../segments/segment.ts'
+import { InterruptedError } from './background-pace.ts'
 
-/** Bytes that are read in one turn of the event loop. Bounds the time of a turn to some 2 ms. */
-const WINDOW_BYTES = 262_144
 /** Bytes that are synced at a time. A larger sync would hold up the syncs of new messages. */
 const SYNC_BYTES = 4_194_304
 
@@ -45,9 +43,7 @@ export interface RewriteOptions {
   readonly files: SegmentFiles
   readonly indexes: SegmentIndexes
   readonly accounts: Accounts
-  readonly clock: Clock
-  /** The pause after each turn, as a multiple of the time that the turn took. */
-  readonly pauseFactor: number
+  readonly pace: Pace
   /** True: the rewriting is to end at once, and changes nothing. */
   readonly isInterrupted: () => boolean
   /** Takes the new segment into the log, in the place of the old ones; synchronous. */
@@ -66,8 +62,6 @@ export async function rewriteSegments(sources: readonly Segment[], options: Rewr
   return await new Rewrite(sources, options).run()
 }
 
-class InterruptedError extends Error {}
-
 class Rewrite {
   readonly #sources: readonly Segment[]
   readonly #options: RewriteOptions
@@ -84,7 +78,6 @@ class Rewrite {
   #messages = 0
   #firstMs = Infinity
   #lastMs = -Infinity
-  #turnBeganAt: number
 
   constructor(sources: readonly Segment[], options: RewriteOptions) {
     this.#sources = sources
@@ -95,7 +88,6 @@ class Rewrite {
     const { bases, createdAtMs } = this.#first
     this.#index = new SegmentIndex(bases.length, createdAtMs, options.accounts)
     this.#written = segmentHeaderBytes(bases.length, true)
-    this.#turnBeganAt = options.clock.steady()
   }
 
   async run(): Promise<RewriteOutcome> {
@@ -179,7 +171,7 @@ class Rewrite {
   async #copy(source: Segment, index: SegmentIndex, file: DiskFile): Promise<boolean> {
     if (index.shares.keptMessages === 0) return true
     const range = { from: source.headBytes, to: source.length }
-    const pace = { windowBytes: WINDOW_BYTES, turn: () => this.#turn(file) }
+    const pace = { ...this.#options.pace, turn: () => this.#turn(file) }
     const outcome = await this.#options.files.use(source, (from) =>
       scanRecords(from, range, source.seal, (record) => this.#visit(record, index), pace),
     )
@@ -214,16 +206,12 @@ class Rewrite {
 
   /** Between two turns: writes what was gathered, and leaves the disk and the process to others. */
   async #turn(file: DiskFile): Promise<void> {
-    const { clock, pauseFactor, isInterrupted } = this.#options
-    if (isInterrupted()) throw new InterruptedError()
     await this.#flush(file)
     if (this.#unsynced >= SYNC_BYTES) {
       await file.datasync()
       this.#unsynced = 0
     }
-    const pauseMs = pauseFactor * (clock.steady() - this.#turnBeganAt)
-    if (pauseMs > 0) await new Promise<void>((resolve) => void clock.after(pauseMs, resolve))
-    this.#turnBeganAt = clock.steady()
+    await this.#options.pace.turn()
   }
 
   async #flush(file: DiskFile): Promise<void> {
