@@ -91,7 +91,8 @@ function buildPrograms() {
 }
 
 function buildConsole() {
-  const wanted = stampOf([...filesOf(['console']).filter((name) => !name.endsWith('.test.ts')), 'package-lock.json'])
+  const files = filesOf(['console']).filter((name) => !name.endsWith('.test.ts'))
+  const wanted = stampOf([...files, join('src', 'organization-bounds.ts'), 'package-lock.json'])
   if (read(consoleStamp) === wanted) return
   console.error('Building the console ...')
   run(join('vite', 'bin', 'vite.js'), ['build', 'console', '--logLevel', 'warn'])

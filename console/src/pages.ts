@@ -119,6 +119,13 @@ export const PAGES: readonly Page[] = [
     needs: 'organizationAdmin',
   },
   {
+    path: '/bounds',
+    title: 'Bounds',
+    Page: fetchedPage(async () => (await import('./bounds/bounds-page.tsx')).BoundsPage),
+    // Members reach the page by a link of Connect.
+    navigation: { icon: 'level', group: 'administration', needs: 'organizationAdmin' },
+  },
+  {
     path: '/organizations',
     title: 'Organizations',
     Page: fetchedPage(async () => (await import('./organizations/organizations-page.tsx')).OrganizationsPage),

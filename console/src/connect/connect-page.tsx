@@ -29,7 +29,7 @@ const CA_PATH = '/api/internal/ca.pem'
 
 /** The page. */
 export function ConnectPage(): ReactElement {
-  const { organization } = useOrganization()
+  const { organization, isOrganizationAdmin } = useOrganization()
   const deployment = useDeployment()
   const applications = useApplications(organization.id)
   const [access, setAccess] = useState<Access>()
@@ -37,6 +37,14 @@ export function ConnectPage(): ReactElement {
     <Page
       title="Connect"
       lead={`Get the events of ${organization.displayName} into your own system: create a token, paste a program, watch events arrive.`}
+      aside={
+        // The navigation offers the page to admins of the organization.
+        isOrganizationAdmin ? undefined : (
+          <Anchor component={Link} href="/bounds" size="sm" underline="always">
+            Bounds of the organization
+          </Anchor>
+        )
+      }
     >
       <Failure error={deployment.error} onRetry={() => void deployment.refetch()} />
       {applications.data?.result.length === 0 ? (

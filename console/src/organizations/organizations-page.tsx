@@ -51,6 +51,7 @@ export function OrganizationsPage(): ReactElement {
         ]}
         actions={(item) => (
           <>
+            <RowAction icon="level" label={`Bounds of ${item.displayName}`} href={`/bounds?organization=${item.id}`} />
             {mayEdit(item.id) ? (
               <RowAction icon="pencil" label={`Edit ${item.displayName}`} onClick={() => editing.open(item)} />
             ) : null}
