@@ -1,4 +1,4 @@
-/** The bounds of organizations: seen by members, changed by global admins. */
+/** The bounds of organizations: seen by members, changed by global admins, told in the status. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { connectAsync } from 'mqtt'
@@ -178,5 +178,46 @@ test('bounds that can’t be read say so, and are asked for again', async () => 
   await page.unroute('**/bounds')
   await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByRole('meter', { name: 'Connections', exact: true }).waitFor()
+  await window.close()
+})
+
+test('the status names the organizations near a bound, and leads to their bounds', async () => {
+  const window = await open('/status', world.admin)
+  const { page } = window
+  const heading = page.getByRole('heading', { name: 'Organizations near a bound' })
+  const common = { organizationID: world.organizationId, organizationName: 'Alpine Valley Water' }
+  let nearBounds: readonly object[] = []
+  await page.route('**/api/status', async (route) => {
+    const response = await route.fetch()
+    const status = (await response.json()) as { readonly numbers: object }
+    await route.fulfill({ response, json: { ...status, numbers: { ...status.numbers, nearBounds } } })
+  })
+  await page.reload()
+  await page.getByText('Stored messages').waitFor()
+  assert.equal(await heading.count(), 0)
+  nearBounds = [
+    { ...common, bound: 'connections', unit: 'count', used: 4, maximum: 4 },
+    { ...common, bound: 'retainedBytes', unit: 'bytes', used: 28 * 1_048_576, maximum: 33_554_432 },
+    { organizationID: '77', organizationName: '', bound: 'sessions', unit: 'count', used: 9, maximum: 10 },
+    ...Array.from({ length: 9 }, (_, index) => ({
+      organizationID: `${100 + index}`,
+      organizationName: `Farm ${index}`,
+      bound: 'sessions',
+      unit: 'count',
+      used: 8_000 + index,
+      maximum: 10_000,
+    })),
+  ]
+  await page.reload()
+  await heading.waitFor()
+  await page.getByText('28 MiB of 32 MiB').waitFor()
+  await page.getByText('a deleted organization').waitFor()
+  await page.getByText('Farm 8').waitFor({ state: 'detached' })
+  await window.assertLook('status-near-bounds')
+  await page.getByRole('button', { name: 'Show all 12' }).click()
+  await page.getByText('Farm 8').waitFor()
+  await page.getByRole('link', { name: 'Bounds of Alpine Valley Water: Connections' }).click()
+  await page.getByText('1 bound reached, 1 bound near').waitFor()
+  window.assertQuiet()
   await window.close()
 })

@@ -1,5 +1,6 @@
 /** The requests about the running broker: connections, refusals and the status of the service. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import type { NearBound } from './organization-bounds.ts'
 import { request } from './request.ts'
 
 /** The holder of a client's credentials. A member that does not apply is "". */
@@ -98,6 +99,8 @@ export interface ServiceNumbers {
   readonly diskFreeBytes: string | null
   readonly diskTotalBytes: string | null
   readonly memoryBytes: string
+  /** The nearest first, 100 at most. */
+  readonly nearBounds: readonly NearBound[]
   readonly load: readonly LoadSample[]
 }
 

@@ -1,4 +1,4 @@
-/** The health of the service: faults, load, and stored messages. */
+/** The health of the service: faults, organizations near a bound, load, and stored messages. */
 import { Alert, Badge, Group, List, Progress, SimpleGrid, Skeleton, Text } from '@mantine/core'
 import { useMemo } from 'react'
 import type { ReactElement, ReactNode } from 'react'
@@ -13,6 +13,7 @@ import { Page } from '../shell/page.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { When } from '../shell/when.tsx'
 import { Facts } from '../shell/facts.tsx'
+import { NearBounds } from './near-bounds.tsx'
 import classes from './status-page.module.css'
 
 /** The page. */
@@ -48,6 +49,7 @@ function Content({ status }: { readonly status: ServiceStatus }): ReactElement {
   return (
     <>
       <Faults numbers={numbers} />
+      <NearBounds nearBounds={numbers.nearBounds} />
       <Now numbers={numbers} />
       <Throughput load={numbers.load} />
       <SimpleGrid cols={{ base: 1, md: 2 }}>
