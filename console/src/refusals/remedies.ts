@@ -12,8 +12,12 @@ const REMEDIES: Readonly<Record<string, string>> = {
   service_credential_invalid:
     'User name or password of the network server is wrong. Issue a new credential if it is lost.',
   client_id_invalid: 'Choose a shorter client id.',
-  too_many_connections: 'Close clients that are not needed, or let several share one connection.',
-  too_many_sessions: 'Use the same client ids again, or connect with Clean Start.',
+  too_many_connections:
+    'Close clients that are not needed, or let several share one connection. The page Bounds shows how many the organization may have.',
+  too_many_sessions:
+    'Use the same client ids again, or connect with Clean Start. The page Bounds shows how many Sessions the organization may have.',
+  connection_rate: 'Let the clients wait longer before they connect again. The page Bounds shows the bound.',
+  retained_quota: 'The page Bounds shows how many retained messages the organization may have.',
   subscribe_not_granted: 'Subscribe to a topic as the page Connect shows it.',
   subscribe_wildcard_not_granted:
     'Wildcards across applications are not allowed. Subscribe to each application with the topic that the page Connect shows.',
@@ -25,7 +29,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   event_topic_invalid: 'Set the topics of the network server to application/<id>/device/<DevEUI>/event/<kind>.',
   device_disabled: 'Enable the device on its page.',
   topic_filter_invalid: 'Look at the topic: a wildcard stands alone between two slashes.',
-  too_many_subscriptions: 'Subscribe to whole applications instead of single devices.',
+  too_many_subscriptions:
+    'Subscribe to whole applications instead of single devices. The page Bounds shows how many subscriptions the organization may have.',
 }
 
 /** A sentence for people; undefined where there is nothing to add. */
