@@ -129,7 +129,7 @@ export const ORGANIZATION_BOUNDS = {
     minimum: 1,
     maximum: 1_000_000,
     description:
-      'HTTP requests that one organization may make in a second, on average over ten seconds. Beyond, the answer is 429.',
+      'HTTP requests that one organization may make in a second, on average over ten seconds. Beyond, a request waits for up to a second; requests that would wait longer get 429.',
   },
 } as const satisfies Record<string, BoundDefinition>
 

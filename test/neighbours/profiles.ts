@@ -296,7 +296,7 @@ export const PROFILES: readonly Profile[] = [
         client.socket.destroy()
       })
       const byHttp = each(2, async () => {
-        await request(context, 'GET', `/api/applications/${context.applicationIds[0] ?? ''}/events?limit=100000`)
+        await request(context, 'GET', `/api/applications/${context.applicationIds[0] ?? ''}/events?limit=10000`)
       })
       await Promise.all([byMqtt, byHttp])
     },

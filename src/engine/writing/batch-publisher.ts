@@ -11,13 +11,18 @@ import { KnownTopics } from '../segments/topic-branch.ts'
 import { tellFailed } from './log-request.ts'
 import type { Waiting } from './log-request.ts'
 import { measured } from './request-lanes.ts'
-import type { Taken } from './request-lanes.ts'
+import type { Lane, Taken } from './request-lanes.ts'
 import type { StateStore } from './state-store.ts'
 
 /** After this time the event loop turns before the batch goes on, ms. */
 const SLICE_MS = 4
-/** The requests that are published between two looks at the clock. */
-const STEP = 32
+/** The most requests that are published between two looks at the clock. */
+const MAXIMUM_STEP = 32
+/**
+ * The work between two looks at the clock, as measured for the owner, ms. A message to a thousand
+ * subscribers takes longer than a slice, and is then published alone.
+ */
+const STEP_MS = 1
 
 /** The requests of one batch, and the place in the log that they were written to. */
 export interface Batch extends Taken {
@@ -60,7 +65,7 @@ export class BatchPublisher {
           await new Promise<void>((resolve) => this.#clock.afterTurn(resolve))
           beganAtMs = nowMs = this.#clock.steady()
         }
-        const to = Math.min(at + STEP, end)
+        const to = Math.min(at + stepOf(lane), end)
         this.#publishStep(batch, at, to)
         const beforeMs = nowMs
         nowMs = this.#clock.steady()
@@ -102,6 +107,11 @@ export class BatchPublisher {
       }
     }
   }
+}
+
+/** The requests of the lane that are published between two looks at the clock. */
+function stepOf({ work: { requestMs = 0 } }: Lane): number {
+  return requestMs * MAXIMUM_STEP <= STEP_MS ? MAXIMUM_STEP : Math.max(1, Math.floor(STEP_MS / requestMs))
 }
 
 /** The place in the segment of the first stored request from this one on. */
