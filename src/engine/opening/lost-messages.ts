@@ -18,7 +18,7 @@ import { endOf, offsetOf } from '../segments/segment-index.ts'
 import type { PartitionIndex, SegmentIndex } from '../segments/segment-index.ts'
 
 /** Bytes of the shortest record of a message. */
-const SMALLEST_MESSAGE_BYTES = 36
+export const SMALLEST_MESSAGE_BYTES = 36
 /** The most bytes of a stretch that are searched for readable heads of records. */
 const MAXIMUM_LOOKED_AT = 1_048_576
 

@@ -2,10 +2,11 @@
  * Reconstructs the damaged head of a segment from the segments around it and from its own records.
  */
 import type { DiskFile } from '../ports/disk.ts'
+import { SMALLEST_MESSAGE_BYTES } from './lost-messages.ts'
 import { KIND_MESSAGE, KIND_REMOVED, kindOf, placeOfRecord } from '../segments/record.ts'
 import { isRecordAt, scanRecords } from '../segments/scan-records.ts'
 import type { Stretch } from '../segments/scan-records.ts'
-import { GREATEST_JUMP } from '../segments/segment-indexes.ts'
+import { GREATEST_GAP, GREATEST_JUMP } from '../segments/segment-indexes.ts'
 import type { StoredIndex } from '../segments/segment-index-file.ts'
 import { segmentHeaderBytes } from '../segments/segment-header.ts'
 import type { SegmentHeader } from '../segments/segment-header.ts'
@@ -47,7 +48,7 @@ export async function headerWithoutHead(file: DiskFile, around: Surroundings): P
   let messages = 0
   let earliestMs = Infinity
   let latestMs = -Infinity
-  await scanRecords(file, { from, to }, seal, ({ bytes, start }) => {
+  const outcome = await scanRecords(file, { from, to }, seal, ({ bytes, start }) => {
     records += 1
     if (kindOf(bytes, start) !== KIND_MESSAGE) return
     const { partition, offset, ownedAtMs } = placeOfRecord(bytes, start)
@@ -65,16 +66,22 @@ export async function headerWithoutHead(file: DiskFile, around: Surroundings): P
     const known = index?.partition(partition)?.base ?? (number === 1 ? 0 : undefined)
     const base = before?.[partition] ?? known ?? seen ?? end ?? 0
     // In a restored log, the offsets go on far behind the last one.
-    if (seen !== undefined && (seen < base || seen > base + GREATEST_JUMP)) return seen
+    if (seen !== undefined && (seen < base || seen > base + (isRewritten ? GREATEST_GAP : GREATEST_JUMP))) return seen
     return end === undefined ? base : Math.min(base, end)
   })
   createdAtMs ??= following?.createdAtMs ?? 0
   const header = { number, seal, createdAtMs, gap: 0, previous: undefined, bases }
   if (!isRewritten) return header
   const { generation = 1 } = stored ?? {}
+  // The head knew how many messages there were. The index knows it as well; without an index, the
+  // damaged bytes behind the head say how many there were at most.
+  const ofHead = segmentHeaderBytes(partitions, true) - from
+  const damagedBytes = Math.max(0, outcome.damagedBytes - ofHead)
+  const atMost = messages + Math.ceil(damagedBytes / SMALLEST_MESSAGE_BYTES)
+  const held = stored?.hasShares === true ? stored.index.shares.keptMessages : atMost
   const firstMs = messages === 0 ? createdAtMs : earliestMs
   const lastMs = messages === 0 ? (following?.previous?.lastMs ?? createdAtMs) : latestMs
-  return { ...header, rewritten: { length: size, firstMs, lastMs, messages, generation } }
+  return { ...header, rewritten: { length: size, firstMs, lastMs, messages: held, generation } }
 }
 
 /** True if a record says which accounts have lost messages: a rewritten segment ends with it. */
