@@ -135,3 +135,28 @@ test('a full log of an earlier program goes oldest first, and new messages stay'
   assert.ok(read.messages.length > 200 && read.lost > 0)
   await engine.close()
 })
+
+test('an application that is made again by another tenant counts for the new tenant, and its old messages for the old one', async () => {
+  const owners = new Map([['application/a', 'one']])
+  const tenants = {
+    tenantOf: (branch: string) => owners.get(branch),
+    maximumStoredBytesOf: (tenant: string) => (tenant === 'one' ? 0 : Infinity),
+  }
+  const disk = new SimulatedDisk()
+  const engine = await openWithTenants(disk, {}, { tenants })
+  await fill(engine, ['a'], 30)
+  owners.set('application/a', 'two')
+  await engine.maintain()
+  const left = engine.storedBytesOf('one')
+  assert.ok(left > 0)
+  await fill(engine, ['a'], 40)
+  await engine.maintain()
+  const ofTwo = engine.storedBytesOf('two')
+  assert.ok(ofTwo > 40 * TEXT_BYTES)
+  assert.ok(engine.storedBytesOf('one') <= left)
+  assert.equal((await history(engine, 'a', 'newest first')).slice(0, 40).length, 40)
+  await engine.close()
+  const again = await openWithTenants(disk, {}, { tenants })
+  assert.deepEqual([again.storedBytesOf('two'), again.storedBytesOf('one') <= left], [ofTwo, true])
+  await again.close()
+})

@@ -135,11 +135,15 @@ function tenantOfTopic(directory: Directory): (topicName: string) => string | un
 
 /** The organization whose application has a branch of topics. */
 function tenantOfBranch(directory: Directory): TenantOfBranch {
-  return async (topicBranch) => {
+  return (topicBranch) => {
     const applicationId = applicationOfBranch(topicBranch)
-    const organizationId = applicationId === undefined ? undefined : await directory.organizationOf(applicationId)
-    return organizationId === undefined ? undefined : tenantOf(organizationId)
+    const organizationId = applicationId === undefined ? undefined : directory.organizationOf(applicationId)
+    return organizationId instanceof Promise ? organizationId.then(tenantIfAny) : tenantIfAny(organizationId)
   }
+}
+
+function tenantIfAny(organizationId: string | undefined): string | undefined {
+  return organizationId === undefined ? undefined : tenantOf(organizationId)
 }
 
 /** The bounds of an organization in the broker's words, made once for each value of the bounds. */

@@ -39,8 +39,13 @@ export class Account {
 export class Accounts {
   /** The account of messages without an account of their own. */
   readonly nobody = new Account('', '')
+  /** Grows when new messages of a branch are to get another account than before. */
+  generation = 0
   readonly #tenantOf: TenantOfBranch
-  readonly #byBranch = new Map<string, Account>()
+  /** By branch: the account of new messages. */
+  readonly #current = new Map<string, Account>()
+  /** By branch and tenant: the accounts that files may name. */
+  readonly #known = new Map<string, Account>()
   readonly #byTenant = new Map<string, Set<Account>>()
   /** Accounts whose tenant is not known yet. */
   readonly #unknown = new Set<Account>()
@@ -49,26 +54,30 @@ export class Accounts {
     this.#tenantOf = tenantOf
   }
 
-  /** The account for messages of this Topic Name. */
+  /** The account for new messages of this Topic Name. */
   ofTopic(topicName: string): Account {
     const first = topicName.indexOf('/')
     const second = first === -1 ? -1 : topicName.indexOf('/', first + 1)
     return this.of(second === -1 ? topicName : topicName.slice(0, second))
   }
 
-  /** The account of a branch. `tenant` is the tenant that a file names; empty: none. */
+  /**
+   * The account of a branch. `tenant` is the tenant that a file names; empty: the branch's tenant
+   * of today.
+   */
   of(topicBranch: string, tenant = ''): Account {
-    if (topicBranch === '') return this.nobody
-    const known = this.#byBranch.get(topicBranch)
+    const known = tenant === '' ? this.#current.get(topicBranch) : this.#known.get(keyOf(topicBranch, tenant))
     if (known !== undefined) return known
-    if (topicBranch.length > MAXIMUM_BRANCH_UNITS || this.#byBranch.size >= MAXIMUM_ACCOUNTS) return this.nobody
+    const isFull = this.#known.size + this.#unknown.size >= MAXIMUM_ACCOUNTS
+    if (topicBranch === '' || topicBranch.length > MAXIMUM_BRANCH_UNITS || isFull) return this.nobody
     const account = new Account(topicBranch, '')
-    this.#byBranch.set(topicBranch, account)
-    if (tenant !== '') this.#settle(account, tenant)
-    else {
-      this.#unknown.add(account)
-      void this.#ask(account)
+    if (tenant !== '') {
+      this.#settle(account, tenant)
+      return account
     }
+    this.#current.set(topicBranch, account)
+    this.#unknown.add(account)
+    void this.#ask(account)
     return account
   }
 
@@ -94,19 +103,40 @@ export class Accounts {
     return all
   }
 
-  /** Asks again for the tenants that are not known yet. */
-  async resolve(): Promise<void> {
+  /**
+   * Asks again for the tenants that are not known yet, and for those of the accounts in use. An
+   * application may be deleted, and made again by another organization: then new messages get
+   * another account, and the old messages keep theirs.
+   */
+  async resolve(inUse: Iterable<Account>): Promise<void> {
     for (const account of this.#unknown) await this.#ask(account)
+    for (const account of inUse) {
+      const { topicBranch, tenant } = account
+      if (tenant === '' || this.#current.get(topicBranch) !== account) continue
+      if ((await this.#tenantNow(topicBranch)) === tenant) continue
+      this.#current.delete(topicBranch)
+      this.generation += 1
+    }
   }
 
   async #ask(account: Account): Promise<void> {
+    const answer = this.#tenantNow(account.topicBranch)
+    // Most answers are at hand. Then the tenant is known before the first message is counted.
+    const tenant = answer instanceof Promise ? await answer : answer
+    if (tenant !== '') this.#settle(account, tenant)
+  }
+
+  /** The tenant of a branch; empty if there is none, or if the registry could not be read. */
+  #tenantNow(topicBranch: string): string | Promise<string> {
     try {
-      // Most answers are at hand. Then the tenant is known before the first message is counted.
-      const answer = this.#tenantOf(account.topicBranch)
-      const tenant = answer instanceof Promise ? await answer : answer
-      if (tenant !== undefined && tenant !== '') this.#settle(account, tenant)
+      const answer = this.#tenantOf(topicBranch)
+      if (!(answer instanceof Promise)) return answer ?? ''
+      return answer.then(
+        (tenant) => tenant ?? '',
+        () => '',
+      )
     } catch {
-      // The registry could not be read. `resolve` asks again.
+      return ''
     }
   }
 
@@ -116,7 +146,13 @@ export class Accounts {
     this.#unknown.delete(account)
     const accounts = this.#byTenant.get(tenant) ?? new Set()
     this.#byTenant.set(tenant, accounts.add(account))
+    const key = keyOf(account.topicBranch, tenant)
+    if (!this.#known.has(key)) this.#known.set(key, account)
   }
+}
+
+function keyOf(topicBranch: string, tenant: string): string {
+  return `${topicBranch}\0${tenant}`
 }
 
 /** One segment's share of each account. Number 0 is the account of nobody. */

@@ -43,12 +43,17 @@ export interface KnownTopic {
 export class KnownTopics {
   readonly #accounts: Accounts
   readonly #known = new Map<string, KnownTopic>()
+  #generation = 0
 
   constructor(accounts: Accounts) {
     this.#accounts = accounts
   }
 
   of(topicName: string): KnownTopic {
+    if (this.#generation !== this.#accounts.generation) {
+      this.#generation = this.#accounts.generation
+      this.#known.clear()
+    }
     const known = this.#known.get(topicName)
     if (known !== undefined) return known
     const topic = { branch: branchOf(topicName), account: this.#accounts.ofTopic(topicName) }

@@ -160,7 +160,7 @@ export class LogUpkeep {
   async #enforceBounds(): Promise<void> {
     const { accounts, bounds, segments, indexes, clock } = this.#options
     if (bounds === undefined) return
-    await accounts.resolve()
+    await accounts.resolve(segments.at(-1)?.shares?.accounts.slice() ?? [])
     bounds.enforce()
     // A program of an earlier version wrote no shares. They are made one segment at a time, so that
     // the reading disturbs nobody.
