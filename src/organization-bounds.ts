@@ -78,7 +78,9 @@ export const ORGANIZATION_BOUNDS = {
   },
   storedBytes: {
     unit: 'bytes',
-    default: 2 * GIB,
+    // Half of the log's default: an organization alone keeps as much as it likely wants, and a full
+    // log takes the oldest messages of the largest holder first in any case.
+    default: 8 * GIB,
     minimum: MIB,
     maximum: 281_474_976_710_656,
     description:
