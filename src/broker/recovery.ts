@@ -12,7 +12,14 @@ import type { Logger } from '../logger.ts'
 import type { RetainedMessages } from './delivery/retained-messages.ts'
 import { hasExpired } from './ports/message.ts'
 import { retainedMessage } from './durable/retained-store.ts'
-import { decodeCheckpoint, decodeGroup, decodeInflight, decodeSession } from './durable/session-record.ts'
+import {
+  decodeCheckpoint,
+  decodeGroup,
+  decodeInflight,
+  decodeSession,
+  decodeSubscription,
+  decodeWill,
+} from './durable/session-record.ts'
 import type {
   CheckpointRecord,
   GroupRecord,
@@ -66,6 +73,7 @@ export async function recover(parts: Recovered): Promise<Leftovers> {
     if (session === undefined) orphans.push({ key, value: undefined })
     else restored.set(session.key, { session, record })
   }
+  await restoreSubscriptions(parts, restored, orphans)
   const handled = new Map<Session | SharedGroup, Set<string>>()
   await restoreSent(parts, restored, handled, orphans, completed)
   await restoreReceived(parts, restored, orphans)
@@ -101,17 +109,37 @@ function restoreSession(parts: Recovered, record: SessionRecord, now: SteadyMs):
   const session = sessions.create(record, record.clientId)
   session.expirySeconds = record.expirySeconds
   session.isSaved = true
-  for (const saved of record.subscriptions) sessions.subscribe(session, restoreSubscription(sessions, record, saved))
+  for (const saved of record.subscriptions ?? [])
+    sessions.subscribe(session, restoreSubscription(sessions, record, saved))
   if (record.will !== undefined) {
     const { will, ground, dueAtMs, permitExpiresAtMs } = record.will
     const latest = later(now, will.delayIntervalSeconds * 1000)
     const dueAt = dueAtMs === undefined ? latest : earlier(momentOf(dueAtMs, clock), latest)
-    wills.restore(session, { will, ground, permitExpiresAtMs }, dueAt)
+    wills.restore(session, { will: decodeWill(will), ground, permitExpiresAtMs }, dueAt)
   }
   // A Session that expired while no process ran ends with the first tick, and its Will Message is
   // published.
   sessions.restore(session, restingSince)
   return session
+}
+
+/** Restores the subscriptions with records of their own. */
+async function restoreSubscriptions(
+  { engine, sessions }: Recovered,
+  restored: ReadonlyMap<string, { readonly session: Session; readonly record: SessionRecord }>,
+  orphans: StateChange[],
+): Promise<void> {
+  for await (const { key, value } of engine.load(STATE_KEYS.subscriptions)) {
+    const [tenant, identity, clientId, topicFilter = ''] = splitKey(key)
+    const known = restored.get([tenant, identity, clientId].join('\0'))
+    if (known === undefined) {
+      orphans.push({ key, value: undefined })
+      continue
+    }
+    const { session, record } = known
+    sessions.subscribe(session, restoreSubscription(sessions, record, decodeSubscription(value, topicFilter)))
+    session.unsavedSubscriptions.delete(topicFilter)
+  }
 }
 
 function earlier(one: SteadyMs, other: SteadyMs): SteadyMs {

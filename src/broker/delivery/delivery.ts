@@ -266,11 +266,13 @@ export class Delivery implements SessionDelivery {
         if (other === subscription || other.group !== undefined) continue
         const here = Math.max(cursor?.offset ?? tail, other.since?.get(partition) ?? 0)
         ;(other.since ??= new Map()).set(partition, here)
+        session.subscriptionChanged(other.topicFilter)
       }
       if (cursor === undefined) this.#fallBehind(session, partition, offset)
       else if (offset < cursor.offset) this.readers.move(cursor, offset)
     }
     subscription.since = beginnings
+    session.subscriptionChanged(subscription.topicFilter)
     this.wake(session)
   }
 

@@ -135,8 +135,9 @@ export class RetainedMessages {
       this.#bytes -= node.message.sizeBytes
       this.#byTenant.remove(node.tenant, node.message.sizeBytes)
     }
-    message.keep()
-    node.message = message
+    const kept = message.withoutForms()
+    kept.keepForLong()
+    node.message = kept
     node.tenant = tenant
     this.#bytes += message.sizeBytes
     this.#byTenant.add(tenant, message.sizeBytes)

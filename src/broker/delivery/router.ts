@@ -10,7 +10,7 @@ import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports
 import type { Message } from '../ports/message.ts'
 import type { LogShare, LogShares, SharedAppend } from './log-shares.ts'
 import type { RetainedMessages } from './retained-messages.ts'
-import { retainedChange } from '../durable/retained-store.ts'
+import { payloadOfChange, retainedChange } from '../durable/retained-store.ts'
 import type { Route, SubscriptionIndex } from '../sessions/subscription-index.ts'
 
 /** The sender's side of a message of QoS 1 or 2: learns what became of it. */
@@ -137,7 +137,10 @@ export class Router {
   }
 
   #retainedChange(message: Message): StateChange {
-    return retainedChange(message, this.#retained.tenantOf(message), this.#clock.now())
+    const change = retainedChange(message, this.#retained.tenantOf(message), this.#clock.now())
+    // The state and the retained message share the memory of a large payload.
+    if (change.value !== undefined) message.holdWithin(payloadOfChange(change.value))
+    return change
   }
 
   /** The engine owns the message. True when any subscription matches it. */

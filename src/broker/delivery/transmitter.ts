@@ -156,7 +156,7 @@ export class Transmitter implements Outlet {
     let sent = 0
     while (sent < retained.length && hasWindow(session)) {
       const { message, subscription } = retained[sent] as WaitingRetained
-      this.#send(session, message, subscription, true, false, undefined)
+      this.#send(session, message.withoutForms(), subscription, true, false, undefined)
       sent += 1
     }
     retained.splice(0, sent)

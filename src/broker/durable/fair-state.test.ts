@@ -22,10 +22,12 @@ class ObservedEngine extends SlowEngine {
     super.write(request)
   }
 
-  /** The bytes that it was given for the owner. */
+  /** The bytes that it was given for the owner. The key of a subscription has the Topic Filter. */
   bytesOf(owner: string): number {
     const own = this.requests.filter((request) => request.owner === owner)
-    return own.flatMap(({ changes }) => changes).reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
+    return own
+      .flatMap(({ changes }) => changes)
+      .reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0)
   }
 
   /** The number of writes of the key. */
@@ -104,16 +106,16 @@ describe('while one tenant subscribes without end on a slow disk', () => {
   })
 
   it('a Session that is no longer kept when its turn comes in a checkpoint leaves no record', async () => {
-    const { engine, clients, broker, connect } = await setUp(60)
+    const { engine, clients, broker, connect } = await setUp(200)
     for (const client of clients) subscribe(client, 'one')
     for (let round = 0; round < 20; round += 1) await settle(engine)
     for (const client of clients) client.drop()
     const checkpoint = broker.store?.checkpoint()
     await setImmediate()
     assert.ok(broker.logUsage('a').heldBytes > 0, 'a part of the Sessions waits for room')
-    const key = STATE_KEYS.session(['a', 'user', '59'].join('\0'))
+    const key = STATE_KEYS.session(['a', 'user', '199'].join('\0'))
     engine.requests.length = 0
-    const again = await connect({ userName: 'a', clientId: '59', cleanStart: false })
+    const again = await connect({ userName: 'a', clientId: '199', cleanStart: false })
     for (let round = 0; round < 20; round += 1) await settle(engine)
     await checkpoint
     const writes = engine.requests.flatMap(({ changes }) => changes).filter((change) => change.key === key)

@@ -5,7 +5,9 @@
 import type { Clock } from '../../clock.ts'
 import type { EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Reader, ReaderChanges } from '../sessions/reader.ts'
+import { Session } from '../sessions/session.ts'
 import type { StateWay } from './state-way.ts'
+import { putBack, unsavedSubscriptions } from './unsaved-subscriptions.ts'
 
 /**
  * Readers saved in one turn of the event loop, so that a checkpoint of very many Sessions delays no
@@ -13,8 +15,8 @@ import type { StateWay } from './state-way.ts'
  */
 const READERS_PER_TURN = 256
 /**
- * Bytes of records in one write: the records of a Session with a thousand subscriptions take a
- * megabyte, and a few ms to encode.
+ * Bytes of records in one write: the records of a thousand subscriptions take a megabyte, and a few
+ * ms to encode.
  */
 const BYTES_PER_WRITE = 65_536
 
@@ -70,14 +72,20 @@ function saveGroup(tenant: string, readers: readonly Reader[], parts: SaveReader
     }
     const run = (): void => {
       const changes: StateChange[] = []
+      const taken: [Session, ReadonlySet<string>][] = []
       for (const reader of readers) {
         reader.isUnsaved = false
         // While it waited, the reader may have become one that ends with its connection.
-        const change = reader.isKept ? reader.change(parts.changes) : undefined
-        if (change !== undefined) changes.push(change)
+        if (!reader.isKept) continue
+        if (reader instanceof Session) taken.push([reader, unsavedSubscriptions(reader)])
+        changes.push(...reader.changes(parts.changes))
+      }
+      const failed = (failure: EngineFailure): void => {
+        for (const [session, topicFilters] of taken) putBack(session, topicFilters)
+        refused(failure)
       }
       if (changes.length === 0) resolve(true)
-      else parts.way.write(tenant, { changes, committed: () => resolve(true), failed: refused })
+      else parts.way.write(tenant, { changes, committed: () => resolve(true), failed })
     }
     const bytes = readers.reduce((sum, { recordBytes }) => sum + recordBytes, 0)
     parts.way.whenRoom(tenant, bytes, run, (failure) => {

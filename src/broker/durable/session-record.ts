@@ -1,6 +1,7 @@
 /**
- * Sessions and groups as records of the engine's state: JSON with a version, since few are written
- * and people may have to read them. Where there is one member per message its name is short.
+ * Sessions, subscriptions and groups as records of the engine's state: JSON with a version, since
+ * few are written and people may have to read them. A subscription has a record of its own: a
+ * Session may have a megabyte of Topic Filters, and one SUBSCRIBE must not write all of them.
  */
 import type { MessageProperties, QoS, WillMessage } from '../../mqtt/packet.ts'
 import { dayTimeOf } from '../../clock.ts'
@@ -11,6 +12,11 @@ import type { SharedGroup } from '../sessions/shared-group.ts'
 
 /** Grows with each change of the format that an earlier program can't read. */
 const VERSION = 1
+/**
+ * The version of the records of Sessions. A record of version 1 contains the subscriptions; since
+ * version 2 they have records of their own.
+ */
+const SESSION_VERSION = 2
 
 /** Offsets by partition. */
 export type Offsets = readonly (readonly [partition: number, offset: number])[]
@@ -47,7 +53,7 @@ export interface InflightRecord {
 }
 
 export interface WillRecord {
-  readonly will: WillMessage
+  readonly will: EncodedWill
   /**
    * The time of day at which the Will Message is due, ms since 1970; absent while the connection
    * lives.
@@ -70,7 +76,8 @@ export interface SessionRecord {
    */
   readonly restingSinceMs?: number
   readonly lastPacketId: number
-  readonly subscriptions: readonly SubscriptionRecord[]
+  /** Absent since version 2. */
+  readonly subscriptions?: readonly SubscriptionRecord[]
   readonly behind: Offsets
   readonly inflight: readonly InflightRecord[]
   readonly will?: WillRecord
@@ -88,12 +95,13 @@ export interface CheckpointRecord {
 }
 
 /** A record that this program can't read: of a newer version, or damaged. */
-class UnreadableRecordError extends Error {
+export class UnreadableRecordError extends Error {
   override readonly name = 'UnreadableRecordError'
 }
 
 export function encodeSession(session: Session, clock: Clock): Buffer {
-  const record: SessionRecord = {
+  const record = {
+    version: SESSION_VERSION,
     tenant: session.tenant,
     identity: session.identity,
     clientId: session.clientId,
@@ -102,14 +110,19 @@ export function encodeSession(session: Session, clock: Clock): Buffer {
       ? { restingSinceMs: dayTimeOf(session.restingSince ?? clock.steady(), clock) }
       : {}),
     lastPacketId: session.lastPacketId,
-    subscriptions: [...session.subscriptions.values()].map(subscriptionRecord),
     behind: offsetsOf(session.behind),
     inflight: [...session.inflight.values()]
       .filter(({ offset }) => offset >= 0)
       .map((entry) => inflightRecord(entry, entry.awaiting)),
     ...willRecord(session, clock),
-  }
-  return record.will === undefined ? encodeText(record) : encode(record)
+  } satisfies SessionRecord & { readonly version: number }
+  return encode(record)
+}
+
+/** The Topic Filter is in the key of the record. */
+export function encodeSubscription(subscription: Subscription): Buffer {
+  const { topicFilter: _, ...record } = subscriptionRecord(subscription)
+  return encode(record)
 }
 
 export function encodeGroup(group: SharedGroup): Buffer {
@@ -127,7 +140,12 @@ export function encodeCheckpoint(checkpoint: CheckpointRecord): Buffer {
 
 /** Throws UnreadableRecordError. */
 export function decodeSession(value: Buffer): SessionRecord {
-  return decode(value) as SessionRecord
+  return decode(value, SESSION_VERSION) as SessionRecord
+}
+
+/** Throws UnreadableRecordError. */
+export function decodeSubscription(value: Buffer, topicFilter: string): SubscriptionRecord {
+  return { ...(decode(value) as Omit<SubscriptionRecord, 'topicFilter'>), topicFilter }
 }
 
 /** Throws UnreadableRecordError. */
@@ -150,56 +168,71 @@ interface EncodedBytes {
   readonly base64: string
 }
 
-export function encode(record: object): Buffer {
-  return Buffer.from(JSON.stringify({ version: VERSION, ...record }, bytesToText))
+type EncodedWill = Omit<WillMessage, 'payload' | 'properties'> & {
+  readonly payload: EncodedBytes
+  readonly properties?: EncodedProperties | undefined
 }
 
-/**
- * Encodes a record without bytes. A Session with a thousand subscriptions has a hundred thousand
- * values, and a call for each of them would take longer than all the rest.
- */
-function encodeText(record: object): Buffer {
+/** Properties whose bytes are text. */
+export type EncodedProperties = Omit<MessageProperties, 'correlationData'> & {
+  readonly correlationData?: EncodedBytes | undefined
+}
+
+/** The record must contain no Buffer: `JSON.stringify` makes a number of each byte. */
+export function encode(record: object): Buffer {
   return Buffer.from(JSON.stringify({ version: VERSION, ...record }))
 }
 
 /** Throws UnreadableRecordError. */
-export function decode(value: Buffer): object {
+export function decode(value: Buffer, newestVersion = VERSION): object {
   let record: unknown
   try {
-    record = JSON.parse(value.toString(), textToBytes)
+    record = JSON.parse(value.toString())
   } catch {
     throw new UnreadableRecordError('a record of a Session is damaged')
   }
   if (typeof record !== 'object' || record === null) throw new UnreadableRecordError('a record of a Session is damaged')
   const version = 'version' in record ? record.version : undefined
-  if (version !== VERSION) {
+  if (typeof version !== 'number' || version > newestVersion) {
     throw new UnreadableRecordError(
-      `a record of a Session has version ${String(version)}; this program reads ${VERSION}`,
+      `a record of a Session has version ${String(version)}; this program reads ${newestVersion}`,
     )
   }
   return record
 }
 
-/**
- * Replaces the Buffers of an object before JSON.stringify comes to them: a Buffer would turn itself
- * into an array of numbers first, and 60 KB took a millisecond.
- */
-function bytesToText(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  const members = Object.entries(value)
-  if (!members.some(([, member]) => Buffer.isBuffer(member))) return value
-  return Object.fromEntries(
-    members.map(([name, member]) => [name, Buffer.isBuffer(member) ? encodedBytes(member) : member]),
-  )
+export function encodeProperties(properties: MessageProperties): EncodedProperties {
+  const { correlationData, ...others } = properties
+  return { ...others, ...given({ correlationData: correlationData && bytesToText(correlationData) }) }
 }
 
-function encodedBytes(bytes: Buffer): EncodedBytes {
+export function decodeProperties(encoded: EncodedProperties): MessageProperties {
+  const { correlationData, ...others } = encoded
+  return { ...others, ...given({ correlationData: correlationData && textToBytes(correlationData) }) }
+}
+
+function bytesToText(bytes: Buffer): EncodedBytes {
   return { base64: bytes.toString('base64') }
 }
 
-function textToBytes(_key: string, value: unknown): unknown {
-  const isBytes = typeof value === 'object' && value !== null && 'base64' in value && Object.keys(value).length === 1
-  return isBytes ? Buffer.from(String(value.base64), 'base64') : value
+export function textToBytes({ base64 }: EncodedBytes): Buffer {
+  return Buffer.from(base64, 'base64')
+}
+
+function encodeWill({ payload, properties, ...others }: WillMessage): EncodedWill {
+  return {
+    ...others,
+    payload: bytesToText(payload),
+    ...given({ properties: properties && encodeProperties(properties) }),
+  }
+}
+
+export function decodeWill({ payload, properties, ...others }: EncodedWill): WillMessage {
+  return {
+    ...others,
+    payload: textToBytes(payload),
+    ...given({ properties: properties && decodeProperties(properties) }),
+  }
 }
 
 function offsetsOf(cursors: ReadonlyMap<number, { readonly offset: number }>): Offsets {
@@ -242,7 +275,7 @@ function willRecord(session: Session, clock: Clock): { readonly will?: WillRecor
   const expiresAtMs = isLive ? connection.permit.expiresAtMs : pendingWill?.permitExpiresAtMs
   return {
     will: {
-      will,
+      will: encodeWill(will),
       ground: (isLive ? connection.permit.ground : pendingWill?.ground) ?? '',
       ...given({
         dueAtMs: isLive || pendingWill === undefined ? undefined : dayTimeOf(pendingWill.dueAt, clock),
@@ -250,15 +283,4 @@ function willRecord(session: Session, clock: Clock): { readonly will?: WillRecor
       }),
     },
   }
-}
-
-/** A message outside the log: a retained one. */
-export interface MessageRecord {
-  readonly topicName: string
-  readonly payload: Buffer
-  readonly qos: QoS
-  readonly properties?: MessageProperties
-  readonly publisherKey: string
-  /** When the message expires; absent when it does not. */
-  readonly expiresAtMs?: number
 }

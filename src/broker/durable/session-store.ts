@@ -13,12 +13,13 @@ import type { Clock } from '../../clock.ts'
 import type { Engine, EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Logger } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
-import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession } from './session-record.ts'
+import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession, encodeSubscription } from './session-record.ts'
 import type { Inflight, Session } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import { saveReaders } from './save-readers.ts'
 import { STATE_KEYS } from './state-keys.ts'
 import type { StateWay } from './state-way.ts'
+import { putBack, unsavedSubscriptions } from './unsaved-subscriptions.ts'
 import type { Reader, ReaderChanges } from '../sessions/reader.ts'
 import type { SessionKeeper } from '../sessions/sessions.ts'
 
@@ -122,11 +123,13 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
       done()
       return
     }
+    const taken = unsavedSubscriptions(session)
     this.#way.write(session.tenant, {
-      changes: [this.ofSession(session)],
+      changes: this.ofSession(session),
       committed: done,
       failed: (failure) => {
         this.#failed(failure)
+        putBack(session, taken)
         refused(failure)
       },
     })
@@ -140,10 +143,10 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   handedBack(session: Session, group: SharedGroup): void {
     const changes: StateChange[] = []
     for (const member of group.members.keys()) {
-      if (member !== session && member.isUnsaved && this.keeps(member)) changes.push(this.ofSession(member))
+      if (member !== session && member.isUnsaved && this.keeps(member)) changes.push(...this.ofSession(member))
     }
     changes.push(this.ofGroup(group))
-    if (this.keeps(session)) changes.push(this.ofSession(session))
+    if (this.keeps(session)) changes.push(...this.ofSession(session))
     this.#write(session.tenant, changes, () => {})
   }
 
@@ -204,6 +207,9 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     if (!session.isSaved) return
     session.isSaved = false
     const keys = [STATE_KEYS.session(session.key)]
+    const topicFilters = new Set([...session.subscriptions.keys(), ...session.unsavedSubscriptions])
+    session.unsavedSubscriptions = new Set()
+    for (const topicFilter of topicFilters) keys.push(STATE_KEYS.subscription(session.key, topicFilter))
     for (const packetId of session.received.keys()) keys.push(STATE_KEYS.received(session.key, packetId))
     for (const { qos, partition, offset } of session.inflight.values()) {
       if (qos === 2 && offset >= 0) keys.push(STATE_KEYS.sent(session.key, partition, offset))
@@ -317,9 +323,19 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     return passed
   }
 
-  ofSession(session: Session): StateChange {
+  /** The record of the Session, and those of its subscriptions that have changed since. */
+  ofSession(session: Session): readonly StateChange[] {
+    const { key, subscriptions } = session
+    const topicFilters = unsavedSubscriptions(session)
     session.isSaved = true
-    return { key: STATE_KEYS.session(session.key), value: encodeSession(session, this.#clock) }
+    session.unsavedSubscriptions = new Set()
+    const changes: StateChange[] = [{ key: STATE_KEYS.session(key), value: encodeSession(session, this.#clock) }]
+    for (const topicFilter of topicFilters) {
+      const subscription = subscriptions.get(topicFilter)
+      const value = subscription === undefined ? undefined : encodeSubscription(subscription)
+      changes.push({ key: STATE_KEYS.subscription(key, topicFilter), value })
+    }
+    return changes
   }
 
   /** A group that is at the tail everywhere needs no record. */

@@ -4,11 +4,13 @@ export const STATE_KEYS = {
   /** The tails of the log up to which everything saved holds. */
   checkpoint: 'checkpoint',
   sessions: 'session/',
+  subscriptions: 'subscription/',
   groups: 'group/',
   sentMessages: 'sent/',
   receivedMessages: 'received/',
   retainedMessages: 'retained/',
   session: (sessionKey: string): string => `session/${sessionKey}`,
+  subscription: (sessionKey: string, topicFilter: string): string => `subscription/${sessionKey}\0${topicFilter}`,
   group: (groupKey: string): string => `group/${groupKey}`,
   /** A QoS 2 message that was sent to the Session. */
   sent: (sessionKey: string, partition: number, offset: number): string =>
@@ -18,7 +20,7 @@ export const STATE_KEYS = {
   retained: (topicName: string): string => `retained/${topicName}`,
 } as const
 
-/** A Client Identifier has no NUL [MQTT-1.5.4-2], nor have tenants and identities. */
+/** Texts of MQTT have no NUL [MQTT-1.5.4-2], nor have tenants and identities. */
 export function splitKey(key: string): readonly string[] {
   return key.slice(key.indexOf('/') + 1).split('\0')
 }

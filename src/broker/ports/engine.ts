@@ -28,14 +28,17 @@ export function passes({ reasonCode }: EngineFailure): boolean {
 
 /**
  * A key of the state with its new value; undefined forgets the key. Keys are at most 131,072 bytes
- * of UTF-8.
+ * of UTF-8. The engine may keep the value without a copy: nobody changes its bytes afterwards.
  */
 export interface StateChange {
   readonly key: string
   readonly value: Buffer | undefined
 }
 
-/** A key of the state with its value. The caller may keep the value. */
+/**
+ * A key of the state with its value. The caller may keep the value, and must not change its bytes:
+ * the engine may hold the same memory.
+ */
 export interface StateEntry {
   readonly key: string
   readonly value: Buffer

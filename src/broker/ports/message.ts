@@ -37,6 +37,9 @@ export function sizeOfMessage(message: Pick<MessageFields, 'topicName' | 'payloa
   return payload.length + topicName.length + propertiesSize('publish', properties) + OVERHEAD_BYTES
 }
 
+/** From this size on a copy of the payload is worth sharing. */
+const LARGE_PAYLOAD_BYTES = 2_048
+
 /** The id of the message at a place in the log; `placeOfId` reads it. */
 export function messageId(partition: number, offset: number): string {
   return `${partition}-${offset}`
@@ -150,6 +153,40 @@ export class Message {
     const correlationData = this.properties?.correlationData
     if (correlationData !== undefined)
       this.properties = { ...this.properties, correlationData: ownCopy(correlationData) }
+  }
+
+  /**
+   * Takes a copy of the payload in the place of the payload, so that both need not be in memory.
+   * The copy is in memory that somebody else keeps for as long as the message.
+   */
+  holdWithin(copy: Buffer): void {
+    if (copy.length < LARGE_PAYLOAD_BYTES) return
+    this.payload = copy
+    this.keep()
+  }
+
+  /**
+   * The same message without its wire forms. For a retained message: as long as it is retained, its
+   * wire forms would take several times the bytes that its tenant is counted for.
+   */
+  withoutForms(): Message {
+    const copy = new Message(this, this.expiresAtMs)
+    copy.partition = this.partition
+    copy.offset = this.offset
+    copy.ownedAtMs = this.ownedAtMs
+    copy.kept = this.kept
+    copy.#sizeBytes = this.sizeBytes
+    copy.#tellsId = this.#tellsId
+    return copy
+  }
+
+  /** Makes the message fit to outlive most others: its payload is no slice of a shared slab. */
+  keepForLong(): void {
+    this.keep()
+    const { payload } = this
+    if (payload.buffer.byteLength === payload.length || payload.length >= LARGE_PAYLOAD_BYTES) return
+    this.payload = Buffer.allocUnsafeSlow(payload.length)
+    this.payload.set(payload)
   }
 
   /**

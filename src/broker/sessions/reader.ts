@@ -48,10 +48,10 @@ export interface Reader {
   forgetLost(): number
   /** Retention was faster than the reader: at most so many of its messages are gone. */
   missed(outlet: Outlet, atMost: number): void
-  /** The approximate bytes of the reader's record. */
+  /** The approximate bytes of the records that `changes` would make now. */
   readonly recordBytes: number
-  /** The state of the reader to be saved; undefined once the reader is over. */
-  change(changes: ReaderChanges): StateChange | undefined
+  /** The state of the reader to be saved; empty once the reader is over. */
+  changes(changes: ReaderChanges): readonly StateChange[]
 }
 
 /** The way in which a reader that is behind hands on the messages that it reads. */
@@ -72,6 +72,6 @@ export interface Outlet {
 
 /** Turns readers into the state that is saved. */
 export interface ReaderChanges {
-  ofSession(session: Session): StateChange
+  ofSession(session: Session): readonly StateChange[]
   ofGroup(group: SharedGroup): StateChange
 }

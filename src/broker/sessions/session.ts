@@ -105,14 +105,13 @@ export interface WaitingRetained {
   readonly subscription: Subscription
 }
 
-/**
- * Bytes that a record takes for the Session, for a subscription beside its Topic Filter, and for a
- * message.
- */
+/** Bytes of the record of a Session beside its messages. */
 const OF_SESSION_BYTES = 512
-const OF_SUBSCRIPTION_BYTES = 128
+/** Bytes of the record of a subscription beside its key, with those that its way takes. */
+const OF_SUBSCRIPTION_BYTES = 640
 /** Bytes for an offset at which a subscription begins. */
 const OF_PLACE_BYTES = 8
+/** Bytes of a message in the record of its Session. */
 const OF_MESSAGE_BYTES = 64
 
 export class Session implements Reader {
@@ -153,6 +152,8 @@ export class Session implements Reader {
   isUnsaved = false
   /** True while the engine's state has a record of the Session. */
   isSaved = false
+  /** The Topic Filters whose subscriptions were made, changed or removed since they were saved. */
+  unsavedSubscriptions = new Set<string>()
   /** True once the Session is over: it is not saved any more. */
   hasEnded = false
   /** The Session's past after a restart; undefined once it has caught up. */
@@ -162,7 +163,6 @@ export class Session implements Reader {
    * some.
    */
   isAwaited = false
-  #subscriptionBytes: number | undefined = undefined
   #lastOrder = 0
   #lastPacketId = 0
   #oldPacketIds: readonly number[] = []
@@ -321,20 +321,21 @@ export class Session implements Reader {
   }
 
   get recordBytes(): number {
-    this.#subscriptionBytes ??= this.subscriptions.values().reduce((sum, { topicFilter, since }) => {
-      const ofPlaces = (since?.size ?? 0) * OF_PLACE_BYTES
-      return sum + topicFilter.length + OF_SUBSCRIPTION_BYTES + ofPlaces
-    }, OF_SESSION_BYTES)
-    return this.#subscriptionBytes + this.inflight.size * OF_MESSAGE_BYTES
+    let bytes = OF_SESSION_BYTES + this.inflight.size * OF_MESSAGE_BYTES
+    for (const topicFilter of this.isSaved ? this.unsavedSubscriptions : this.subscriptions.keys()) {
+      const places = this.subscriptions.get(topicFilter)?.since?.size ?? 0
+      bytes += OF_SUBSCRIPTION_BYTES + this.key.length + topicFilter.length + places * OF_PLACE_BYTES
+    }
+    return bytes
   }
 
-  change(changes: ReaderChanges): StateChange | undefined {
-    return this.hasEnded ? undefined : changes.ofSession(this)
+  changes(changes: ReaderChanges): readonly StateChange[] {
+    return this.hasEnded ? [] : changes.ofSession(this)
   }
 
-  /** Call after each change of `subscriptions`. */
-  subscriptionsChanged(): void {
-    this.#subscriptionBytes = undefined
+  /** Call after each change of a subscription: when it is made, replaced or removed. */
+  subscriptionChanged(topicFilter: string): void {
     this.#merged = undefined
+    if (this.isKept) this.unsavedSubscriptions.add(topicFilter)
   }
 }

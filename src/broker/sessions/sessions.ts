@@ -178,7 +178,7 @@ export class Sessions {
   subscribe(session: Session, subscription: Subscription): boolean {
     const known = session.subscriptions.get(subscription.topicFilter)
     session.subscriptions.set(subscription.topicFilter, subscription)
-    session.subscriptionsChanged()
+    session.subscriptionChanged(subscription.topicFilter)
     if (known === undefined) {
       this.#counters.subscriptions += 1
       this.#subscriptionsByTenant.add(session.tenant, Buffer.byteLength(subscription.topicFilter))
@@ -202,7 +202,7 @@ export class Sessions {
     if (subscription === undefined) return false
     session.subscriptions.delete(topicFilter)
     session.forgetRetained(topicFilter)
-    session.subscriptionsChanged()
+    session.subscriptionChanged(topicFilter)
     this.#counters.subscriptions -= 1
     this.#subscriptionsByTenant.remove(session.tenant, Buffer.byteLength(topicFilter))
     const { group } = subscription

@@ -133,7 +133,7 @@ export class SharedGroup implements Reader {
   /** A group has nobody to be told. */
   missed(): void {}
 
-  change(changes: ReaderChanges): StateChange {
-    return changes.ofGroup(this)
+  changes(changes: ReaderChanges): readonly StateChange[] {
+    return [changes.ofGroup(this)]
   }
 }

@@ -59,8 +59,17 @@ export interface SnapshotReading {
   readonly stretches: readonly Stretch[]
 }
 
+/**
+ * A value in memory. Small values are strings with a character for each byte: a small Buffer is a
+ * slice of a slab of 8 KiB, and one value that stays keeps the slab with all its dead neighbours.
+ */
+type Kept = Buffer | string
+
+/** Values from this size on have memory of their own. */
+const LARGE_BYTES = 2_048
+
 export class StateStore {
-  readonly #state = new Map<string, Buffer>()
+  readonly #state = new Map<string, Kept>()
   #bytes = 0
 
   get size(): number {
@@ -78,8 +87,7 @@ export class StateStore {
       if (before !== undefined) this.#bytes -= key.length + before.length
       if (value === undefined) this.#state.delete(key)
       else {
-        // A copy: the caller's memory may be a small piece of a large buffer, and may be reused.
-        this.#state.set(key, Buffer.from(value))
+        this.#state.set(key, kept(value))
         this.#bytes += key.length + value.length
       }
     }
@@ -90,7 +98,7 @@ export class StateStore {
     const keys = [...this.#state.keys()].filter((key) => key.startsWith(prefix)).toSorted()
     for (const key of keys) {
       const value = this.#state.get(key)
-      if (value !== undefined) yield { key, value: Buffer.from(value) }
+      if (value !== undefined) yield { key, value: bytesOf(value) }
     }
   }
 
@@ -185,7 +193,7 @@ export class StateStore {
     }
     // A Map may change while it is iterated: the iteration meets each unchanged entry once.
     for (const [key, value] of this.#state) {
-      group.push({ key, value })
+      group.push({ key, value: bytesOf(value) })
       groupBytes += key.length + value.length
       entries += 1
       if (groupBytes < RECORD_BYTES) continue
@@ -199,6 +207,19 @@ export class StateStore {
     used = writeEndRecord(bytes, 0, { ...end, entries }, seal)
     await flush()
   }
+}
+
+/** Copies a value that is a piece of larger memory; keeps any other large value as it is. */
+function kept(value: Buffer): Kept {
+  if (value.length < LARGE_BYTES) return value.toString('latin1')
+  if (value.length === value.buffer.byteLength) return value
+  const own = Buffer.allocUnsafeSlow(value.length)
+  own.set(value)
+  return own
+}
+
+function bytesOf(value: Kept): Buffer {
+  return typeof value === 'string' ? Buffer.from(value, 'latin1') : value
 }
 
 /** The snapshots among these names, the newest first. */
