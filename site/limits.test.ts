@@ -34,6 +34,7 @@ const ROWS: { readonly [limit in keyof Limits]: readonly [row: string, setting?:
   ],
   receiveMaximum: ['Receive Maximum of the broker'],
   maximumInflight: ['Messages on their way to a client'],
+  maximumInflightBytes: ['Bytes on their way to a client'],
   maximumQueuedMessages: ['Messages that a Session waits for'],
   maximumQueuedBytes: ['Bytes that a Session waits for'],
   topicAliasMaximum: ['Topic Aliases of a client'],
@@ -41,6 +42,10 @@ const ROWS: { readonly [limit in keyof Limits]: readonly [row: string, setting?:
   maximumKeepAliveSeconds: ['Keep Alive'],
   maximumSessionExpirySeconds: ['Session Expiry Interval', 'sessionExpiryMaximumSeconds'],
   maximumOutgoingBytes: ['Bytes buffered towards a client'],
+  maximumOutgoingBytesPerTenant: [
+    'Bytes buffered towards the clients of an organization',
+    'maximumOutgoingBytesPerOrganization',
+  ],
   slowReaderTimeoutMs: ['Time for which a client may not read'],
   maximumConnections: ['Connections in all'],
   maximumConnectionsPerTenant: ['Connections of an organization', 'maximumConnectionsPerOrganization'],

@@ -48,14 +48,15 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 const SUB_ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   broker: {
     ports: [],
-    sessions: ['ports'],
+    memory: [],
+    sessions: ['memory', 'ports'],
     refusals: ['ports'],
     durable: ['ports', 'sessions'],
-    delivery: ['durable', 'ports', 'sessions'],
+    delivery: ['durable', 'memory', 'ports', 'sessions'],
     publishing: ['delivery', 'durable', 'ports', 'refusals', 'sessions'],
-    connections: ['delivery', 'ports', 'publishing', 'refusals', 'sessions'],
+    connections: ['delivery', 'memory', 'ports', 'publishing', 'refusals', 'sessions'],
     packets: ['connections', 'delivery', 'durable', 'ports', 'publishing', 'refusals', 'sessions'],
-    '.': ['connections', 'delivery', 'durable', 'packets', 'ports', 'publishing', 'refusals', 'sessions'],
+    '.': ['connections', 'delivery', 'durable', 'memory', 'packets', 'ports', 'publishing', 'refusals', 'sessions'],
   },
   engine: {
     ports: [],

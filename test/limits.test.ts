@@ -335,6 +335,25 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
       }
     },
   },
+  maximumInflightBytes: {
+    title: 'more bytes wait in the log until the client acknowledges; a message that is larger goes alone',
+    limits: { maximumInflightBytes: 3_000 },
+    run: async ({ connect }) => {
+      const publisher = await connect()
+      const client = await connect({ protocolVersion: 4 })
+      await client.subscribe('a', { qos: 1 })
+      const filler = 'x'.repeat(1_000)
+      for (const text of ['1', '2', '3', '4']) await publishFully(publisher, 'a', text + filler, { qos: 1 })
+      const [first, second, third, ...more] = await payloads(client)
+      assert.deepEqual([first?.[0], second?.[0], third?.[0], more.length], ['1', '2', '3', 0])
+      for (const packetId of [1, 2, 3]) client.acknowledge('puback', packetId)
+      const [fourth] = await payloads(client)
+      assert.equal(fourth?.[0], '4')
+      client.acknowledge('puback', 4)
+      await publishFully(publisher, 'a', 'x'.repeat(9_000), { qos: 1 })
+      assert.equal((await payloads(client)).length, 1)
+    },
+  },
   topicAliasMaximum: {
     title: 'a higher Topic Alias ends the connection with 0x94',
     limits: { topicAliasMaximum: 2 },
@@ -408,6 +427,35 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
         Array.from({ length: 30 }, (_, index) => index),
       )
       assert.equal(client.transport.paused, false)
+    },
+  },
+  maximumOutgoingBytesPerTenant: {
+    title: 'the client that leaves the most unread is held back, and a client that reads gets everything',
+    limits: { maximumOutgoingBytesPerTenant: 400_000 },
+    run: async ({ connect, broker, clock }) => {
+      const filler = 'x'.repeat(10_000)
+      const clients = [await connect(), await connect(), await connect()]
+      const [slow, slower, reads] = clients
+      for (const client of clients) await client.subscribe('a', { qos: 1 })
+      const [elsewhere, other] = [await connect({ userName: 'other' }), await connect({ userName: 'other' })]
+      await elsewhere.subscribe('a', { qos: 1 })
+      elsewhere.transport.stuck = true
+      for (const client of [slow, slower]) if (client !== undefined) client.transport.stuck = true
+      const publisher = await connect()
+      for (let index = 0; index < 60; index += 1) await publishFully(publisher, 'a', filler, { qos: 1 })
+      assert.equal((await payloads(reads as TestClient)).length, 60)
+      const { outgoingBytes: held = 0 } = broker.usageOf('tenant')
+      assert.ok(held > 200_000 && held <= 400_000 + 2 * 65_536, `${held} bytes`)
+      assert.equal(slow?.transport.paused, true)
+      // The other organization has a bound of its own.
+      assert.ok(Number(broker.usageOf('other').outgoingBytes) >= 200_000)
+      assert.equal(elsewhere.transport.ended || other.transport.ended, false)
+      for (const client of [slow, slower]) {
+        client?.transport.unstick()
+        assert.equal((await payloads(client as TestClient)).length, 60)
+      }
+      clock.advance(broker, 1)
+      assert.equal(broker.usageOf('tenant').outgoingBytes, 0)
     },
   },
   slowReaderTimeoutMs: {

@@ -11,6 +11,10 @@ import type { Logger } from '../logger.ts'
 import type { OrganizationUsage } from '../organization-bounds.ts'
 import type { ConnectionView } from './connections/connection-view.ts'
 import { Connections } from './connections/connections.ts'
+import { MemoryBudget } from './memory/memory-budget.ts'
+import { TenantMemories } from './memory/tenant-memory.ts'
+import { memoryOf } from './memory/memory-of-tenant.ts'
+import { RetainedCleaning } from './delivery/retained-cleaning.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { LogShares } from './delivery/log-shares.ts'
 import type { LogShareUsage } from './delivery/log-shares.ts'
@@ -74,6 +78,13 @@ export interface BrokerOptions {
    */
   readonly tenantOf?: (topicName: string) => string | undefined
   /**
+   * True when nobody can receive a message of the Topic Name any more: its retained message is
+   * removed. Absent: none is.
+   */
+  readonly isOver?: (topicName: string) => boolean | Promise<boolean>
+  /** The memory that the process may hold, and the memory that it holds. Absent: no budget. */
+  readonly memory?: { readonly maximumBytes: number; readonly residentBytes: () => number }
+  /**
    * The User Property that tells MQTT 5 readers the id of each message of the log. Absent: they are
    * not told.
    */
@@ -100,6 +111,9 @@ export class Broker implements Publisher, Dispatcher {
   readonly #router: Router
   readonly #shares: LogShares
   readonly #connections: Connections
+  readonly #memories: TenantMemories
+  readonly #budget: MemoryBudget | undefined
+  readonly #cleaning: RetainedCleaning | undefined
   #closed: Promise<void> | undefined = undefined
 
   constructor(options: BrokerOptions) {
@@ -119,11 +133,12 @@ export class Broker implements Publisher, Dispatcher {
     const tails = (): readonly number[] => delivery.tails
     const store = engine.isDurable ? new SessionStore({ engine, way, log, clock, tails }) : undefined
     const delivery = new Delivery({ ...shared, engine, index, store, idProperty, readerListener })
-    const retained = new RetainedMessages(limits, options.tenantOf, tenantLimits)
+    const memories = new TenantMemories((tenant) => tenantLimits(tenant).maximumOutgoingBytesPerTenant)
+    const retained = new RetainedMessages(limits, { tenantOfTopic: options.tenantOf, tenantLimits, memories })
     const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock, shares })
     const publishing = new Publishing({ ...shared, consumers, transformer, retained, router, store, refusals, policy })
     const wills = new WillMessages(deadlines, (session, due) => void publishing.publishWill(session, due))
-    const sessions = new Sessions({ ...shared, index, delivery, deadlines, wills, store })
+    const sessions = new Sessions({ ...shared, index, delivery, deadlines, wills, memories, store })
     const served = { ...shared, refusals, publishing, delivery, sessions, wills }
     const connections = new Connections({
       ...served,
@@ -132,6 +147,11 @@ export class Broker implements Publisher, Dispatcher {
     })
     const parts: HandlerParts = { ...served, policy, engine, connections, retained, store, randomId }
     policy.watchAccess?.((lost) => sessions.endAll(lost))
+    const { memory, isOver } = options
+    const holders = (): ReturnType<Broker['holders']> => this.holders()
+    this.#memories = memories
+    this.#budget = memory && new MemoryBudget({ ...memory, memories, log, holders })
+    this.#cleaning = isOver && new RetainedCleaning({ retained, engine, clock, log, isOver })
     this.limits = limits
     this.clock = clock
     this.log = log
@@ -156,6 +176,7 @@ export class Broker implements Publisher, Dispatcher {
     await engine.open(delivery.readers)
     delivery.start()
     if (store === undefined) return
+    this.#cleaning?.lookAtAll()
     const sessions = this.#sessions
     const { orphans, completed } = await recover({
       engine,
@@ -184,6 +205,9 @@ export class Broker implements Publisher, Dispatcher {
   tick(): void {
     this.#connections.tick()
     this.#publishing.tick()
+    this.#memories.tick()
+    this.#budget?.tick()
+    void this.#cleaning?.tick()
     this.#deadlines.advance(this.clock.steady())
     void this.store?.checkpoint()
   }
@@ -195,6 +219,25 @@ export class Broker implements Publisher, Dispatcher {
 
   dispatch(message: OwnMessage, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched {
     return this.#publishing.dispatch(message, watcher, isFor)
+  }
+
+  /** The bytes of memory that the tenant holds, about. */
+  memoryOf(tenant: string): number {
+    const held = { ...this.#sessions.usageOf(tenant), ...this.retained.usageOf(tenant) }
+    return memoryOf(held, this.#memories.find(tenant)?.bytes ?? 0)
+  }
+
+  /** The tenants that hold memory, with the bytes that each holds, about. */
+  *holders(): Generator<readonly [tenant: string, bytes: number]> {
+    for (const tenant of new Set(this.tenants())) yield [tenant, this.memoryOf(tenant)]
+  }
+
+  /**
+   * Removes the retained messages whose Topic Names begin with the prefix, up to the end of a
+   * level: their topics are over.
+   */
+  removeRetainedUnder(topicPrefix: string): void {
+    this.#cleaning?.removeUnder(topicPrefix)
   }
 
   /**
@@ -237,7 +280,12 @@ export class Broker implements Publisher, Dispatcher {
 
   /** The use that the tenant makes of those of its bounds that the broker keeps. */
   usageOf(tenant: string): OrganizationUsage {
-    return { ...this.#connections.usageOf(tenant), ...this.#sessions.usageOf(tenant), ...this.retained.usageOf(tenant) }
+    return {
+      ...this.#connections.usageOf(tenant),
+      ...this.#sessions.usageOf(tenant),
+      ...this.retained.usageOf(tenant),
+      ...this.#memories.usageOf(tenant),
+    }
   }
 
   /** The tenants that use anything; one may come twice. Each connection has a Session. */

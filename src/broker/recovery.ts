@@ -150,7 +150,7 @@ function restoreSubscription(sessions: Sessions, owner: SessionRecord, saved: Su
   const { topicFilter, qos, noLocal, retainAsPublished, subscriptionIdentifier, since, replayFrom, isOwed } = saved
   const shared = parseSharedSubscription(topicFilter)
   return {
-    topicFilter,
+    topicFilter: sessions.sharedText(owner.tenant, topicFilter),
     qos,
     noLocal,
     retainAsPublished,
@@ -213,6 +213,7 @@ function inflightOf(entry: InflightRecord, group: SharedGroup | undefined): Infl
     subscriptionIdentifiers,
     group,
     isStored: true,
+    bytes: 0,
     watcher: undefined,
   }
 }

@@ -9,10 +9,12 @@ import { messagesIn } from '../data/data-directory.ts'
 import { EmbeddedEngine } from '../engine/embedded.ts'
 import type { TenantOfBranch } from '../engine/segments/accounts.ts'
 import { MemoryEngine } from '../engine/memory/memory.ts'
-import type { Directory } from '../identity/devices/directory.ts'
+import type { Directory, DevicePlace } from '../identity/devices/directory.ts'
+import type { Change } from '../identity/store/changes.ts'
 import { NetworkServerPresence } from '../lorawan/network-servers/network-server-presence.ts'
-import { applicationOfBranch, parseTopic } from '../lorawan/topics.ts'
+import { applicationOfBranch, applicationPrefix, devicePrefix, parseTopic } from '../lorawan/topics.ts'
 import type { OrganizationBounds } from '../organization-bounds.ts'
+import { memoryBudget } from './memory-budget.ts'
 import type { Parts, StartContext } from './parts.ts'
 
 const DAY_MS = 86_400_000
@@ -97,6 +99,8 @@ export async function openBroker(
     idProperty: EVENT_ID_PROPERTY,
     keepsQoS0: (topicName) => keepsQoS0 && parseTopic(topicName)?.kind === 'event',
     tenantOf: tenantOfTopic(parts.registry.directory),
+    isOver: isTopicOver(parts.registry.directory),
+    memory: memoryBudget(settings.maximumMemoryBytes),
     clock: systemClock,
     log: log.child({ room: 'broker' }),
     tenantLimits: (tenant) => {
@@ -112,8 +116,12 @@ export async function openBroker(
     },
   })
   parts.brokerLink.attach(broker)
+  const unsubscribe = parts.registry.changes.subscribe((change) => removeRetained(broker, change))
   await broker.start()
-  shutdown.add('broker', () => broker.close())
+  shutdown.add('broker', () => {
+    unsubscribe()
+    return broker.close()
+  })
   return broker
 }
 
@@ -159,10 +167,32 @@ function limitsOf(bounds: OrganizationBounds): TenantLimits {
     maximumTopicFilterBytesPerTenant: bounds.topicFilterBytes,
     maximumRetainedMessagesPerTenant: bounds.retainedMessages,
     maximumRetainedBytesPerTenant: bounds.retainedBytes,
+    maximumOutgoingBytesPerTenant: bounds.outgoingBytes,
     maximumConnectsPerSecondPerTenant: bounds.connectsPerSecond,
     maximumPublishesPerSecondPerTenant: bounds.publishesPerSecond,
     maximumPublishedBytesPerSecondPerTenant: bounds.publishedBytesPerSecond,
   }
   limitsByBounds.set(bounds, limits)
   return limits
+}
+
+/** True for the topics of a device that the registry does not have, or not in this application. */
+function isTopicOver(directory: Directory): (topicName: string) => boolean | Promise<boolean> {
+  return (topicName) => {
+    const topic = parseTopic(topicName)
+    if (topic === undefined) return false
+    const isElsewhere = (place: DevicePlace | undefined): boolean => place?.applicationId !== topic.applicationId
+    const place = directory.device(topic.devEui)
+    return place instanceof Promise ? place.then(isElsewhere) : isElsewhere(place)
+  }
+}
+
+/**
+ * The retained messages of an application or device go with it. An organization has applications.
+ */
+function removeRetained(broker: Broker, change: Change): void {
+  if (change.kind === 'application_removed') broker.removeRetainedUnder(applicationPrefix(change.applicationId))
+  if (change.kind === 'device_removed') {
+    broker.removeRetainedUnder(devicePrefix(change.applicationId, change.devEui))
+  }
 }

@@ -89,6 +89,14 @@ export const boundDefinitions = {
     maximum: 10_000_000,
     description: 'MQTT connections that one user, or one service credential, may hold at the same time.',
   }),
+  maximumMemoryBytes: integer({
+    name: 'FIELDGATE_MAXIMUM_MEMORY_BYTES',
+    default: 0,
+    minimum: 0,
+    maximum: 17_592_186_044_416,
+    description:
+      'Memory of the process, in bytes. Beyond it, the organizations that hold the most can hold no more. 0: three quarters of the memory of the machine or container.',
+  }),
   maximumHttpsConnectsPerAddress: integer({
     name: 'FIELDGATE_MAXIMUM_HTTPS_CONNECTS_PER_ADDRESS',
     default: 200,

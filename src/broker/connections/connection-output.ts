@@ -6,8 +6,10 @@ import { encodePacket } from '../../mqtt/encode-packet.ts'
 import type { AcknowledgementPacket, ProtocolVersion, QoS, ServerPacket } from '../../mqtt/packet.ts'
 import type { TurnShare } from '../delivery/turn-shares.ts'
 import type { Flushable } from '../delivery/turns.ts'
+import type { TenantMemory, UnreadOutput } from '../memory/tenant-memory.ts'
 import type { Message } from '../ports/message.ts'
 import type { Transport } from '../ports/transport.ts'
+import type { Agreement } from './agreement.ts'
 import type { ConnectionHost } from './connection-host.ts'
 import { encodeForReader } from './encode-for-reader.ts'
 import { WriteBuffer } from './write-buffer.ts'
@@ -20,7 +22,12 @@ const ACKNOWLEDGEMENT_FIRST_BYTE = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, p
 export interface OutputOwner {
   readonly congested: boolean
   becomesCongested(): void
+  /** The client has taken the bytes that waited for it. */
+  drained(): void
 }
+
+/** Fewer unread bytes are not counted: nearly every write leaves some until the end of its turn. */
+const COUNTED_FROM_BYTES = 4_096
 
 type OutputHost = Pick<
   ConnectionHost<never>,
@@ -34,7 +41,7 @@ export interface ConnectionOutputOptions {
   readonly owner: OutputOwner
 }
 
-export class ConnectionOutput implements Flushable {
+export class ConnectionOutput implements Flushable, UnreadOutput {
   /**
    * The version in which packets are encoded. Until CONNECT is accepted, the version of its
    * refusal.
@@ -50,6 +57,10 @@ export class ConnectionOutput implements Flushable {
   readonly #owner: OutputOwner
   readonly #buffer: WriteBuffer
   #aliases: OutgoingTopicAliases | undefined = undefined
+  /** The account of the client's tenant; undefined before CONNACK. */
+  #memory: TenantMemory | undefined = undefined
+  /** The bytes that the account counts for this client. */
+  #countedBytes = 0
   #flushPlanned = false
   #isClosed = false
 
@@ -63,8 +74,9 @@ export class ConnectionOutput implements Flushable {
   }
 
   /** The client's CONNECT was accepted. */
-  agree(agreement: { readonly protocolVersion: ProtocolVersion; readonly outgoingTopicAliasMaximum: number }): void {
+  agree(agreement: Pick<Agreement, 'protocolVersion' | 'outgoingTopicAliasMaximum' | 'session'>): void {
     this.protocolVersion = agreement.protocolVersion
+    this.#memory = agreement.session.memory
     const maximum = agreement.outgoingTopicAliasMaximum
     if (maximum > 0) this.#aliases = new OutgoingTopicAliases(maximum)
   }
@@ -133,6 +145,25 @@ export class ConnectionOutput implements Flushable {
   /** Nothing more is written. */
   close(): void {
     this.#isClosed = true
+    this.#count(0)
+  }
+
+  /** Looks again at how many bytes the client has not taken. */
+  recount(): void {
+    const bytes = this.#transport.bufferedBytes
+    this.#count(bytes)
+    // A socket tells only of the end of many bytes.
+    if (bytes === 0 && this.#owner.congested) this.#owner.drained()
+  }
+
+  #count(unreadBytes: number): void {
+    const bytes = unreadBytes < COUNTED_FROM_BYTES ? 0 : unreadBytes
+    const memory = this.#memory
+    if (bytes === this.#countedBytes || memory === undefined) return
+    memory.outgoingBytes += bytes - this.#countedBytes
+    this.#countedBytes = bytes
+    if (bytes === 0) memory.unread.delete(this)
+    else memory.unread.add(this)
   }
 
   #flushLater(): void {
@@ -147,7 +178,9 @@ export class ConnectionOutput implements Flushable {
     this.#traffic.turn(host.second)
     this.#traffic.bytesOut += bytes.length
     this.#transport.write(bytes)
-    const isFull = this.#transport.bufferedBytes >= host.limits.maximumOutgoingBytes
+    const unreadBytes = this.#transport.bufferedBytes
+    this.#count(unreadBytes)
+    const isFull = unreadBytes >= host.limits.maximumOutgoingBytes || this.#memory?.isTooMuch(unreadBytes) === true
     if (isFull && !this.#owner.congested) this.#owner.becomesCongested()
   }
 

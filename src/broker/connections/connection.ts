@@ -416,6 +416,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   drained(): void {
     if (!this.congested || this.#state === 'closed') return
     this.congested = false
+    this.#output.recount()
     // Packets of the client could not be read meanwhile: its silence counts from now.
     this.#input.lastPacketAt = this.#host.clock.steady()
     this.#keepAlive()

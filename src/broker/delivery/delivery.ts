@@ -62,7 +62,14 @@ export class Delivery implements SessionDelivery {
     this.#index = index
     this.#store = store
     this.readers = new LogPlaces(engine.partitions)
-    this.transmitter = new Transmitter({ clock, counters, store, idProperty, wake: (session) => this.wake(session) })
+    this.transmitter = new Transmitter({
+      clock,
+      limits,
+      counters,
+      store,
+      idProperty,
+      wake: (session) => this.wake(session),
+    })
     this.#tails = Array.from({ length: engine.partitions }, () => 0)
     this.#written = Array.from({ length: engine.partitions }, () => ({ messages: 0, bytes: 0 }))
     this.turnShares = new TurnShares(clock)
@@ -171,6 +178,7 @@ export class Delivery implements SessionDelivery {
    */
   detach(session: Session): void {
     session.resend = []
+    session.forgetMatching()
     // Retained messages of QoS 1 and 2 are still owed when the client comes back [MQTT-4.1.0-1].
     session.retained = session.retained.filter(({ message, subscription }) => message.qos > 0 && subscription.qos > 0)
     for (const subscription of session.subscriptions.values()) {
@@ -192,7 +200,7 @@ export class Delivery implements SessionDelivery {
     const gained = new Set<SharedGroup>()
     for (const { packetId, qos, group, watcher, message, partition, offset } of session.inflight.values()) {
       if (qos !== 1 || group === undefined || (watcher === undefined && !canTake(group))) continue
-      session.inflight.delete(packetId)
+      session.takeBack(packetId)
       if (watcher !== undefined) watcher.abandoned()
       else {
         group.returned.push({ message, partition, offset })
@@ -207,8 +215,10 @@ export class Delivery implements SessionDelivery {
 
   /** The Session has ended: its places in the log are given up. */
   forget(session: Session): void {
-    for (const { watcher } of session.inflight.values()) watcher?.abandoned()
-    session.inflight.clear()
+    for (const { watcher, packetId } of session.inflight.values()) {
+      watcher?.abandoned()
+      session.takeBack(packetId)
+    }
     session.retained = []
     this.#giveUp(session)
   }
@@ -314,11 +324,9 @@ export class Delivery implements SessionDelivery {
    */
   sendRetained(session: Session, messages: readonly Message[], subscription: Subscription): void {
     session.forgetRetained(subscription.topicFilter)
-    for (const message of messages) {
-      // No Local holds for retained messages of the Session itself, too [MQTT-3.8.3-3].
-      if (!subscription.noLocal || message.publisherKey !== session.key)
-        session.retained.push({ message, subscription })
-    }
+    // No Local holds for retained messages of the Session itself, too [MQTT-3.8.3-3].
+    const owed = messages.filter(({ publisherKey }) => !subscription.noLocal || publisherKey !== session.key)
+    session.retained = [...session.retained, ...owed.map((message) => ({ message, subscription }))]
     if (session.resend.length === 0) this.transmitter.drainRetained(session)
   }
 

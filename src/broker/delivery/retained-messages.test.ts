@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { DEFAULT_LIMITS } from '../ports/limits.ts'
+import type { SteadyMs } from '../../clock.ts'
 import { Message } from '../ports/message.ts'
 import { RetainedMessages } from './retained-messages.ts'
 
@@ -14,7 +15,7 @@ function message(topicName: string, sender: string, size = 1): Message {
 /** A store with room for one message of each tenant. */
 function storeOf(tenants: ReadonlyMap<string, string>): RetainedMessages {
   const limits = { ...DEFAULT_LIMITS, maximumRetainedMessagesPerTenant: 1 }
-  return new RetainedMessages(limits, (topicName) => tenants.get(topicName))
+  return new RetainedMessages(limits, { tenantOfTopic: (topicName) => tenants.get(topicName) })
 }
 
 const FULL = 'no room for another retained message of this organization'
@@ -74,5 +75,33 @@ describe('the tenant of a retained message', () => {
     retained.release(under)
     retained.release(under)
     assert.equal(retained.whyFull(message('2', 'a')), undefined)
+  })
+})
+
+describe('the room of all retained messages', () => {
+  it('has an assured share for a tenant that holds little, when others have filled it', () => {
+    const limits = { ...DEFAULT_LIMITS, maximumRetainedMessages: 512, maximumRetainedBytes: 256_000 }
+    const retained = new RetainedMessages(limits)
+    const all = 'no room for another retained message'
+    for (let index = 0; index < 8; index += 1) retained.set(message(`large ${index}`, `tenant ${index}`, 31_800))
+    assert.equal(retained.whyFull(message('x', 'tenant 1', 500)), all)
+    assert.equal(retained.whyFull(message('x', 'ninth', 500)), undefined)
+    assert.equal(retained.whyFull(message('x', 'ninth', 1_000)), all)
+    retained.set(message('x', 'ninth', 500))
+    assert.equal(retained.whyFull(message('y', 'ninth', 500)), all)
+    assert.equal(retained.whyFull(message('y', 'ninth', 200)), undefined)
+  })
+})
+
+describe('a retained message', () => {
+  it('is no slice of a slab that it shares with others', () => {
+    const retained = new RetainedMessages(DEFAULT_LIMITS)
+    const payload = Buffer.from('some text in a slab of the process')
+    assert.ok(payload.buffer.byteLength > payload.length)
+    const fields = { topicName: 'a', payload, qos: 1, retain: true, properties: undefined, publisherKey: '' } as const
+    retained.set(new Message(fields, Infinity))
+    const [kept] = retained.match('a', 0 as SteadyMs)
+    assert.equal(kept?.payload.toString(), payload.toString())
+    assert.equal(kept?.payload.buffer.byteLength, payload.length)
   })
 })

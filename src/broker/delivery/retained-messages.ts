@@ -1,9 +1,11 @@
 /** The last retained message of each Topic Name [MQTT-3.3.1-5], found by Topic Filter. */
 import type { Limits, TenantLimitsOf } from '../ports/limits.ts'
 import type { SteadyMs } from '../../clock.ts'
-import type { OrganizationUsage } from '../../organization-bounds.ts'
+import type { OrganizationBounds } from '../../organization-bounds.ts'
 import { hasExpired, sizeOfMessage } from '../ports/message.ts'
 import type { Message, MessageFields } from '../ports/message.ts'
+import { OVER_BUDGET } from '../memory/memory-budget.ts'
+import type { TenantMemories } from '../memory/tenant-memory.ts'
 import { Holdings } from '../sessions/holdings.ts'
 import type { Holding } from '../sessions/holdings.ts'
 import { tenantOfKey } from '../sessions/sessions.ts'
@@ -15,10 +17,20 @@ class Node {
   tenant = ''
 }
 
+export interface RetainedMessagesOptions {
+  /** Undefined, or absent, where the tenant of a topic's publisher is to be taken. */
+  readonly tenantOfTopic?: ((topicName: string) => string | undefined) | undefined
+  /** The bounds of one tenant. Absent: the limits have the bounds of each tenant. */
+  readonly tenantLimits?: TenantLimitsOf
+  /** Absent: no tenant is held back. */
+  readonly memories?: TenantMemories
+}
+
 export class RetainedMessages {
   readonly #root = new Node()
   readonly #limits: Limits
   readonly #tenantLimits: TenantLimitsOf
+  readonly #memories: TenantMemories | undefined
   readonly #tenantOfTopic: (topicName: string) => string | undefined
   /** The retained messages of each tenant, and those of its messages that are on their way. */
   readonly #byTenant = new Holdings()
@@ -29,15 +41,11 @@ export class RetainedMessages {
   /** Messages on their way into the log: there must be room for them when they are owned. */
   #reservedBytes = 0
 
-  /** `tenantOfTopic` answers undefined where the tenant of a topic's publisher is to be taken. */
-  constructor(
-    limits: Limits,
-    tenantOfTopic: (topicName: string) => string | undefined = () => undefined,
-    tenantLimits: TenantLimitsOf = () => limits,
-  ) {
+  constructor(limits: Limits, { tenantOfTopic, tenantLimits, memories }: RetainedMessagesOptions = {}) {
     this.#limits = limits
-    this.#tenantLimits = tenantLimits
-    this.#tenantOfTopic = tenantOfTopic
+    this.#tenantOfTopic = tenantOfTopic ?? (() => undefined)
+    this.#tenantLimits = tenantLimits ?? (() => limits)
+    this.#memories = memories
   }
 
   get count(): number {
@@ -50,7 +58,7 @@ export class RetainedMessages {
   }
 
   /** The use that the tenant makes of its bounds. */
-  usageOf(tenant: string): Pick<OrganizationUsage, 'retainedMessages' | 'retainedBytes'> {
+  usageOf(tenant: string): Pick<OrganizationBounds, 'retainedMessages' | 'retainedBytes'> {
     const { count: retainedMessages, bytes: retainedBytes } = this.#byTenant.of(tenant)
     return { retainedMessages, retainedBytes }
   }
@@ -71,13 +79,20 @@ export class RetainedMessages {
     const knownBytes = known?.message?.sizeBytes
     const size = sizeOfMessage(message)
     const all = { count: this.#count + this.#reservedFor.size, bytes: this.#bytes + this.#reservedBytes }
-    if (!hasRoom(all, knownBytes, size, limits.maximumRetainedMessages, limits.maximumRetainedBytes)) {
-      return 'no room for another retained message'
-    }
     const tenant = this.tenantOf(message)
     const replaced = known?.tenant === tenant ? knownBytes : undefined
-    const { maximumRetainedMessagesPerTenant, maximumRetainedBytesPerTenant } = this.#tenantLimits(tenant)
     const held = this.#byTenant.of(tenant)
+    const { maximumRetainedMessages, maximumRetainedBytes } = limits
+    if (
+      !hasRoom(all, knownBytes, size, maximumRetainedMessages, maximumRetainedBytes) &&
+      !hasRoom(held, replaced, size, assuredMessages(limits), assuredBytes(limits))
+    ) {
+      return 'no room for another retained message'
+    }
+    if (this.#memories?.isHeldBack(tenant) === true && !(knownBytes !== undefined && size <= knownBytes)) {
+      return OVER_BUDGET
+    }
+    const { maximumRetainedMessagesPerTenant, maximumRetainedBytesPerTenant } = this.#tenantLimits(tenant)
     return hasRoom(held, replaced, size, maximumRetainedMessagesPerTenant, maximumRetainedBytesPerTenant)
       ? undefined
       : 'no room for another retained message of this organization'
@@ -109,7 +124,7 @@ export class RetainedMessages {
    * [MQTT-3.3.1-7].
    */
   set(message: Message): void {
-    if (message.payload.length === 0) this.#remove(message.topicName)
+    if (message.payload.length === 0) this.remove(message.topicName)
     else this.#keep(message, this.tenantOf(message))
   }
 
@@ -156,7 +171,7 @@ export class RetainedMessages {
       else found.push(message)
     }
     visit(this.#root, topicFilter.split('/'), 0, take)
-    for (const topicName of expired) this.#remove(topicName)
+    for (const topicName of expired) this.remove(topicName)
     return found
   }
 
@@ -169,7 +184,17 @@ export class RetainedMessages {
     return node.message === undefined ? undefined : node
   }
 
-  #remove(topicName: string): void {
+  /**
+   * The Topic Names with retained messages below a prefix that ends with `/`; the empty prefix: all
+   * of them. Messages may come and go meanwhile.
+   */
+  *topicNames(prefix: string): Generator<string> {
+    let node: Node | undefined = this.#root
+    for (const level of prefix.split('/').slice(0, -1)) node = node?.children.get(level)
+    if (node !== undefined) yield* topicNamesBelow(node)
+  }
+
+  remove(topicName: string): void {
     const path: { readonly parent: Node; readonly level: string }[] = []
     let node = this.#root
     for (const level of topicName.split('/')) {
@@ -192,6 +217,19 @@ export class RetainedMessages {
       node = step.parent
     }
   }
+}
+
+/**
+ * Retained messages of a tenant that have a place even if all others are taken: the tenants that
+ * hold more are the first to be refused.
+ */
+function assuredMessages({ maximumRetainedMessages }: Limits): number {
+  return Math.min(1_000, Math.floor(maximumRetainedMessages / 256))
+}
+
+/** The bytes of these messages: as many as one of the largest messages has. */
+function assuredBytes({ maximumRetainedBytes }: Limits): number {
+  return Math.min(1_048_576, Math.floor(maximumRetainedBytes / 256))
 }
 
 /**
@@ -224,6 +262,14 @@ function visit(node: Node, levels: readonly string[], depth: number, take: (node
   } else {
     const child = node.children.get(level)
     if (child !== undefined) visit(child, levels, depth + 1, take)
+  }
+}
+
+/** The limit on topic levels bounds the depth. */
+function* topicNamesBelow(node: Node): Generator<string> {
+  for (const child of node.children.values()) {
+    if (child.message !== undefined) yield child.message.topicName
+    yield* topicNamesBelow(child)
   }
 }
 

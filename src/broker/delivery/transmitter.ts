@@ -7,6 +7,7 @@ import type { Clock } from '../../clock.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
 import type { Counters } from '../ports/counters.ts'
 import { hasExpired } from '../ports/message.ts'
+import type { Limits } from '../ports/limits.ts'
 import type { Message } from '../ports/message.ts'
 import { missedNotice } from './missed-notice.ts'
 import type { Inflight, Session, Subscription, WaitingRetained } from '../sessions/session.ts'
@@ -36,6 +37,7 @@ interface Form {
 
 export interface TransmitterOptions {
   readonly clock: Clock
+  readonly limits: Pick<Limits, 'maximumInflightBytes'>
   readonly counters: Counters
   /** Undefined where nothing outlives the process. */
   readonly store: SessionStore | undefined
@@ -48,6 +50,7 @@ export interface TransmitterOptions {
 export class Transmitter implements Outlet {
   readonly #clock: Clock
   readonly #counters: Counters
+  readonly #maximumInflightBytes: number
   /** Undefined where nothing outlives the process. */
   readonly #store: SessionStore | undefined
   /** The User Property that tells a message's id; undefined: none does. */
@@ -56,17 +59,18 @@ export class Transmitter implements Outlet {
   /** Lets a Session go on that waited for the engine. */
   readonly #wake: (session: Session) => void
 
-  constructor({ clock, counters, store, idProperty, wake }: TransmitterOptions) {
+  constructor({ clock, limits, counters, store, idProperty, wake }: TransmitterOptions) {
     this.#wake = wake
     this.#clock = clock
     this.#counters = counters
+    this.#maximumInflightBytes = limits.maximumInflightBytes
     this.#store = store
     this.#idProperty = idProperty
   }
 
   /** Room in the window, and nothing older waits for it. */
   hasRoom(session: Session): boolean {
-    return session.resend.length === 0 && session.retained.length === 0 && hasWindow(session)
+    return session.resend.length === 0 && session.retained.length === 0 && this.#hasWindow(session)
   }
 
   changed(reader: Reader): void {
@@ -154,13 +158,13 @@ export class Transmitter implements Outlet {
     const { connection, retained } = session
     if (connection === undefined) return false
     let sent = 0
-    while (sent < retained.length && hasWindow(session)) {
+    while (sent < retained.length && this.#hasWindow(session)) {
       const { message, subscription } = retained[sent] as WaitingRetained
       this.#send(session, message.withoutForms(), subscription, true, false, undefined)
       sent += 1
     }
-    retained.splice(0, sent)
-    return retained.length === 0
+    if (sent > 0) session.retained = retained.slice(sent)
+    return sent === retained.length
   }
 
   /** Sends the messages again that the last connection left in flight; true when all are sent. */
@@ -169,7 +173,8 @@ export class Transmitter implements Outlet {
     if (connection === undefined) return false
     while (session.resend.length > 0) {
       // The engine wakes the Session when it has stored the Packet Identifier.
-      if (!hasWindow(session) || session.resend[0]?.isStored === false) return false
+      // Their bytes are in flight already.
+      if (!hasPlace(session) || session.resend[0]?.isStored === false) return false
       const entry = session.resend.shift() as Inflight
       const { qos, retain, packetId, subscriptionIdentifiers } = entry
       const message = entry.message as Message
@@ -234,9 +239,10 @@ export class Transmitter implements Outlet {
       awaiting: 'publish',
       isStored: !isStoredFirst,
       order: session.nextOrder(this.#clock.now()),
+      bytes: message.sizeBytes,
       watcher,
     }
-    session.inflight.set(packetId, entry)
+    session.send(entry)
     if (isStoredFirst) {
       // The Packet Identifier must be known after a crash, or the message would be sent as another
       // one [MQTT-4.3.3-5].
@@ -251,6 +257,11 @@ export class Transmitter implements Outlet {
     }
     if (connection.sendPublish(message, qos, retain, dup, packetId, subscriptionIdentifiers)) store?.changed(session)
     else this.#cannotSend(session, entry)
+  }
+
+  /** Room for one more message that has to be acknowledged, and for its bytes. */
+  #hasWindow(session: Session): boolean {
+    return session.inflightBytes < this.#maximumInflightBytes && hasPlace(session)
   }
 
   /** Treats the message as if it had been sent and acknowledged [MQTT-3.1.2-25]. */
@@ -270,8 +281,8 @@ const PLAIN: Form = {
   watcher: undefined,
 }
 
-/** Room for one more message that has to be acknowledged. */
-function hasWindow(session: Session): boolean {
+/** A place in the window for one more message that has to be acknowledged. */
+function hasPlace(session: Session): boolean {
   const { connection } = session
   return connection !== undefined && session.unacknowledged < connection.sendMaximum && !connection.congested
 }

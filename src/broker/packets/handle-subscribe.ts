@@ -272,11 +272,12 @@ function subscribe(
   const whyNoRoom = parts.sessions.whyNoSubscription(session, topicFilter)
   if (whyNoRoom !== undefined) return refuse(ReasonCodes.quotaExceeded, whyNoRoom, 'too_many_subscriptions')
   const known = session.subscriptions.get(topicFilter)
+  const text = known?.topicFilter ?? parts.sessions.sharedText(session.tenant, topicFilter)
   const qos = Math.min(request.qos, limits.maximumQoS) as QoS
   const subscriptionIdentifier = packet.properties?.subscriptionIdentifier
   const isOwed = known !== undefined && parts.delivery.owes(session, known)
   const subscription: Subscription = {
-    topicFilter,
+    topicFilter: text,
     qos,
     noLocal: request.noLocal,
     retainAsPublished: request.retainAsPublished,

@@ -34,6 +34,13 @@ export interface TenantLimits {
    */
   readonly maximumRetainedBytesPerTenant: number
   /**
+   * Bytes buffered towards all clients of one tenant. A client may have as many of them as are
+   * still free: so the client that leaves the most unread is held back first, as at
+   * `maximumOutgoingBytes`. 64 KiB of each client are free of the bound. Stops a tenant with many
+   * clients that never read.
+   */
+  readonly maximumOutgoingBytesPerTenant: number
+  /**
    * CONNECTs of one account in a second, on average over ten seconds; the next: CONNACK 0x9F. An
    * account is a tenant, or a network server of the whole deployment. Stops storms of connections
    * that would take the processor from the other tenants.
@@ -102,6 +109,12 @@ export interface Limits extends TenantLimits {
    * the log.
    */
   readonly maximumInflight: number
+  /**
+   * Bytes of the messages of QoS 1 and 2 that we have unacknowledged towards one client; further
+   * messages wait in the log. Stops a client that reads and never acknowledges: a thousand messages
+   * of a megabyte would stay in memory for it.
+   */
+  readonly maximumInflightBytes: number
   /**
    * Messages of the log that one Session may be behind with. The oldest beyond the bound are lost
    * to it, counted and told.
@@ -176,6 +189,7 @@ export const DEFAULT_LIMITS: Limits = {
   maximumPublishedBytesPerSecondPerTenant: Infinity,
   receiveMaximum: 1_024,
   maximumInflight: 1_024,
+  maximumInflightBytes: 8_388_608,
   maximumQueuedMessages: 1_000_000,
   maximumQueuedBytes: 1_073_741_824,
   topicAliasMaximum: 1_024,
@@ -183,6 +197,7 @@ export const DEFAULT_LIMITS: Limits = {
   maximumKeepAliveSeconds: 0,
   maximumSessionExpirySeconds: 604_800,
   maximumOutgoingBytes: 4_194_304,
+  maximumOutgoingBytesPerTenant: 67_108_864,
   slowReaderTimeoutMs: 30_000,
   maximumConnections: 100_000,
   maximumConnectionsPerTenant: 20_000,

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { TenantMemory } from '../memory/tenant-memory.ts'
 import { Session } from './session.ts'
 import type { Inflight } from './session.ts'
 
 test('Packet Identifiers go round from 1 to 65,535 past the ones in flight, however old they are [MQTT-2.2.1-3]', () => {
-  const session = new Session('key', 'tenant', 'user', 'client', () => {})
+  const session = new Session('key', new TenantMemory('tenant'), 'user', 'client', () => {})
   const held = new Set([1, 2, 700, 65_535])
   for (let round = 0; round < 3; round += 1) {
     const given: number[] = []

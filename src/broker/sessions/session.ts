@@ -9,6 +9,7 @@ import type { SteadyMs } from '../../clock.ts'
 import { Deadline } from './deadlines.ts'
 import type { Cursor } from './log-places.ts'
 import type { StateChange } from '../ports/engine.ts'
+import type { TenantMemory } from '../memory/tenant-memory.ts'
 import type { Message } from '../ports/message.ts'
 import type { PendingWill } from './pending-will.ts'
 import type { Outlet, Reader, ReaderChanges } from './reader.ts'
@@ -71,6 +72,8 @@ export interface Inflight extends Owed {
   isStored: boolean
   /** A number that grows with each message that the Session is sent, over restarts too. */
   readonly order: number
+  /** Bytes that count while the message is in flight; 0 after a restart. */
+  readonly bytes: number
   /** The watcher of a message that was dispatched, and that is not in the log. */
   readonly watcher: DispatchWatcher | undefined
 }
@@ -131,8 +134,8 @@ export class Session implements Reader {
    * this one, in order [MQTT-4.4.0-1].
    */
   resend: Inflight[] = []
-  /** Retained messages that wait for room in the window; they are sent before anything newer. */
-  retained: WaitingRetained[] = []
+  /** Bytes of the messages in flight. */
+  inflightBytes = 0
   /** QoS 2 messages not yet released by the client, by Packet Identifier [MQTT-4.3.3-10]. */
   readonly received = new Map<number, ReceivedPublish>()
   /** Grows by one with each connection of the Session: it tells one of them from another. */
@@ -163,15 +166,25 @@ export class Session implements Reader {
    * some.
    */
   isAwaited = false
+  /** The account that counts the bytes of the Session. */
+  readonly memory: TenantMemory
+  #retained: readonly WaitingRetained[] = []
   #lastOrder = 0
   #lastPacketId = 0
   #oldPacketIds: readonly number[] = []
   #oldPosition = 0
   #merged: Map<string, readonly Subscription[]> | undefined = undefined
 
-  constructor(key: string, tenant: string, identity: string, clientId: string, expired: (session: Session) => void) {
+  constructor(
+    key: string,
+    memory: TenantMemory,
+    identity: string,
+    clientId: string,
+    expired: (session: Session) => void,
+  ) {
     this.key = key
-    this.tenant = tenant
+    this.memory = memory
+    this.tenant = memory.tenant
     this.identity = identity
     this.clientId = clientId
     this.expiry = new Deadline(() => expired(this))
@@ -227,11 +240,37 @@ export class Session implements Reader {
     this.#oldPosition = 0
   }
 
+  /** A message is in flight from here on. */
+  send(entry: Inflight): void {
+    this.inflight.set(entry.packetId, entry)
+    this.inflightBytes += entry.bytes
+    this.memory.inflightBytes += entry.bytes
+  }
+
+  /** The message of the Packet Identifier is no longer in flight. */
+  takeBack(packetId: number): void {
+    const bytes = this.inflight.get(packetId)?.bytes
+    if (bytes === undefined) return
+    this.inflight.delete(packetId)
+    this.inflightBytes -= bytes
+    this.memory.inflightBytes -= bytes
+  }
+
   /** The client has brought a message to its end: its Packet Identifier is free. */
   settle(packetId: number): void {
-    this.inflight.delete(packetId)
+    this.takeBack(packetId)
     // Some clients answer a message of an earlier connection before it is sent again.
     if (this.resend.length > 0) this.resend = this.resend.filter((entry) => entry.packetId !== packetId)
+  }
+
+  /** Retained messages that wait for room in the window; they are sent before anything newer. */
+  get retained(): readonly WaitingRetained[] {
+    return this.#retained
+  }
+
+  set retained(retained: readonly WaitingRetained[]) {
+    this.memory.waitingRetained += retained.length - this.#retained.length
+    this.#retained = retained
   }
 
   /** The retained messages that still wait for this subscription are no longer owed. */
@@ -266,6 +305,11 @@ export class Session implements Reader {
       if (this.#merged.size < 1024) this.#merged.set(topicName, found)
     }
     return found
+  }
+
+  /** The Session rests: nobody asks for its matching subscriptions. */
+  forgetMatching(): void {
+    this.#merged = undefined
   }
 
   // The members of `Reader`.

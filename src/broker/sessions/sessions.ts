@@ -4,12 +4,15 @@
  */
 import type { Counters } from '../ports/counters.ts'
 import { later } from '../../clock.ts'
+import { parseSharedSubscription } from '../../mqtt/topic-filter.ts'
 import type { SteadyMs } from '../../clock.ts'
 import type { Deadlines } from './deadlines.ts'
 import { Holdings } from './holdings.ts'
+import { OVER_BUDGET } from '../memory/memory-budget.ts'
+import type { TenantMemories } from '../memory/tenant-memory.ts'
 import type { Limits, TenantLimitsOf } from '../ports/limits.ts'
 import type { LostAccess, Permit } from '../ports/policy.ts'
-import type { OrganizationUsage } from '../../organization-bounds.ts'
+import type { OrganizationBounds } from '../../organization-bounds.ts'
 import { Session } from './session.ts'
 import type { Subscription } from './session.ts'
 import { SharedGroup } from './shared-group.ts'
@@ -41,6 +44,7 @@ export interface SessionsOptions {
   readonly limits: Limits
   readonly tenantLimits: TenantLimitsOf
   readonly counters: Counters
+  readonly memories: TenantMemories
   /** Undefined where nothing outlives the process. */
   readonly store: SessionKeeper | undefined
 }
@@ -59,9 +63,11 @@ export class Sessions {
   readonly #limits: Limits
   readonly #tenantLimits: TenantLimitsOf
   readonly #counters: Counters
+  readonly #memories: TenantMemories
   readonly #store: SessionKeeper | undefined
 
-  constructor({ index, delivery, deadlines, wills, limits, tenantLimits, counters, store }: SessionsOptions) {
+  constructor(options: SessionsOptions) {
+    const { index, delivery, deadlines, wills, limits, tenantLimits, counters, memories, store } = options
     this.#store = store
     this.#index = index
     this.#delivery = delivery
@@ -70,14 +76,28 @@ export class Sessions {
     this.#limits = limits
     this.#tenantLimits = tenantLimits
     this.#counters = counters
+    this.#memories = memories
   }
 
   find(permit: Permit, clientId: string): Session | undefined {
     return this.#byKey.get(sessionKey(permit, clientId))
   }
 
+  /**
+   * The same text as that of an equal Topic Filter which has a subscription already: a thousand
+   * Sessions with the same Topic Filter hold it once.
+   */
+  sharedText(tenant: string, topicFilter: string): string {
+    const shared = parseSharedSubscription(topicFilter)
+    if (shared === 'invalid') return topicFilter
+    if (shared === undefined) return this.#index.textOf(topicFilter) ?? topicFilter
+    const group = this.#groups.get(SharedGroup.key(tenant, shared.shareName, shared.topicFilter))
+    return group?.members.values().next().value?.topicFilter ?? topicFilter
+  }
+
   /** Why the bounds have no room for another Session of the owner; undefined where they have. */
   whyFull(owner: Owner): string | undefined {
+    if (this.#memories.isHeldBack(owner.tenant)) return OVER_BUDGET
     if (this.#sessionsByIdentity.of(identityKey(owner)).count >= this.#limits.maximumSessionsPerIdentity) {
       return 'too many Sessions of this user'
     }
@@ -88,7 +108,7 @@ export class Sessions {
   }
 
   /** The use that the tenant makes of its bounds. */
-  usageOf(tenant: string): Pick<OrganizationUsage, 'sessions' | 'subscriptions' | 'topicFilterBytes'> {
+  usageOf(tenant: string): Pick<OrganizationBounds, 'sessions' | 'subscriptions' | 'topicFilterBytes'> {
     const { count: subscriptions, bytes: topicFilterBytes } = this.#subscriptionsByTenant.of(tenant)
     return { sessions: this.#sessionsByTenant.of(tenant).count, subscriptions, topicFilterBytes }
   }
@@ -106,7 +126,9 @@ export class Sessions {
     this.#sessionsByTenant.add(owner.tenant)
     this.#sessionsByIdentity.add(identityKey(owner))
     const key = sessionKey(owner, clientId)
-    const session = new Session(key, owner.tenant, owner.identity, clientId, (expired) => this.end(expired))
+    const session = new Session(key, this.#memories.open(owner.tenant), owner.identity, clientId, (expired) =>
+      this.end(expired),
+    )
     this.#byKey.set(key, session)
     this.#counters.sessions += 1
     return session
@@ -149,6 +171,7 @@ export class Sessions {
     this.#deadlines.clear(session.expiry)
     for (const topicFilter of session.subscriptions.keys()) this.unsubscribe(session, topicFilter)
     this.#delivery.forget(session)
+    if (this.#sessionsByTenant.of(session.tenant).count === 0) this.#memories.close(session.tenant)
     this.#wills.sessionEnds(session)
   }
 
@@ -158,6 +181,7 @@ export class Sessions {
    */
   whyNoSubscription(session: Session, topicFilter: string): string | undefined {
     if (session.subscriptions.has(topicFilter)) return undefined
+    if (session.memory.isHeldBack) return OVER_BUDGET
     if (session.subscriptions.size >= this.#limits.maximumSubscriptionsPerSession) {
       return 'too many subscriptions of this Session'
     }

@@ -69,12 +69,20 @@ class Node {
  * new Topic Names from filling the memory.
  */
 const MAXIMUM_ROUTES = 262_144
+/**
+ * The number of readers in the routes that are kept, about 64 bytes each; the older half goes at
+ * the bound. Stops a publisher of many Topic Names that go to many readers: a thousand routes to
+ * ten thousand Sessions would take 600 MB.
+ */
+const MAXIMUM_ROUTED_READERS = 1_048_576
 
 export class SubscriptionIndex {
   readonly #root = new Node()
   readonly #partitions: number
   #routes = new Map<string, Route>()
   #olderRoutes = new Map<string, Route>()
+  /** The readers in `#routes`; a route that was made anew counts once more. */
+  #routedReaders = 0
   #branches = new Map<string, Branch>()
   /** Grows with each change of a subscription that reaches beyond one branch. */
   #generation = 0
@@ -96,6 +104,16 @@ export class SubscriptionIndex {
       if (node.sessions?.size === 0) node.sessions = undefined
     })
     this.#changed(topicFilter, -1)
+  }
+
+  /** The text of an equal Topic Filter that a Session has subscribed to, if there is one. */
+  textOf(topicFilter: string): string | undefined {
+    let node: Node | undefined = this.#root
+    for (const level of topicFilter.split('/')) {
+      node = node.children.get(level)
+      if (node === undefined) return undefined
+    }
+    return node.sessions?.values().next().value?.topicFilter
   }
 
   addGroup(group: SharedGroup): void {
@@ -137,7 +155,9 @@ export class SubscriptionIndex {
     const known = this.#routes.get(topicName) ?? this.#olderRoutes.get(topicName)
     if (known !== undefined && this.isCurrent(known)) return known
     const route = this.#findRoute(topicName)
-    if (this.#routes.size >= MAXIMUM_ROUTES / 2) this.#forgetOlderRoutes()
+    const isFull = this.#routes.size >= MAXIMUM_ROUTES / 2 || this.#routedReaders >= MAXIMUM_ROUTED_READERS / 2
+    if (isFull) this.#forgetOlderRoutes()
+    this.#routedReaders += route.targets.length + route.groups.length
     this.#routes.set(topicName, route)
     return route
   }
@@ -145,6 +165,7 @@ export class SubscriptionIndex {
   #forgetOlderRoutes(): void {
     this.#olderRoutes = this.#routes
     this.#routes = new Map()
+    this.#routedReaders = 0
     // Branches without subscriptions are kept for cached routes alone.
     const inUse = new Set<Branch>()
     for (const route of this.#olderRoutes.values()) inUse.add(route.branch)
@@ -212,7 +233,7 @@ export class SubscriptionIndex {
       let child = node.children.get(level)
       if (child === undefined) {
         child = new Node()
-        node.children.set(level, child)
+        node.children.set(ownText(level, topicFilter), child)
       }
       node = child
     }
@@ -280,6 +301,15 @@ function visit(node: Node, levels: readonly string[], depth: number, take: (node
     const single = children.get('+')
     if (single !== undefined) visit(single, levels, depth + 1, take)
   }
+}
+
+/**
+ * The level without the Topic Filter around it. A piece of a text keeps the whole text in memory:
+ * without this, a level of 13 characters could keep a kilobyte that nobody counts. A level that is
+ * a good part of its Topic Filter needs no copy.
+ */
+function ownText(level: string, topicFilter: string): string {
+  return level.length * 4 < topicFilter.length ? Buffer.from(level).toString() : level
 }
 
 /** The text before the second `/`, which decides the partition. */

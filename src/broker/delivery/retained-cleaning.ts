@@ -1,0 +1,106 @@
+/**
+ * Removes the retained messages of topics that are over: of an application, a device or an
+ * organization that was removed. Nobody could receive them any more, and they would take their
+ * tenant's room, and that of all, for ever.
+ */
+import type { Clock } from '../../clock.ts'
+import type { Logger } from '../../logger.ts'
+import type { Engine } from '../ports/engine.ts'
+import { STATE_KEYS } from '../durable/state-keys.ts'
+import type { RetainedMessages } from './retained-messages.ts'
+
+/** Retained messages that are looked at in a second. A topic may cost a look-up in the registry. */
+const LOOKED_AT_PER_TICK = 200
+/** Retained messages removed in one turn of the event loop. */
+const REMOVED_PER_TURN = 256
+
+export interface RetainedCleaningOptions {
+  readonly retained: RetainedMessages
+  readonly engine: Pick<Engine, 'isDurable' | 'write'>
+  readonly clock: Clock
+  readonly log: Logger
+  /** True when nobody can receive a message of the Topic Name any more. */
+  readonly isOver: (topicName: string) => boolean | Promise<boolean>
+}
+
+export class RetainedCleaning {
+  readonly #options: RetainedCleaningOptions
+  /** The Topic Names that are still to be looked at; undefined when nothing is to be done. */
+  #round: Iterator<string> | undefined
+  #isRoundAsked = false
+  #isLooking = false
+
+  constructor(options: RetainedCleaningOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Looks at all retained messages, some in each second: an earlier process may have ended before
+   * it had removed them.
+   */
+  lookAtAll(): void {
+    this.#isRoundAsked = true
+  }
+
+  /**
+   * Removes the retained messages whose Topic Names begin with the prefix, up to the end of a
+   * level. A second look follows: messages with these topics may have been on their way to the log.
+   */
+  removeUnder(topicPrefix: string): void {
+    this.#remove([...this.#options.retained.topicNames(topicPrefix)])
+    this.lookAtAll()
+  }
+
+  /** A second has passed. Resolves when the messages of this second were looked at. */
+  async tick(): Promise<void> {
+    if (this.#isLooking) return
+    if (this.#round === undefined && this.#isRoundAsked) {
+      this.#isRoundAsked = false
+      this.#round = this.#options.retained.topicNames('')
+    }
+    const round = this.#round
+    if (round === undefined) return
+    this.#isLooking = true
+    try {
+      await this.#look(round)
+    } catch (error) {
+      // The next start looks again.
+      this.#options.log.warn({ err: error }, 'retained.cleaning_failed')
+      this.#round = undefined
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  async #look(round: Iterator<string>): Promise<void> {
+    const over: string[] = []
+    for (let count = 0; count < LOOKED_AT_PER_TICK; count += 1) {
+      const { value: topicName, done } = round.next()
+      if (done === true) {
+        this.#round = undefined
+        break
+      }
+      const isOver = this.#options.isOver(topicName)
+      if (isOver instanceof Promise ? await isOver : isOver) over.push(topicName)
+    }
+    this.#remove(over)
+  }
+
+  #remove(topicNames: readonly string[]): void {
+    if (topicNames.length === 0) return
+    const { retained, engine, clock, log } = this.#options
+    const now = topicNames.slice(0, REMOVED_PER_TURN)
+    for (const topicName of now) retained.remove(topicName)
+    if (engine.isDurable) {
+      engine.write({
+        changes: now.map((topicName) => ({ key: STATE_KEYS.retained(topicName), value: undefined })),
+        committed: () => {},
+        // They are gone from memory. The next start looks again.
+        failed: ({ reason }) => log.warn({ reason }, 'retained.cleaning_failed'),
+      })
+    }
+    log.info({ messages: now.length }, 'retained.cleaned')
+    const later = topicNames.slice(REMOVED_PER_TURN)
+    if (later.length > 0) clock.afterTurn(() => this.#remove(later))
+  }
+}
