@@ -138,7 +138,7 @@ async function restoreSubscriptions(
     }
     const { session, record } = known
     sessions.subscribe(session, restoreSubscription(sessions, record, decodeSubscription(value, topicFilter)))
-    session.unsavedSubscriptions.delete(topicFilter)
+    session.unsavedSubscriptions?.delete(topicFilter)
   }
 }
 

@@ -198,9 +198,10 @@ export class Delivery implements SessionDelivery {
    */
   giveBack(session: Session, canTake: (group: SharedGroup) => boolean): void {
     const gained = new Set<SharedGroup>()
-    for (const { packetId, qos, group, watcher, message, partition, offset } of session.inflight.values()) {
+    for (const entry of session.inflight.values()) {
+      const { qos, group, watcher, message, partition, offset } = entry
       if (qos !== 1 || group === undefined || (watcher === undefined && !canTake(group))) continue
-      session.takeBack(packetId)
+      session.takeBack(entry)
       if (watcher !== undefined) watcher.abandoned()
       else {
         group.returned.push({ message, partition, offset })
@@ -215,9 +216,9 @@ export class Delivery implements SessionDelivery {
 
   /** The Session has ended: its places in the log are given up. */
   forget(session: Session): void {
-    for (const { watcher, packetId } of session.inflight.values()) {
-      watcher?.abandoned()
-      session.takeBack(packetId)
+    for (const entry of session.inflight.values()) {
+      entry.watcher?.abandoned()
+      session.takeBack(entry)
     }
     session.retained = []
     this.#giveUp(session)

@@ -266,7 +266,7 @@ export class Transmitter implements Outlet {
 
   /** Treats the message as if it had been sent and acknowledged [MQTT-3.1.2-25]. */
   #cannotSend(session: Session, entry: Inflight): void {
-    session.settle(entry.packetId)
+    session.settle(entry)
     if (entry.watcher !== undefined) queueMicrotask(() => entry.watcher?.abandoned())
     this.#store?.settled(session, entry)
   }

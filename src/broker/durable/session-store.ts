@@ -207,8 +207,8 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     if (!session.isSaved) return
     session.isSaved = false
     const keys = [STATE_KEYS.session(session.key)]
-    const topicFilters = new Set([...session.subscriptions.keys(), ...session.unsavedSubscriptions])
-    session.unsavedSubscriptions = new Set()
+    const topicFilters = new Set([...session.subscriptions.keys(), ...(session.unsavedSubscriptions ?? [])])
+    session.unsavedSubscriptions = undefined
     for (const topicFilter of topicFilters) keys.push(STATE_KEYS.subscription(session.key, topicFilter))
     for (const packetId of session.received.keys()) keys.push(STATE_KEYS.received(session.key, packetId))
     for (const { qos, partition, offset } of session.inflight.values()) {
@@ -328,7 +328,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     const { key, subscriptions } = session
     const topicFilters = unsavedSubscriptions(session)
     session.isSaved = true
-    session.unsavedSubscriptions = new Set()
+    session.unsavedSubscriptions = undefined
     const changes: StateChange[] = [{ key: STATE_KEYS.session(key), value: encodeSession(session, this.#clock) }]
     for (const topicFilter of topicFilters) {
       const subscription = subscriptions.get(topicFilter)

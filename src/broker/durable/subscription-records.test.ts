@@ -61,6 +61,25 @@ describe('the records of subscriptions', () => {
     assert.equal((await stateOf(engine, 'subscription/')).size, 0)
   })
 
+  it('that could not be written are written with the next record; those that were never granted are forgotten', async () => {
+    const engine = new SurvivingEngine()
+    const clock = new ManualClock()
+    const { connect, broker } = await createHarness({ engine, clock })
+    const reader = await connect(KEPT)
+    await reader.subscribe('a/b', { qos: 1 })
+    const write = engine.write.bind(engine)
+    engine.write = (request) => setImmediate(() => request.failed({ reasonCode: 0x97, reason: 'The disk is full.' }))
+    assert.equal(await reader.subscribe('a/c', { qos: 1 }), 0x97)
+    reader.send({ type: 'unsubscribe', packetId: 9, topicFilters: ['a/b'] })
+    await reader.next('unsuback')
+    engine.write = write
+    await broker.store?.checkpoint()
+    await broker.store?.checkpoint()
+    assert.equal((await stateOf(engine, 'subscription/')).size, 0)
+    assert.equal(await reader.subscribe('a/c', { qos: 1 }), 1)
+    assert.deepEqual([...(await stateOf(engine, 'subscription/')).keys()], ['subscription/tenant\0user\0reader\0a/c'])
+  })
+
   it('of a Session that is gone are forgotten at the start', async () => {
     const engine = new SurvivingEngine()
     await put(engine, [{ key: 'subscription/tenant\0user\0gone\0a/b', value: Buffer.from('{"version":1,"qos":1}') }])

@@ -21,7 +21,7 @@ export function handlePuback(
     return
   }
   // A failure ends the message too: the client has it, and won't take it [MQTT-4.8.2-6].
-  session.settle(packet.packetId)
+  session.settle(entry)
   store?.settled(session, entry)
   entry.watcher?.acknowledged()
   delivery.wake(session)
@@ -43,7 +43,7 @@ export function handlePubrec(
     return
   }
   if (isFailure(packet.reasonCode)) {
-    session.settle(packet.packetId) // [MQTT-4.4.0-2]
+    session.settle(entry) // [MQTT-4.4.0-2]
     store?.settled(session, entry)
     entry.watcher?.acknowledged()
     delivery.wake(session)
@@ -100,7 +100,7 @@ export function handlePubcomp(
     connection.disconnect(ReasonCodes.protocolError, 'PUBCOMP without PUBREL', 'wrong_acknowledgement')
     return
   }
-  session.settle(packet.packetId)
+  session.settle(entry)
   store?.settled(session, entry)
   delivery.wake(session)
 }

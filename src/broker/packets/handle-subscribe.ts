@@ -167,7 +167,10 @@ function subscribeAll(
 ): Promise<void> | undefined {
   if (connection.isClosed) return undefined
   const { session } = connection
-  const before = wishes.map(({ topicFilter }) => [topicFilter, session.subscriptions.get(topicFilter)] as const)
+  const before = wishes.map(({ topicFilter }) => {
+    const isUnsaved = session.unsavedSubscriptions?.has(topicFilter) === true
+    return { topicFilter, subscription: session.subscriptions.get(topicFilter), isUnsaved }
+  })
   const outcomes = wishes.map((wish, index) => subscribe(parts, connection, packet, wish, pasts[index]?.start))
   const told = (): void => {
     if (connection.isClosed) return
@@ -188,9 +191,16 @@ function subscribeAll(
     parts.delivery.readerReady(session)
   }
   return saveSession(parts.store, session, told, (failure) => {
-    for (const [topicFilter, subscription] of before.toReversed()) {
-      if (subscription === undefined) parts.sessions.unsubscribe(session, topicFilter)
-      else parts.sessions.subscribe(session, subscription)
+    for (const { topicFilter, subscription, isUnsaved } of before.toReversed()) {
+      if (subscription !== undefined) {
+        parts.sessions.subscribe(session, subscription)
+        continue
+      }
+      // A checkpoint may have written it meanwhile: then the state must forget it.
+      const isWritten = session.unsavedSubscriptions?.has(topicFilter) !== true
+      parts.sessions.unsubscribe(session, topicFilter)
+      // The state never had it. A disk that stays full must not make a list of such Topic Filters.
+      if (!isUnsaved && !isWritten) session.unsavedSubscriptions?.delete(topicFilter)
     }
     refuseAll(parts, connection, packet, outcomes, failure)
   })

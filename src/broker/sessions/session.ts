@@ -155,8 +155,11 @@ export class Session implements Reader {
   isUnsaved = false
   /** True while the engine's state has a record of the Session. */
   isSaved = false
-  /** The Topic Filters whose subscriptions were made, changed or removed since they were saved. */
-  unsavedSubscriptions = new Set<string>()
+  /**
+   * The Topic Filters whose subscriptions were made, changed or removed since they were saved;
+   * undefined: none were.
+   */
+  unsavedSubscriptions: Set<string> | undefined = undefined
   /** True once the Session is over: it is not saved any more. */
   hasEnded = false
   /** The Session's past after a restart; undefined once it has caught up. */
@@ -247,20 +250,18 @@ export class Session implements Reader {
     this.memory.inflightBytes += entry.bytes
   }
 
-  /** The message of the Packet Identifier is no longer in flight. */
-  takeBack(packetId: number): void {
-    const bytes = this.inflight.get(packetId)?.bytes
-    if (bytes === undefined) return
-    this.inflight.delete(packetId)
+  /** The message is no longer in flight. */
+  takeBack({ packetId, bytes }: Inflight): void {
+    if (!this.inflight.delete(packetId)) return
     this.inflightBytes -= bytes
     this.memory.inflightBytes -= bytes
   }
 
   /** The client has brought a message to its end: its Packet Identifier is free. */
-  settle(packetId: number): void {
-    this.takeBack(packetId)
+  settle(entry: Inflight): void {
+    this.takeBack(entry)
     // Some clients answer a message of an earlier connection before it is sent again.
-    if (this.resend.length > 0) this.resend = this.resend.filter((entry) => entry.packetId !== packetId)
+    if (this.resend.length > 0) this.resend = this.resend.filter(({ packetId }) => packetId !== entry.packetId)
   }
 
   /** Retained messages that wait for room in the window; they are sent before anything newer. */
@@ -356,7 +357,7 @@ export class Session implements Reader {
 
   forgetLost(): number {
     const lost = this.resend.filter(({ isLost }) => isLost === true)
-    for (const { packetId } of lost) this.settle(packetId)
+    for (const entry of lost) this.settle(entry)
     return lost.length
   }
 
@@ -366,7 +367,7 @@ export class Session implements Reader {
 
   get recordBytes(): number {
     let bytes = OF_SESSION_BYTES + this.inflight.size * OF_MESSAGE_BYTES
-    for (const topicFilter of this.isSaved ? this.unsavedSubscriptions : this.subscriptions.keys()) {
+    for (const topicFilter of (this.isSaved ? this.unsavedSubscriptions : this.subscriptions)?.keys() ?? []) {
       const places = this.subscriptions.get(topicFilter)?.since?.size ?? 0
       bytes += OF_SUBSCRIPTION_BYTES + this.key.length + topicFilter.length + places * OF_PLACE_BYTES
     }
@@ -380,6 +381,7 @@ export class Session implements Reader {
   /** Call after each change of a subscription: when it is made, replaced or removed. */
   subscriptionChanged(topicFilter: string): void {
     this.#merged = undefined
-    if (this.isKept) this.unsavedSubscriptions.add(topicFilter)
+    // The first record takes all subscriptions along.
+    if (this.isSaved) (this.unsavedSubscriptions ??= new Set()).add(topicFilter)
   }
 }

@@ -4,11 +4,16 @@
  * from it without touching the disk. A record never spans two chunks.
  */
 
-/** A record that is larger than a chunk gets its own chunk. */
+/** A record that is larger than a chunk gets a chunk of several times this size. */
 const GREATEST_CHUNK_BYTES = 1_048_576
 const SMALLEST_CHUNK_BYTES = 4_096
-/** Chunks that are kept for reuse. Only a very large batch needs more than two at once. */
-const MAXIMUM_SPARE_CHUNKS = 2
+/**
+ * Chunks that are kept for reuse. Only a very large batch needs more than these at once. Reuse is
+ * not for the allocation alone: V8 collects its whole heap after some 64 MB of new Buffers.
+ */
+const MAXIMUM_SPARE_CHUNKS = 4
+/** A larger chunk, for a very large record, is not kept for reuse. */
+const LARGEST_SPARE_CHUNKS = 2
 
 /** A stretch of one segment in memory. */
 export interface Chunk {
@@ -48,10 +53,7 @@ export class TailMemory {
     ) {
       return last
     }
-    const memory =
-      bytes > this.#chunkBytes
-        ? Buffer.allocUnsafeSlow(bytes)
-        : (this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#chunkBytes))
+    const memory = this.#takeSpare(bytes) ?? Buffer.allocUnsafeSlow(this.#wholeChunks(bytes))
     const chunk: Chunk = { bytes: memory, segment, start: position, used: 0 }
     this.#chunks.push(chunk)
     this.#bytes += memory.length
@@ -73,7 +75,18 @@ export class TailMemory {
     while (this.#bytes > this.#maximumBytes && this.#chunks.length > 2) {
       const { bytes } = this.#chunks.shift() as Chunk
       this.#bytes -= bytes.length
-      if (bytes.length === this.#chunkBytes && this.#spare.length < MAXIMUM_SPARE_CHUNKS) this.#spare.push(bytes)
+      if (bytes.length > LARGEST_SPARE_CHUNKS * this.#chunkBytes) continue
+      this.#spare.push(bytes)
+      if (this.#spare.length > MAXIMUM_SPARE_CHUNKS) this.#spare.shift()
     }
+  }
+
+  #wholeChunks(bytes: number): number {
+    return Math.max(1, Math.ceil(bytes / this.#chunkBytes)) * this.#chunkBytes
+  }
+
+  #takeSpare(bytes: number): Buffer | undefined {
+    const index = this.#spare.findIndex(({ length }) => length >= bytes)
+    return index === -1 ? undefined : this.#spare.splice(index, 1)[0]
   }
 }
