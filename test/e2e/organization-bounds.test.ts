@@ -77,6 +77,10 @@ function upOf({ topics }: Place, index: number): string {
   return (topics[index] ?? '').replace('/status', '/up')
 }
 
+function devEuiOf(topic: string): string {
+  return topic.split('/')[3] ?? ''
+}
+
 /** Publishes retained events from a network server of the whole deployment. */
 async function retain(topics: readonly string[]): Promise<void> {
   const server = await live.networkServer(credential)
@@ -111,6 +115,21 @@ describe('an organization at its bounds', () => {
     await retain(other.topics)
     assert.equal(await retainedFor(full), 2)
     assert.equal(await retainedFor(other), 2)
+  })
+
+  it('has room again when a device with a retained message is removed', async () => {
+    await stop()
+    await start()
+    const [first = '', second = '', third = ''] = full.topics
+    await administration.must('DELETE', `/api/devices/${devEuiOf(first)}`)
+    assert.equal(await retainedFor(full), 1)
+    await retain([third])
+    assert.equal(await retainedFor(full), 2)
+    await administration.must('DELETE', `/api/devices/${devEuiOf(second)}`)
+    assert.equal(await retainedFor(full), 1)
+    await stop()
+    await start()
+    assert.equal(await retainedFor(full), 1)
   })
 
   it('has its own Sessions and subscriptions', async () => {

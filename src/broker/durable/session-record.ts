@@ -179,7 +179,7 @@ export type EncodedProperties = Omit<MessageProperties, 'correlationData'> & {
 }
 
 /** The record must contain no Buffer: `JSON.stringify` makes a number of each byte. */
-export function encode(record: object): Buffer {
+function encode(record: object): Buffer {
   return Buffer.from(JSON.stringify({ version: VERSION, ...record }))
 }
 
